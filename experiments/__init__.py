@@ -1,0 +1,1 @@
+"""Composes the stages: runner, tables, figures, claims, report."""

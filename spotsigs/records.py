@@ -1,0 +1,449 @@
+"""The vocabulary: frozen records that flow one way through the stages.
+
+documents -> tokens -> signatures -> vectors (IDF filter) -> pairs -> clusters -> metrics
+
+Every stage is a function from records to records; none reads configuration, prints or keeps state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IntArray = NDArray[np.integer[Any]]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One page as it came in.
+
+    Attributes
+    ----------
+    id : str
+        Relative path, the jsonl ``id``, or the WARC target URI.
+    content : bytes or str
+        HTML or plain text; bytes are decoded by the declared or detected encoding.
+    media_type : str
+        ``text/html`` or ``text/plain``.
+    charset : str, optional
+        Encoding declared outside the content, for example in an HTTP header.
+    cluster : str, optional
+        Truth: documents of the same cluster are duplicates.
+    date : str, optional
+        ISO 8601 capture time, for ``keep=newest``.
+    """
+
+    id: str
+    content: bytes | str
+    media_type: str = "text/html"
+    charset: str | None = None
+    cluster: str | None = None
+    date: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A record that could not be read: where it lies and why, in one sentence."""
+
+    id: str
+    reason: str
+
+
+Shard = Callable[[], Iterator["Document | Skipped"]]
+"""A picklable share of a collection: calling it yields its records, in order."""
+
+
+class Collection(Protocol):
+    """Where documents come from: a frozen dataclass in ``data/``, one YAML in ``conf/data/`` each."""
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the collection's shares in document order; their split does not depend on the worker count."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of one document, as spans of a compact buffer.
+
+    Attributes
+    ----------
+    buffer : ndarray of uint8
+        Lower-cased UTF-8 of the tokens, joined by ``:`` (which no token contains), so that the bytes from the start
+        of token ``i`` to the end of token ``i + k - 1`` are the canonical form of that k-gram.
+    starts, ends : ndarray of int32, shape (n_tokens,)
+        Byte offsets of each token in ``buffer``.
+    """
+
+    buffer: NDArray[np.uint8]
+    starts: NDArray[np.int32]
+    ends: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def words(self) -> list[str]:
+        """Return the tokens as strings."""
+        return self.buffer.tobytes().decode().split(":") if len(self) else []
+
+
+class SignatureScheme(Protocol):
+    """What turns tokens into signatures: a frozen keyword-only dataclass, one YAML in ``conf/signature/`` each."""
+
+    label: ClassVar[str]
+
+    def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
+        """Return the XXH64 of every signature occurrence, in text order, repeats included."""
+        ...
+
+    def readable(self, text: str) -> list[str]:
+        """Return the same signatures in readable form, in text order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """Signature multisets of a batch of documents, in CSR form, before any filter.
+
+    Attributes
+    ----------
+    doc_ids : tuple of str
+        One per document.
+    clusters : tuple of (str or None)
+        Truth labels, one per document.
+    indptr : ndarray of int64, shape (n + 1,)
+        Row ``r`` lies at ``indptr[r]:indptr[r + 1]``.
+    hashes : ndarray of uint64, shape (nnz,)
+        Distinct signature hashes, ascending within a row.
+    counts : ndarray of int32, shape (nnz,)
+        Occurrences of each.
+    skipped : tuple of Skipped
+        Records that could not be read.
+    content_bytes : int
+        Bytes of content that were read.
+    """
+
+    doc_ids: tuple[str, ...]
+    clusters: tuple[str | None, ...]
+    indptr: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+    counts: NDArray[np.int32]
+    skipped: tuple[Skipped, ...] = ()
+    content_bytes: int = 0
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Signature multisets of a collection with dense ids: what every matcher works on.
+
+    Rows are documents; a row without signatures stays as an empty row, so that row numbers are document numbers
+    throughout. Build one with `Vectors.from_csr`, which checks and normalises.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (n + 1,)
+        Row ``r`` lies at ``indptr[r]:indptr[r + 1]``.
+    ids : ndarray of int32, shape (nnz,)
+        Dense signature ids in ``[0, n_signatures)``, ascending within a row.
+    counts : ndarray of int32, shape (nnz,)
+        Positive multiplicities.
+    lengths : ndarray of int64, shape (n,)
+        Sum of the counts of each row: ``|d|`` in the paper.
+    doc_ids : sequence of str
+        Document ids; row numbers as strings where none were given.
+    vocabulary : ndarray of uint64, shape (n_signatures,), optional
+        The signature hash behind each dense id.
+    """
+
+    indptr: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    doc_ids: Sequence[str]
+    vocabulary: NDArray[np.uint64] | None = None
+
+    @classmethod
+    def from_csr(
+        cls,
+        indptr: Any,
+        ids: Any,
+        counts: Any = None,
+        doc_ids: Sequence[str] | None = None,
+        vocabulary: NDArray[np.uint64] | None = None,
+    ) -> Vectors:
+        """Check and normalise CSR arrays: rows sorted by id, repeated ids added up.
+
+        Parameters
+        ----------
+        indptr : array_like of int, shape (n + 1,)
+            Row offsets, starting at 0 and not decreasing.
+        ids : array_like of int, shape (nnz,)
+            Non-negative feature ids below 2**31.
+        counts : array_like of int, shape (nnz,), optional
+            Positive multiplicities; 1 where omitted (sets).
+        doc_ids : sequence of str, optional
+            One per row.
+        vocabulary : ndarray of uint64, optional
+            Hash behind each id.
+
+        Returns
+        -------
+        Vectors
+
+        Raises
+        ------
+        InputError
+            If the arrays do not describe such rows.
+        """
+        from spotsigs.vectors import normalise_csr
+
+        indptr, ids, counts = normalise_csr(indptr, ids, counts)
+        n = len(indptr) - 1
+        if doc_ids is None:
+            doc_ids = RowNumbers(n)
+        elif len(doc_ids) != n:
+            raise InputError(f"doc_ids has {len(doc_ids)} entries for {n} rows; give one per row")
+        totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+        lengths = totals[indptr[1:]] - totals[indptr[:-1]]
+        return cls(indptr, ids, counts, lengths, doc_ids, vocabulary)
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @cached_property
+    def n_signatures(self) -> int:
+        """Number of distinct signatures: the vocabulary's size, else one more than the largest id."""
+        if self.vocabulary is not None:
+            return len(self.vocabulary)
+        return int(self.ids.max()) + 1 if len(self.ids) else 0
+
+    @property
+    def n_occurrences(self) -> int:
+        """Sum of all counts."""
+        return int(self.lengths.sum())
+
+    @cached_property
+    def document_frequencies(self) -> NDArray[np.int64]:
+        """Rows that hold each signature, int64, shape (n_signatures,)."""
+        return np.bincount(self.ids, minlength=self.n_signatures)
+
+    def row(self, r: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the ids and counts of row ``r``."""
+        span = slice(self.indptr[r], self.indptr[r + 1])
+        return self.ids[span], self.counts[span]
+
+    def as_sets(self) -> Vectors:
+        """Return the same rows with every count 1."""
+        return replace(self, counts=np.ones_like(self.counts), lengths=np.diff(self.indptr))
+
+    def take(self, rows: IntArray) -> Vectors:
+        """Return the given rows, in the given order."""
+        rows = np.asarray(rows, dtype=np.int64)
+        sizes = self.indptr[rows + 1] - self.indptr[rows]
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        flat = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], sizes)
+        doc_ids = tuple(self.doc_ids[r] for r in rows.tolist())
+        return replace(
+            self, indptr=indptr, ids=self.ids[flat], counts=self.counts[flat], lengths=self.lengths[rows], doc_ids=doc_ids
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RowNumbers(Sequence[str]):
+    """Document ids of rows that have no names: their numbers."""
+
+    n: int
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, index: Any) -> Any:
+        return [str(i) for i in range(self.n)[index]] if isinstance(index, slice) else str(range(self.n)[index])
+
+
+def _no_texts() -> Iterator[str]:
+    raise InputError("this matcher reads the documents' text, and the corpus was built from vectors alone")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What a matcher gets: the vectors and, for methods that need sequences, a way to read the texts again.
+
+    Attributes
+    ----------
+    vectors : Vectors
+        One row per document.
+    texts : callable
+        Each call iterates over the visible text of every document in row order, streaming.
+    """
+
+    vectors: Vectors
+    texts: Callable[[], Iterator[str]] = field(default=_no_texts, repr=False)
+
+
+class Matcher(Protocol):
+    """What turns a corpus into pairs: a frozen keyword-only dataclass, one YAML in ``conf/matcher/`` each.
+
+    ``exact`` says that the pairs are precisely brute force's; ``verified`` that every pair passed the exact test.
+    """
+
+    exact: ClassVar[bool]
+    verified: ClassVar[bool]
+    label: ClassVar[str]
+
+    def __call__(self, corpus: Corpus) -> Pairs:
+        """Return the near-duplicate pairs of the corpus."""
+        ...
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Near-duplicate pairs, sorted by (i, j), without repeats, ``i < j``.
+
+    Attributes
+    ----------
+    i, j : ndarray of int32, shape (n_pairs,)
+        Row numbers.
+    similarity : ndarray of float64, shape (n_pairs,)
+        The matcher's similarity; NaN where the method has none.
+    n : int
+        Number of documents that were matched against each other.
+    seconds : mapping of str to float
+        Wall seconds of each stage: ``sort_hash`` and ``cluster`` as in the paper's columns, and finer ones.
+    counters : mapping of str to int
+        Work done, for example ``lists_opened``, ``candidates``, ``verifications``.
+    """
+
+    i: NDArray[np.int32]
+    j: NDArray[np.int32]
+    similarity: FloatArray
+    n: int
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def build(
+        cls,
+        i: IntArray,
+        j: IntArray,
+        similarity: FloatArray,
+        n: int,
+        seconds: Mapping[str, float] | None = None,
+        counters: Mapping[str, int] | None = None,
+    ) -> Pairs:
+        """Orient, sort and deduplicate raw pairs.
+
+        Parameters
+        ----------
+        i, j : ndarray of int, shape (m,)
+            Row numbers of each pair, in any order and orientation, repeats allowed.
+        similarity : ndarray of float64, shape (m,)
+            Equal for repeats of a pair.
+        n : int
+            Number of documents.
+        seconds, counters : mapping, optional
+            Timings and counters to carry along.
+
+        Returns
+        -------
+        Pairs
+        """
+        key = np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j)
+        if not np.all(key[1:] > key[:-1]):
+            key, first = np.unique(key, return_index=True)
+            similarity = similarity[first]
+        low, high = np.divmod(key, max(n, 1))
+        return cls(
+            low.astype(np.int32),
+            high.astype(np.int32),
+            np.asarray(similarity, dtype=np.float64),
+            n,
+            dict(seconds or {}),
+            dict(counters or {}),
+        )
+
+    def __len__(self) -> int:
+        return len(self.i)
+
+    def at(self, tau: float) -> Pairs:
+        """Return the pairs of similarity at least ``tau``."""
+        keep = self.similarity >= tau
+        return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
+
+    def to_pandas(self, doc_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return a frame with columns ``doc_a, doc_b, similarity``; row numbers where no ids are given."""
+        import pandas as pd
+
+        a, b = self.i, self.j
+        if doc_ids is not None:
+            names = np.asarray(doc_ids, dtype=object)
+            a, b = names[a], names[b]
+        return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity})
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A partition of the documents.
+
+    Attributes
+    ----------
+    labels : ndarray of int32, shape (n,)
+        Cluster number of each row, numbered by first appearance.
+    representatives : ndarray of int32, shape (n_clusters,)
+        Row that stands for each cluster.
+    similarity_to_representative : ndarray of float64, shape (n,)
+        1 for a representative; NaN where the pair was not reported.
+    """
+
+    labels: NDArray[np.int32]
+    representatives: NDArray[np.int32]
+    similarity_to_representative: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.representatives)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Documents in each cluster, int64, shape (n_clusters,)."""
+        return np.bincount(self.labels, minlength=len(self))
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is known to be duplicate: cluster labels, or judged pairs.
+
+    Attributes
+    ----------
+    labels : ndarray of int32, shape (n,)
+        Cluster number of each row, -1 where it has none.
+    names : sequence of str
+        Name of each cluster number.
+    judged : tuple of ndarray, optional
+        ``(i, j, positive)`` of a judged pair list, ``i < j``; replaces the labels as truth, and pairs outside it
+        count neither for nor against.
+    """
+
+    labels: NDArray[np.int32]
+    names: Sequence[str] = ()
+    judged: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]] | None = None
+
+    @classmethod
+    def from_clusters(cls, clusters: Iterable[str | None]) -> Truth | None:
+        """Number cluster names by first appearance; None where no document has one."""
+        numbers: dict[str, int] = {}
+        labels = [-1 if name is None else numbers.setdefault(name, len(numbers)) for name in clusters]
+        return cls(np.asarray(labels, dtype=np.int32), tuple(numbers)) if numbers else None
