@@ -62,7 +62,7 @@ def _record(collection: Jsonl, place: str, line: bytes) -> Document | Skipped:
         return Skipped(place, f"the line is not JSON: {error}")
     if not isinstance(row, dict):
         return Skipped(place, f"the line holds a JSON {type(row).__name__}, not an object")
-    if b"\\ud" in line.lower():
+    if b"\\ud" in line or b"\\uD" in line:
         row = {key: _without_lone_surrogates(value) for key, value in row.items()}
     return collection.document(place, row)
 
