@@ -396,8 +396,8 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Clusters:
-    """A partition of the documents.
+class Clusters(Sequence[int]):
+    """A partition of the documents; as a sequence, the cluster label of each row.
 
     Attributes
     ----------
@@ -406,7 +406,7 @@ class Clusters:
     representatives : ndarray of int32, shape (n_clusters,)
         Row that stands for each cluster.
     similarity_to_representative : ndarray of float64, shape (n,)
-        1 for a representative; NaN where the pair was not reported.
+        1 for a representative; NaN where that pair was not reported.
     """
 
     labels: NDArray[np.int32]
@@ -414,12 +414,18 @@ class Clusters:
     similarity_to_representative: FloatArray
 
     def __len__(self) -> int:
-        return len(self.representatives)
+        return len(self.labels)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.labels[row]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.labels, dtype=dtype, copy=copy)
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Documents in each cluster, int64, shape (n_clusters,)."""
-        return np.bincount(self.labels, minlength=len(self))
+        return np.bincount(self.labels, minlength=len(self.representatives))
 
 
 @dataclass(frozen=True)
