@@ -29,6 +29,7 @@ class BruteForce:
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "Brute force"
+    measure: ClassVar[str] = "jaccard"
 
     tau: float = 0.44
     threads: int | None = None

@@ -50,7 +50,9 @@ def cluster(
         If a pair lies outside ``range(n)``, or the method is unknown.
     """
     n = pairs.n if n is None else n
-    require(len(pairs) == 0 or int(pairs.j.max()) < n, f"n={n} is too small: the pairs name row {pairs.j.max(initial=0)}")
+    require(
+        len(pairs) == 0 or int(pairs.j.max()) < n, f"n={n} is too small: the pairs name row {pairs.j.max(initial=0)}"
+    )
     try:
         method = Method(method)
     except ValueError:
@@ -74,9 +76,9 @@ def _component_heads(pairs: Pairs, n: int, order: IntArray) -> NDArray[np.int32]
 
     edges = coo_array((np.ones(len(pairs), np.int8), (pairs.i, pairs.j)), shape=(n, n))
     count, component = connected_components(edges, directed=False)
-    best = np.full(count, -1, np.int32)
+    best: NDArray[np.int32] = np.full(count, -1, np.int32)
     best[component[order[::-1]]] = order[::-1]
-    return best[component].astype(np.int32)
+    return best[component]
 
 
 def _adjacency(pairs: Pairs, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

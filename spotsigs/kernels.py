@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -64,7 +65,7 @@ def over_blocks(kernel: Callable[[int, int], Any], n: int, threads: int | None, 
     """
     threads = all_cores() if threads is None else threads
     edges = np.linspace(0, n, min(n, threads * blocks_a_thread) + 1).astype(np.int64).tolist()
-    spans = list(zip(edges[:-1], edges[1:], strict=True))
+    spans = list(itertools.pairwise(edges))
     if threads == 1:
         return [kernel(*span) for span in spans]
     with ThreadPoolExecutor(threads) as pool:

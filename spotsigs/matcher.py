@@ -52,6 +52,7 @@ class SpotSigs:
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "SpotSigs"
+    measure: ClassVar[str] = "jaccard"
 
     tau: float = 0.44
     partitioning: bool = True
@@ -75,18 +76,18 @@ class SpotSigs:
             lambda start, stop: _probe_block(index, start, stop, self.tau, self.pruning), len(index.rows), self.threads
         )
         i, j, similarity = joined(parts, (np.int32, np.int32, np.float64))
-        counts = np.sum([part[3] for part in parts], axis=0, dtype=np.int64) if parts else np.zeros(len(COUNTERS))
+        counts = np.sum([np.zeros(len(COUNTERS), np.int64), *(part[3] for part in parts)], axis=0)
         return Pairs.build(
             i,
             j,
             similarity,
             len(corpus.vectors),
             seconds={"sort_hash": indexed - began, "cluster": perf_counter() - indexed},
-            counters=dict(zip(COUNTERS, map(int, counts), strict=True)) | {"partitions": len(boundaries)},
+            counters=dict(zip(COUNTERS, counts.tolist(), strict=True)) | {"partitions": len(boundaries)},
         )
 
     def memory_bytes(self, vectors: Vectors) -> int:
-        """Return the paper's lower bound (section 5.4.1): id, frequency and list pointer an entry, 4 bytes a document."""
+        """Return the paper's lower bound (section 5.4.1): id, frequency, list pointer an entry; 4 bytes a document."""
         return len(vectors.ids) * (4 + 2 + 4) + len(vectors) * 4
 
 
@@ -221,9 +222,7 @@ def _probe_partition(  # type: ignore[no-untyped-def]
             checked[other] = probe
             counters[VERIFICATIONS] += 1
             other_row = index.rows[other]
-            shared = overlap(
-                index.ids, index.counts, first, last, index.indptr[other_row], index.indptr[other_row + 1]
-            )
+            shared = overlap(index.ids, index.counts, first, last, index.indptr[other_row], index.indptr[other_row + 1])
             similarity = shared / (length + other_length - shared)
             if similarity >= tau:
                 if n_out == len(out_i):

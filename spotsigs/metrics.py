@@ -26,7 +26,7 @@ class Quality:
         Averages over truth clusters of at least two documents (the slides' label). A false pair counts against each
         cluster it touches; a cluster without any reported pair has no precision and F1 0.
     bcubed_precision, bcubed_recall, bcubed_f1 : float
-        Averages over documents; None where the truth is a judged pair list.
+        Averages over documents. These and the macro averages are None and NaN where the truth is a judged pair list.
     true_pairs, reported_pairs, positive_pairs : int
         Reported and true; reported (judged ones only, if the truth is a list); all true ones.
     intervals : dict of str to (float, float)
@@ -67,19 +67,35 @@ def evaluate(pairs: Pairs, truth: Truth, clusters: Clusters | None = None, *, re
     Quality
     """
     tallies = _judged_tallies(pairs, truth) if truth.judged is not None else _cluster_tallies(pairs, truth)
-    micro = [float(value) for value in micro_averages(*tallies)]
-    macro = [float(value) for value in macro_averages(*tallies)]
-    bcubed: tuple[float, float, float] | tuple[None, None, None] = (None, None, None)
+    precision, recall, f1 = map(float, micro_averages(*tallies))
+    macro_precision = macro_recall = macro_f1 = float("nan")
+    bcubed: tuple[float | None, ...] = (None, None, None)
     if truth.judged is None:
         from spotsigs.clusters import cluster
 
+        macro_precision, macro_recall, macro_f1 = map(float, macro_averages(*tallies))
         bcubed = b_cubed(clusters if clusters is not None else cluster(pairs), truth)
     intervals: dict[str, Interval] = {}
     if resamples and len(tallies[0]) > 1:
         intervals = _intervals(tallies, micro_averages, ("precision", "recall", "f1"), resamples)
-        intervals |= _intervals(tallies, macro_averages, ("macro_precision", "macro_recall", "macro_f1"), resamples)
+        if truth.judged is None:
+            intervals |= _intervals(tallies, macro_averages, ("macro_precision", "macro_recall", "macro_f1"), resamples)
     true, false, missed = (float(tally.sum()) for tally in tallies)
-    return Quality(*micro, *macro, *bcubed, round(true), round(true + false), round(true + missed), intervals)
+    return Quality(
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        macro_precision=macro_precision,
+        macro_recall=macro_recall,
+        macro_f1=macro_f1,
+        bcubed_precision=bcubed[0],
+        bcubed_recall=bcubed[1],
+        bcubed_f1=bcubed[2],
+        true_pairs=round(true),
+        reported_pairs=round(true + false),
+        positive_pairs=round(true + missed),
+        intervals=intervals,
+    )
 
 
 def _cluster_tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -102,7 +118,11 @@ def _judged_tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray,
     assert truth.judged is not None
     i, j, positive = truth.judged
     reported = np.isin(i.astype(np.int64) * pairs.n + j, pairs.i.astype(np.int64) * pairs.n + pairs.j)
-    return (reported & positive).astype(float), (reported & ~positive).astype(float), (~reported & positive).astype(float)
+    return (
+        (reported & positive).astype(float),
+        (reported & ~positive).astype(float),
+        (~reported & positive).astype(float),
+    )
 
 
 def micro_averages(true: FloatArray, false: FloatArray, missed: FloatArray, axis: int = -1) -> FloatArray:
@@ -131,7 +151,8 @@ def macro_averages(true: FloatArray, false: FloatArray, missed: FloatArray, axis
     counted = true + missed > 0
     per_cluster[:, ~counted] = np.nan
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.nansum(per_cluster, axis) / (~np.isnan(per_cluster)).sum(axis)
+        averages: FloatArray = np.nansum(per_cluster, axis) / (~np.isnan(per_cluster)).sum(axis)
+    return averages
 
 
 def _averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatArray:

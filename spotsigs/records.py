@@ -258,7 +258,12 @@ class Vectors:
         flat = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], sizes)
         doc_ids = tuple(self.doc_ids[r] for r in rows.tolist())
         return replace(
-            self, indptr=indptr, ids=self.ids[flat], counts=self.counts[flat], lengths=self.lengths[rows], doc_ids=doc_ids
+            self,
+            indptr=indptr,
+            ids=self.ids[flat],
+            counts=self.counts[flat],
+            lengths=self.lengths[rows],
+            doc_ids=doc_ids,
         )
 
 
@@ -298,12 +303,15 @@ class Corpus:
 class Matcher(Protocol):
     """What turns a corpus into pairs: a frozen keyword-only dataclass, one YAML in ``conf/matcher/`` each.
 
-    ``exact`` says that the pairs are precisely brute force's; ``verified`` that every pair passed the exact test.
+    ``measure`` names the similarity: ``jaccard``, ``cosine``, or the method's own. ``exact`` says that the pairs are
+    precisely those of that measure by brute force; ``verified`` that each pair's similarity was computed and reaches
+    the threshold.
     """
 
     exact: ClassVar[bool]
     verified: ClassVar[bool]
     label: ClassVar[str]
+    measure: ClassVar[str]
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the near-duplicate pairs of the corpus."""

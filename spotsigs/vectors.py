@@ -107,7 +107,8 @@ def normalised_idf(frequencies: NDArray[np.int64], n: int, idf: Idf = Idf.PAPER)
     total = n + 1 if idf is Idf.PROTOTYPE else n
     if total <= 1:
         return np.ones(len(frequencies))
-    return np.log(total / frequencies) / np.log(total)
+    values: NDArray[np.float64] = np.log(total / frequencies) / np.log(total)
+    return values
 
 
 def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
@@ -163,11 +164,11 @@ def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64]
     require(len(counts) == len(ids), f"counts has {len(counts)} entries for {len(ids)} ids; give one per id")
     if len(ids):
         require(
-            0 <= ids.min() and ids.max() < INT32_MAX,
+            ids.min() >= 0 and ids.max() < INT32_MAX,
             f"ids must lie in [0, 2**31 - 1), got {ids.min()} to {ids.max()}; number your features densely",
         )
         require(
-            1 <= counts.min() and counts.max() <= INT32_MAX,
+            counts.min() >= 1 and counts.max() <= INT32_MAX,
             f"counts must be positive and below 2**31, got {counts.min()} to {counts.max()}",
         )
     return _sorted_rows(indptr, ids.astype(np.int32), counts.astype(np.int32))
@@ -178,7 +179,9 @@ def _integers(name: str, values: Any) -> NDArray[Any]:
     if array.size == 0 and array.ndim == 1:
         return array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(f"{name} must be a one-dimensional array of integers, got {array.dtype} of shape {array.shape}")
+        raise InputError(
+            f"{name} must be a one-dimensional array of integers, got {array.dtype} of shape {array.shape}"
+        )
     return array
 
 
