@@ -142,7 +142,7 @@ def prepare(
 
 
 def match(
-    prepared: Prepared, matcher: Matcher, method: Method = Method.COMPONENTS, *, resamples: int = 1000
+    prepared: Prepared, matcher: Matcher, method: Method = Method.components, *, resamples: int = 1000
 ) -> Outcome:
     """Match a prepared collection, group the pairs and judge them.
 
@@ -161,11 +161,20 @@ def match(
     -------
     Outcome
     """
+    matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     with PeakMemory() as memory:
         pairs = matcher(prepared.corpus)
     clusters = cluster(pairs, method=method)
     quality = None if prepared.truth is None else evaluate(pairs, prepared.truth, clusters, resamples=resamples)
     return Outcome(prepared, pairs, clusters, quality, memory.peak_bytes)
+
+
+def _few_documents() -> Corpus:
+    texts = ["one page of a few words.", "one page of a few words.", "another page."]
+    ids = np.array([0, 1, 2, 3, 0, 1, 2, 3, 1, 4])
+    return Corpus(
+        Vectors.from_csr(np.array([0, 4, 8, 10]), ids, vocabulary=np.arange(5, dtype=np.uint64)), lambda: iter(texts)
+    )
 
 
 class _Call(tuple[Any, ...]):
