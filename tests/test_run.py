@@ -29,7 +29,7 @@ def test_a_run_prints_the_row_in_the_papers_columns_and_what_to_do_next(finished
     result, folder = finished
     assert result.returncode == 0, result.stderr
     header = next(line for line in result.stdout.splitlines() if "IDF" in line).split()
-    assert header == "IDF tau k l #Spots MB Sort/Hash(msec) Clust.(msec) Total(msec) Prec. Rec. F1".split()
+    assert " ".join(header) == "IDF tau k l #Spots MB Sort/Hash(msec) Clust.(msec) Total(msec) Prec. Rec. F1"
     assert f"results: {folder}" in result.stdout
     assert "next:" in result.stdout
 
