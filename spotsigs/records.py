@@ -258,7 +258,12 @@ class Vectors:
         flat = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], sizes)
         doc_ids = tuple(self.doc_ids[r] for r in rows.tolist())
         return replace(
-            self, indptr=indptr, ids=self.ids[flat], counts=self.counts[flat], lengths=self.lengths[rows], doc_ids=doc_ids
+            self,
+            indptr=indptr,
+            ids=self.ids[flat],
+            counts=self.counts[flat],
+            lengths=self.lengths[rows],
+            doc_ids=doc_ids,
         )
 
 
@@ -298,12 +303,15 @@ class Corpus:
 class Matcher(Protocol):
     """What turns a corpus into pairs: a frozen keyword-only dataclass, one YAML in ``conf/matcher/`` each.
 
-    ``exact`` says that the pairs are precisely brute force's; ``verified`` that every pair passed the exact test.
+    ``measure`` names the similarity: ``jaccard``, ``cosine``, or the method's own. ``exact`` says that the pairs are
+    precisely those of that measure by brute force; ``verified`` that each pair's similarity was computed and reaches
+    the threshold.
     """
 
     exact: ClassVar[bool]
     verified: ClassVar[bool]
     label: ClassVar[str]
+    measure: ClassVar[str]
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the near-duplicate pairs of the corpus."""
@@ -396,8 +404,8 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Clusters:
-    """A partition of the documents.
+class Clusters(Sequence[int]):
+    """A partition of the documents; as a sequence, the cluster label of each row.
 
     Attributes
     ----------
@@ -406,7 +414,7 @@ class Clusters:
     representatives : ndarray of int32, shape (n_clusters,)
         Row that stands for each cluster.
     similarity_to_representative : ndarray of float64, shape (n,)
-        1 for a representative; NaN where the pair was not reported.
+        1 for a representative; NaN where that pair was not reported.
     """
 
     labels: NDArray[np.int32]
@@ -414,12 +422,18 @@ class Clusters:
     similarity_to_representative: FloatArray
 
     def __len__(self) -> int:
-        return len(self.representatives)
+        return len(self.labels)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.labels[row]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.labels, dtype=dtype, copy=copy)
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Documents in each cluster, int64, shape (n_clusters,)."""
-        return np.bincount(self.labels, minlength=len(self))
+        return np.bincount(self.labels, minlength=len(self.representatives))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,36 @@
+# `make help` lists the targets. Every target sets up what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+.DEFAULT_GOAL := help
+
+.PHONY: help install reproduce test test-long lint types bench docs audit clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; give one with make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	@touch $@
+
+install: $(VENV)/.installed ## make .venv with everything pinned
+
+reproduce: $(VENV)/.installed ## the main job on the built-in collection
+	$(BIN)/python run.py
+
+test: $(VENV)/.installed ## the quick tests
+	$(BIN)/python -m pytest -q
+
+test-long: $(VENV)/.installed ## the long tests too
+	$(BIN)/python -m pytest -q -m ''
+
+lint: $(VENV)/.installed ## style, types, layering
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean: ## remove what can be made again (not results/)
+	rm -rf $(VENV) data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

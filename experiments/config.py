@@ -1,0 +1,214 @@
+"""The only module below `run.py` that knows Hydra and OmegaConf: configuration in, checked settings out."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException, MissingConfigException
+from hydra.types import RunMode
+from hydra.utils import get_class
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from spotsigs.clusters import Method
+from spotsigs.engines import Engine
+from spotsigs.errors import InputError, require, require_tau
+from spotsigs.records import Matcher, SignatureScheme
+from spotsigs.vectors import Idf, IdfFilter
+
+OURS = ("spotsigs.", "baselines.", "data.", "experiments.")
+GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
+
+
+@dataclass
+class Root:
+    """Types of the root keys; values stand in `conf/config.yaml`."""
+
+    tau: float = 0.44
+    sets: bool = False
+    idf_min: float = 0.2
+    idf_max: float = 1.0
+    idf: Idf = Idf.paper
+    min_spots: int = 1
+    clusters: Method = Method.components
+    workers: int = 8
+    threads: int | None = None
+    seed: int = 2008
+    strict: bool = False
+    debug: bool = False
+    data: Any = None
+    text: Any = None
+    signature: Any = None
+    matcher: Any = None
+    engine: Any = None
+    experiment: Any = None
+
+
+ConfigStore.instance().store(name="schema", node=Root)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """A checked configuration: every node built, nothing started yet.
+
+    Attributes
+    ----------
+    collection, text, signature, idf_filter, matcher, engine : object
+        The stages' parts; see `spotsigs.records`.
+    experiment : object or None
+        Called with these settings instead of a single run.
+    tau, sets, clusters, workers, threads, seed, strict
+        Root keys.
+    names : dict of str to str
+        What the user chose in each group, for example ``{"matcher": "spotsigs"}``.
+    """
+
+    collection: Any
+    text: Any
+    signature: SignatureScheme
+    idf_filter: IdfFilter
+    matcher: Matcher
+    engine: Engine
+    experiment: Any
+    tau: float
+    sets: bool
+    clusters: Method
+    workers: int
+    threads: int | None
+    seed: int
+    strict: bool
+    names: dict[str, str]
+
+
+def settings(config: DictConfig, names: dict[str, str] | None = None) -> Settings:
+    """Build and check every node of a composed configuration.
+
+    Parameters
+    ----------
+    config : DictConfig
+        What Hydra composed.
+    names : dict of str to str, optional
+        Choices of the groups; read from Hydra's runtime where omitted.
+
+    Returns
+    -------
+    Settings
+
+    Raises
+    ------
+    InputError
+        One sentence for the first bad value of any node, before any work starts.
+    """
+    require_tau(config.tau)
+    require(config.workers >= 1, f"workers must be at least 1, got {config.workers}")
+    require(config.threads is None or config.threads >= 1, f"threads must be at least 1, got {config.threads}")
+    built = {group: None if config[group] is None else build(config[group], group) for group in GROUPS}
+    if names is None:
+        hydra = HydraConfig.get()
+        names = {group: str(hydra.runtime.choices[group]) for group in GROUPS}
+        require(
+            built["experiment"] is None or hydra.mode is not RunMode.MULTIRUN,
+            "an experiment sweeps by itself: run each alone, as in `python run.py experiment=table1`, without -m",
+        )
+    return Settings(
+        collection=built.pop("data"),
+        **built,
+        idf_filter=IdfFilter(
+            idf_min=config.idf_min, idf_max=config.idf_max, idf=config.idf, min_spots=config.min_spots
+        ),
+        **{key: config[key] for key in ("tau", "sets", "clusters", "workers", "threads", "seed", "strict")},
+        names=names,
+    )
+
+
+def build(node: DictConfig, group: str) -> Any:
+    """Merge a node into its target's own dataclass, which is its schema, and return the object.
+
+    Parameters
+    ----------
+    node : DictConfig
+        ``_target_`` and values.
+    group : str
+        Where the node stands, for error sentences.
+
+    Returns
+    -------
+    object
+        An instance of the target.
+
+    Raises
+    ------
+    InputError
+        If a key is unknown, a type does not fit or a value is out of range.
+    """
+    values = dict(OmegaConf.to_container(node, resolve=True))
+    target = values.pop("_target_", None)
+    require(isinstance(target, str) and target.startswith(OURS), f"{group}: _target_ must start with one of {OURS}")
+    cls = get_class(target)
+    known = [field.name for field in fields(cls)]
+    for key in values:
+        require(
+            key in known,
+            f"{group}.{key}: {cls.__name__} has no such parameter; it has " + (", ".join(known) or "none"),
+        )
+    try:
+        schema = OmegaConf.structured(cls, flags={"readonly": False})
+        return OmegaConf.to_object(OmegaConf.merge(schema, values))
+    except OmegaConfBaseException as error:
+        key = f".{error.full_key}" if error.full_key else ""
+        raise InputError(f"{group}{key}: {_first_line(error)}") from error
+    except InputError as error:
+        raise InputError(f"{group}: {error}") from error
+
+
+def sentence(error: Exception) -> str:
+    """Return one line for any error of a run: what is wrong, where, and what is allowed."""
+    return f"error: {_explain(error)}"
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
+        group, _, choice = str(error.missing_cfg_file).rpartition("/")
+        return (
+            f"{group}={choice} is not known{_nearest(choice, error.options)}; choose one of: {', '.join(error.options)}"
+        )
+    if isinstance(error, HydraException):
+        return _explain_override(error)
+    if isinstance(error, OmegaConfBaseException):
+        return f"{error.full_key}: {_first_line(error)}" if error.full_key else _first_line(error)
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'the system'}: {error.strerror}"
+    return f"unexpected {type(error).__name__}: {_first_line(error)} (debug=true shows where)"
+
+
+def _explain_override(error: HydraException) -> str:
+    text = str(error)
+    key = re.search(r"Could not override '([^']+)'", text)
+    if key:
+        parent, _, name = key[1].rpartition(".")
+        where = f"{parent} has" if parent else "the configuration has"
+        return f"{key[1]}: {where} no parameter '{name}' here; `python run.py --help` lists the groups and keys"
+    composing = re.match(r"In '[^']+': ValidationError raised while composing config:\s*(.*)", text)
+    if composing:
+        return composing[1]
+    merging = re.search(r"Error merging override (\S+)", text)
+    if merging and error.__cause__ is not None:
+        return f"{merging[1]}: {_first_line(error.__cause__)}"
+    return _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _nearest(choice: str, options: Sequence[str]) -> str:
+    near = difflib.get_close_matches(choice, options, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""

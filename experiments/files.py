@@ -1,0 +1,82 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from spotsigs.errors import InputError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path`` and put it in its place when the block ends well.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+
+    Yields
+    ------
+    Path
+        Where to write it.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be written or the disk is full.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written: {error.strerror or error}; choose another folder with hydra.run.dir="
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON; NaN becomes null."""
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(_plain(value), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def write_parquet(path: Path, columns: dict[str, Any]) -> None:
+    """Write a table of columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with replacing(path) as temporary:
+        pq.write_table(pa.table(columns), temporary, compression="zstd")
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows under a header."""
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows([_harmless(cell) for cell in row] for row in rows)
+
+
+def _harmless(cell: Any) -> Any:
+    """Quote text that a spreadsheet would take for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

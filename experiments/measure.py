@@ -1,0 +1,90 @@
+"""What a run cost and where it ran: peak memory, provenance."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psutil
+
+LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "datasketch", "selectolax", "resiliparse", "regex", "xxhash")
+
+
+class PeakMemory:
+    """Largest resident memory of this process inside a ``with`` block, sampled every few milliseconds.
+
+    Attributes
+    ----------
+    peak_bytes : int
+        The largest sample, in bytes.
+    """
+
+    INTERVAL_SECONDS = 0.005
+
+    def __enter__(self) -> Self:
+        self._process = psutil.Process()
+        self.peak_bytes = self._process.memory_info().rss
+        self._done = threading.Event()
+        self._sampler = threading.Thread(target=self._sample, daemon=True)
+        self._sampler.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        self._sampler.join()
+        self._record()
+
+    def _record(self) -> None:
+        self.peak_bytes = max(self.peak_bytes, self._process.memory_info().rss)
+
+    def _sample(self) -> None:
+        while not self._done.wait(self.INTERVAL_SECONDS):
+            self._record()
+
+
+def provenance() -> dict[str, Any]:
+    """Return what is needed to run this again: command, commit, versions, machine."""
+    return {
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "python": platform.python_version(),
+        "versions": {name: importlib.metadata.version(name) for name in LIBRARIES},
+        "machine": {
+            "system": platform.platform(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "memory_bytes": psutil.virtual_memory().total,
+        },
+    }
+
+
+def _git(*arguments: str) -> str | None:
+    """Return git's answer about the checkout this module stands in; None without git or checkout."""
+    try:
+        answer = subprocess.run(
+            ["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()
+
+
+def _processor() -> str:
+    """Return the processor's name, where Linux tells it; else what the platform says."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )

@@ -1,0 +1,223 @@
+"""The stages, composed: collection to vectors, vectors to pairs, pairs to clusters and quality."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from experiments.measure import PeakMemory
+from spotsigs.clusters import Method, cluster
+from spotsigs.engines import Engine
+from spotsigs.errors import InputError, require
+from spotsigs.metrics import Quality, evaluate
+from spotsigs.records import Clusters, Corpus, Matcher, Pairs, SignatureScheme, Skipped, Truth, Vectors
+from spotsigs.vectors import IdfFilter
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A collection that is ready to be matched.
+
+    Attributes
+    ----------
+    corpus : Corpus
+        Vectors after the filters, and the texts.
+    truth : Truth or None
+        What the collection says is duplicate.
+    skipped : tuple of Skipped
+        Records that could not be read.
+    parse_seconds : float
+        Wall time of reading and extracting.
+    content_bytes : int
+        Bytes of content read.
+    checksum : str
+        SHA-256 over document ids, signature hashes and counts: the same for the same input, whatever its form.
+    """
+
+    corpus: Corpus
+    truth: Truth | None
+    skipped: tuple[Skipped, ...]
+    parse_seconds: float
+    content_bytes: int
+    checksum: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run's result.
+
+    Attributes
+    ----------
+    prepared : Prepared
+        What was matched.
+    pairs : Pairs
+        What was found.
+    clusters : Clusters
+        The pairs, grouped.
+    quality : Quality or None
+        None where the collection brings no truth.
+    peak_rss_bytes : int
+        Largest resident memory of this process while matching.
+    """
+
+    prepared: Prepared
+    pairs: Pairs
+    clusters: Clusters
+    quality: Quality | None
+    peak_rss_bytes: int
+
+
+def prepare(
+    collection: Any,
+    text: Any,
+    signature: SignatureScheme,
+    idf_filter: IdfFilter,
+    engine: Engine,
+    *,
+    sets: bool = False,
+    strict: bool = False,
+) -> Prepared:
+    """Read a collection and turn it into vectors.
+
+    A collection of vectors (`vectors()` instead of `shards()`) is taken as it is.
+
+    Parameters
+    ----------
+    collection : Collection
+        Where the documents come from.
+    text : callable
+        ``(document) -> str``, the page's text.
+    signature : SignatureScheme
+        Tokens to signatures.
+    idf_filter : IdfFilter
+        Which signatures and documents take part.
+    engine : Engine
+        Where extraction runs.
+    sets : bool
+        Count every signature once.
+    strict : bool
+        Refuse unreadable records.
+
+    Returns
+    -------
+    Prepared
+
+    Raises
+    ------
+    InputError
+        If the collection is empty, or a record is unreadable and ``strict`` is set.
+    """
+    began = perf_counter()
+    if hasattr(collection, "vectors"):
+        vectors: Vectors = collection.vectors()
+        digest = _digest(vectors.indptr, vectors.ids, vectors.counts)
+        corpus = Corpus(vectors.as_sets() if sets else vectors)
+        return Prepared(corpus, None, (), perf_counter() - began, 0, digest)
+    extracted = _extracted(_Call(collection, text, signature, engine))
+    signatures, seconds = extracted
+    if strict and signatures.skipped:
+        first = signatures.skipped[0]
+        raise InputError(f"{first.id}: {first.reason} (strict=true stops at the first of {len(signatures.skipped)})")
+    require(len(signatures) > 0, f"the collection holds no readable document ({len(signatures.skipped)} skipped)")
+    vectors = idf_filter(signatures)
+    corpus = Corpus(vectors.as_sets() if sets else vectors, lambda: _texts(collection, text))
+    return Prepared(
+        corpus,
+        _truth(collection, signatures),
+        signatures.skipped,
+        seconds,
+        signatures.content_bytes,
+        _digest(
+            np.frombuffer("\n".join(signatures.doc_ids).encode("utf-8", "replace"), np.uint8),
+            signatures.hashes,
+            signatures.counts,
+        ),
+    )
+
+
+def match(
+    prepared: Prepared, matcher: Matcher, method: Method = Method.components, *, resamples: int = 1000
+) -> Outcome:
+    """Match a prepared collection, group the pairs and judge them.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        From `prepare`.
+    matcher : Matcher
+        Corpus to pairs.
+    method : Method
+        What a cluster is.
+    resamples : int
+        Bootstrap resamples of the quality's intervals.
+
+    Returns
+    -------
+    Outcome
+    """
+    matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
+    with PeakMemory() as memory:
+        pairs = matcher(prepared.corpus)
+    clusters = cluster(pairs, method=method)
+    quality = None if prepared.truth is None else evaluate(pairs, prepared.truth, clusters, resamples=resamples)
+    return Outcome(prepared, pairs, clusters, quality, memory.peak_bytes)
+
+
+def _few_documents() -> Corpus:
+    texts = ["one page of a few words.", "one page of a few words.", "another page."]
+    ids = np.array([0, 1, 2, 3, 0, 1, 2, 3, 1, 4])
+    return Corpus(
+        Vectors.from_csr(np.array([0, 4, 8, 10]), ids, vocabulary=np.arange(5, dtype=np.uint64)), lambda: iter(texts)
+    )
+
+
+class _Call(tuple[Any, ...]):
+    """Arguments of an extraction, equal and hashed by what they print: the key of the cache within one process."""
+
+    def __new__(cls, *parts: Any) -> _Call:
+        return super().__new__(cls, parts)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __eq__(self, other: object) -> bool:
+        return repr(self) == repr(other)
+
+
+@lru_cache(maxsize=1)
+def _extracted(call: _Call) -> tuple[Any, float]:
+    """Extract once for all runs of a sweep that read the same signatures; return them and the seconds it took."""
+    from spotsigs.extract import extract
+
+    began = perf_counter()
+    signatures = extract(*call)
+    return signatures, perf_counter() - began
+
+
+def _texts(collection: Any, text: Any) -> Iterator[str]:
+    from spotsigs.extract import texts
+
+    return texts(collection, text)
+
+
+def _truth(collection: Any, signatures: Any) -> Truth | None:
+    truth = Truth.from_clusters(signatures.clusters)
+    if getattr(collection, "judgments", None) is None:
+        return truth
+    from data.jsonl import read_judgments
+
+    labels = truth.labels if truth else np.full(len(signatures), -1, np.int32)
+    return Truth(labels, truth.names if truth else (), read_judgments(collection.judgments, signatures.doc_ids))
+
+
+def _digest(*arrays: np.ndarray[Any, Any]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

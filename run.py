@@ -1,0 +1,42 @@
+"""The front door: ``python run.py matcher=spotsigs tau=0.44``; ``python run.py --help`` lists every choice."""
+
+import os
+import sys
+
+os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come out of main(), and `sentence` says each in one line
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig
+
+import experiments.config
+
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+def main(config: DictConfig) -> None:
+    """Check the whole configuration, then run it."""
+    alone = HydraConfig.get().mode is RunMode.RUN
+    try:
+        settings = experiments.config.settings(config)
+        if settings.experiment is not None:
+            print(settings.experiment(settings))
+        else:
+            from experiments.runner import run
+
+            print(run(settings, HydraConfig.get().runtime.output_dir))
+    except Exception as error:
+        if alone and not config.debug:
+            sys.exit(experiments.config.sentence(error))
+        raise  # a sweep runs its other cells first
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("stopped")
+    except Exception as error:
+        if "debug=true" in sys.argv:
+            raise
+        sys.exit(experiments.config.sentence(error))

@@ -1,0 +1,89 @@
+"""The one call for pages in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from spotsigs.engines import Serial
+from spotsigs.errors import InputError
+from spotsigs.extract import extract
+from spotsigs.join import self_join
+from spotsigs.records import Document, Pairs, Shard, SignatureScheme, Skipped
+from spotsigs.signatures import SpotSignatures
+from spotsigs.text import VisibleText
+from spotsigs.vectors import IdfFilter
+
+FEW_PAGES = 50
+LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")
+
+
+def near_duplicates(
+    pages: Iterable[str | bytes],
+    tau: float = 0.44,
+    *,
+    signature: SignatureScheme | None = None,
+    idf_min: float | None = None,
+    idf_max: float = 1.0,
+    min_spots: int = 1,
+    threads: int | None = None,
+) -> Pairs:
+    """Find all near-duplicate pairs among pages: exactly the pairs with multiset Jaccard of at least tau.
+
+    Parameters
+    ----------
+    pages : iterable of str or bytes
+        HTML, where something looks like a tag, or plain text; bytes are decoded by declaration or detection.
+    tau : float
+        Similarity threshold in (0, 1].
+    signature : SignatureScheme, optional
+        Spot signatures with the paper's best parameters by default.
+    idf_min, idf_max : float, optional
+        Band of normalised IDF that is kept. ``idf_min`` is 0.2 by default, and 0 for fewer than 50 pages, where
+        document frequencies say nothing yet: two copies of one page would have no rare signature between them.
+    min_spots : int
+        Pages with fewer signatures left are not matched.
+    threads : int, optional
+        Threads of the join; all cores by default.
+
+    Returns
+    -------
+    Pairs
+        ``pairs.i``, ``pairs.j`` are positions in ``pages``.
+
+    Raises
+    ------
+    InputError
+        If tau lies outside (0, 1], or a page is neither str nor bytes.
+
+    Examples
+    --------
+    >>> page = "The council has approved the plan for a new bridge that will be built by the spring."
+    >>> pairs = near_duplicates([page, "Sport: a win for the home side in the rain.", page + " It is late."], tau=0.44)
+    >>> [(int(i), int(j)) for i, j in zip(pairs.i, pairs.j)]
+    [(0, 2)]
+    """
+    if isinstance(pages, (str, bytes)):
+        raise InputError("pages must be an iterable of pages, got a single one; put it into a list")
+    signatures = extract(_InMemory(tuple(pages)), VisibleText(), signature or SpotSignatures(), Serial())
+    if idf_min is None:
+        idf_min = 0.2 if len(signatures) >= FEW_PAGES else 0.0
+    keep = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
+    return self_join(keep(signatures), tau, threads=threads)
+
+
+@dataclass(frozen=True)
+class _InMemory:
+    pages: tuple[str | bytes, ...]
+
+    def shards(self) -> list[Shard]:
+        return [self._documents]
+
+    def _documents(self) -> Iterator[Document | Skipped]:
+        for number, page in enumerate(self.pages):
+            if not isinstance(page, (str, bytes)):
+                raise InputError(f"page {number} is a {type(page).__name__}; give str or bytes")
+            sample = page if isinstance(page, str) else page.decode("latin-1")
+            html = LOOKS_LIKE_A_TAG.search(sample) is not None
+            yield Document(id=str(number), content=page, media_type="text/html" if html else "text/plain")

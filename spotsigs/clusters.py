@@ -1,0 +1,118 @@
+"""Pairs to clusters: connected components, or clusters anchored at a representative."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from spotsigs.errors import InputError, require
+from spotsigs.records import Clusters, IntArray, Pairs
+
+
+class Method(Enum):
+    """What a cluster is.
+
+    ``components``: everything connected by pairs. ``anchored``: every member reaches tau to the representative.
+    """
+
+    components = "components"
+    anchored = "anchored"
+
+
+def cluster(
+    pairs: Pairs, n: int | None = None, *, method: str | Method = Method.components, priority: IntArray | None = None
+) -> Clusters:
+    """Group documents by their pairs.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Near-duplicate pairs.
+    n : int, optional
+        Number of documents; by default the one the pairs carry.
+    method : {"components", "anchored"}
+        ``components``: connected components. ``anchored``: in order of priority, each document that belongs to no
+        cluster yet becomes a representative and takes its unassigned partners, so chains cannot grow.
+    priority : ndarray of int, shape (n,), optional
+        The smallest value of a cluster is its representative, ties going to the first row; by default the first row.
+
+    Returns
+    -------
+    Clusters
+        As a sequence: the cluster label of each row.
+
+    Raises
+    ------
+    InputError
+        If a pair lies outside ``range(n)``, or the method is unknown.
+    """
+    n = pairs.n if n is None else n
+    require(
+        len(pairs) == 0 or int(pairs.j.max()) < n, f"n={n} is too small: the pairs name row {pairs.j.max(initial=0)}"
+    )
+    try:
+        method = Method(method)
+    except ValueError:
+        raise InputError(f"clusters must be 'components' or 'anchored', got '{method}'") from None
+    priority = np.zeros(n, np.int64) if priority is None else np.asarray(priority)
+    require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
+    order = np.argsort(priority, kind="stable")
+    if method is Method.components:
+        heads = _component_heads(pairs, n, order)
+    else:
+        indptr, neighbours = _adjacency(pairs, n)
+        heads = _anchored_heads(indptr, neighbours, order)
+    representatives, labels = _numbered(heads)
+    return Clusters(labels, representatives, _similarity_to(heads, pairs))
+
+
+def _component_heads(pairs: Pairs, n: int, order: IntArray) -> NDArray[np.int32]:
+    """Return the row of best priority in each row's component."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    edges = coo_array((np.ones(len(pairs), np.int8), (pairs.i, pairs.j)), shape=(n, n))
+    count, component = connected_components(edges, directed=False)
+    best: NDArray[np.int32] = np.full(count, -1, np.int32)
+    best[component[order[::-1]]] = order[::-1]
+    return best[component]
+
+
+def _adjacency(pairs: Pairs, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    ends = np.concatenate([pairs.i, pairs.j])
+    order = np.argsort(ends, kind="stable")
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(ends, minlength=n))])
+    return indptr, np.concatenate([pairs.j, pairs.i])[order]
+
+
+@njit(cache=True, nogil=True)
+def _anchored_heads(indptr, neighbours, order):  # type: ignore[no-untyped-def]
+    heads = np.full(len(order), -1, np.int32)
+    for row in order:
+        if heads[row] >= 0:
+            continue
+        heads[row] = row
+        for p in range(indptr[row], indptr[row + 1]):
+            if heads[neighbours[p]] < 0:
+                heads[neighbours[p]] = row
+    return heads
+
+
+def _numbered(heads: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Number the clusters by first appearance; return their representatives and the label of each row."""
+    representatives, first, inverse = np.unique(heads, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return representatives[order], number[inverse]
+
+
+def _similarity_to(heads: NDArray[np.int32], pairs: Pairs) -> NDArray[np.float64]:
+    similarity = np.where(heads == np.arange(len(heads)), 1.0, np.nan)
+    for a, b in ((pairs.i, pairs.j), (pairs.j, pairs.i)):
+        to_head = heads[a] == b
+        similarity[a[to_head]] = pairs.similarity[to_head]
+    return similarity

@@ -1,0 +1,98 @@
+"""Length partitions (paper, section 4.2) and length bounds, decided by the very test that decides a pair."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.errors import InputError, require, require_tau
+
+
+class Convention(Enum):
+    """Whose partitions: the paper's formula, or the buckets of the authors' prototype."""
+
+    paper = "paper"
+    prototype = "prototype"
+
+
+def partition_boundaries(
+    tau: float, rho: int = 1000, convention: str | Convention = Convention.paper, *, exact: bool | None = None
+) -> NDArray[np.int64]:
+    """Return the smallest length of every partition.
+
+    Partition ``k`` holds the lengths from ``p[k]`` up to but not including ``p[k + 1]``; the last one is open.
+    A document of similar length is never further away than the neighbouring partition (condition (A)).
+
+    Parameters
+    ----------
+    tau : float
+        Similarity threshold in (0, 1].
+    rho : int
+        Largest boundary: all longer documents share the last partition.
+    convention : {"paper", "prototype"}
+        ``paper``: ``p[k + 1]`` is the smallest integer with ``p[k + 1] - p[k] > (1 - tau) p[k + 1]`` (section 4.2).
+        ``prototype``: closed buckets ``[last, i]`` for the smallest ``i`` with ``i - last > (1 - tau) i``, the next
+        one starting at ``i + 1``, and one open bucket at the end. Only these give the counts that section 5.1
+        reports (501, 41 and 3 for tau 1.0, 0.9 and 0.1).
+    exact : bool, optional
+        Decide the inequality exactly (as ``p[k] / p[k + 1] < tau``), or in floating point as written. By default the
+        paper's formula is exact and the prototype's is not, as in its code: at tau 0.9 that makes 41 of 40.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_partitions,)
+        Ascending, starting at 1.
+
+    Raises
+    ------
+    InputError
+        If tau lies outside (0, 1], rho is not positive, or the convention is unknown.
+    """
+    require_tau(tau)
+    require(rho >= 1, f"rho must be at least 1, got {rho}")
+    try:
+        convention = Convention(convention)
+    except ValueError:
+        raise InputError(f"convention must be 'paper' or 'prototype', got '{convention}'") from None
+    exact = convention is Convention.paper if exact is None else exact
+
+    def too_far(low: int, high: int) -> bool:
+        return not low / high >= tau if exact else high - low > (1 - tau) * high
+
+    boundaries = [1]
+    for length in range(2, rho + 1):
+        if too_far(boundaries[-1], length):
+            boundaries.append(length if convention is Convention.paper else length + 1)
+    return np.asarray(boundaries, dtype=np.int64)
+
+
+def partner_lengths(tau: float, longest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the smallest and largest length of a possible partner, per length (Inequality 6).
+
+    Lengths are compared as ``shorter / longer >= tau`` in float64, the test that decides a pair, because bounds
+    written as ``(1 - tau) * length`` lose borderline pairs.
+
+    Parameters
+    ----------
+    tau : float
+        Similarity threshold in (0, 1].
+    longest : int
+        Largest length in the collection.
+
+    Returns
+    -------
+    smallest, largest : ndarray of int64, shape (longest + 1,)
+        Entry 0 is 0; partners may be longer than ``longest``.
+    """
+    lengths = np.arange(longest + 1, dtype=np.int64)
+    smallest = np.ceil(lengths * tau).astype(np.int64)
+    largest = np.floor(lengths / tau).astype(np.int64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # The products round; one step up or down puts each bound where the test puts it.
+        smallest -= (smallest > 1) & ((smallest - 1) / lengths >= tau)
+        smallest += (smallest > 0) & ~(smallest / lengths >= tau)
+        largest -= (largest > 0) & ~(lengths / largest >= tau)
+        largest += (largest > 0) & (lengths / (largest + 1) >= tau)
+    return smallest, largest

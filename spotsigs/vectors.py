@@ -1,0 +1,204 @@
+"""Signatures to vectors: dense ids, the IDF filter, the minimum number of spots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.errors import InputError, require
+from spotsigs.records import Signatures, Vectors
+
+INT32_MAX = np.iinfo(np.int32).max
+
+
+class Idf(Enum):
+    """How the inverse document frequency is normalised."""
+
+    paper = "paper"
+    prototype = "prototype"
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdfFilter:
+    """Which signatures and documents take part in matching.
+
+    Attributes
+    ----------
+    idf_min, idf_max : float
+        Band of normalised IDF that is kept, both ends included.
+    idf : Idf
+        ``paper``: ``log(N / df) / log(N)`` (section 5.1); ``prototype``: ``log((N + 1) / df) / log(N + 1)``.
+    min_spots : int
+        Documents with fewer occurrences left become empty rows (section 5.4 uses 5).
+    """
+
+    idf_min: float = 0.2
+    idf_max: float = 1.0
+    idf: Idf = Idf.paper
+    min_spots: int = 1
+
+    def __post_init__(self) -> None:
+        require(
+            0 <= self.idf_min <= self.idf_max,
+            f"idf_min={self.idf_min} and idf_max={self.idf_max}: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
+        )
+        require(self.min_spots >= 1, f"min_spots must be at least 1, got {self.min_spots}")
+
+    def __call__(self, signatures: Signatures) -> Vectors:
+        """Number the signatures, drop those outside the band, empty the documents that are left too short.
+
+        Parameters
+        ----------
+        signatures : Signatures
+            Multisets of the whole collection.
+
+        Returns
+        -------
+        Vectors
+            One row per document, ids dense in ascending order of the signature hash, so that they do not depend on
+            the order of the documents.
+        """
+        ids, vocabulary = dense_ids(signatures.hashes)
+        frequencies = np.bincount(ids, minlength=len(vocabulary))
+        kept = self.keeps(frequencies, len(signatures))
+        number = np.cumsum(kept, dtype=np.int64).astype(np.int32) - 1
+        entries = kept[ids]
+        rows = np.repeat(np.arange(len(signatures)), np.diff(signatures.indptr))
+        lengths = np.bincount(rows[entries], weights=signatures.counts[entries], minlength=len(signatures))
+        entries &= (lengths >= self.min_spots)[rows]
+        sizes = np.bincount(rows[entries], minlength=len(signatures))
+        return Vectors(
+            indptr=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            ids=number[ids[entries]],
+            counts=signatures.counts[entries],
+            lengths=np.where(lengths >= self.min_spots, lengths, 0).astype(np.int64),
+            doc_ids=signatures.doc_ids,
+            vocabulary=vocabulary[kept],
+        )
+
+    def keeps(self, frequencies: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+        """Return which signatures of the given document frequencies lie in the band of a collection of n documents."""
+        values = normalised_idf(frequencies, n, self.idf)
+        return (values >= self.idf_min) & (values <= self.idf_max)
+
+
+def normalised_idf(frequencies: NDArray[np.int64], n: int, idf: Idf = Idf.paper) -> NDArray[np.float64]:
+    """Return the normalised IDF of document frequencies.
+
+    Parameters
+    ----------
+    frequencies : ndarray of int64
+        Document frequencies, at least 1.
+    n : int
+        Documents in the collection.
+    idf : Idf
+        Normalisation.
+
+    Returns
+    -------
+    ndarray of float64
+        1 for a signature of one document, 0 for one of all; 1 throughout where the collection has one document only,
+        because nothing can be frequent there.
+    """
+    total = n + 1 if idf is Idf.prototype else n
+    if total <= 1:
+        return np.ones(len(frequencies))
+    values: NDArray[np.float64] = np.log(total / frequencies) / np.log(total)
+    return values
+
+
+def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """Number hashes in ascending order.
+
+    Parameters
+    ----------
+    hashes : ndarray of uint64, shape (nnz,)
+        Signature hashes, repeats allowed.
+
+    Returns
+    -------
+    ids : ndarray of int32, shape (nnz,)
+        Rank of each hash among the distinct ones.
+    vocabulary : ndarray of uint64, shape (n_signatures,)
+        The distinct hashes, ascending.
+    """
+    import pyarrow as pa
+
+    # A hash table over the occurrences and a sort of the distinct values only: several times faster than np.unique.
+    encoded = pa.array(hashes).dictionary_encode()
+    distinct = encoded.dictionary.to_numpy()
+    order = np.argsort(distinct)
+    rank = np.empty(len(distinct), dtype=np.int32)
+    rank[order] = np.arange(len(distinct), dtype=np.int32)
+    return rank[encoded.indices.to_numpy()], distinct[order]
+
+
+def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """Check CSR arrays, sort each row by id and add up repeated ids.
+
+    Parameters
+    ----------
+    indptr, ids, counts : array_like
+        As in `Vectors.from_csr`; ``counts`` may be None.
+
+    Returns
+    -------
+    indptr : ndarray of int64
+    ids, counts : ndarray of int32
+
+    Raises
+    ------
+    InputError
+        With the first violation found.
+    """
+    indptr = _integers("indptr", indptr).astype(np.int64)
+    ids = _integers("ids", ids)
+    counts = np.ones(len(ids), np.int32) if counts is None else _integers("counts", counts)
+    require(len(indptr) >= 1 and indptr[0] == 0, "indptr must start with 0 (one more entry than there are rows)")
+    require(bool(np.all(np.diff(indptr) >= 0)), "indptr must not decrease")
+    require(int(indptr[-1]) == len(ids), f"indptr ends at {indptr[-1]}, but there are {len(ids)} ids")
+    require(len(counts) == len(ids), f"counts has {len(counts)} entries for {len(ids)} ids; give one per id")
+    if len(ids):
+        require(
+            ids.min() >= 0 and ids.max() < INT32_MAX,
+            f"ids must lie in [0, 2**31 - 1), got {ids.min()} to {ids.max()}; number your features densely",
+        )
+        require(
+            counts.min() >= 1 and counts.max() <= INT32_MAX,
+            f"counts must be positive and below 2**31, got {counts.min()} to {counts.max()}",
+        )
+    return _sorted_rows(indptr, ids.astype(np.int32), counts.astype(np.int32))
+
+
+def _integers(name: str, values: Any) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.size == 0 and array.ndim == 1:
+        return array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InputError(
+            f"{name} must be a one-dimensional array of integers, got {array.dtype} of shape {array.shape}"
+        )
+    return array
+
+
+def _sorted_rows(
+    indptr: NDArray[np.int64], ids: NDArray[np.int32], counts: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    rising = np.ones(len(ids), dtype=bool)
+    rising[1:] = ids[1:] > ids[:-1]
+    rising[indptr[:-1][np.diff(indptr) > 0]] = True
+    if rising.all():
+        return indptr, ids, counts
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((ids, rows))
+    rows, ids = rows[order], ids[order]
+    first = np.ones(len(ids), dtype=bool)
+    first[1:] = (ids[1:] != ids[:-1]) | (rows[1:] != rows[:-1])
+    totals = np.add.reduceat(counts[order].astype(np.int64), np.flatnonzero(first))
+    require(int(totals.max()) <= INT32_MAX, "the counts of one id in one row add up to more than 2**31 - 1")
+    sizes = np.bincount(rows[first], minlength=len(indptr) - 1)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), ids[first], totals.astype(np.int32)

@@ -1,0 +1,12 @@
+import sys
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the twins and strategies
+
+# Kernels compile inside the first example, so no deadline; the same examples on every machine.
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, max_examples=60, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("repeatable")

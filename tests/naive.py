@@ -1,0 +1,105 @@
+"""Slow, obvious twins of the fast code: Python counters, nested loops, textbook definitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+Multiset = Counter[int]
+
+
+def jaccard(a: Multiset, b: Multiset) -> float:
+    """Multiset Jaccard (Equation 4); two empty documents are not similar."""
+    larger = sum((a | b).values())
+    return sum((a & b).values()) / larger if larger else 0.0
+
+
+def similar_pairs(documents: Sequence[Multiset], tau: float) -> dict[tuple[int, int], float]:
+    """All pairs of similarity at least tau, by comparing every two documents."""
+    found = {}
+    for (i, a), (j, b) in combinations(enumerate(documents), 2):
+        if a and b and jaccard(a, b) >= tau:
+            found[i, j] = jaccard(a, b)
+    return found
+
+
+def similar_pairs_exactly(documents: Sequence[Multiset], tau: Fraction) -> set[tuple[int, int]]:
+    """The same in rational arithmetic."""
+    found = set()
+    for (i, a), (j, b) in combinations(enumerate(documents), 2):
+        larger = sum((a | b).values())
+        if a and b and Fraction(sum((a & b).values()), larger) >= tau:
+            found.add((i, j))
+    return found
+
+
+def components(n: int, pairs: Sequence[tuple[int, int]]) -> list[set[int]]:
+    """Connected components by textbook union-find."""
+    parent = list(range(n))
+
+    def find(x: int) -> int:
+        while parent[x] != x:
+            x = parent[x]
+        return x
+
+    for i, j in pairs:
+        parent[find(i)] = find(j)
+    groups: dict[int, set[int]] = {}
+    for x in range(n):
+        groups.setdefault(find(x), set()).add(x)
+    return list(groups.values())
+
+
+def anchored(n: int, pairs: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """The representative of each document when the first free document takes its free partners."""
+    partners: dict[int, set[int]] = {x: set() for x in range(n)}
+    for i, j in pairs:
+        partners[i].add(j)
+        partners[j].add(i)
+    head: dict[int, int] = {}
+    for x in range(n):
+        if x in head:
+            continue
+        head[x] = x
+        for y in partners[x]:
+            head.setdefault(y, x)
+    return head
+
+
+def idf_band(documents: Sequence[Multiset], low: float, high: float, prototype: bool = False) -> list[Multiset]:
+    """Keep the signatures whose normalised IDF lies in the band."""
+    from math import log
+
+    n = len(documents)
+    frequency = Counter(signature for document in documents for signature in document)
+    total = n + 1 if prototype else n
+    idf = {s: log(total / df) / log(total) if total > 1 else 1.0 for s, df in frequency.items()}
+    return [Counter({s: c for s, c in document.items() if low <= idf[s] <= high}) for document in documents]
+
+
+def boundaries_as_printed(tau: Fraction, rho: int) -> list[int]:
+    """Section 4.2's series in rational arithmetic."""
+    series = [1]
+    for length in range(2, rho + 1):
+        if length - series[-1] > (1 - tau) * length:
+            series.append(length)
+    return series
+
+
+def cosine_pairs(documents: Sequence[Counter[str]], tau: float) -> dict[tuple[int, int], float]:
+    """All pairs of TF·IDF Cosine at least tau, idf = log(N / df)."""
+    from math import log, sqrt
+
+    n = len(documents)
+    frequency = Counter(term for document in documents for term in document)
+    weighted = [{t: c * log(n / frequency[t]) for t, c in document.items()} for document in documents]
+    norms = [sqrt(sum(w * w for w in row.values())) for row in weighted]
+    found = {}
+    for i, j in combinations(range(n), 2):
+        if norms[i] and norms[j]:
+            similarity = sum(w * weighted[j].get(t, 0.0) for t, w in weighted[i].items()) / (norms[i] * norms[j])
+            if similarity >= tau:
+                found[i, j] = similarity
+    return found

@@ -1,0 +1,63 @@
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spotsigs import InputError, cluster
+from spotsigs.records import Pairs
+
+EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda e: e[0] != e[1]), max_size=20)
+
+
+def pairs_of(edges, n=12):
+    i, j = np.array(edges, np.int64).reshape(-1, 2).T
+    return Pairs.build(i, j, np.full(len(i), 0.5), n)
+
+
+@given(EDGES)
+def test_components_equal_union_find(edges):
+    clusters = cluster(pairs_of(edges))
+    groups = {frozenset(np.flatnonzero(clusters.labels == label).tolist()) for label in range(len(clusters.sizes))}
+    assert groups == set(map(frozenset, naive.components(12, edges)))
+    assert [clusters.labels.tolist().index(label) for label in range(len(clusters.sizes))] == sorted(
+        clusters.labels.tolist().index(label) for label in range(len(clusters.sizes))
+    )
+    assert clusters.representatives.tolist() == [
+        min(np.flatnonzero(clusters.labels == c)) for c in range(len(clusters.sizes))
+    ]
+
+
+@given(EDGES)
+def test_anchored_members_all_pair_with_their_representative(edges):
+    clusters = cluster(pairs_of(edges), method="anchored")
+    head = naive.anchored(12, edges)
+    assert clusters.representatives[clusters.labels].tolist() == [head[x] for x in range(12)]
+    assert not np.isnan(clusters.similarity_to_representative).any()
+
+
+def test_priority_chooses_the_representative():
+    clusters = cluster(pairs_of([(0, 1), (1, 2)]), priority=-np.arange(12))
+    assert clusters.representatives[clusters.labels[0]] == 2
+    assert clusters.similarity_to_representative[:3].tolist()[1:] == [0.5, 1.0]
+    assert np.isnan(clusters.similarity_to_representative[0])  # connected through row 1 only
+
+
+def test_clusters_read_as_the_label_of_each_row():
+    clusters = cluster(pairs_of([(0, 2)], n=3), n=3)
+    assert list(clusters) == [0, 1, 0]
+    assert np.asarray(clusters).tolist() == [0, 1, 0]
+    assert len(clusters) == 3
+
+
+def test_no_documents():
+    assert len(cluster(pairs_of([], n=0))) == 0
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(InputError, match="too small"):
+        cluster(pairs_of([(0, 5)]), n=3)
+    with pytest.raises(InputError, match="components"):
+        cluster(pairs_of([]), method="chains")
+    with pytest.raises(InputError, match="priority"):
+        cluster(pairs_of([]), priority=np.arange(3))

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics.cluster import pair_confusion_matrix
+
+from spotsigs import cluster, evaluate, relative_recall
+from spotsigs.records import Pairs, Truth
+
+LABELS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=25)
+
+
+def pairs_within(labels):
+    labels = np.asarray(labels)
+    i, j = np.triu_indices(len(labels), 1)
+    same = labels[i] == labels[j]
+    return Pairs.build(i[same], j[same], np.ones(same.sum()), len(labels))
+
+
+@given(LABELS)
+def test_micro_averages_equal_scikit_learns_pair_confusion(drawn):
+    wanted, got = map(list, zip(*drawn, strict=True))
+    quality = evaluate(pairs_within(got), Truth.from_clusters(map(str, wanted)), resamples=0)
+    (_, false), (missed, true) = pair_confusion_matrix(wanted, got) / 2
+    np.testing.assert_equal(quality.precision, true / (true + false) if true + false else np.nan)
+    np.testing.assert_equal(quality.recall, true / (true + missed) if true + missed else np.nan)
+    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs) == (true, true + false, true + missed)
+
+
+@given(LABELS)
+def test_macro_and_b_cubed_equal_their_definitions(drawn):
+    wanted, got = map(np.array, zip(*drawn, strict=True))
+    quality = evaluate(pairs_within(got), Truth.from_clusters(map(str, wanted)), resamples=0)
+    precisions, recalls, f1s = [], [], []
+    for label in set(wanted.tolist()):
+        members = np.flatnonzero(wanted == label)
+        if len(members) < 2:
+            continue
+        inside = sum(got[a] == got[b] for a in members for b in members if a < b)
+        touching = sum(got[a] == got[b] for a in members for b in range(len(got)) if wanted[b] != label)
+        missed = len(members) * (len(members) - 1) / 2 - inside
+        recalls.append(inside / (inside + missed))
+        f1s.append(2 * inside / (2 * inside + touching + missed))
+        if inside + touching:
+            precisions.append(inside / (inside + touching))
+    for value, values in (
+        (quality.macro_precision, precisions),
+        (quality.macro_recall, recalls),
+        (quality.macro_f1, f1s),
+    ):
+        np.testing.assert_allclose(value, np.mean(values) if values else np.nan)
+    both = [(np.sum((got == g) & (wanted == w)), np.sum(got == g), np.sum(wanted == w)) for w, g in drawn]
+    np.testing.assert_allclose(quality.bcubed_precision, np.mean([shared / found for shared, found, _ in both]))
+    np.testing.assert_allclose(quality.bcubed_recall, np.mean([shared / true for shared, _, true in both]))
+
+
+def test_documents_without_a_cluster_are_duplicates_of_nothing():
+    truth = Truth.from_clusters(["a", "a", None, None])
+    quality = evaluate(pairs_within([1, 1, 1, 1]), truth, resamples=0)
+    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs) == (1, 6, 1)
+    assert Truth.from_clusters([None, None]) is None
+
+
+def test_judged_pairs_replace_the_labels_and_unjudged_ones_do_not_count():
+    judged = (np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([True, False, True]))
+    truth = Truth(np.full(4, -1, np.int32), (), judged)
+    found = Pairs.build(np.array([0, 1, 0]), np.array([1, 2, 3]), np.ones(3), 4)
+    quality = evaluate(found, truth, cluster(found))
+    assert (quality.precision, quality.recall, quality.f1) == (0.5, 0.5, 0.5)
+    assert quality.bcubed_f1 is None
+    assert np.isnan(quality.macro_f1)
+
+
+def test_intervals_hold_the_value_and_narrow_with_more_clusters():
+    rng = np.random.default_rng(3)
+    widths = []
+    for clusters in (20, 500):
+        wanted = np.repeat(np.arange(clusters), 4)
+        got = np.where(rng.random(len(wanted)) < 0.7, wanted, -np.arange(len(wanted)) - 1)
+        quality = evaluate(pairs_within(got), Truth.from_clusters(map(str, wanted)))
+        for name, (low, high) in quality.intervals.items():
+            assert low <= getattr(quality, name) <= high
+        widths.append(quality.intervals["recall"][1] - quality.intervals["recall"][0])
+    assert widths[1] < widths[0] / 2
+
+
+def test_relative_recall_is_the_share_of_the_base_that_was_found():
+    base = Pairs.build(np.array([0, 1, 2, 3]), np.array([1, 2, 3, 4]), np.ones(4), 5)
+    found = Pairs.build(np.array([0, 2, 0]), np.array([1, 3, 4]), np.ones(3), 5)
+    assert relative_recall(found, base) == pytest.approx(0.5)
+    assert np.isnan(relative_recall(found, base.at(2.0)))

@@ -1,0 +1,63 @@
+from fractions import Fraction
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spotsigs import InputError, partition_boundaries
+from spotsigs.partitions import partner_lengths
+
+
+@pytest.mark.parametrize(("tau", "count"), [(1.0, 501), (0.9, 41), (0.1, 3)])
+def test_the_prototypes_convention_gives_the_counts_the_paper_reports(tau, count):
+    assert len(partition_boundaries(tau, 1000, "prototype")) == count
+
+
+def test_the_41_of_tau_09_is_a_rounding_artefact():
+    assert len(partition_boundaries(0.9, 1000, "prototype", exact=True)) == 40
+
+
+@pytest.mark.parametrize(
+    ("tau", "exact", "count"), [(1.0, True, 1000), (0.9, True, 49), (0.9, False, 50), (0.1, True, 3)]
+)
+def test_the_papers_formula_gives_other_counts(tau, exact, count):
+    assert len(partition_boundaries(tau, 1000, "paper", exact=exact)) == count
+
+
+def test_the_slides_series_is_the_prototypes_for_075():
+    assert partition_boundaries(0.75, 1000, "prototype")[:10].tolist() == [1, 3, 6, 10, 15, 22, 31, 43, 59, 80]
+    assert partition_boundaries(0.7, 1000, "prototype")[:10].tolist() == [1, 3, 6, 10, 16, 24, 36, 53, 77, 112]
+    assert partition_boundaries(0.7, 1000, "paper")[:10].tolist() == [1, 2, 3, 5, 8, 12, 18, 26, 38, 55]
+
+
+@pytest.mark.parametrize("tau", ["1/3", "0.44", "0.5", "0.8", "0.9", "1", "0.07"])
+def test_exact_boundaries_equal_rational_arithmetic(tau):
+    assert partition_boundaries(float(Fraction(tau)), 400).tolist() == naive.boundaries_as_printed(Fraction(tau), 400)
+
+
+@given(st.floats(0.01, 1.0), st.sampled_from(["paper", "prototype"]), st.integers(1, 300))
+def test_similar_lengths_lie_in_the_same_or_neighbouring_partitions(tau, convention, rho):
+    boundaries = partition_boundaries(tau, rho, convention)
+    _, largest = partner_lengths(tau, 400)
+    partition = np.searchsorted(boundaries, np.arange(1, 401), side="right")
+    partition_of_largest = np.searchsorted(boundaries, largest[1:], side="right")
+    assert np.all(partition_of_largest - partition <= 1)
+
+
+@given(st.integers(1, 100), st.sampled_from([100, 97, 64]), st.integers(1, 300))
+def test_partner_lengths_are_those_the_test_admits(numerator, denominator, length):
+    tau = min(1.0, numerator / denominator)
+    smallest, largest = partner_lengths(tau, length)
+    candidates = np.arange(1, int(length / tau) + 3)
+    admitted = candidates[np.minimum(candidates, length) / np.maximum(candidates, length) >= tau]
+    assert (smallest[length], largest[length]) == (admitted.min(), admitted.max())
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"tau": 0}, {"tau": 1.1}, {"tau": 0.5, "rho": 0}, {"tau": 0.5, "convention": "x"}]
+)
+def test_bad_arguments_are_refused(arguments):
+    with pytest.raises(InputError):
+        partition_boundaries(**arguments)

@@ -1,0 +1,85 @@
+from collections import Counter
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import collections
+
+from spotsigs.errors import InputError
+from spotsigs.records import Signatures, Vectors
+from spotsigs.vectors import Idf, IdfFilter, dense_ids
+
+
+def signatures(documents):
+    """Return signature multisets whose hashes are scrambled numbers."""
+    rows = [{(s * 0x9E3779B97F4A7C15 + 1) % 2**64: c for s, c in document.items()} for document in documents]
+    hashes = np.array([h for row in rows for h in sorted(row)], np.uint64)
+    counts = np.array([row[h] for row in rows for h in sorted(row)], np.int32)
+    names = tuple(map(str, range(len(documents))))
+    return Signatures(names, (None,) * len(names), np.cumsum([0, *map(len, rows)]), hashes, counts)
+
+
+@given(
+    documents=collections(),
+    low=st.sampled_from([0.0, 0.2, 0.4]),
+    high=st.sampled_from([0.75, 0.85, 1.0]),
+    idf=st.sampled_from(Idf),
+    min_spots=st.integers(1, 6),
+)
+def test_the_filter_keeps_the_band_and_long_enough_documents(documents, low, high, idf, min_spots):
+    kept = IdfFilter(idf_min=low, idf_max=high, idf=idf, min_spots=min_spots)(signatures(documents))
+    wanted = naive.idf_band(documents, low, high, idf is Idf.prototype)
+    wanted = [document if document.total() >= min_spots else Counter() for document in wanted]
+    back = {(s * 0x9E3779B97F4A7C15 + 1) % 2**64: s for document in documents for s in document}
+    rows = [kept.row(r) for r in range(len(kept))]
+    assert [
+        Counter({back[int(kept.vocabulary[i])]: int(c) for i, c in zip(*row, strict=True)}) for row in rows
+    ] == wanted
+    assert kept.lengths.tolist() == [document.total() for document in wanted]
+
+
+def test_dense_ids_follow_the_hash_not_the_order_of_appearance():
+    ids, vocabulary = dense_ids(np.array([9, 2**63 + 5, 9, 4], np.uint64))
+    assert ids.tolist() == [1, 2, 1, 0]
+    assert vocabulary.tolist() == [4, 9, 2**63 + 5]
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=6))
+def test_from_csr_sorts_rows_and_adds_up_repeats(rows):
+    ids = np.array([i for row in rows for i in row], np.int64)
+    collection = Vectors.from_csr(np.cumsum([0, *map(len, rows)]), ids)
+    assert [dict(zip(*map(np.ndarray.tolist, collection.row(r)), strict=True)) for r in range(len(rows))] == [
+        dict(sorted(Counter(row).items())) for row in rows
+    ]
+    assert collection.lengths.tolist() == list(map(len, rows))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        (([1, 2], [1]), "start with 0"),
+        (([0, 2, 1], [1]), "not decrease"),
+        (([0, 2], [1]), "ends at 2"),
+        (([0, 1], [-1]), "ids must lie"),
+        (([0, 1], [2**40]), "ids must lie"),
+        (([0, 1], [1], [0]), "positive"),
+        (([0, 1], [1], [1, 2]), "one per id"),
+        (([0, 1], [0.5]), "array of integers"),
+        (([0, 1], [1], None, ["a", "b"]), "one per row"),
+        (([0, 2], [1, 1], [2**31 - 1, 1]), "add up"),
+    ],
+)
+def test_bad_arrays_are_refused_with_the_reason(arrays, says):
+    with pytest.raises(InputError, match=says):
+        Vectors.from_csr(*arrays)
+
+
+def test_take_reorders_rows():
+    collection = Vectors.from_csr([0, 2, 2, 3], [1, 2, 7], [1, 2, 3], ["a", "b", "c"])
+    taken = collection.take(np.array([2, 0]))
+    assert taken.doc_ids == ("c", "a")
+    assert taken.row(0)[0].tolist() == [7]
+    assert taken.row(1)[1].tolist() == [1, 2]
+    assert taken.lengths.tolist() == [3, 3]
