@@ -3,9 +3,11 @@
 import os
 import sys
 
-os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come out of main(), and `explain` says them in one sentence
+os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come out of main(), and `sentence` says each in one line
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 import experiments.config
@@ -14,13 +16,19 @@ import experiments.config
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
 def main(config: DictConfig) -> None:
     """Check the whole configuration, then run it."""
-    settings = experiments.config.settings(config)
-    if settings.experiment is not None:
-        print(settings.experiment(settings))
-        return
-    from experiments.runner import run
+    alone = HydraConfig.get().mode is RunMode.RUN
+    try:
+        settings = experiments.config.settings(config)
+        if settings.experiment is not None:
+            print(settings.experiment(settings))
+        else:
+            from experiments.runner import run
 
-    print(run(settings, hydra.core.hydra_config.HydraConfig.get().runtime.output_dir))
+            print(run(settings, HydraConfig.get().runtime.output_dir))
+    except Exception as error:
+        if alone and not config.debug:
+            sys.exit(experiments.config.sentence(error))
+        raise  # a sweep runs its other cells first
 
 
 if __name__ == "__main__":
@@ -31,4 +39,4 @@ if __name__ == "__main__":
     except Exception as error:
         if "debug=true" in sys.argv:
             raise
-        sys.exit(f"error: {experiments.config.explain(error)}")
+        sys.exit(experiments.config.sentence(error))

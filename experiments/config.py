@@ -34,9 +34,9 @@ class Root:
     sets: bool = False
     idf_min: float = 0.2
     idf_max: float = 1.0
-    idf: Idf = Idf.PAPER
+    idf: Idf = Idf.paper
     min_spots: int = 1
-    clusters: Method = Method.COMPONENTS
+    clusters: Method = Method.components
     workers: int = 8
     threads: int | None = None
     seed: int = 2008
@@ -167,8 +167,12 @@ def build(node: DictConfig, group: str) -> Any:
         raise InputError(f"{group}: {error}") from error
 
 
-def explain(error: Exception) -> str:
-    """Return one sentence for any error of a run: what is wrong, where, and what is allowed."""
+def sentence(error: Exception) -> str:
+    """Return one line for any error of a run: what is wrong, where, and what is allowed."""
+    return f"error: {_explain(error)}"
+
+
+def _explain(error: Exception) -> str:
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
         group, _, choice = str(error.missing_cfg_file).rpartition("/")
         return (
@@ -192,6 +196,9 @@ def _explain_override(error: HydraException) -> str:
         parent, _, name = key[1].rpartition(".")
         where = f"{parent} has" if parent else "the configuration has"
         return f"{key[1]}: {where} no parameter '{name}' here; `python run.py --help` lists the groups and keys"
+    composing = re.match(r"In '[^']+': ValidationError raised while composing config:\s*(.*)", text)
+    if composing:
+        return composing[1]
     merging = re.search(r"Error merging override (\S+)", text)
     if merging and error.__cause__ is not None:
         return f"{merging[1]}: {_first_line(error.__cause__)}"

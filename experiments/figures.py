@@ -98,10 +98,16 @@ def draw_lines(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> 
             for series, look in looks.items():
                 line = [p for p in points if p.panel == panel.name and p.series == series]
                 _draw_line(axis, series, line, look)
-        handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+        handles = {
+            label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+        }
         if len(handles) > 1:
             figure.legend(
-                handles.values(), handles.keys(), loc="outside lower center", ncols=min(4, len(handles)), handlelength=3.4
+                handles.values(),
+                handles.keys(),
+                loc="outside lower center",
+                ncols=min(4, len(handles)),
+                handlelength=3.4,
             )
 
     _write(path, points, draw, width=5.0 if len(panels) == 1 else 3.6 * len(panels))
@@ -120,13 +126,24 @@ def draw_bars(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> N
                 bars = [p for p in points if p.panel == panel.name and p.series == series]
                 width = 0.8 / len(present)
                 x = [p.x + (position - (len(present) - 1) / 2) * width for p in bars]
-                errors = None if any(p.low is None for p in bars) else [
-                    [p.y - (p.low or 0.0) for p in bars],
-                    [(p.high or 0.0) - p.y for p in bars],
-                ]
+                errors = (
+                    None
+                    if any(p.low is None for p in bars)
+                    else [
+                        [p.y - (p.low or 0.0) for p in bars],
+                        [(p.high or 0.0) - p.y for p in bars],
+                    ]
+                )
                 axis.bar(
-                    x, [p.y for p in bars], width, yerr=errors, label=series, color=looks[series]["color"],
-                    edgecolor="black", linewidth=0.3, error_kw={"elinewidth": 0.8, "capsize": 1.5},
+                    x,
+                    [p.y for p in bars],
+                    width,
+                    yerr=errors,
+                    label=series,
+                    color=looks[series]["color"],
+                    edgecolor="black",
+                    linewidth=0.3,
+                    error_kw={"elinewidth": 0.8, "capsize": 1.5},
                 )
             if len(present) > 1:
                 axis.legend()
@@ -138,7 +155,8 @@ def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
     cycle = plt.rcParams["axes.prop_cycle"].by_key()
     names = list(dict.fromkeys(point.series for point in points))
     return {
-        name: {look: values[number % len(values)] for look, values in cycle.items()} for number, name in enumerate(names)
+        name: {look: values[number % len(values)] for look, values in cycle.items()}
+        for number, name in enumerate(names)
     }
 
 

@@ -139,7 +139,10 @@ def _load(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _signatures(arrays: dict[str, Any], about: dict[str, Any]) -> Signatures:
     return Signatures(
-        doc_ids=tuple(about["doc_ids"]), clusters=tuple(about["clusters"]), content_bytes=about["content_bytes"], **arrays
+        doc_ids=tuple(about["doc_ids"]),
+        clusters=tuple(about["clusters"]),
+        content_bytes=about["content_bytes"],
+        **arrays,
     )
 
 

@@ -142,7 +142,7 @@ def prepare(
 
 
 def match(
-    prepared: Prepared, matcher: Matcher, method: Method = Method.COMPONENTS, *, resamples: int = 1000
+    prepared: Prepared, matcher: Matcher, method: Method = Method.components, *, resamples: int = 1000
 ) -> Outcome:
     """Match a prepared collection, group the pairs and judge them.
 
@@ -161,6 +161,7 @@ def match(
     -------
     Outcome
     """
+    matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     with PeakMemory() as memory:
         pairs = matcher(prepared.corpus)
     clusters = cluster(pairs, method=method)
@@ -173,6 +174,14 @@ def memory_bytes(matcher: Any, vectors: Vectors) -> int:
     if hasattr(matcher, "memory_bytes"):
         return int(matcher.memory_bytes(vectors))
     return len(vectors.ids) * (4 + 2) + len(vectors) * 4
+
+
+def _few_documents() -> Corpus:
+    texts = ["one page of a few words.", "one page of a few words.", "another page."]
+    ids = np.array([0, 1, 2, 3, 0, 1, 2, 3, 1, 4])
+    return Corpus(
+        Vectors.from_csr(np.array([0, 4, 8, 10]), ids, vocabulary=np.arange(5, dtype=np.uint64)), lambda: iter(texts)
+    )
 
 
 class _Call(tuple[Any, ...]):

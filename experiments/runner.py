@@ -143,7 +143,12 @@ def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: 
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in (columns, columns.values())
     ]
-    return "\n".join(["", *lines, "", *_remarks(metrics, outcome), f"results: {folder}", *_next(metrics)])
+    return "\n".join(["", *lines, "", *_remarks(metrics, outcome), f"results: {_shown(folder)}", *_next(metrics)])
+
+
+def _shown(folder: Path) -> Path:
+    """Return the folder as seen from here, where it lies below."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def _or_na(value: float | None, form: str) -> str:
@@ -153,7 +158,8 @@ def _or_na(value: float | None, form: str) -> str:
 def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
     seconds = metrics["parse_ms"] / 1000
     lines = [
-        f"{metrics['documents']:,} documents, {metrics['pairs']:,} pairs in {metrics['clusters']:,} clusters; "
+        f"{_count(metrics['documents'], 'document')}, {_count(metrics['pairs'], 'pair')} in "
+        f"{_count(metrics['clusters'], 'cluster')}; "
         f"read and extracted in {seconds:.1f} s, peak memory while matching {metrics['peak_rss_mib']:,.0f} MiB"
     ]
     if outcome.quality and "f1" in outcome.quality.intervals:
@@ -163,10 +169,14 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
         )
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
-        lines.append(f"{empty:,} documents had too few signatures to be matched; their pairs count as missed")
+        lines.append(f"{_count(empty, 'document')} with too few signatures to be matched; their pairs count as missed")
     if metrics["skipped"]:
-        lines.append(f"{metrics['skipped']:,} records could not be read: see skipped.csv")
+        lines.append(f"{_count(metrics['skipped'], 'record')} could not be read: see skipped.csv")
     return lines
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _next(metrics: dict[str, Any]) -> list[str]:

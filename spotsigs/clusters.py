@@ -18,12 +18,12 @@ class Method(Enum):
     ``components``: everything connected by pairs. ``anchored``: every member reaches tau to the representative.
     """
 
-    COMPONENTS = "components"
-    ANCHORED = "anchored"
+    components = "components"
+    anchored = "anchored"
 
 
 def cluster(
-    pairs: Pairs, n: int | None = None, *, method: str | Method = Method.COMPONENTS, priority: IntArray | None = None
+    pairs: Pairs, n: int | None = None, *, method: str | Method = Method.components, priority: IntArray | None = None
 ) -> Clusters:
     """Group documents by their pairs.
 
@@ -60,7 +60,7 @@ def cluster(
     priority = np.zeros(n, np.int64) if priority is None else np.asarray(priority)
     require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
     order = np.argsort(priority, kind="stable")
-    if method is Method.COMPONENTS:
+    if method is Method.components:
         heads = _component_heads(pairs, n, order)
     else:
         indptr, neighbours = _adjacency(pairs, n)

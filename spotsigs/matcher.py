@@ -58,7 +58,7 @@ class SpotSigs:
     partitioning: bool = True
     pruning: bool = True
     rho: int = 1000
-    convention: Convention = Convention.PAPER
+    convention: Convention = Convention.paper
     threads: int | None = None
 
     def __post_init__(self) -> None:

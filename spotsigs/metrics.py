@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -185,18 +186,20 @@ def _intervals(
     names: tuple[str, ...],
     resamples: int,
 ) -> dict[str, Interval]:
-    from scipy.stats import bootstrap
+    from scipy.stats import DegenerateDataWarning, bootstrap
 
-    low, high = bootstrap(
-        tallies,
-        statistic,
-        paired=True,
-        vectorized=True,
-        n_resamples=resamples,
-        batch=max(1, 4_000_000 // len(tallies[0])),
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # an interval of width 0, where all clusters agree
+        low, high = bootstrap(
+            tallies,
+            statistic,
+            paired=True,
+            vectorized=True,
+            n_resamples=resamples,
+            batch=max(1, 4_000_000 // len(tallies[0])),
+            method="percentile",
+            rng=np.random.default_rng(0),
+        ).confidence_interval
     return {name: (float(low[m]), float(high[m])) for m, name in enumerate(names) if not np.isnan(low[m])}
 
 

@@ -13,12 +13,12 @@ from spotsigs.errors import InputError, require, require_tau
 class Convention(Enum):
     """Whose partitions: the paper's formula, or the buckets of the authors' prototype."""
 
-    PAPER = "paper"
-    PROTOTYPE = "prototype"
+    paper = "paper"
+    prototype = "prototype"
 
 
 def partition_boundaries(
-    tau: float, rho: int = 1000, convention: str | Convention = Convention.PAPER, *, exact: bool | None = None
+    tau: float, rho: int = 1000, convention: str | Convention = Convention.paper, *, exact: bool | None = None
 ) -> NDArray[np.int64]:
     """Return the smallest length of every partition.
 
@@ -56,7 +56,7 @@ def partition_boundaries(
         convention = Convention(convention)
     except ValueError:
         raise InputError(f"convention must be 'paper' or 'prototype', got '{convention}'") from None
-    exact = convention is Convention.PAPER if exact is None else exact
+    exact = convention is Convention.paper if exact is None else exact
 
     def too_far(low: int, high: int) -> bool:
         return not low / high >= tau if exact else high - low > (1 - tau) * high
@@ -64,7 +64,7 @@ def partition_boundaries(
     boundaries = [1]
     for length in range(2, rho + 1):
         if too_far(boundaries[-1], length):
-            boundaries.append(length if convention is Convention.PAPER else length + 1)
+            boundaries.append(length if convention is Convention.paper else length + 1)
     return np.asarray(boundaries, dtype=np.int64)
 
 

@@ -18,8 +18,8 @@ INT32_MAX = np.iinfo(np.int32).max
 class Idf(Enum):
     """How the inverse document frequency is normalised."""
 
-    PAPER = "paper"
-    PROTOTYPE = "prototype"
+    paper = "paper"
+    prototype = "prototype"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class IdfFilter:
 
     idf_min: float = 0.2
     idf_max: float = 1.0
-    idf: Idf = Idf.PAPER
+    idf: Idf = Idf.paper
     min_spots: int = 1
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class IdfFilter:
         return (values >= self.idf_min) & (values <= self.idf_max)
 
 
-def normalised_idf(frequencies: NDArray[np.int64], n: int, idf: Idf = Idf.PAPER) -> NDArray[np.float64]:
+def normalised_idf(frequencies: NDArray[np.int64], n: int, idf: Idf = Idf.paper) -> NDArray[np.float64]:
     """Return the normalised IDF of document frequencies.
 
     Parameters
@@ -104,7 +104,7 @@ def normalised_idf(frequencies: NDArray[np.int64], n: int, idf: Idf = Idf.PAPER)
         1 for a signature of one document, 0 for one of all; 1 throughout where the collection has one document only,
         because nothing can be frequent there.
     """
-    total = n + 1 if idf is Idf.PROTOTYPE else n
+    total = n + 1 if idf is Idf.prototype else n
     if total <= 1:
         return np.ones(len(frequencies))
     values: NDArray[np.float64] = np.log(total / frequencies) / np.log(total)

@@ -16,7 +16,7 @@ from spotsigs.records import Corpus, Vectors
 VARIANTS = {
     "brute_force": BruteForce,
     "paper": SpotSigs,
-    "prototype": lambda **keys: SpotSigs(convention=Convention.PROTOTYPE, **keys),
+    "prototype": lambda **keys: SpotSigs(convention=Convention.prototype, **keys),
     "nopart": lambda **keys: SpotSigs(partitioning=False, **keys),
     "noprune": lambda **keys: SpotSigs(partitioning=False, pruning=False, **keys),
     "short rho": lambda **keys: SpotSigs(rho=3, **keys),

@@ -1,0 +1,117 @@
+"""The front door, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def front_door(*arguments, cwd=ROOT):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *arguments], cwd=cwd, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    return front_door("data=tiny", "matcher=spotsigs", "tau=0.44", f"hydra.run.dir={folder}"), folder
+
+
+def test_a_run_prints_the_row_in_the_papers_columns_and_what_to_do_next(finished):
+    result, folder = finished
+    assert result.returncode == 0, result.stderr
+    header = next(line for line in result.stdout.splitlines() if "IDF" in line).split()
+    assert " ".join(header) == "IDF tau k l #Spots MB Sort/Hash(msec) Clust.(msec) Total(msec) Prec. Rec. F1"
+    assert f"results: {folder}" in result.stdout
+    assert "next:" in result.stdout
+
+
+def test_a_run_writes_its_folder(finished):
+    _, folder = finished
+    metrics = json.loads((folder / "metrics.json").read_text())
+    promised = (
+        "documents, signatures, pairs, precision, recall, f1, macro_precision, macro_recall, macro_f1, memory_mib, "
+        "peak_rss_mib, parse_ms, sort_hash_ms, cluster_ms, total_ms, tau, data, signature, matcher"
+    )
+    assert set(promised.split(", ")) <= metrics.keys()
+    assert (metrics["data"], metrics["signature"], metrics["matcher"], metrics["tau"]) == (
+        "tiny",
+        "spotsigs",
+        "spotsigs",
+        0.44,
+    )
+    pairs = pd.read_parquet(folder / "pairs.parquet")
+    assert list(pairs.columns) == ["doc_a", "doc_b", "similarity"]
+    assert len(pairs) == metrics["pairs"] > 0
+    clusters = pd.read_parquet(folder / "clusters.parquet")
+    assert list(clusters.columns) == ["doc", "cluster", "representative", "similarity_to_representative"]
+    assert len(clusters) == metrics["documents"]
+    run = json.loads((folder / "run.json").read_text())
+    assert {"command", "commit", "versions", "machine", "seed", "input_sha256", "contended"} <= run.keys()
+    assert (folder / ".hydra" / "config.yaml").exists()
+    assert not list(folder.glob(".*.[0-9]*"))  # no temporary file is left
+
+
+def test_a_sweep_runs_every_cell(tmp_path):
+    result = front_door("-m", "data=tiny", "matcher=spotsigs,brute_force", "tau=0.3,0.6", f"hydra.sweep.dir={tmp_path}")
+    assert result.returncode == 0, result.stderr
+    cells = {
+        (metrics["matcher"], metrics["tau"]): metrics["pairs"]
+        for metrics in (json.loads(path.read_text()) for path in tmp_path.rglob("metrics.json"))
+    }
+    assert len(cells) == 4
+    assert cells["spotsigs", 0.3] == cells["brute_force", 0.3] > cells["spotsigs", 0.6] == cells["brute_force", 0.6]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["matcher=spotsig"], "matcher=spotsig is not known (did you mean spotsigs?)"),
+        (["tau=1.4"], "tau must lie in (0, 1], got 1.4"),
+        (["tau=0"], "tau must lie in (0, 1], got 0"),
+        (["tau=abc"], "tau=abc: Value 'abc' of type 'str' could not be converted to Float"),
+        (["data=folder", "data.path=missing"], "missing"),
+        (["data=folder"], "data"),
+        (["data.path=missing"], "data.path: data has no parameter 'path'"),
+        (["matcher.k=3"], "matcher.k: matcher has no parameter 'k'"),
+        (["+matcher.k=3"], "matcher.k: SpotSigs has no such parameter; it has tau"),
+        (["matcher.rho=x"], "matcher.rho"),
+        (["matcher.convention=ours"], "matcher.convention"),
+        (["idf_min=0.9", "idf_max=0.5"], "idf_min=0.9 and idf_max=0.5"),
+        (["workers=0"], "workers must be at least 1, got 0"),
+        (["clusters=chains"], "clusters"),
+        (["tua=0.5"], "tua"),
+        (["signature.c=0"], "c must be at least 1"),
+    ],
+)
+def test_a_mistake_is_one_clear_sentence_and_exit_code_1(arguments, says, tmp_path):
+    result = front_door("data=tiny", *arguments, f"hydra.run.dir={tmp_path}")
+    assert result.returncode == 1
+    assert says in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "metrics.json").exists()
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    result = front_door("data=tiny", "tau=1.4", "debug=true", f"hydra.run.dir={tmp_path}")
+    assert result.returncode == 1
+    assert "Traceback" in result.stderr
+
+
+def test_workers_do_not_change_a_byte(tmp_path):
+    for workers in (1, 3):
+        done = front_door(
+            "data=tiny", f"workers={workers}", f"threads={workers}", f"hydra.run.dir={tmp_path}/{workers}"
+        )
+        assert done.returncode == 0, done.stderr
+    for name in ("pairs.parquet", "clusters.parquet"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "3" / name).read_bytes()
