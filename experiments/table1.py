@@ -11,6 +11,7 @@ from experiments.config import Settings
 from experiments.judge import MEASURES, Curve, ends
 from experiments.methods import PAPER_TAU, lsh_s, shingles, spotsigs, table1_lines
 from experiments.published import published
+from experiments.quality import TAUS
 from experiments.tables import Column, Table
 from experiments.work import Line, Work, at_threshold
 
@@ -68,7 +69,7 @@ class Table1:
     """
 
     results: Path = Path("results")
-    taus: list[float] = field(default_factory=lambda: [round(0.02 * step, 2) for step in range(1, 51)])
+    taus: list[float] = field(default_factory=lambda: list(TAUS))
     repeats: int = 5
 
     def __call__(self, settings: Settings) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 import psutil
 
+from experiments.facts import Fact
 from experiments.inputs import Stored
 from experiments.measure import PeakMemory
 from experiments.pipeline import memory_bytes
@@ -141,3 +142,28 @@ def _quiet_runs(matcher: Matcher, corpus: Corpus, repeats: int) -> list[_Run]:
                 return runs
             waited += max(runs[-1].total, 0.5)
             time.sleep(0.5)
+
+
+def quotient(name: str, above: dict[str, Any], below: dict[str, Any], column: str = "total_ms") -> Fact | None:
+    """Return the ratio of two cells' times as a fact; None if other processes disturbed one of them.
+
+    Parameters
+    ----------
+    name : str
+        The fact's name.
+    above, below : dict
+        Cells of `time_matcher`.
+    column : str
+        Which time; the interval of the total's ratio is its range over all pairs of runs, not a confidence interval.
+
+    Returns
+    -------
+    Fact or None
+    """
+    if above["contended"] or below["contended"] or not below[column]:
+        return None
+    low = high = None
+    if column == "total_ms" and min(below["runs_ms"]) > 0:
+        low = min(above["runs_ms"]) / max(below["runs_ms"])
+        high = max(above["runs_ms"]) / min(below["runs_ms"])
+    return Fact(name=name, value=above[column] / below[column], low=low, high=high)

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
+from experiments.facts import Fact
+
 RULES = """\
 A claim has a published value, or says that a quantity lies on one side of a *neutral* point (0 for a difference, 1 for
 a ratio), or that something holds. The verdict follows from the measured value and its 95 % interval alone:
@@ -36,35 +38,6 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
-    """A measured value.
-
-    Attributes
-    ----------
-    value : float
-        The value; for a claim that something holds, 1 or 0.
-    low, high : float or None
-        95 % interval, where there is one.
-    text : str
-        What to print instead of the bare number.
-    """
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    text: str = ""
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The interval, or the value twice."""
-        return (self.value if self.low is None else self.low, self.value if self.high is None else self.high)
-
-    def __str__(self) -> str:
-        number = self.text or f"{self.value:.4g}"
-        return number if self.low is None else f"{number} ({self.low:.3g} to {self.high:.3g})"
-
-
-@dataclass(frozen=True, kw_only=True)
 class About:
     """A value: ``published`` within ``tolerance``; ``neutral`` tells the direction, where the claim has one."""
 
@@ -72,7 +45,7 @@ class About:
     tolerance: float
     neutral: float | None = None
 
-    def judge(self, measured: Measured) -> Verdict:
+    def judge(self, measured: Fact) -> Verdict:
         """Apply rules 1 to 4."""
         low, high = measured.interval
         near = low <= self.published <= high or abs(measured.value - self.published) <= self.tolerance
@@ -91,7 +64,7 @@ class Beyond:
     neutral: float
     above: bool = True
 
-    def judge(self, measured: Measured) -> Verdict:
+    def judge(self, measured: Fact) -> Verdict:
         """Apply rules 1, 3 and 4."""
         low, high = measured.interval
         return _beside(low, high, self.neutral, 1 if self.above else -1, Verdict.REPRODUCED)
@@ -103,7 +76,7 @@ class Equal:
 
     published: float
 
-    def judge(self, measured: Measured) -> Verdict:
+    def judge(self, measured: Fact) -> Verdict:
         """Apply rules 1 and 3."""
         return Verdict.REPRODUCED if measured.value == self.published else Verdict.CONTRADICTED
 
@@ -114,7 +87,7 @@ class Untestable:
 
     reason: str
 
-    def judge(self, measured: Measured) -> Verdict:
+    def judge(self, measured: Fact) -> Verdict:
         """Apply rule 5, whatever was measured."""
         return Verdict.NOT_TESTABLE
 

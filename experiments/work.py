@@ -9,7 +9,9 @@ from typing import Any
 
 from experiments.cells import Cells, Task
 from experiments.config import Settings
+from experiments.facts import Fact, write_facts
 from experiments.files import write_json
+from experiments.figures import Panel, Point, draw_bars, draw_lines
 from experiments.inputs import Source, Stored, read
 from experiments.judge import Curve, judge
 from experiments.measure import provenance
@@ -130,6 +132,24 @@ class Work:
         table.write(self.folder, name)
         self.record(name)
         return table.text()
+
+    def facts(self, facts: Sequence[Fact]) -> None:
+        """Write ``facts.csv``: the values that claims are judged by."""
+        write_facts(self.folder / "facts.csv", facts)
+
+    def lines(self, name: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
+        """Draw lines with their provenance; return where they lie."""
+        draw_lines(self.folder / name, panels, points)
+        return self._drawn(name)
+
+    def bars(self, name: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
+        """Draw bars with their provenance; return where they lie."""
+        draw_bars(self.folder / name, panels, points)
+        return self._drawn(name)
+
+    def _drawn(self, name: str) -> str:
+        self.record(name)
+        return f"{self.folder / name}.svg (png, csv, json beside it)"
 
     def record(self, name: str) -> None:
         """Write ``<name>.json``: how to make the table or figure of that name again, and from which cells it is."""
