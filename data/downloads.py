@@ -1,0 +1,51 @@
+"""Fetched files: their checksums, and how they appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from hashlib import file_digest
+from pathlib import Path
+
+from spotsigs.errors import InputError
+
+REGISTRY = Path(__file__).parent / "registry.txt"
+
+
+@cache
+def _registry() -> dict[str, list[str]]:
+    rows = (line.split() for line in REGISTRY.read_text(encoding="utf-8").splitlines())
+    return {row[0]: row[1:] for row in rows if row and not row[0].startswith("#")}
+
+
+def registered(name: str) -> str | None:
+    """Return the SHA-256 that ``data/registry.txt`` gives for a file, None where it has none."""
+    return _registry()[name][0] if name in _registry() else None
+
+
+def registry_row(name: str) -> tuple[str, str, str]:
+    """Return checksum, licence and address of a file of ``data/registry.txt``."""
+    checksum, licence, source = _registry()[name]
+    return checksum, licence, source
+
+
+def file_sha256(path: Path) -> str:
+    """Return a file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary place beside `path`; what was written there appears at `path` when the block succeeds."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+            temporary = Path(folder, path.name)
+            yield temporary
+            os.replace(temporary, path)
+    except PermissionError as error:
+        raise InputError(f"{path.parent} cannot be written to: {error.strerror}") from error

@@ -1,0 +1,125 @@
+"""Documents from TREC collections such as WT10g."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from data.files import SHARD_BYTES, Source, beginning, file_shards, find_sources, lines, windows
+from data.responses import iso_date, parse_response
+from spotsigs.errors import require
+from spotsigs.records import Document, Shard, Skipped
+
+_NUMBER = re.compile(rb"<DOCNO>\s*(.*?)\s*</DOCNO>\s*", re.IGNORECASE | re.DOTALL)
+_HEADER = re.compile(rb"<DOCHDR>\s*(.*?)\s*</DOCHDR>\r?\n?", re.IGNORECASE | re.DOTALL)
+_CLOSE = re.compile(rb"</DOC>\s*$", re.IGNORECASE)
+_DATE = re.compile(rb"\S+ \S+ (\d{14}) ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trec:
+    """One ``<DOC>`` a document, called by its ``<DOCNO>``.
+
+    A ``<DOCHDR>`` holds a line ``URL IP date type length`` and the HTTP header: date, media type and charset come from
+    there. The content is all that follows it, or all that follows the number where there is none.
+
+    Parameters
+    ----------
+    path : str
+        File, folder (every file in it), glob pattern, or ``-`` for standard input; plain, gzip or zstd.
+    shard_bytes : int
+        Bytes of a file that a worker takes at a time, see `data.files.windows` for compressed files.
+
+    References
+    ----------
+    P. Bailey, N. Craswell and D. Hawking, *Engineering a multi-purpose test collection for Web retrieval
+    experiments*, Information Processing and Management 39(6), 2003 (WT10g).
+    """
+
+    path: str
+    shard_bytes: int = SHARD_BYTES
+
+    def __post_init__(self) -> None:
+        require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
+
+    def sources(self) -> list[Source]:
+        """Return the files the collection reads."""
+        return find_sources(self.path)
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the collection's shares."""
+        return file_shards(self.sources(), _fault, partial(windows, shard_bytes=self.shard_bytes), _records)
+
+
+def _fault(path: Path) -> str | None:
+    return None if b"<DOC>" in beginning(path).upper() else "the file is not in TREC form: no <DOC> at its beginning"
+
+
+def _records(source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
+    for offset, block in _blocks(source.path, start, stop):
+        yield _document(f"{source.name}@{offset}", block)
+
+
+def _blocks(path: Path, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+    """Iterate over the text of the documents that begin in ``[start, stop)``.
+
+    ``<DOC>`` opens a document only where ``<DOCNO>`` follows at once: a page may contain the tag itself.
+    """
+    block: list[bytes] = []
+    begin = 0
+    held: tuple[int, bytes] | None = None
+    for following in _and_an_end(lines(path, start)):
+        if held is not None:
+            offset, line = held
+            if _opens(line, following[1]):
+                if block:
+                    yield begin, b"".join(block)
+                if offset >= stop:
+                    return
+                begin, block = offset, [line]
+            elif block:
+                block.append(line)
+            elif offset >= stop:
+                return
+            if block and _CLOSE.search(line):
+                yield begin, b"".join(block)
+                block = []
+        held = following
+    if block:
+        yield begin, b"".join(block)
+
+
+def _and_an_end(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    yield from numbered
+    yield 0, b""
+
+
+def _opens(line: bytes, following: bytes) -> bool:
+    start = line.lstrip().upper()
+    return start.startswith(b"<DOC>") and (b"<DOCNO>" in start or following.lstrip().upper().startswith(b"<DOCNO>"))
+
+
+def _document(place: str, block: bytes) -> Document | Skipped:
+    number = _NUMBER.search(block, 0, 1 << 12)
+    if number is None or not number[1]:
+        return Skipped(place, "the document has no <DOCNO>")
+    doc_id = number[1].decode("utf-8", "replace")
+    close = _CLOSE.search(block)
+    if close is None:
+        return Skipped(doc_id, "the document has no </DOC>: it is truncated")
+    header = _HEADER.search(block, number.end(), number.end() + (1 << 16))
+    if header is None:
+        return Document(id=doc_id, content=block[number.end() : close.start()])
+    origin, _, http = header[1].partition(b"\n")
+    response = parse_response(http + b"\r\n\r\n")
+    date = _DATE.match(origin)
+    return Document(
+        id=doc_id,
+        content=block[header.end() : close.start()],
+        media_type="text/plain" if response.content_type == "text/plain" else "text/html",
+        charset=response.charset,
+        date=iso_date(date[1]) if date else None,
+    )
