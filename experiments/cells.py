@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +214,7 @@ def _modules_of(item: Any) -> set[str]:
     return {item.__module__} if callable(item) else set()
 
 
-@lru_cache(maxsize=None)
+@cache
 def _closure(module: str) -> frozenset[Path]:
     """Return the files of a project module and of all it imports, whether at its top or inside a function."""
     found: set[Path] = set()

@@ -87,9 +87,7 @@ def losses(*, tau: float, collections: int, documents: int, seed: int) -> dict[s
     for number in range(collections):
         drawn = random_collection(np.random.default_rng([seed, number]), documents)
         wanted = {
-            (i, j)
-            for (i, a), (j, b) in combinations(enumerate(drawn), 2)
-            if similarity(a, b, exact_tau) >= exact_tau
+            (i, j) for (i, a), (j, b) in combinations(enumerate(drawn), 2) if similarity(a, b, exact_tau) >= exact_tau
         }
         variants = {
             "lost_floating": algorithm1(drawn, tau).pairs,

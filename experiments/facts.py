@@ -40,12 +40,16 @@ class Fact:
 
     def __str__(self) -> str:
         number = self.text or _number(self.value)
-        return number if self.low is None or self.high is None else f"{number} ({_number(self.low)} to {_number(self.high)})"
+        return (
+            number
+            if self.low is None or self.high is None
+            else f"{number} ({_number(self.low)} to {_number(self.high)})"
+        )
 
 
 def write_facts(path: Path, facts: Sequence[Fact]) -> None:
     """Write facts as csv, full figures."""
-    write_csv(path, list(Fact.__dataclass_fields__), ([f.name, f.value, f.low, f.high, f.text] for f in facts))
+    write_csv(path, list(Fact.__dataclass_fields__), ([f.name, float(f.value), f.low, f.high, f.text] for f in facts))
 
 
 def read_facts(path: Path) -> dict[str, Fact]:

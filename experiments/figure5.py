@@ -40,13 +40,15 @@ class Figure5:
         both += [replace(cosine(line), label=f"{line.label}, Cosine") for line in lines]
         curves = work.curves(both, self.taus, "figure5")
         points = [
-            point
-            for label, curve in curves.items()
-            for point in curve_points(curve, *reversed(label.split(", ")))
+            point for label, curve in curves.items() for point in curve_points(curve, *reversed(label.split(", ")))
         ]
         drawn = work.lines("figure5", [f1_panel("Jaccard"), f1_panel("Cosine")], points)
-        work.facts([fact for label, curve in curves.items() for fact in best_facts(label, curve)] + _comparisons(curves))
-        best = "; ".join(f"{label} {curve.micro[2, curve.best]:.3f} at {curve.taus[curve.best]:g}" for label, curve in curves.items())
+        work.facts(
+            [fact for label, curve in curves.items() for fact in best_facts(label, curve)] + _comparisons(curves)
+        )
+        best = "; ".join(
+            f"{label} {curve.micro[2, curve.best]:.3f} at {curve.taus[curve.best]:g}" for label, curve in curves.items()
+        )
         return f"Figure 5: best F1 {best}; {drawn}"
 
 
@@ -64,4 +66,3 @@ def _comparisons(curves: dict[str, Curve]) -> list[Fact]:
     rivals = {label: curve for label, curve in curves.items() if curve is not ours}
     nearest = max(rivals, key=lambda label: float(rivals[label].micro[2, rivals[label].best]))
     return [*facts, compared("SpotSigs, Jaccard - the best other", ours, rivals[nearest])]
-

@@ -5,30 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from spotsigs.signatures import ARTICLES, FLEXIONS
+
 from experiments.config import Settings
 from experiments.facts import Fact
 from experiments.methods import shingles, spotsigs
 from experiments.quality import TAUS, best_facts, compared, curve_points, f1_panel
 from experiments.work import Work
-from spotsigs.signatures import ARTICLES, FLEXIONS
 
 BEST = "articles and flexions"
 FULL = "full stopword list (SMART)"
 
-PREPOSITIONS_AND_PRONOUNS = (
-    "about above across after against along among around at before behind below beneath beside between beyond by down "
-    "during except for from in inside into like near of off on onto out outside over past since through throughout to "
-    "toward towards under until up upon with within without "
-    "i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours "
-    "ourselves they them their theirs themselves who whom whose which what this that these those"
-).split()
+_PREPOSITIONS_AND_PRONOUNS = """
+about above across after against along among around at before behind below beneath beside between beyond by down during
+except for from in inside into like near of off on onto out outside over past since through throughout to toward towards
+under until up upon with within without
+i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours
+ourselves they them their theirs themselves who whom whose which what this that these those
+"""
 
 ANTECEDENTS = {
     "the": ["the"],
     "is": ["is"],
     "articles": list(ARTICLES),
     BEST: [*ARTICLES, *FLEXIONS],
-    "prepositions and pronouns": PREPOSITIONS_AND_PRONOUNS,
+    "prepositions and pronouns": _PREPOSITIONS_AND_PRONOUNS.split(),
     FULL: ["@smart"],
 }
 """The sets of the figure; the paper names the kinds, not the words."""
@@ -68,8 +69,13 @@ class Figure6:
         facts += [
             compared(f"{BEST} - the best other set", curves[BEST], curves[second]),
             compared(f"{FULL} - the best shingling", curves[FULL], curves[shingled]),
-            Fact(name="range of best F1 over sets", value=max(best[s] for s in ANTECEDENTS) - min(best[s] for s in ANTECEDENTS)),
+            Fact(
+                name="range of best F1 over sets",
+                value=max(best[s] for s in ANTECEDENTS) - min(best[s] for s in ANTECEDENTS),
+            ),
         ]
         work.facts(facts)
-        ranking = ", ".join(f"{label} {best[label]:.3f}" for label in sorted(ANTECEDENTS, key=best.__getitem__, reverse=True))
+        ranking = ", ".join(
+            f"{label} {best[label]:.3f}" for label in sorted(ANTECEDENTS, key=best.__getitem__, reverse=True)
+        )
         return f"Figure 6: best F1 by antecedents: {ranking}; {drawn}"

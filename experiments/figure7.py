@@ -73,7 +73,9 @@ class Figure7:
         ]
         panels = [
             Panel(name=seconds, x_label="similarity threshold τ", y_label="seconds", y_log=True, guides=[0.78]),
-            Panel(name=recall, x_label="similarity threshold τ", y_label="recall of I-Match-S's pairs", y_range=(0, 1.02)),
+            Panel(
+                name=recall, x_label="similarity threshold τ", y_label="recall of I-Match-S's pairs", y_range=(0, 1.02)
+            ),
         ]
         drawn = work.lines("figure7", panels, points)
         facts = _facts(cells, self.taus)

@@ -18,7 +18,7 @@ from experiments.files import replacing
 from experiments.pipeline import texts_of, truth_of
 from spotsigs.engines import Engine
 from spotsigs.errors import require
-from spotsigs.records import Corpus, RowNumbers, SignatureScheme, Signatures, Truth, Vectors
+from spotsigs.records import Corpus, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
 from spotsigs.vectors import IdfFilter
 
 

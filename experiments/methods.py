@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from spotsigs.signatures import SpotSignatures
+
 from experiments.work import IMATCH_BAND, PAPER_BAND, Line
 from spotsigs.matcher import SpotSigs
-from spotsigs.signatures import SpotSignatures
 
 PAPER_TAU = {"SpotSigs": 0.44, "1-Shingles": 0.4, "3-Shingles": 0.4, "LSH-S": 0.44}
 """Threshold of each method's row in Table 1."""

@@ -69,7 +69,8 @@ class Scheme:
         others = [value for value in self.values if value != papers]
         facts = [fact for label, curve in curves.items() for fact in best_facts(label, curve)]
         facts += [
-            compared(f"{name}={papers} - {name}={value}", curves[labels[papers]], curves[labels[value]]) for value in others
+            compared(f"{name}={papers} - {name}={value}", curves[labels[papers]], curves[labels[value]])
+            for value in others
         ]
         second = max(others, key=best.__getitem__)
         facts += [

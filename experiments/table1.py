@@ -121,9 +121,9 @@ class Table1:
 TIME_COLUMNS = {"sort_hash_ms", "cluster_ms", "total_ms", "peak_rss_mib", "parse_ms", "contended", "mb", "k", "l"}
 
 NOTES = (
-    "Measured on this machine; published on eight cores of 2008. Quality: micro averages over pairs with 95 % intervals "
-    "from resampled truth clusters, and macro averages over clusters. MB: the paper's lower bound of the data "
-    "structures, in MiB; peak RSS: the whole process. Times: median of quiet runs; n/a where other processes ran beside.",
+    "Measured on this machine; published on eight cores of 2008. Quality: micro averages over pairs, with 95 % "
+    "intervals from resampled truth clusters, and macro averages over clusters. MB: the paper's lower bound of the "
+    "data structures, in MiB; peak RSS: the whole process. Times: medians of quiet runs, n/a where others ran beside.",
 )
 
 

@@ -156,5 +156,7 @@ def _facts(cells: dict[tuple[str, float | None], dict[str, Any]]) -> list[Fact]:
     for (label, tau), cell in cells.items():
         if tau is not None:
             facts.append(Fact(name=f"relative recall of {label}, tau {tau:g}", value=cell["relative_recall"]))
-    same = len({cells[label, 0.9]["pairs"] for label in ("SpotSigs", "NoPart", "NoPrune", "SpotSigs, tight bounds")}) == 1
+    same = (
+        len({cells[label, 0.9]["pairs"] for label in ("SpotSigs", "NoPart", "NoPrune", "SpotSigs, tight bounds")}) == 1
+    )
     return [*facts, Fact(name="SpotSigs, NoPart, NoPrune and tight bounds find equally many pairs", value=same)]

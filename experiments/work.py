@@ -10,8 +10,8 @@ from typing import Any
 from experiments.cells import Cells, Task
 from experiments.config import Settings
 from experiments.facts import Fact, write_facts
-from experiments.files import write_json
 from experiments.figures import Panel, Point, draw_bars, draw_lines
+from experiments.files import write_json
 from experiments.inputs import Source, Stored, read
 from experiments.judge import Curve, judge
 from experiments.measure import provenance
