@@ -41,7 +41,9 @@ def test_python_blocks_run(code):
 
 @pytest.mark.parametrize("arguments", commands())
 def test_commands_run(arguments):
-    done = subprocess.run([sys.executable, "run.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=1200)
+    done = subprocess.run(
+        [sys.executable, "run.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=1200
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -1,0 +1,99 @@
+"""From the bytes of a page to UTF-8, whatever encoding it declares, has, or fails to keep."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16: its mark begins with that one's
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECLARED = re.compile(rb"<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_DECLARED_WITHIN = 4096
+_ASCII = bytes(range(128))
+# Browsers read these labels as the vendor's superset, Python's codec of that name is the bare standard.
+_SUPERSETS = {
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "iso8859-11": "cp874",
+}
+
+
+def to_utf8(content: bytes | str, declared: str | None = None) -> bytes:
+    """Return a page's content as UTF-8.
+
+    What the bytes themselves prove comes first: text of another encoding is practically never valid UTF-8 unless it
+    is ASCII, so valid UTF-8 is taken as such whatever is declared; so are byte order marks, the zero bytes of UTF-16
+    and the escapes of ISO-2022-JP. Then come the declared charset, ``<meta>`` or the XML declaration, UTF-8, and
+    statistical detection. An encoding under which more than a quarter of the non-ASCII bytes are invalid is wrong and
+    the next one is tried.
+
+    Parameters
+    ----------
+    content : bytes or str
+        A string is encoded as it is.
+    declared : str, optional
+        Encoding declared outside the content, for example in an HTTP header; unknown labels are ignored.
+
+    Returns
+    -------
+    bytes
+        Valid UTF-8 without byte order mark; invalid bytes become U+FFFD, lone surrogates ``?``.
+    """
+    if isinstance(content, str):
+        return content.encode("utf-8", "replace")
+    if b"\0" not in content and b"\x1b" not in content:
+        try:
+            content.decode()
+        except UnicodeDecodeError:
+            pass
+        else:
+            return content.removeprefix(codecs.BOM_UTF8)
+    return _decode(content, declared).removeprefix("\ufeff").encode("utf-8", "replace")
+
+
+def _decode(content: bytes, declared: str | None) -> str:
+    non_ascii = len(content.translate(None, _ASCII))
+    for codec in _candidates(content, declared):
+        text = content.decode(codec, "replace")
+        if 4 * text.count("\ufffd") <= non_ascii:
+            return text
+    return content.decode("cp1252", "replace")
+
+
+def _candidates(content: bytes, declared: str | None) -> Iterator[str]:
+    """Name the codecs to try, the likeliest first."""
+    from resiliparse.parse.encoding import detect_encoding
+
+    yield from (codec for mark, codec in _MARKS if content.startswith(mark))
+    yield from _utf16_without_mark(content[:_DECLARED_WITHIN])
+    if b"\x1b$" in content:
+        yield "iso2022_jp"
+    found = _DECLARED.search(content, 0, _DECLARED_WITHIN)
+    labels = [declared, found[1].decode("ascii", "replace") if found else None]
+    yield from (codec for label in labels if label and (codec := _codec(label)))
+    yield "utf-8"
+    if detected := detect_encoding(content):
+        yield _SUPERSETS.get(detected, detected)
+
+
+def _codec(label: str) -> str | None:
+    """Return Python's codec for a label of the Encoding Standard, or None where there is no such label."""
+    from resiliparse.parse.encoding import map_encoding_to_html5
+
+    name = map_encoding_to_html5(label.strip(" \t\r\n\"'"), False)
+    return None if name is None else _SUPERSETS.get(name, name)
+
+
+def _utf16_without_mark(head: bytes) -> Iterator[str]:
+    """Tell UTF-16 by the zero bytes of its ASCII characters, which all lie on one side."""
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if max(even, odd) > len(head) // 16 and min(even, odd) * 8 < max(even, odd):
+        yield "utf-16-le" if odd > even else "utf-16-be"

@@ -1,0 +1,84 @@
+"""XXH64 (seed 0) as a kernel, so that signatures are hashed where their bytes lie."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+_P1 = np.uint64(0x9E3779B185EBCA87)
+_P2 = np.uint64(0xC2B2AE3D27D4EB4F)
+_P3 = np.uint64(0x165667B19E3779F9)
+_P4 = np.uint64(0x85EBCA77C2B2AE63)
+_P5 = np.uint64(0x27D4EB2F165667C5)
+
+
+@njit(cache=True, nogil=True)
+def _rotate(x: np.uint64, bits: int) -> np.uint64:
+    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+
+
+@njit(cache=True, nogil=True)
+def _read64(data: NDArray[np.uint8], at: int) -> np.uint64:
+    """Read eight bytes, little-endian on every machine (compilers turn this into one load)."""
+    base = np.uint64(at)  # unsigned, since a signed index would be checked for wrapping around
+    word = np.uint64(0)
+    for k in range(8):
+        word |= np.uint64(data[base + np.uint64(k)]) << np.uint64(8 * k)
+    return word
+
+
+@njit(cache=True, nogil=True)
+def _round(lane: np.uint64, word: np.uint64) -> np.uint64:
+    return _rotate(lane + word * _P2, 31) * _P1
+
+
+@njit(cache=True, nogil=True)
+def _xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
+    """Return the XXH64 of ``data[start:end]``."""
+    at = start
+    if end - start >= 32:
+        a, b, c, d = _P1 + _P2, _P2, np.uint64(0), np.uint64(0) - _P1
+        while at + 32 <= end:
+            a = _round(a, _read64(data, at))
+            b = _round(b, _read64(data, at + 8))
+            c = _round(c, _read64(data, at + 16))
+            d = _round(d, _read64(data, at + 24))
+            at += 32
+        h = _rotate(a, 1) + _rotate(b, 7) + _rotate(c, 12) + _rotate(d, 18)
+        for lane in (a, b, c, d):
+            h = (h ^ _round(np.uint64(0), lane)) * _P1 + _P4
+    else:
+        h = _P5
+    h += np.uint64(end - start)
+    while at + 8 <= end:
+        h = _rotate(h ^ _round(np.uint64(0), _read64(data, at)), 27) * _P1 + _P4
+        at += 8
+    if at + 4 <= end:
+        word = np.uint64(0)
+        for k in range(4):
+            word |= np.uint64(data[at + k]) << np.uint64(8 * k)
+        h = _rotate(h ^ (word * _P1), 23) * _P2 + _P3
+        at += 4
+    while at < end:
+        h = _rotate(h ^ (np.uint64(data[at]) * _P5), 11) * _P1
+        at += 1
+    h = (h ^ (h >> np.uint64(33))) * _P2
+    h = (h ^ (h >> np.uint64(29))) * _P3
+    return h ^ (h >> np.uint64(32))
+
+
+def xxh64(data: bytes) -> int:
+    """Hash bytes by XXH64 with seed 0, as ``xxhash.xxh64_intdigest`` does.
+
+    Parameters
+    ----------
+    data : bytes
+        Any length.
+
+    Returns
+    -------
+    int
+        In ``[0, 2**64)``.
+    """
+    return int(_xxh64(np.frombuffer(data, np.uint8), 0, len(data)))
