@@ -36,10 +36,10 @@ class Figure4:
 
     def __call__(self, settings: Settings) -> str:
         """Draw one bar a cluster; return where."""
-        from baselines.shingles import Words
+        from baselines.shingles import Shingles
 
         work = Work.begin(self.results, settings)
-        stored = work.read(Words())
+        stored = work.read(Shingles(k=1))
         truth = stored.truth()
         require(truth is not None, "Figure 4 needs a collection with clusters, as in data=gold")
         assert truth is not None

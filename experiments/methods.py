@@ -47,9 +47,9 @@ def lsh_s(seed: int, *, l: int = L, native: bool = False, label: str = "LSH-S") 
 def i_match(seed: int, **parameters: Any) -> Line:
     """SHA-1 over the terms of middling IDF."""
     from baselines.imatch import IMatch
-    from baselines.shingles import Words
+    from baselines.shingles import Shingles
 
-    return Line(label="I-Match", signature=Words(), matcher=IMatch(seed=seed, **parameters), band=IMATCH_BAND)
+    return Line(label="I-Match", signature=Shingles(k=1), matcher=IMatch(seed=seed, **parameters), band=IMATCH_BAND)
 
 
 def i_match_s(seed: int, **parameters: Any) -> Line:

@@ -325,5 +325,5 @@ def test_foreign_load_sees_another_process():
         while time.perf_counter() - own < 2.0:
             pass
     assert load.cores > 0.3
-    assert idle.cores <= os.cpu_count()
+    assert idle.cores <= os.cpu_count() + 0.5
     assert mine.cores < load.cores + os.cpu_count()
