@@ -6,12 +6,21 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.errors import require
 from spotsigs.records import Tokens
 from spotsigs.tokens import tokenize
-from spotsigs.xxh64 import _xxh64_spans
+from spotsigs.xxh64 import _xxh64
+
+
+@njit(cache=True, nogil=True)
+def _hash_windows(buffer: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.uint64]:
+    hashes = np.empty(len(starts), np.uint64)
+    for i in range(len(starts)):
+        hashes[i] = _xxh64(buffer, starts[i], ends[i])
+    return hashes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +60,7 @@ class Shingles:
         if len(tokens) == 0:
             return np.empty(0, np.uint64)
         k = min(self.k, len(tokens))
-        hashes = _xxh64_spans(tokens.buffer, tokens.starts[: len(tokens) - k + 1], tokens.ends[k - 1 :])
+        hashes = _hash_windows(tokens.buffer, tokens.starts[: len(tokens) - k + 1], tokens.ends[k - 1 :])
         return hashes[self._kept(hashes)]
 
     def readable(self, text: str) -> list[str]:
@@ -67,7 +76,7 @@ class Shingles:
         if not words:
             return []
         k = min(self.k, len(words))
-        hashes = _xxh64_spans(tokens.buffer, tokens.starts[: len(words) - k + 1], tokens.ends[k - 1 :])
+        hashes = _hash_windows(tokens.buffer, tokens.starts[: len(words) - k + 1], tokens.ends[k - 1 :])
         return [":".join(words[at : at + k]) for at in np.flatnonzero(self._kept(hashes)).tolist()]
 
     def _kept(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import spotsigs  # noqa: E402
+import spotsigs
 
 project = "SpotSigs"
 author = "The SpotSigs reproduction's authors"

@@ -28,7 +28,7 @@ def choices(group):
 
 def built(group, choice, *overrides):
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("config", [f"{group}={choice}", *overrides])
+        config = compose("config", ["data=tiny", f"{group}={choice}", *overrides])
     return build(config[group], group)
 
 
@@ -53,7 +53,7 @@ def corpus_of(texts, order=None):
     """Return the corpus of single tokens of the texts, in the given order."""
     order = range(len(texts)) if order is None else order
     texts = [texts[x] for x in order]
-    rows = [Counter(map(xxhash.xxh64_intdigest, tokenize(text).words)) for text in texts]
+    rows = [Counter(xxhash.xxh64_intdigest(word.encode()) for word in tokenize(text).words) for text in texts]
     signatures = Signatures(
         tuple(map(str, order)),
         (None,) * len(texts),

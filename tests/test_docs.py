@@ -39,7 +39,7 @@ def test_python_blocks_run(code):
     exec(compile(code, "a code block of the docs", "exec"), {"__name__": "docs"})
 
 
-@pytest.mark.parametrize("arguments", commands())
+@pytest.mark.parametrize("arguments", list(commands()))
 def test_commands_run(arguments):
     done = subprocess.run(
         [sys.executable, "run.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=1200

@@ -80,7 +80,7 @@ def test_a_sweep_runs_every_cell(tmp_path):
         (["tau=abc"], "tau=abc: Value 'abc' of type 'str' could not be converted to Float"),
         (["data=folder", "data.path=missing"], "missing"),
         (["data=folder"], "data"),
-        (["data.path=missing"], "data.path: data has no parameter 'path'"),
+        (["data.paht=missing"], "data.paht: data has no parameter 'paht'"),
         (["matcher.k=3"], "matcher.k: matcher has no parameter 'k'"),
         (["+matcher.k=3"], "matcher.k: SpotSigs has no such parameter; it has tau"),
         (["matcher.rho=x"], "matcher.rho"),
@@ -89,7 +89,7 @@ def test_a_sweep_runs_every_cell(tmp_path):
         (["workers=0"], "workers must be at least 1, got 0"),
         (["clusters=chains"], "clusters"),
         (["tua=0.5"], "tua"),
-        (["signature.c=0"], "c must be at least 1"),
+        (["signature.c=0"], "c, the chain length, must be at least 1"),
     ],
 )
 def test_a_mistake_is_one_clear_sentence_and_exit_code_1(arguments, says, tmp_path):
