@@ -120,6 +120,7 @@ def _memory() -> list[Fact]:
 
 def _examples() -> list[Fact]:
     from baselines.myers import longest_common_subsequence
+
     from baselines.shingles import Shingles
     from spotsigs.signatures import SpotSignatures
 
@@ -151,10 +152,10 @@ def _min_hashes() -> list[tuple[int, int]]:
 def _hashing() -> list[Fact]:
     from baselines.lsh_native import s_curve
 
-    points = s_curve(np.array([0.44, 0.5, 0.6, 0.7]), k=6, l=32)
+    points = s_curve(6, 32, [0.44, 0.5, 0.6, 0.7])
     return [
         Fact(name=f"LSH finds a pair of similarity {x:g}", value=float(y))
-        for x, y in zip((0.44, 0.5, 0.6, 0.7), np.asarray(points).ravel(), strict=True)
+        for x, y in zip((0.44, 0.5, 0.6, 0.7), points.tolist(), strict=True)
     ]
 
 

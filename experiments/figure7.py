@@ -51,7 +51,7 @@ class Figure7:
         require_vectors(settings)
         work = Work.begin(self.results, settings)
         stored = work.read()
-        wanted = self._wanted(settings.seed, settings.threads)
+        wanted = self._wanted(settings.seed)
         base = recall_base(settings.seed)
         found = work.times([(stored, None, matcher) for _, _, matcher in wanted], self.repeats, "figure7", base=base)
         cells = {(label, tau): cell for (label, tau, _), cell in zip(wanted, found, strict=True)}
@@ -83,16 +83,16 @@ class Figure7:
         told = "; ".join(f"{fact.name}: {fact}" for fact in facts if "from which" in fact.name)
         return f"Figure 7: {told or 'times were disturbed by other processes'}; {drawn}"
 
-    def _wanted(self, seed: int, threads: int | None) -> list[tuple[str, float, Matcher]]:
+    def _wanted(self, seed: int) -> list[tuple[str, float, Matcher]]:
         from baselines.lsh import Lsh
         from baselines.lsh_native import LshNative
         from spotsigs.join import SpotSigsTight
 
         return [
-            *((OURS, tau, SpotSigs(tau=tau, threads=threads)) for tau in self.taus),
-            *((NATIVE, tau, LshNative(tau=tau, k=K, l=L, seed=seed, threads=threads)) for tau in self.taus),
+            *((OURS, tau, SpotSigs(tau=tau)) for tau in self.taus),
+            *((NATIVE, tau, LshNative(tau=tau, k=K, l=L, seed=seed)) for tau in self.taus),
             *((DATASKETCH, tau, Lsh(tau=tau, k=K, l=L, seed=seed)) for tau in self.datasketch_taus),
-            *((TIGHT, tau, SpotSigsTight(tau=tau, threads=threads)) for tau in self.taus),
+            *((TIGHT, tau, SpotSigsTight(tau=tau)) for tau in self.taus),
         ]
 
 

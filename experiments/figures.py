@@ -95,9 +95,9 @@ def draw_lines(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> 
         looks = _looks(points)
         for axis, panel in zip(axes, panels, strict=True):
             _prepare(axis, panel, len(panels))
-            for series, look in looks.items():
+            for number, (series, look) in enumerate(looks.items()):
                 line = [p for p in points if p.panel == panel.name and p.series == series]
-                _draw_line(axis, series, line, look)
+                _draw_line(axis, series, line, look, number / len(looks))
         handles = {
             label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
         }
@@ -106,7 +106,7 @@ def draw_lines(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> 
                 handles.values(),
                 handles.keys(),
                 loc="outside lower center",
-                ncols=min(4, len(handles)),
+                ncols=3 if len(panels) == 1 else 4,
                 handlelength=3.4,
             )
 
@@ -175,16 +175,17 @@ def _prepare(axis: Axes, panel: Panel, panels: int) -> None:
         axis.axvline(x, color="0.4", linewidth=0.8, linestyle=(0, (2, 2)))
 
 
-def _draw_line(axis: Axes, series: str, line: Sequence[Point], look: dict[str, Any]) -> None:
+def _draw_line(axis: Axes, series: str, line: Sequence[Point], look: dict[str, Any], shift: float) -> None:
+    """Draw one line; its markers stand ``shift`` of their spacing to the right, so that lines do not hide others'."""
     if not line:
         return
     x, y = [p.x for p in line], [p.y for p in line]
     every = max(1, math.ceil(len(line) / HIGHEST_DENSITY))
-    axis.plot(x, y, label=series, markevery=every, markerfacecolor="white", **look)
+    axis.plot(x, y, label=series, markevery=(int(shift * every), every), markerfacecolor="white", **look)
     banded = [p for p in line if p.low is not None and p.high is not None]
     if banded:
         low, high = [p.low for p in banded], [p.high for p in banded]
-        axis.fill_between([p.x for p in banded], low, high, color=look["color"], alpha=0.15, linewidth=0)
+        axis.fill_between([p.x for p in banded], low, high, color=look["color"], alpha=0.12, linewidth=0)
 
 
 def _write(

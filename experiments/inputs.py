@@ -15,10 +15,13 @@ import numpy as np
 
 from experiments.cells import code_version
 from experiments.files import replacing
+from experiments.measure import QUIET, ForeignLoad
 from experiments.pipeline import texts_of, truth_of
 from spotsigs.engines import Engine
 from spotsigs.errors import require
-from spotsigs.records import Corpus, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
+from spotsigs.extract import extract
+from spotsigs.records import Corpus, Document, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
+from spotsigs.tokens import tokenize
 from spotsigs.vectors import IdfFilter
 
 
@@ -53,14 +56,14 @@ class Stored:
         SHA-256 over document ids, truth, signatures and counts.
     path : Path
         Where the arrays lie.
-    parse_seconds : float
-        Wall seconds of reading and extracting, with nothing else running.
+    parse_seconds : float or None
+        Wall seconds of reading and extracting; None if other processes ran beside.
     """
 
     source: Source
     checksum: str
     path: Path = field(repr=False, compare=False)
-    parse_seconds: float = field(repr=False, compare=False)
+    parse_seconds: float | None = field(repr=False, compare=False)
 
     def corpus(self, idf_filter: IdfFilter | None = None, *, sets: bool = False) -> Corpus:
         """Return the corpus after the filter; a collection of vectors is taken as it is."""
@@ -105,27 +108,25 @@ def read(source: Source, folder: Path, engine: Engine) -> Stored:
 
 
 def _extract(source: Source, path: Path, engine: Engine) -> None:
-    began = perf_counter()
     about: dict[str, Any] = {}
-    if source.signature is None:
-        vectors = source.collection.vectors()
-        arrays = {"indptr": vectors.indptr, "hashes": vectors.ids, "counts": vectors.counts}
-    else:
-        from spotsigs.extract import extract
-
-        signatures = extract(source.collection, source.text, source.signature, engine)
-        require(len(signatures) > 0, "the collection holds no readable document")
-        arrays = {"indptr": signatures.indptr, "hashes": signatures.hashes, "counts": signatures.counts}
-        about = {
-            "doc_ids": signatures.doc_ids,
-            "clusters": signatures.clusters,
-            "skipped": len(signatures.skipped),
-            "content_bytes": signatures.content_bytes,
-        }
+    if source.signature is not None:  # compiles or loads the kernels, so that the time below does not include that
+        source.signature(tokenize(source.text(Document(id="", content=b"<p>The page is a page</p>"))))
+    with ForeignLoad() as load:
+        began = perf_counter()
+        if source.signature is None:
+            vectors = source.collection.vectors()
+            arrays = {"indptr": vectors.indptr, "hashes": vectors.ids, "counts": vectors.counts}
+        else:
+            signatures = extract(source.collection, source.text, source.signature, engine)
+            require(len(signatures) > 0, "the collection holds no readable document")
+            arrays = {"indptr": signatures.indptr, "hashes": signatures.hashes, "counts": signatures.counts}
+            about = {"doc_ids": signatures.doc_ids, "clusters": signatures.clusters}
+            about |= {"skipped": len(signatures.skipped), "content_bytes": signatures.content_bytes}
+        seconds = perf_counter() - began
     digest = hashlib.sha256(json.dumps(about).encode())
     for array in arrays.values():
         digest.update(np.ascontiguousarray(array).data)
-    about |= {"checksum": digest.hexdigest(), "parse_seconds": perf_counter() - began}
+    about |= {"checksum": digest.hexdigest(), "parse_seconds": seconds if load.cores <= QUIET else None}
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
 
@@ -149,8 +150,8 @@ def _signatures(arrays: dict[str, Any], about: dict[str, Any]) -> Signatures:
 def _file_states(collection: Any) -> Iterator[tuple[str, int, int]]:
     """Yield path, size and time of change of every file that a collection's parameters name."""
     for parameter in fields(collection):
-        root = getattr(collection, parameter.name)
-        if isinstance(root, Path) and root.exists():
+        value = getattr(collection, parameter.name)
+        if isinstance(value, (str, Path)) and value and (root := Path(value)).exists():
             for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
                 state = path.stat()
                 yield path.as_posix(), state.st_size, state.st_mtime_ns

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from spotsigs.signatures import SpotSignatures
-
 from experiments.work import IMATCH_BAND, PAPER_BAND, Line
 from spotsigs.matcher import SpotSigs
+from spotsigs.signatures import SpotSignatures
 
 PAPER_TAU = {"SpotSigs": 0.44, "1-Shingles": 0.4, "3-Shingles": 0.4, "LSH-S": 0.44}
 """Threshold of each method's row in Table 1."""
@@ -47,6 +46,7 @@ def lsh_s(seed: int, *, l: int = L, native: bool = False, label: str = "LSH-S") 
 def i_match(seed: int, **parameters: Any) -> Line:
     """SHA-1 over the terms of middling IDF."""
     from baselines.imatch import IMatch
+
     from baselines.shingles import Shingles
 
     return Line(label="I-Match", signature=Shingles(k=1), matcher=IMatch(seed=seed, **parameters), band=IMATCH_BAND)

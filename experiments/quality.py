@@ -20,7 +20,7 @@ def curve_points(curve: Curve, panel: str, series: str, measure: str = "f1") -> 
     low, high = curve.interval(measure)
     values = curve.micro[MEASURES.index(measure)]
     return [
-        Point(panel=panel, series=series, x=tau, y=_or_zero(value), low=_or_zero(below), high=_or_zero(above))
+        Point(panel=panel, series=series, x=tau, y=finite(value), low=finite(below), high=finite(above))
         for tau, value, below, above in zip(curve.taus, values, low, high, strict=True)
     ]
 
@@ -40,5 +40,6 @@ def compared(name: str, a: Curve, b: Curve, *, relative: bool = False) -> Fact:
     return Fact(name=name, value=value, low=low, high=high)
 
 
-def _or_zero(value: float) -> float:
+def finite(value: float) -> float:
+    """Return the value, 0 for one that nothing defines (no pair was reported)."""
     return float(value) if value == value else 0.0

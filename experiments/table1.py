@@ -87,10 +87,7 @@ class Table1:
     def _measured(self, work: Work, lines: Sequence[Line], curves: dict[str, Curve]) -> list[dict[str, Any]]:
         wanted = [(line, tau, row) for line in lines for tau, row in _thresholds(line, curves[line.label])]
         times = work.times(
-            [
-                (work.read(line.signature), line.idf_filter, _timed(line, tau, work.settings.threads))
-                for line, tau, _ in wanted
-            ],
+            [(work.read(line.signature), line.idf_filter, at_threshold(line.matcher, tau)) for line, tau, _ in wanted],
             self.repeats,
             "table1: times",
         )
@@ -132,11 +129,6 @@ def _thresholds(line: Line, curve: Curve) -> list[tuple[float | None, str]]:
     if not curve.taus:
         return [(None, AT_PAPER)]
     return [(PAPER_TAU[line.label], AT_PAPER), (curve.taus[curve.best], AT_BEST)]
-
-
-def _timed(line: Line, tau: float | None, threads: int | None) -> Any:
-    matcher = at_threshold(line.matcher, tau)
-    return replace(matcher, threads=threads) if hasattr(matcher, "threads") else matcher
 
 
 def measured_row(line: Line, tau: float | None, row: str, curve: Curve) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Table2:
         work = Work.begin(self.results, settings)
         stored = work.read()
         base = recall_base(settings.seed)
-        methods = table2_methods(settings.seed, settings.threads)
+        methods = table2_methods(settings.seed)
         cells = work.times([(stored, None, m) for _, m in methods], self.repeats, "table2", base=base)
         rows: list[dict[str, Any]] = []
         for printed in published("table2"):
@@ -101,21 +101,21 @@ def recall_base(seed: int) -> Matcher:
     return IMatch(idf_min=IMATCH_BAND[0], idf_max=IMATCH_BAND[1], seed=seed)
 
 
-def table2_methods(seed: int, threads: int | None) -> list[tuple[str, Matcher]]:
+def table2_methods(seed: int) -> list[tuple[str, Matcher]]:
     """Return the rows of Table 2 as label and matcher; LSH twice, and this project's own join at the end."""
     from baselines.lsh import Lsh
     from baselines.lsh_native import LshNative
     from spotsigs.join import SpotSigsTight
 
-    ours = SpotSigs(threads=threads)
+    ours = SpotSigs()
     return [
         ("I-Match-S", recall_base(seed)),
         *(("SpotSigs", replace(ours, tau=tau)) for tau in (1.0, 0.9)),
         *(("LSH-S (datasketch)", Lsh(tau=tau, k=K, l=L, seed=seed)) for tau in (1.0, 0.9)),
-        *(("LSH-S (native)", LshNative(tau=tau, k=K, l=L, seed=seed, threads=threads)) for tau in (1.0, 0.9)),
+        *(("LSH-S (native)", LshNative(tau=tau, k=K, l=L, seed=seed)) for tau in (1.0, 0.9)),
         ("NoPart", replace(ours, tau=0.9, partitioning=False)),
         ("NoPrune", replace(ours, tau=0.9, partitioning=False, pruning=False)),
-        *(("SpotSigs, tight bounds", SpotSigsTight(tau=tau, threads=threads)) for tau in (1.0, 0.9)),
+        *(("SpotSigs, tight bounds", SpotSigsTight(tau=tau)) for tau in (1.0, 0.9)),
     ]
 
 

@@ -2,61 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import psutil
 
 from experiments.facts import Fact
 from experiments.inputs import Stored
-from experiments.measure import PeakMemory
+from experiments.measure import QUIET, ForeignLoad, PeakMemory
 from experiments.pipeline import memory_bytes
 from spotsigs.metrics import relative_recall
 from spotsigs.records import Corpus, Matcher, Pairs
 from spotsigs.vectors import IdfFilter
 
 MIB = 1024 * 1024
-QUIET = 0.2  # cores that other processes may use before a time says nothing
 PATIENCE_SECONDS = 10.0  # how long a cell waits for a quiet machine
 LONG_SECONDS = 5.0  # a run this long is not repeated
-
-
-class ForeignLoad:
-    """Cores that other processes kept busy inside a ``with`` block.
-
-    Attributes
-    ----------
-    cores : float
-        0 on a quiet machine.
-    """
-
-    cores: float = 0.0
-
-    def __enter__(self) -> Self:
-        self._began, self._busy, self._own = time.perf_counter(), _busy_seconds(), _own_seconds()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        elapsed = time.perf_counter() - self._began
-        foreign = (_busy_seconds() - self._busy) - (_own_seconds() - self._own)
-        self.cores = max(0.0, foreign) / max(elapsed, 1e-9)
-
-
-def _busy_seconds() -> float:
-    spent = psutil.cpu_times()
-    return float(sum(getattr(spent, kind, 0.0) for kind in ("user", "nice", "system", "irq", "softirq", "steal")))
-
-
-def _own_seconds() -> float:
-    spent = os.times()
-    return spent.user + spent.system
 
 
 def time_matcher(

@@ -17,6 +17,7 @@ from experiments.judge import Curve, judge
 from experiments.measure import provenance
 from experiments.tables import Table
 from experiments.timing import time_matcher
+from spotsigs.kernels import all_cores
 from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.vectors import IdfFilter
 
@@ -116,11 +117,18 @@ class Work:
     def times(
         self, matchers: Sequence[tuple[Stored, IdfFilter | None, Matcher]], repeats: int, describe: str, **more: Any
     ) -> list[dict[str, Any]]:
-        """Return time, memory and counts of every matcher, each measured alone on the machine."""
+        """Return time, memory and counts of every matcher: alone on the machine, with the settings' threads."""
+        threads = self.settings.threads
         tasks = [
             Task(
                 function=time_matcher,
-                arguments={"stored": stored, "idf_filter": band, "matcher": matcher, "repeats": repeats, **more},
+                arguments={
+                    "stored": stored,
+                    "idf_filter": band,
+                    "matcher": with_threads(matcher, threads),
+                    "repeats": repeats,
+                    **more,
+                },
                 alone=True,
             )
             for stored, band, matcher in matchers
@@ -161,6 +169,13 @@ class Work:
             "cells": self.cells.log,
         }
         write_json(self.folder / f"{name}.json", about)
+
+
+def with_threads(matcher: Matcher, threads: int | None) -> Matcher:
+    """Return the matcher with so many threads, all cores for None; unchanged if it has no threads."""
+    if not hasattr(matcher, "threads"):
+        return matcher
+    return replace(matcher, threads=threads or all_cores())  # type: ignore[type-var, call-arg]
 
 
 def at_threshold(matcher: Matcher, tau: float | None) -> Matcher:

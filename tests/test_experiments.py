@@ -19,10 +19,10 @@ from experiments.facts import Fact, read_facts, write_facts
 from experiments.figures import Panel, Point, draw_bars, draw_lines
 from experiments.judge import Curve, difference
 from experiments.ledger import ledger
+from experiments.measure import ForeignLoad
 from experiments.printed import algorithm1
 from experiments.published import published
 from experiments.tables import Column, Table
-from experiments.timing import ForeignLoad
 from experiments.verdicts import HOLDS, About, Beyond, Equal, Untestable, Verdict
 from spotsigs.metrics import evaluate, tallies
 from spotsigs.records import Pairs, Truth
