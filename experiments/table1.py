@@ -8,15 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from experiments.config import Settings
+from experiments.facts import Fact
 from experiments.judge import MEASURES, Curve, ends
 from experiments.methods import PAPER_TAU, lsh_s, shingles, spotsigs, table1_lines
 from experiments.published import published
-from experiments.quality import TAUS
+from experiments.quality import TAUS, compared
 from experiments.tables import Column, Table
+from experiments.timing import quotient
 from experiments.work import Line, Work, at_threshold
 
 PUBLISHED, AT_PAPER, AT_BEST = "published", "measured", "measured at its best tau"
 DEFAULT_BAND = (0.2, 1.0)
+
+TimedRows = dict[tuple[str, str], tuple[float | None, dict[str, Any]]]
+"""Threshold and time by method and kind of row."""
 
 QUALITY = [
     Column(name="precision", title="Prec.", form=".3f"),
@@ -77,30 +82,39 @@ class Table1:
         work = Work.begin(self.results, settings)
         lines = table1_lines(settings.seed)
         curves = work.curves(lines, self.taus, "table1: quality")
-        rows = self._measured(work, lines, curves)
-        told = work.table(
-            Table(caption="Table 1: SpotSigs against the other systems", columns=COLUMNS, rows=rows, notes=NOTES),
-            "table1",
-        )
-        return f"{told}\n\n{self._default_band(work)}"
+        cells = self._timed(work, lines, curves)
+        rows = self._rows(work, lines, curves, cells)
+        caption = "Table 1: SpotSigs against the other systems"
+        told = work.table(Table(caption=caption, columns=COLUMNS, rows=rows, notes=NOTES), "table1")
+        beside, band_facts = self._default_band(work)
+        work.facts([*_quality_facts(rows, curves), *_cost_facts(rows, cells), *band_facts])
+        return f"{told}\n\n{beside}"
 
-    def _measured(self, work: Work, lines: Sequence[Line], curves: dict[str, Curve]) -> list[dict[str, Any]]:
+    def _timed(self, work: Work, lines: Sequence[Line], curves: dict[str, Curve]) -> TimedRows:
+        """Return the times of every method, by label and kind of row."""
         wanted = [(line, tau, row) for line in lines for tau, row in _thresholds(line, curves[line.label])]
-        times = work.times(
-            [(work.read(line.signature), line.idf_filter, at_threshold(line.matcher, tau)) for line, tau, _ in wanted],
-            self.repeats,
-            "table1: times",
-        )
-        rows = []
+        matchers = [
+            (work.read(line.signature), line.idf_filter, at_threshold(line.matcher, tau)) for line, tau, _ in wanted
+        ]
+        cells = work.times(matchers, self.repeats, "table1: times")
+        return {(line.label, row): (tau, cell) for (line, tau, row), cell in zip(wanted, cells, strict=True)}
+
+    def _rows(
+        self, work: Work, lines: Sequence[Line], curves: dict[str, Curve], cells: TimedRows
+    ) -> list[dict[str, Any]]:
+        """Return, for each method, the published row and the measured ones."""
+        by_label = {line.label: line for line in lines}
+        rows: list[dict[str, Any]] = []
         for printed in published("table1"):
             idf = band_text(printed["idf_min"], printed["idf_max"])
             rows.append({"row": PUBLISHED, "idf": idf} | {k: v for k, v in printed.items() if not k.startswith("idf")})
-            for (line, tau, row), time in zip(wanted, times, strict=True):
-                if line.label == printed["method"]:
-                    rows.append(measured_row(line, tau, row, curves[line.label]) | _cost(time) | _parse(work, line))
+            line = by_label[str(printed["method"])]
+            for (label, row), (tau, cell) in cells.items():
+                if label == line.label:
+                    rows.append(measured_row(line, tau, row, curves[label]) | _cost(cell) | _parse(work, line))
         return rows
 
-    def _default_band(self, work: Work) -> str:
+    def _default_band(self, work: Work) -> tuple[str, list[Fact]]:
         """Write the quality of the methods with a threshold when only the lower IDF bound is kept."""
         lines = [spotsigs(), shingles(1), shingles(3), lsh_s(work.settings.seed)]
         both = [(line, replace(line, band=DEFAULT_BAND, label=f"{line.label}, default band")) for line in lines]
@@ -112,7 +126,11 @@ class Table1:
         ]
         shown = [column for column in COLUMNS if column.name not in TIME_COLUMNS]
         caption = "The paper's IDF band beside this project's default, each at its best threshold"
-        return work.table(Table(caption=caption, columns=shown, rows=rows), "default_band")
+        facts = [
+            compared(f"{paper.label}: paper's band - default band, best F1", curves[paper.label], curves[default.label])
+            for paper, default in both
+        ]
+        return work.table(Table(caption=caption, columns=shown, rows=rows), "default_band"), facts
 
 
 TIME_COLUMNS = {"sort_hash_ms", "cluster_ms", "total_ms", "peak_rss_mib", "parse_ms", "contended", "mb", "k", "l"}
@@ -171,7 +189,43 @@ def _cost(time: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse(work: Work, line: Line) -> dict[str, Any]:
-    return {"parse_ms": work.read(line.signature).parse_seconds * 1000}
+    seconds = work.read(line.signature).parse_seconds
+    return {"parse_ms": None if seconds is None else seconds * 1000}
+
+
+def _quality_facts(rows: Sequence[dict[str, Any]], curves: dict[str, Curve]) -> list[Fact]:
+    """Return each method's quality at the paper's parameters, and its best threshold."""
+    facts = []
+    for row in rows:
+        if row["row"] != AT_PAPER:
+            continue
+        for measure, name in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"), ("macro_f1", "macro F1")):
+            low, high = row[f"{measure}_low"], row[f"{measure}_high"]
+            if row[measure] == row[measure]:
+                facts.append(Fact(name=f"{row['method']}: {name}", value=row[measure], low=low, high=high))
+    for label, curve in curves.items():
+        if curve.taus:
+            facts.append(Fact(name=f"{label}: best tau", value=curve.taus[curve.best]))
+    return facts
+
+
+def _cost_facts(rows: Sequence[dict[str, Any]], cells: TimedRows) -> list[Fact]:
+    """Return the ratios of times, sizes and memory that claims are judged by; times at each method's best."""
+    measured = {row["method"]: row for row in rows if row["row"] == AT_PAPER}
+    ours = measured["SpotSigs"]
+    facts = []
+    for label, row in measured.items():
+        if label == "SpotSigs" or not ours["spots"]:
+            continue
+        facts.append(Fact(name=f"{label} / SpotSigs, distinct signatures", value=row["spots"] / ours["spots"]))
+        facts.append(Fact(name=f"{label} / SpotSigs, MB", value=row["mb"] / ours["mb"]))
+        best = AT_BEST if (label, AT_BEST) in cells else AT_PAPER
+        time = quotient(f"{label} / SpotSigs, total time", cells[label, best][1], cells["SpotSigs", AT_BEST][1])
+        facts += [time] if time else []
+    parse = [row["parse_ms"] for row in measured.values()]
+    if None not in parse:
+        facts.append(Fact(name="longest / shortest parse time", value=max(parse) / min(parse)))
+    return facts
 
 
 def band_text(low: Any, high: Any) -> str:
