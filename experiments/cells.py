@@ -83,7 +83,8 @@ class Cells:
     workers : int
         Worker processes for the tasks that may run side by side.
     log : list of dict
-        Records of every cell that was asked for, for the provenance of tables and figures.
+        Of every cell that was asked for: where it lies, what it depends on, by which command and commit it was made,
+        and whether it was kept from an earlier run.
     """
 
     folder: Path
@@ -114,7 +115,9 @@ class Cells:
                 self._keep(path, missing[path], value)
                 bar.update()
         finished = [self._loaded(path) for path in paths]
-        self.log.extend(cell.record for cell in finished)
+        self.log.extend(
+            _brief(cell.record, kept=path not in missing) for path, cell in zip(paths, finished, strict=True)
+        )
         return [cell.value for cell in finished]
 
     def path(self, task: Task) -> Path:
@@ -144,6 +147,17 @@ class Cells:
     def _loaded(path: Path) -> Finished:
         content = json.loads(path.read_text(encoding="utf-8"))
         return Finished(value=content["value"], record=content["record"] | {"cell": path.name})
+
+
+def _brief(record: dict[str, Any], *, kept: bool) -> dict[str, Any]:
+    """Return what tells a cell's origin; versions and machine are those of its user, since its key holds them."""
+    return {
+        "cell": record["cell"],
+        **record["key"],
+        "command": record["command"],
+        "commit": record["commit"],
+        "kept": kept,
+    }
 
 
 def _side_by_side(tasks: list[tuple[Path, Task]], workers: int) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -53,7 +53,8 @@ class TestCells:
         assert [v["square"] for v in cells.run(self.tasks(trace, [3, 4]), "first")] == [9, 16]
         assert [v["square"] for v in cells.run(self.tasks(trace, [4, 5, 3, 5]), "more")] == [16, 25, 9, 25]
         assert Counter(trace.read_text().split()) == {"3": 1, "4": 1, "5": 1}
-        assert [record["key"]["arguments"]["number"] for record in cells.log] == ["3", "4", "4", "5", "3", "5"]
+        assert [record["arguments"]["number"] for record in cells.log] == ["3", "4", "4", "5", "3", "5"]
+        assert [record["kept"] for record in cells.log] == [False, False, True, False, True, False]
 
     def test_workers_give_the_same(self, tmp_path):
         trace = tmp_path / "trace"
