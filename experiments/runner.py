@@ -11,9 +11,9 @@ import numpy as np
 from experiments.config import Settings
 from experiments.files import write_csv, write_json, write_parquet
 from experiments.measure import provenance
-from experiments.pipeline import Outcome, match, prepare
+from experiments.pipeline import Outcome, match, memory_bytes, prepare
 from spotsigs.metrics import Quality
-from spotsigs.records import Clusters, Pairs, Vectors
+from spotsigs.records import Clusters, Pairs
 
 MIB = 1024 * 1024
 
@@ -92,13 +92,6 @@ def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
         "signature": settings.names["signature"],
         "matcher": settings.names["matcher"],
     }
-
-
-def memory_bytes(matcher: Any, vectors: Vectors) -> int:
-    """Return the paper's lower bound of the memory, by the matcher's own formula or the vectors alone."""
-    if hasattr(matcher, "memory_bytes"):
-        return int(matcher.memory_bytes(vectors))
-    return len(vectors.ids) * (4 + 2) + len(vectors) * 4
 
 
 def write_outcome(folder: Path, outcome: Outcome) -> None:
