@@ -61,6 +61,7 @@ class IMatch:
     exact: ClassVar[bool] = False
     verified: ClassVar[bool] = False
     label: ClassVar[str] = "I-Match (unverified)"
+    measure: ClassVar[str] = "fingerprint"
 
     idf_min: float = 0.4
     idf_max: float = 0.75
@@ -111,6 +112,10 @@ class IMatch:
                 "buckets": buckets,
             },
         )
+
+    def memory_bytes(self, vectors: Vectors) -> int:
+        """Return the paper's figure: 40 characters of SHA-1 and a 4-byte id, a document and lexicon."""
+        return 44 * len(vectors) * self.lexica
 
     def bucket_labels(self, vectors: Vectors) -> Iterator[NDArray[np.int64]]:
         """Yield, lexicon by lexicon, the bucket of each document.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
 from spotsigs.errors import require
+from spotsigs.kernels import all_cores
 from spotsigs.records import Corpus, Pairs, Vectors
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
@@ -48,7 +49,7 @@ class SimHash:
     blocks : int, optional
         Blocks that a fingerprint is cut into for the permuted tables (more than ``radius``); 0 compares all pairs. By
         default `choose_blocks` decides by expected cost. The pairs do not depend on it.
-    threads : int
+    threads : int or None
         Threads that share the work.
 
     References
@@ -70,12 +71,13 @@ class SimHash:
     exact: ClassVar[bool] = False
     verified: ClassVar[bool] = False
     label: ClassVar[str] = "SimHash (unverified)"
+    measure: ClassVar[str] = "hamming"
 
     radius: int = 3
     weights: Weights = Weights.tf
     bits: int = 64
     blocks: int | None = None
-    threads: int = 1
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         require(8 <= self.bits <= 64, f"bits must lie in [8, 64], got {self.bits}")
@@ -84,7 +86,7 @@ class SimHash:
             self.blocks is None or self.blocks == 0 or self.radius < self.blocks <= self.bits,
             f"blocks must be 0 or lie in [{self.radius + 1}, {self.bits}], got {self.blocks}",
         )
-        require(self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs of non-empty documents within the radius.
@@ -101,7 +103,7 @@ class SimHash:
         rows, indptr = group_rows(copies)
         hashed = perf_counter()
         blocks = choose_blocks(len(distinct), self.radius, self.bits) if self.blocks is None else self.blocks
-        g, h, distance = near_fingerprints(distinct, self.radius, self.bits, blocks, self.threads)
+        g, h, distance = near_fingerprints(distinct, self.radius, self.bits, blocks, self.threads or all_cores())
         same_i, same_j = pairs_within(rows, indptr)
         near_i, near_j, source = pairs_across(rows, indptr, g, h)
         distances = np.concatenate([np.zeros(len(same_i), np.int64), distance[source]])
@@ -129,12 +131,13 @@ class SimHash:
             df = np.maximum(vectors.document_frequencies, 1)
             weights = np.rint(np.log(n / df) / np.log(n) * 2.0**20).astype(np.int64)
         out = np.zeros(n, dtype=np.uint64)
-        edges = np.linspace(0, n, 4 * self.threads + 1).astype(np.int64)
+        threads = self.threads or all_cores()
+        edges = np.linspace(0, n, 4 * threads + 1).astype(np.int64)
 
         def block(k: int) -> None:
             _fingerprint(vectors.indptr, vectors.ids, vectors.counts, hashes, weights, edges[k], edges[k + 1], out)
 
-        with ThreadPoolExecutor(self.threads) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             list(pool.map(block, range(len(edges) - 1)))
         return out & np.uint64(2**self.bits - 1)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spotsigs.signatures import ARTICLES, FLEXIONS
-
 from experiments.config import Settings
 from experiments.facts import Fact
 from experiments.methods import shingles, spotsigs
 from experiments.quality import TAUS, best_facts, compared, curve_points, f1_panel
 from experiments.work import Work
+from spotsigs.signatures import ARTICLES, FLEXIONS
 
 BEST = "articles and flexions"
 FULL = "full stopword list (SMART)"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from spotsigs.signatures import SpotSignatures
 
 from experiments.config import Settings
 from experiments.facts import Fact
@@ -15,6 +14,7 @@ from experiments.figures import Panel, Point
 from experiments.work import PAPER_BAND, Work
 from spotsigs.errors import require, require_tau
 from spotsigs.partitions import Convention, partition_boundaries
+from spotsigs.signatures import SpotSignatures
 from spotsigs.vectors import IdfFilter
 
 

@@ -20,7 +20,29 @@ from spotsigs.xxh64 import _read64, _xxh64
 
 ARTICLES = ("a", "an", "the")
 FLEXIONS = tuple(
-    "am are is was were be been being can could will would have has had having do does did done doing".split()
+    [
+        "am",
+        "are",
+        "is",
+        "was",
+        "were",
+        "be",
+        "been",
+        "being",
+        "can",
+        "could",
+        "will",
+        "would",
+        "have",
+        "has",
+        "had",
+        "having",
+        "do",
+        "does",
+        "did",
+        "done",
+        "doing",
+    ]
 )
 _STOPWORDS = Path(__file__).parent / "stopwords"
 _NOTATION = re.compile(r"\s*(?P<word>[^()\s]+)\s*(?:\(\s*(?P<d>\d+)\s*,\s*(?P<c>\d+)\s*\)\s*)?")
