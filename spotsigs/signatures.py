@@ -20,29 +20,7 @@ from spotsigs.xxh64 import _read64, _xxh64
 
 ARTICLES = ("a", "an", "the")
 FLEXIONS = tuple(
-    [
-        "am",
-        "are",
-        "is",
-        "was",
-        "were",
-        "be",
-        "been",
-        "being",
-        "can",
-        "could",
-        "will",
-        "would",
-        "have",
-        "has",
-        "had",
-        "having",
-        "do",
-        "does",
-        "did",
-        "done",
-        "doing",
-    ]
+    "am are is was were be been being can could will would have has had having do does did done doing".split()
 )
 _STOPWORDS = Path(__file__).parent / "stopwords"
 _NOTATION = re.compile(r"\s*(?P<word>[^()\s]+)\s*(?:\(\s*(?P<d>\d+)\s*,\s*(?P<c>\d+)\s*\)\s*)?")
@@ -121,7 +99,9 @@ def _chain(content: NDArray[np.int32], antecedent: int, distance: int, length: i
 
 
 @njit(cache=True, nogil=True)
-def _append(buffer: NDArray[np.uint8], start: int, end: int, out: NDArray[np.uint8], size: int) -> int:
+def _append(
+    buffer: NDArray[np.uint8], start: int, end: int, out: NDArray[np.uint8], size: int
+) -> int:
     """Write a token and a colon; return the new size."""
     for at in range(start, end):
         out[size] = buffer[at]
