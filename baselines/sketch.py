@@ -131,6 +131,7 @@ class Sketch:
     exact: ClassVar[bool] = False
     verified: ClassVar[bool] = False
     label: ClassVar[str] = "Sketch (unverified)"
+    measure: ClassVar[str] = "resemblance"
 
     tau: float = 0.8
     kind: Kind = Kind.permutations
