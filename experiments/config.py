@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from hydra import compose
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, MissingConfigException
@@ -125,6 +126,27 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         **{key: config[key] for key in ("tau", "sets", "clusters", "workers", "threads", "seed", "strict")},
         names=names,
     )
+
+
+def composed(*overrides: str) -> Settings:
+    """Compose and check another configuration from within a running job.
+
+    Parameters
+    ----------
+    *overrides : str
+        As on the command line.
+
+    Returns
+    -------
+    Settings
+    """
+    config = compose("config", list(overrides), return_hydra_config=True)
+    return settings(config, {group: str(config.hydra.runtime.choices[group]) for group in GROUPS})
+
+
+def overrides() -> list[str]:
+    """Return what the user overrode on the command line of the running job."""
+    return list(HydraConfig.get().overrides.task)
 
 
 def build(node: DictConfig, group: str) -> Any:

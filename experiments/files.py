@@ -52,6 +52,11 @@ def write_json(path: Path, value: Any) -> None:
         temporary.write_text(json.dumps(_plain(value), indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def write_parquet(path: Path, columns: dict[str, Any]) -> None:
     """Write a table of columns."""
     import pyarrow as pa

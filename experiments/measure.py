@@ -8,11 +8,16 @@ import platform
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import psutil
+
+QUIET = 0.2
+"""Cores that other processes may use before a time says nothing."""
 
 LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "datasketch", "selectolax", "resiliparse", "regex", "xxhash")
 
@@ -49,6 +54,44 @@ class PeakMemory:
     def _sample(self) -> None:
         while not self._done.wait(self.INTERVAL_SECONDS):
             self._record()
+
+
+class ForeignLoad:
+    """Cores that other processes kept busy inside a ``with`` block.
+
+    Attributes
+    ----------
+    cores : float
+        0 on a quiet machine.
+    """
+
+    cores: float = 0.0
+
+    def __enter__(self) -> Self:
+        self._began, self._busy, self._own = time.perf_counter(), _busy_seconds(), _own_seconds()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        elapsed = time.perf_counter() - self._began
+        foreign = (_busy_seconds() - self._busy) - (_own_seconds() - self._own)
+        self.cores = max(0.0, foreign) / max(elapsed, 1e-9)
+
+
+def _busy_seconds() -> float:
+    spent = psutil.cpu_times()
+    return float(sum(getattr(spent, kind, 0.0) for kind in ("user", "nice", "system", "irq", "softirq", "steal")))
+
+
+def _own_seconds() -> float:
+    """Return the CPU seconds of this process and of its workers, dead or alive."""
+    spent = os.times()
+    total = spent.user + spent.system + spent.children_user + spent.children_system
+    for worker in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            total += sum(worker.cpu_times()[:2])
+    return total
 
 
 def provenance() -> dict[str, Any]:

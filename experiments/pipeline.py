@@ -126,10 +126,10 @@ def prepare(
         raise InputError(f"{first.id}: {first.reason} (strict=true stops at the first of {len(signatures.skipped)})")
     require(len(signatures) > 0, f"the collection holds no readable document ({len(signatures.skipped)} skipped)")
     vectors = idf_filter(signatures)
-    corpus = Corpus(vectors.as_sets() if sets else vectors, lambda: _texts(collection, text))
+    corpus = Corpus(vectors.as_sets() if sets else vectors, lambda: texts_of(collection, text))
     return Prepared(
         corpus,
-        _truth(collection, signatures),
+        truth_of(collection, signatures),
         signatures.skipped,
         seconds,
         signatures.content_bytes,
@@ -169,6 +169,13 @@ def match(
     return Outcome(prepared, pairs, clusters, quality, memory.peak_bytes)
 
 
+def memory_bytes(matcher: Any, vectors: Vectors) -> int:
+    """Return the paper's lower bound of the memory, by the matcher's own formula or the vectors alone."""
+    if hasattr(matcher, "memory_bytes"):
+        return int(matcher.memory_bytes(vectors))
+    return len(vectors.ids) * (4 + 2) + len(vectors) * 4
+
+
 def _few_documents() -> Corpus:
     texts = ["one page of a few words.", "one page of a few words.", "another page."]
     ids = np.array([0, 1, 2, 3, 0, 1, 2, 3, 1, 4])
@@ -200,13 +207,15 @@ def _extracted(call: _Call) -> tuple[Any, float]:
     return signatures, perf_counter() - began
 
 
-def _texts(collection: Any, text: Any) -> Iterator[str]:
+def texts_of(collection: Any, text: Any) -> Iterator[str]:
+    """Iterate over the text of every document of a collection, in order."""
     from spotsigs.extract import texts
 
     return texts(collection, text)
 
 
-def _truth(collection: Any, signatures: Any) -> Truth | None:
+def truth_of(collection: Any, signatures: Any) -> Truth | None:
+    """Return what a collection says is duplicate: its judged pairs, else the clusters of its documents, else None."""
     truth = Truth.from_clusters(signatures.clusters)
     if getattr(collection, "judgments", None) is None:
         return truth

@@ -11,9 +11,9 @@ import numpy as np
 from experiments.config import Settings
 from experiments.files import write_csv, write_json, write_parquet
 from experiments.measure import provenance
-from experiments.pipeline import Outcome, match, prepare
+from experiments.pipeline import Outcome, match, memory_bytes, prepare
 from spotsigs.metrics import Quality
-from spotsigs.records import Clusters, Pairs, Vectors
+from spotsigs.records import Clusters, Pairs
 
 MIB = 1024 * 1024
 
@@ -94,13 +94,6 @@ def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     }
 
 
-def memory_bytes(matcher: Any, vectors: Vectors) -> int:
-    """Return the paper's lower bound of the memory, by the matcher's own formula or the vectors alone."""
-    if hasattr(matcher, "memory_bytes"):
-        return int(matcher.memory_bytes(vectors))
-    return len(vectors.ids) * (4 + 2) + len(vectors) * 4
-
-
 def write_outcome(folder: Path, outcome: Outcome) -> None:
     """Write ``pairs.parquet``, ``clusters.parquet`` and ``skipped.csv``."""
     names = np.asarray(outcome.prepared.corpus.vectors.doc_ids, dtype=object)
@@ -129,9 +122,7 @@ def _cluster_columns(clusters: Clusters, names: Any) -> dict[str, Any]:
 def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:
     """Return the row in the column order of the paper's Table 1, and what surrounds it."""
     columns = {
-        "": settings.matcher.label
-        if settings.names["signature"] == "spotsigs"
-        else f"{settings.matcher.label}, {settings.names['signature']}",
+        "": _named(settings),
         "IDF": f"[{metrics['idf_min']:g}, {metrics['idf_max']:g}]",
         "tau": _or_na(metrics["tau"], "g"),
         "k": _or_na(metrics["k"], "d"),
@@ -156,6 +147,12 @@ def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: 
 def _shown(folder: Path) -> Path:
     """Return the folder as seen from here, where it lies below."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _named(settings: Settings) -> str:
+    """Return the matcher's label, with its signatures unless those are its own."""
+    own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
+    return settings.matcher.label if own else f"{settings.matcher.label} on {settings.names['signature']}"
 
 
 def _or_na(value: float | None, form: str) -> str:

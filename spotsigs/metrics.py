@@ -67,21 +67,21 @@ def evaluate(pairs: Pairs, truth: Truth, clusters: Clusters | None = None, *, re
     -------
     Quality
     """
-    tallies = _judged_tallies(pairs, truth) if truth.judged is not None else _cluster_tallies(pairs, truth)
-    precision, recall, f1 = map(float, micro_averages(*tallies))
+    counted = tallies(pairs, truth)
+    precision, recall, f1 = map(float, micro_averages(*counted))
     macro_precision = macro_recall = macro_f1 = float("nan")
     bcubed: tuple[float | None, ...] = (None, None, None)
     if truth.judged is None:
         from spotsigs.clusters import cluster
 
-        macro_precision, macro_recall, macro_f1 = map(float, macro_averages(*tallies))
+        macro_precision, macro_recall, macro_f1 = map(float, macro_averages(*counted))
         bcubed = b_cubed(clusters if clusters is not None else cluster(pairs), truth)
     intervals: dict[str, Interval] = {}
-    if resamples and len(tallies[0]) > 1:
-        intervals = _intervals(tallies, micro_averages, ("precision", "recall", "f1"), resamples)
+    if resamples and len(counted[0]) > 1:
+        intervals = _intervals(counted, micro_averages, ("precision", "recall", "f1"), resamples)
         if truth.judged is None:
-            intervals |= _intervals(tallies, macro_averages, ("macro_precision", "macro_recall", "macro_f1"), resamples)
-    true, false, missed = (float(tally.sum()) for tally in tallies)
+            intervals |= _intervals(counted, macro_averages, ("macro_precision", "macro_recall", "macro_f1"), resamples)
+    true, false, missed = (float(tally.sum()) for tally in counted)
     return Quality(
         precision=precision,
         recall=recall,
@@ -97,6 +97,25 @@ def evaluate(pairs: Pairs, truth: Truth, clusters: Clusters | None = None, *, re
         positive_pairs=round(true + missed),
         intervals=intervals,
     )
+
+
+def tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Count true, false and missed pairs by truth cluster: what every average and every resample is made of.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        What was reported.
+    truth : Truth
+        Cluster labels or judged pairs.
+
+    Returns
+    -------
+    true, false, missed : ndarray of float64, shape (n_clusters + 1,)
+        Half a false pair belongs to each cluster it touches; the last entry is that of documents without a cluster.
+        One entry per judged pair where the truth is a list.
+    """
+    return _judged_tallies(pairs, truth) if truth.judged is not None else _cluster_tallies(pairs, truth)
 
 
 def _cluster_tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray, FloatArray]:

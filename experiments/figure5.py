@@ -1,0 +1,68 @@
+"""Figure 5: F1 over the threshold, SpotSigs against shingling, Jaccard and Cosine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from experiments.config import Settings
+from experiments.facts import Fact
+from experiments.judge import Curve
+from experiments.methods import cosine, shingles, spotsigs
+from experiments.quality import TAUS, best_facts, compared, curve_points, f1_panel
+from experiments.work import Work
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure5:
+    """F1 of spot signatures, single words and 3-shingles over tau, by Jaccard (left) and Cosine (right).
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives ``figure5/``.
+    taus : list of float
+        Thresholds; one exact join at the lowest serves them all.
+
+    References
+    ----------
+    Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Figure 5 and section 5.3.1.
+    """
+
+    results: Path = Path("results")
+    taus: list[float] = field(default_factory=lambda: list(TAUS))
+
+    def __call__(self, settings: Settings) -> str:
+        """Draw both panels; return where."""
+        work = Work.begin(self.results, settings)
+        lines = [spotsigs(), shingles(1), shingles(3)]
+        both = [replace(line, label=f"{line.label}, Jaccard") for line in lines]
+        both += [replace(cosine(line), label=f"{line.label}, Cosine") for line in lines]
+        curves = work.curves(both, self.taus, "figure5")
+        points = [
+            point for label, curve in curves.items() for point in curve_points(curve, *reversed(label.split(", ")))
+        ]
+        drawn = work.lines("figure5", [f1_panel("Jaccard"), f1_panel("Cosine")], points)
+        work.facts(
+            [fact for label, curve in curves.items() for fact in best_facts(label, curve)] + _comparisons(curves)
+        )
+        best = "; ".join(
+            f"{label} {curve.micro[2, curve.best]:.3f} at {curve.taus[curve.best]:g}" for label, curve in curves.items()
+        )
+        return f"Figure 5: best F1 {best}; {drawn}"
+
+
+def _comparisons(curves: dict[str, Curve]) -> list[Fact]:
+    facts = []
+    for measure in ("Jaccard", "Cosine"):
+        ours, words, shingled = (curves[f"{label}, {measure}"] for label in ("SpotSigs", "1-Shingles", "3-Shingles"))
+        facts += [
+            compared(f"SpotSigs - 1-Shingles, {measure}", ours, words),
+            compared(f"SpotSigs - 3-Shingles, {measure}", ours, shingled),
+            compared(f"3-Shingles - 1-Shingles, {measure}", shingled, words),
+            compared(f"SpotSigs / 3-Shingles - 1, {measure}", ours, shingled, relative=True),
+        ]
+    ours = curves["SpotSigs, Jaccard"]
+    rivals = {label: curve for label, curve in curves.items() if curve is not ours}
+    nearest = max(rivals, key=lambda label: float(rivals[label].micro[2, rivals[label].best]))
+    return [*facts, compared("SpotSigs, Jaccard - the best other", ours, rivals[nearest])]

@@ -1,0 +1,45 @@
+"""Quality curves as figures and facts: what the figures over tau share."""
+
+from __future__ import annotations
+
+from experiments.facts import Fact
+from experiments.figures import Panel, Point
+from experiments.judge import MEASURES, Curve, difference
+
+TAUS = [round(0.02 * step, 2) for step in range(1, 51)]
+"""Thresholds of every quality curve: 0.02 to 1 in steps of 0.02, the paper's among them."""
+
+
+def f1_panel(name: str) -> Panel:
+    """Return the axes of F1 over tau."""
+    return Panel(name=name, x_label="similarity threshold τ", y_label="F1", y_range=(0, 1))
+
+
+def curve_points(curve: Curve, panel: str, series: str, measure: str = "f1") -> list[Point]:
+    """Return a curve's points over tau, with intervals."""
+    low, high = curve.interval(measure)
+    values = curve.micro[MEASURES.index(measure)]
+    return [
+        Point(panel=panel, series=series, x=tau, y=finite(value), low=finite(below), high=finite(above))
+        for tau, value, below, above in zip(curve.taus, values, low, high, strict=True)
+    ]
+
+
+def best_facts(label: str, curve: Curve) -> list[Fact]:
+    """Return a curve's best F1 and the threshold it stands at."""
+    low, high = curve.interval("f1")[:, curve.best]
+    return [
+        Fact(name=f"{label}: best F1", value=float(curve.micro[2, curve.best]), low=float(low), high=float(high)),
+        Fact(name=f"{label}: best tau", value=curve.taus[curve.best]),
+    ]
+
+
+def compared(name: str, a: Curve, b: Curve, *, relative: bool = False) -> Fact:
+    """Return the difference of two curves' best F1 as a fact."""
+    value, low, high = difference(a, a.best, b, b.best, relative=relative)
+    return Fact(name=name, value=value, low=low, high=high)
+
+
+def finite(value: float) -> float:
+    """Return the value, 0 for one that nothing defines (no pair was reported)."""
+    return float(value) if value == value else 0.0
