@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from spotsigs.signatures import SpotSignatures
 
 from experiments.config import Settings
 from experiments.facts import Fact
@@ -15,7 +14,10 @@ from experiments.figures import Panel, Point
 from experiments.work import PAPER_BAND, Work
 from spotsigs.errors import require, require_tau
 from spotsigs.partitions import Convention, partition_boundaries
+from spotsigs.signatures import SpotSignatures
 from spotsigs.vectors import IdfFilter
+
+CAPTION = "Partitioning effects (slides): documents by length, and documents in each partition"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,7 @@ class Partitions:
                 y_log=True,
             ),
         ]
-        drawn = work.lines("partitions", panels, points)
+        drawn = work.lines("partitions", CAPTION, panels, points)
         sizes = shares[Convention.paper]
         facts = [
             Fact(name="variation of documents by length", value=variation(per_length[filled])),
