@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, cast
 
-from data.archive import Layout, archive_shards, next_record
+from data.archive import Layout, archive_shards, fault, next_record
 from data.files import END, READ_ERRORS, SHARD_BYTES, Source, compression, find_sources
 from data.responses import HTML_TYPES, MAX_BODY, iso_date, page, parse_response
+from data.writers import Keep, pack, place
 from spotsigs.errors import require
 from spotsigs.records import Document, Shard, Skipped
 
@@ -53,9 +55,39 @@ class Arc:
         """Return the collection's shares."""
         return archive_shards(self.sources(), LAYOUT, self.shard_bytes, _read)
 
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy every record but the removed documents', each compressed on its own, see `data.writers.Copied`."""
+        for source in self.sources():
+            if fault(source.path, LAYOUT) is not None:
+                continue
+            how = compression(source.path)
+            with place(folder, source.name).open("wb") as out:
+                for item in _scan(source, 0, END, lambda media_type, length: True):
+                    if isinstance(item, Skipped):
+                        continue
+                    line, block = item
+                    media_type = line["type"].decode("latin-1").lower().partition(";")[0]
+                    found = _document(line, block) if _may_be_page(media_type, len(block)) else ()
+                    if not any(isinstance(document, Document) and not keep(document) for document in found):
+                        out.write(pack(line[0] + block + b"\n", how))
+
 
 def _read(source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
-    """Read a share; behind a damaged record go on with the next one that can be read."""
+    for item in _scan(source, start, stop, _may_be_page):
+        if isinstance(item, Skipped):
+            yield item
+        elif item[1]:
+            yield from _document(*item)
+
+
+def _may_be_page(media_type: str, length: int) -> bool:
+    return media_type in HTML_TYPES | {"no-type", "unknown", "-"} and length <= MAX_BODY
+
+
+def _scan(
+    source: Source, start: int, stop: int, wanted: Callable[[str, int], bool]
+) -> Iterator[tuple[re.Match[bytes], bytes] | Skipped]:
+    """Iterate over the record lines and blocks of a share; behind a damaged record go on where the next one begins."""
     packed = compression(source.path) == "gzip"
     while start < stop:
         with source.path.open("rb") as file:
@@ -69,41 +101,45 @@ def _read(source: Source, start: int, stop: int) -> Iterator[Document | Skipped]
                     if not line:
                         return
                     if line.strip():
-                        yield from _document(f"{source.name}@{position}", line, stream)
+                        yield _record(line, stream, wanted)
                 return
             except READ_ERRORS as error:
                 yield Skipped(f"{source.name}@{position}", f"the record at this byte cannot be read: {error}")
         start = next_record(source.path, LAYOUT, position + 1)
 
 
-def _document(place: str, line: bytes, stream: IO[bytes]) -> Iterator[Document | Skipped]:
+def _record(
+    line: bytes, stream: IO[bytes], wanted: Callable[[str, int], bool]
+) -> tuple[re.Match[bytes], bytes] | Skipped:
+    """Read the block that belongs to a record line, an empty one where it is not wanted."""
     found = LAYOUT.head.fullmatch(line)
     if found is None:
         raise OSError(f"{line[:60]!r} is no record line")
-    url = found["url"].decode("utf-8", "replace")
     length = int(found["length"])
     media_type = found["type"].decode("latin-1").lower().partition(";")[0]
-    if media_type not in HTML_TYPES | {"no-type", "unknown", "-"}:
-        _skip(stream, length)
-        return
-    if length > MAX_BODY:
-        yield Skipped(url, f"the record is larger than {MAX_BODY >> 20} MiB")
-        _skip(stream, length)
-        return
-    block = stream.read(length)
-    if len(block) < length:
-        raise EOFError(f"{url} is truncated, {len(block)} of {length} bytes are there")
-    response = parse_response(block)
-    if response.is_page:
-        yield page(url or place, response, iso_date(found["date"]))
-
-
-def _skip(stream: IO[bytes], length: int) -> None:
+    if wanted(media_type, length):
+        block = stream.read(length)
+        if len(block) < length:
+            raise EOFError(f"{_url(found)} is truncated, {len(block)} of {length} bytes are there")
+        return found, block
     while length > 0:
         block = stream.read(min(length, 1 << 20))
         if not block:
-            raise EOFError("the file ends inside the record")
+            raise EOFError(f"{_url(found)} is truncated")
         length -= len(block)
+    if int(found["length"]) > MAX_BODY and _may_be_page(media_type, 0):
+        return Skipped(_url(found), f"the record is larger than {MAX_BODY >> 20} MiB")
+    return found, b""
+
+
+def _url(line: re.Match[bytes]) -> str:
+    return line["url"].decode("utf-8", "replace")
+
+
+def _document(line: re.Match[bytes], block: bytes) -> Iterator[Document | Skipped]:
+    response = parse_response(block)
+    if response.is_page:
+        yield page(_url(line), response, iso_date(line["date"]))
 
 
 class _GzipMembers(io.RawIOBase):

@@ -48,10 +48,11 @@ class Layout:
 def archive_shards(sources: Sequence[Source], layout: Layout, shard_bytes: int, read: Reader) -> list[Shard]:
     """Return the shares of a collection of archives, see `data.files.file_shards`."""
     cut = partial(archive_shares, layout=layout, shard_bytes=shard_bytes)
-    return file_shards(sources, partial(_fault, layout=layout), cut, read)
+    return file_shards(sources, partial(fault, layout=layout), cut, read)
 
 
-def _fault(path: Path, layout: Layout) -> str | None:
+def fault(path: Path, layout: Layout) -> str | None:
+    """Return why a file is no archive of this format, or None if it is one."""
     with path.open("rb") as file:
         head = file.read(256 << 10)
     if not head:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from data.files import SHARD_BYTES, Source, find_sources, lines, reason
+from data.writers import Keep, place
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
 
@@ -55,6 +59,16 @@ class Folder:
             raise InputError(f"none of the {len(sources)} files of {self.path} is a page; pages end in {endings}")
         return [partial(_read, self, batch) for batch in _batches(sources, self.shard_bytes)]
 
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy every file but the removed pages, see `data.writers.Copied`."""
+        for source in self.sources():
+            record = _record(self, source)
+            if isinstance(record, Skipped):
+                with suppress(OSError):
+                    shutil.copyfile(source.path, place(folder, source.name))
+            elif keep(record):
+                place(folder, source.name).write_bytes(cast("bytes", record.content))
+
     def _media_type(self, source: Source) -> str | None:
         suffix = Path(source.name).suffix.lower()
         if suffix in self.html_suffixes:
@@ -83,16 +97,16 @@ def _size(path: Path) -> int:
 
 
 def _read(collection: Folder, sources: Sequence[Source]) -> Iterator[Document | Skipped]:
-    for source in sources:
-        media_type = collection._media_type(source)
-        if media_type is None:
-            yield Skipped(source.name, f"a file ending in {Path(source.name).suffix!r} is taken for no page")
-            continue
-        folder, _, rest = source.name.partition("/")
-        cluster = folder if rest and collection.path != "-" else None
-        try:
-            content = source.path.read_bytes()
-        except OSError as error:
-            yield Skipped(source.name, reason(error))
-            continue
-        yield Document(id=source.name, content=content, media_type=media_type, cluster=cluster)
+    return (_record(collection, source) for source in sources)
+
+
+def _record(collection: Folder, source: Source) -> Document | Skipped:
+    media_type = collection._media_type(source)
+    if media_type is None:
+        return Skipped(source.name, f"a file ending in {Path(source.name).suffix!r} is taken for no page")
+    folder, _, rest = source.name.partition("/")
+    cluster = folder if rest and collection.path != "-" else None
+    try:
+        return Document(id=source.name, content=source.path.read_bytes(), media_type=media_type, cluster=cluster)
+    except OSError as error:
+        return Skipped(source.name, reason(error))

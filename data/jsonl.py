@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from data.files import READ_ERRORS, Source, beginning, file_shards, find_sources, lines, reason, windows
+from data.files import READ_ERRORS, Source, beginning, compression, file_shards, find_sources, lines, reason, windows
 from data.rows import Rows
+from data.writers import Keep, packing, place
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Shard, Skipped
 
@@ -39,6 +41,15 @@ class Jsonl(Rows):
         cut = partial(windows, shard_bytes=self.shard_bytes)
         return file_shards(self.sources(), _fault, cut, partial(_records, self))
 
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy every line but the removed documents', see `data.writers.Copied`."""
+        for source in self.sources():
+            with packing(place(folder, source.name), compression(source.path)) as out, suppress(*READ_ERRORS):
+                for offset, line in lines(source.path):
+                    record = _record(self, source.name, offset, line) if line.strip() else None
+                    if not isinstance(record, Document) or keep(record):
+                        out.write(line)
+
 
 def _fault(path: Path) -> str | None:
     head = beginning(path)
@@ -50,21 +61,22 @@ def _fault(path: Path) -> str | None:
 def _records(collection: Jsonl, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
     for offset, line in lines(source.path, start, stop):
         if line.strip():
-            yield _record(collection, f"{source.name}@{offset}", line if offset else line.removeprefix(b"\xef\xbb\xbf"))
+            yield _record(collection, source.name, offset, line)
 
 
-def _record(collection: Jsonl, place: str, line: bytes) -> Document | Skipped:
+def _record(collection: Jsonl, name: str, offset: int, line: bytes) -> Document | Skipped:
+    at = f"{name}@{offset}"
     try:
-        row = json.loads(line.decode())
+        row = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode())
     except UnicodeDecodeError as error:
-        return Skipped(place, f"the line is not UTF-8: {error.reason} at byte {error.start}")
+        return Skipped(at, f"the line is not UTF-8: {error.reason} at byte {error.start}")
     except (json.JSONDecodeError, RecursionError) as error:
-        return Skipped(place, f"the line is not JSON: {error}")
+        return Skipped(at, f"the line is not JSON: {error}")
     if not isinstance(row, dict):
-        return Skipped(place, f"the line holds a JSON {type(row).__name__}, not an object")
-    if b"\\ud" in line.lower():
+        return Skipped(at, f"the line holds a JSON {type(row).__name__}, not an object")
+    if b"\\ud" in line or b"\\uD" in line:
         row = {key: _without_lone_surrogates(value) for key, value in row.items()}
-    return collection.document(place, row)
+    return collection.document(at, row)
 
 
 def _without_lone_surrogates(value: object) -> object:

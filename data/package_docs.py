@@ -19,6 +19,7 @@ from tqdm import tqdm
 from data.downloads import file_sha256, registered, replacing
 from data.files import SHARD_BYTES
 from data.jsonl import Jsonl
+from data.writers import Keep
 from spotsigs.errors import InputError, require
 from spotsigs.records import Shard
 
@@ -83,6 +84,10 @@ class PackageDocs:
     def shards(self) -> Sequence[Shard]:
         """Return the collection's shares, fetching and preparing it the first time."""
         return Jsonl(path=str(self.prepare()), shard_bytes=self.shard_bytes).shards()
+
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy the prepared file without the removed documents, see `data.writers.Copied`."""
+        Jsonl(path=str(self.prepare())).copy(folder, keep)
 
     def prepare(self) -> Path:
         """Return the collection as a jsonl file, made the first time.

@@ -15,6 +15,7 @@ from data.downloads import file_sha256, registry_row, replacing
 from data.files import READ_ERRORS, SHARD_BYTES, lines, reason
 from data.jsonl import Jsonl
 from data.tables import Parquet
+from data.writers import Keep
 from spotsigs.errors import InputError, require
 from spotsigs.records import Shard
 
@@ -52,6 +53,13 @@ class NewsCopy:
 
     def shards(self) -> Sequence[Shard]:
         """Return the collection's shares, fetching it the first time."""
+        return self._file().shards()
+
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy the file without the removed documents, see `data.writers.Copied`."""
+        self._file().copy(folder, keep)
+
+    def _file(self) -> Parquet:
         path = self.path
         if path is None:
             name = f"news_copy/{self.split}.parquet"
@@ -61,7 +69,7 @@ class NewsCopy:
                     "with data.accept_licence=true, or give your own copy by data.path="
                 )
             path = str(fetch(name, self.cache))
-        return Parquet(path=path, id_column="idx", text_column="article", cluster_column="cluster").shards()
+        return Parquet(path=path, id_column="idx", text_column="article", cluster_column="cluster")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +107,13 @@ class CoreDeduplication:
 
     def shards(self) -> Sequence[Shard]:
         """Return the collection's shares, fetching and preparing it the first time."""
+        return self._file().shards()
+
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy the prepared file without the removed documents, see `data.writers.Copied`."""
+        self._file().copy(folder, keep)
+
+    def _file(self) -> Jsonl:
         source = Path(self.path) if self.path else fetch("core_2020/train.jsonl", self.cache)
         if not source.is_file():
             raise InputError(f"{source} does not exist")
@@ -111,7 +126,7 @@ class CoreDeduplication:
                     text = "\n\n".join(part for part in parts if part)
                     record = {"id": str(row["core_id"]), "cluster": cluster, "text": text}
                     out.write(json.dumps(record) + "\n")
-        return Jsonl(path=str(prepared), shard_bytes=self.shard_bytes).shards()
+        return Jsonl(path=str(prepared), shard_bytes=self.shard_bytes)
 
 
 def _core_rows(path: Path) -> Iterator[dict[str, Any]]:

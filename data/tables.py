@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -13,8 +14,18 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.files import STREAM_SHARDS, Source, beginning, file_shards, open_bytes, windows
+from data.files import (
+    READ_ERRORS,
+    STREAM_SHARDS,
+    Source,
+    beginning,
+    compression,
+    file_shards,
+    open_bytes,
+    windows,
+)
 from data.rows import Rows
+from data.writers import Keep, packing, place
 from spotsigs.errors import require
 from spotsigs.records import Document, Shard, Skipped
 
@@ -34,6 +45,26 @@ class Parquet(Rows):
     def shards(self) -> Sequence[Shard]:
         """Return the collection's shares."""
         return file_shards(self.sources(), _parquet_fault, partial(_row_ranges, self), partial(_parquet_records, self))
+
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy every row with all its columns but the removed ones, see `data.writers.Copied`."""
+        for source in self.sources():
+            if _parquet_fault(source.path) is None:
+                _copy_parquet(self, source, place(folder, source.name), keep)
+
+
+def _copy_parquet(collection: Parquet, source: Source, target: Path, keep: Keep) -> None:
+    file = pq.ParquetFile(source.path)
+    groups = range(file.num_row_groups)
+    codec = file.metadata.row_group(0).column(0).compression if groups else "none"
+    with pq.ParquetWriter(target, file.schema_arrow, compression=codec) as out:
+        for group in groups:
+            batches = []
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group]):
+                records = (collection.document("", row) for row in batch.to_pylist())
+                stays = [not isinstance(record, Document) or keep(record) for record in records]
+                batches.append(batch.filter(pa.array(stays, pa.bool_())))
+            out.write_table(pa.Table.from_batches(batches, file.schema_arrow))
 
 
 def _parquet_fault(path: Path) -> str | None:
@@ -115,6 +146,19 @@ class Csv(Rows):
         """Return the collection's shares."""
         return file_shards(self.sources(), _csv_fault, partial(_csv_windows, self), partial(_csv_records, self))
 
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy every row but the removed ones, see `data.writers.Copied`."""
+        for source in self.sources():
+            if _csv_fault(source.path) is None:
+                with packing(place(folder, source.name), compression(source.path)) as out, suppress(*READ_ERRORS):
+                    rows = _csv_rows(self, source.path)
+                    _, raw, header = next(rows)
+                    out.write(raw)
+                    for offset, raw, row in rows:
+                        record = _csv_record(self, f"{source.name}@{offset}", _names(header), row) if row else None
+                        if not isinstance(record, Document) or keep(record):
+                            out.write(raw)
+
 
 def _csv_fault(path: Path) -> str | None:
     head = beginning(path)
@@ -126,7 +170,7 @@ def _csv_fault(path: Path) -> str | None:
 
 
 def _csv_windows(collection: Csv, path: Path) -> list[tuple[int, int]]:
-    collection.check_columns(path, _names(next(_csv_rows(collection, path))[1]))
+    collection.check_columns(path, _names(next(_csv_rows(collection, path))[2]))
     return windows(path, collection.shard_bytes, seekable=False)
 
 
@@ -136,8 +180,8 @@ def _names(header: list[bytes]) -> list[str]:
 
 def _csv_records(collection: Csv, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
     rows = _csv_rows(collection, source.path)
-    names = _names(next(rows)[1])
-    for offset, row in rows:
+    names = _names(next(rows)[2])
+    for offset, _, row in rows:
         if offset >= stop:
             return
         if offset >= start and row:
@@ -151,23 +195,25 @@ def _csv_record(collection: Csv, place: str, names: list[str], row: list[bytes])
     return collection.document(place, dict(zip(names, row, strict=True)))
 
 
-def _csv_rows(collection: Csv, path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Iterate over the rows of a file with their offsets, fields as they are encoded.
+def _csv_rows(collection: Csv, path: Path) -> Iterator[tuple[int, bytes, list[bytes]]]:
+    """Iterate over the rows of a file: offset, text, and fields as they are encoded.
 
     Latin-1 carries any bytes through the parser unchanged, so that each field can be decoded on its own. A carriage
     return alone, which the parser refuses, counts as white space.
     """
     csv.field_size_limit(2**31 - 1)
-    offset = position = 0
+    offset = 0
+    taken: list[bytes] = []
 
     def text(stream: Iterable[bytes]) -> Iterator[str]:
-        nonlocal position
         for line in stream:
-            position += len(line)
+            taken.append(line)
             body = line.rstrip(b"\r\n")
             yield (body.replace(b"\r", b" ") + line[len(body) :]).decode("latin-1")
 
     with open_bytes(path) as stream:
         for row in csv.reader(text(stream), delimiter=collection.delimiter):
-            yield offset, [field.encode("latin-1") for field in row]
-            offset = position
+            raw = b"".join(taken)
+            taken.clear()
+            yield offset, raw, [field.encode("latin-1") for field in row]
+            offset += len(raw)

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from data.files import SHARD_BYTES, Source, beginning, file_shards, find_sources, lines, windows
+from data.files import (
+    END,
+    READ_ERRORS,
+    SHARD_BYTES,
+    Source,
+    beginning,
+    compression,
+    file_shards,
+    find_sources,
+    lines,
+    windows,
+)
 from data.responses import iso_date, parse_response
+from data.writers import Keep, packing, place
 from spotsigs.errors import require
 from spotsigs.records import Document, Shard, Skipped
 
@@ -52,6 +65,16 @@ class Trec:
     def shards(self) -> Sequence[Shard]:
         """Return the collection's shares."""
         return file_shards(self.sources(), _fault, partial(windows, shard_bytes=self.shard_bytes), _records)
+
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy every document but the removed ones, see `data.writers.Copied`."""
+        for source in self.sources():
+            if _fault(source.path) is None:
+                with packing(place(folder, source.name), compression(source.path)) as out, suppress(*READ_ERRORS):
+                    for offset, block in _blocks(source.path, 0, END):
+                        record = _document(f"{source.name}@{offset}", block)
+                        if isinstance(record, Skipped) or keep(record):
+                            out.write(block)
 
 
 def _fault(path: Path) -> str | None:

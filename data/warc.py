@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from data.archive import Layout, archive_shards, next_record
+from data.archive import Layout, archive_shards, fault, next_record
 from data.files import END, READ_ERRORS, SHARD_BYTES, Source, compression, find_sources, open_bytes
 from data.responses import HTML_TYPES, MAX_BODY, content_type, page, parse_response
+from data.writers import Keep, pack, place
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
 
 if TYPE_CHECKING:
-    from fastwarc import WarcRecord
+    from fastwarc import WarcRecord, WarcRecordType
 
 LAYOUT = Layout(
     name="a WARC file",
@@ -68,34 +69,57 @@ class Warc:
             raise InputError("reading WARC files needs fastwarc: pip install 'spotsigs[warc]'") from None
         return archive_shards(self.sources(), LAYOUT, self.shard_bytes, _read)
 
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy every record but the removed documents', each compressed on its own, see `data.writers.Copied`."""
+        from fastwarc import WarcRecordType
 
-class _TruncatedError(EOFError):
-    """A record ends before its length."""
+        for source in self.sources():
+            if fault(source.path, LAYOUT) is not None:
+                continue
+            how = compression(source.path)
+            with place(folder, source.name).open("wb") as out:
+                for item in _scan(source, 0, END, WarcRecordType.any_type):
+                    if isinstance(item, Skipped):
+                        continue
+                    offset, record = item
+                    record.freeze()
+                    found = list(_document(source, offset, record))
+                    record.reader.seek(0)
+                    if not any(isinstance(document, Document) and not keep(document) for document in found):
+                        content = io.BytesIO()
+                        record.write(content)
+                        out.write(pack(content.getvalue(), how))
 
 
 def _read(source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
-    """Read a share; behind a damaged record go on with the next one that can be read."""
+    from fastwarc import WarcRecordType
+
+    kinds = WarcRecordType.response | WarcRecordType.resource | WarcRecordType.conversion
     told = False
+    for item in _scan(source, start, stop, kinds):
+        found = [item] if isinstance(item, Skipped) else list(_document(source, *item, stop))
+        if not (told and found and found == [item]):  # a damaged record may be met again where reading goes on
+            yield from found
+        told = any(isinstance(record, Skipped) for record in found)
+
+
+def _scan(source: Source, start: int, stop: int, kinds: WarcRecordType) -> Iterator[tuple[int, WarcRecord] | Skipped]:
+    """Iterate over the records of a share with their offsets; behind a damaged one go on where a record begins."""
     while start < stop:
-        position, records = start, 0
+        position, place = start, "at"
         try:
-            for offset, record in _records(source.path, start, stop):
-                position, told = offset, False
-                records += 1
-                yield from _document(source, offset, stop, record)
+            for position, record in _records(source.path, start, stop, kinds):
+                place = "behind the one at"
+                yield position, record
             return
         except READ_ERRORS as error:
-            if not told:
-                place = "behind the one at" if records and not isinstance(error, _TruncatedError) else "at"
-                yield Skipped(f"{source.name}@{position}", f"the record {place} this byte cannot be read: {error}")
-            told = True
+            yield Skipped(f"{source.name}@{position}", f"the record {place} this byte cannot be read: {error}")
         start = next_record(source.path, LAYOUT, position + 1)
 
 
-def _records(path: Path, start: int, stop: int) -> Iterator[tuple[int, WarcRecord]]:
-    from fastwarc import ArchiveIterator, WarcRecordType
+def _records(path: Path, start: int, stop: int, kinds: WarcRecordType) -> Iterator[tuple[int, WarcRecord]]:
+    from fastwarc import ArchiveIterator
 
-    kinds = WarcRecordType.response | WarcRecordType.resource | WarcRecordType.conversion
     whole = compression(path) == "gzip" and start == 0 and stop == END and _is_one_member(path)
     with open_bytes(path) if whole else path.open("rb") as file:
         offset = 0
@@ -157,7 +181,7 @@ class _Window(io.RawIOBase):
         return self._at
 
 
-def _document(source: Source, offset: int, stop: int, record: WarcRecord) -> Iterator[Document | Skipped]:
+def _document(source: Source, offset: int, record: WarcRecord, stop: int = END) -> Iterator[Document | Skipped]:
     """Yield the document a record holds, if it holds one."""
     from fastwarc import WarcRecordType
 
@@ -181,8 +205,8 @@ def _document(source: Source, offset: int, stop: int, record: WarcRecord) -> Ite
     if len(block) < length and stop != END:
         block = _past_the_share(source.path, offset)
     if len(block) < length:
-        raise _TruncatedError(f"{uri} is truncated, {len(block)} of {length} bytes are there")
-    if media_type == "application/http":
+        yield Skipped(uri, f"the record is truncated: {len(block)} of {length} bytes are there")
+    elif media_type == "application/http":
         yield page(uri, parse_response(block), date)
     else:
         kind = "text/plain" if media_type == "text/plain" else "text/html"
@@ -199,6 +223,8 @@ def _take(record: WarcRecord, size: int) -> bytes:
 
 def _past_the_share(path: Path, offset: int) -> bytes:
     """Read a record whose share was cut short inside it, see `data.archive`."""
-    for _, record in _records(path, offset, END - 1):
+    from fastwarc import WarcRecordType
+
+    for _, record in _records(path, offset, END - 1, WarcRecordType.any_type):
         return _take(record, record.content_length)
     return b""

@@ -84,9 +84,9 @@ class LcsTables:
         """Return each method at its best threshold; LCS is run at every one, since its pairs depend on it."""
         from baselines.cosine import Cosine
         from baselines.lcs import Lcs
-        from baselines.simhash import SimHash
 
         from baselines.shingles import Shingles
+        from baselines.simhash import SimHash
 
         words = Shingles(k=1)
         simhash = Line(label=SIMHASH, signature=words, matcher=SimHash(), band=ALL)

@@ -46,7 +46,6 @@ def lsh_s(seed: int, *, l: int = L, native: bool = False, label: str = "LSH-S") 
 def i_match(seed: int, **parameters: Any) -> Line:
     """SHA-1 over the terms of middling IDF."""
     from baselines.imatch import IMatch
-
     from baselines.shingles import Shingles
 
     return Line(label="I-Match", signature=Shingles(k=1), matcher=IMatch(seed=seed, **parameters), band=IMATCH_BAND)

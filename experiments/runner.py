@@ -122,9 +122,7 @@ def _cluster_columns(clusters: Clusters, names: Any) -> dict[str, Any]:
 def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:
     """Return the row in the column order of the paper's Table 1, and what surrounds it."""
     columns = {
-        "": settings.matcher.label
-        if settings.names["signature"] == "spotsigs"
-        else f"{settings.matcher.label}, {settings.names['signature']}",
+        "": _named(settings),
         "IDF": f"[{metrics['idf_min']:g}, {metrics['idf_max']:g}]",
         "tau": _or_na(metrics["tau"], "g"),
         "k": _or_na(metrics["k"], "d"),
@@ -149,6 +147,12 @@ def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: 
 def _shown(folder: Path) -> Path:
     """Return the folder as seen from here, where it lies below."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _named(settings: Settings) -> str:
+    """Return the matcher's label, with its signatures unless those are its own."""
+    own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
+    return settings.matcher.label if own else f"{settings.matcher.label} on {settings.names['signature']}"
 
 
 def _or_na(value: float | None, form: str) -> str:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 import zstandard
-from fastwarc import WarcRecord, WarcRecordType
+from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
 
 from data import downloads
 from data.arc import Arc
@@ -34,11 +34,6 @@ from spotsigs.errors import InputError
 from spotsigs.records import Document, Skipped
 
 ROOT = Path(__file__).parent.parent
-PACK = {
-    "": bytes,
-    ".gz": lambda content: gzip.compress(content, mtime=0),
-    ".zst": lambda content: zstandard.ZstdCompressor().compress(content),
-}
 
 
 def read(collection):
@@ -463,33 +458,6 @@ def test_archive_dates():
 # WARC
 
 
-def warc_record(uri, body, content_type="text/html; charset=utf-8", status="200 OK", headers="", kind="response"):
-    record = WarcRecord()
-    record.init_headers(getattr(WarcRecordType, kind))
-    record.headers["WARC-Target-URI"] = uri
-    record.headers["WARC-Date"] = "2024-01-02T03:04:05Z"
-    if kind == "response":
-        record.headers["Content-Type"] = "application/http; msgtype=response"
-        head = f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n{headers}\r\n"
-        body = head.encode() + body
-    else:
-        record.headers["Content-Type"] = content_type
-    record.set_bytes_content(body)
-    out = io.BytesIO()
-    record.write(out)
-    return out.getvalue()
-
-
-def crawl(n, rng):
-    return [
-        warc_record(f"http://x/{k}", f"<p>{k} {rng.randbytes(rng.randrange(900)).hex()}</p>".encode()) for k in range(n)
-    ]
-
-
-def packed(records, pack):
-    return b"".join(map(PACK[pack], records))
-
-
 @pytest.mark.parametrize("pack", PACK)
 def test_warc_takes_pages_and_nothing_else(tmp_path, pack):
     records = [
@@ -624,19 +592,6 @@ def test_what_is_no_warc_is_refused(tmp_path, content, sentence):
 
 
 # ARC
-
-
-def arc_record(url, body, media_type="text/html", status="200 OK", version=1):
-    block = f"HTTP/1.0 {status}\r\nContent-Type: {media_type}; charset=utf-8\r\n\r\n".encode() + body
-    extra = "" if version == 1 else " 200 - - 0 x.arc"
-    return f"{url} 10.0.0.1 20010203040506 {media_type}{extra} {len(block)}\n".encode() + block + b"\n"
-
-
-def arc_file(n, rng):
-    info = b"1 0 Archive\nURL IP-address Archive-date Content-type Archive-length\n"
-    first = f"filedesc://x.arc 0.0.0.0 20010203040506 text/plain {len(info)}\n".encode() + info + b"\n"
-    pages = [arc_record(f"http://x/{k}", rng.randbytes(rng.randrange(900)).hex().encode()) for k in range(n)]
-    return [first, *pages]
 
 
 @pytest.mark.parametrize("pack", ["", ".gz"])

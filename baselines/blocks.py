@@ -1,0 +1,59 @@
+"""Kernels over blocks of rows or pairs, on threads, and their outputs put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(cache=True, nogil=True)
+def grown(array):  # type: ignore[no-untyped-def]
+    """Return a copy of an output array with twice the room."""
+    larger = np.empty(2 * len(array) + 16, array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def all_cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def over_blocks(kernel: Callable[[int, int], Any], n: int, threads: int | None, blocks_a_thread: int = 8) -> list[Any]:
+    """Run a kernel that releases the interpreter lock over the blocks of ``range(n)``.
+
+    Parameters
+    ----------
+    kernel : callable
+        ``kernel(start, stop)``.
+    n : int
+        Number of items.
+    threads : int or None
+        Threads to use; None takes all cores.
+    blocks_a_thread : int
+        More blocks than threads even out the load.
+
+    Returns
+    -------
+    list
+        The kernel's results, in block order.
+    """
+    threads = all_cores() if threads is None else threads
+    edges = np.linspace(0, n, min(n, threads * blocks_a_thread) + 1).astype(np.int64).tolist()
+    spans = list(pairwise(edges))
+    if threads == 1 or len(spans) <= 1:
+        return [kernel(*span) for span in spans]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda span: kernel(*span), spans))
+
+
+def joined(parts: list[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...]) -> list[NDArray[Any]]:
+    """Concatenate the output arrays of several blocks, column by column; typed also where there are none."""
+    return [np.concatenate([np.empty(0, dtype), *(part[c] for part in parts)]) for c, dtype in enumerate(dtypes)]

@@ -1,0 +1,428 @@
+"""LSH-S on our own kernels: min-hashes under random linear functions, tables of k-tuples, exact verification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from baselines.blocks import grown, joined, over_blocks
+from baselines.verify import compare
+from spotsigs.errors import InputError, require, require_tau
+from spotsigs.records import Corpus, FloatArray, Pairs, Vectors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MINIMA_BYTES = 2**28
+"""Most bytes of min-hashes held at once: tables are built in groups, and only their chains stay."""
+
+COUNTERS = ("collisions", "candidates", "verifications")
+COLLISIONS, CANDIDATES, VERIFICATIONS = range(len(COUNTERS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LshNative:
+    """Locality sensitive hashing of multisets: ``l`` tables keyed by ``k`` min-hashes each, candidates verified.
+
+    A multiset becomes a set by numbering repeats: every (signature, z-th occurrence) is one dimension, so that the
+    chance of two equal min-hashes is the multiset Jaccard. A pair is found with probability
+    ``1 - (1 - similarity**k)**l`` (see `s_curve`); what is found is verified exactly.
+
+    The cost is ``k * l`` multiplications for each of the ``n * m`` occurrences, in vector registers; ``l`` insertions
+    into a hash table a document; and, for every document, a walk over the documents that follow it in its ``l``
+    buckets, each of which is compared once. Memory is one next-document pointer a document and table, beside the
+    min-hashes of the tables being built.
+
+    Attributes
+    ----------
+    tau : float
+        Similarity threshold in (0, 1].
+    k : int
+        Min-hashes that make up a bucket's key.
+    l : int
+        Tables.
+    seed : int
+        Seed of the functions; not negative.
+    threads : int or None
+        Threads over documents and tables; None takes all cores.
+
+    References
+    ----------
+    M. Theobald, J. Siddharth, A. Paepcke: SpotSigs. SIGIR 2008, section 5.2: ``pi_i(x) = (alpha_i x + beta_i) mod P``,
+    ``P`` the first prime larger than the dimensionality, k = 6, l = 32. P. Indyk, R. Motwani. STOC 1998.
+
+    Deviations
+    ----------
+    ``alpha`` is drawn from [1, D - 1], not [0, D - 1]: with alpha = 0 all documents would have the same min-hash. A
+    bucket holds the documents with the same k-tuple, not the same sum of min-hashes as in the authors' prototype,
+    and each of the k * l functions is drawn anew, not taken from a pool of 1,024.
+    """
+
+    measure: ClassVar[str] = "jaccard"
+    exact: ClassVar[bool] = False
+    verified: ClassVar[bool] = True
+    label: ClassVar[str] = "LSH-S (native)"
+
+    tau: float = 0.44
+    k: int = 6
+    l: int = 32  # noqa: E741 - the paper's name
+    seed: int = 2008
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        require_tau(self.tau)
+        require(self.k >= 1, f"k must be at least 1, got {self.k}")
+        require(self.l >= 1, f"l must be at least 1, got {self.l}")
+        require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
+        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+
+    def __call__(self, corpus: Corpus) -> Pairs:
+        """Return the pairs that share a bucket and have multiset Jaccard of at least tau."""
+        began = perf_counter()
+        vectors = corpus.vectors
+        chains, buckets, hashing = self.tables(vectors)
+        hashed = perf_counter()
+        parts = over_blocks(lambda start, stop: self._block(vectors, chains, start, stop), len(vectors), self.threads)
+        i, j, similarity = joined(parts, (np.int32, np.int32, np.float64))
+        counts = np.sum([np.zeros(len(COUNTERS), np.int64), *(part[3] for part in parts)], axis=0)
+        return Pairs.build(
+            i,
+            j,
+            similarity,
+            len(vectors),
+            seconds={"min_hash": hashing, "sort_hash": hashed - began, "cluster": perf_counter() - hashed},
+            counters={"buckets": buckets} | dict(zip(COUNTERS, counts.tolist(), strict=True)),
+        )
+
+    def memory_bytes(self, vectors: Vectors) -> int:
+        """Return the paper's lower bound (section 5.4.1): id and frequency an entry, l min-hashes and an id a row."""
+        return len(vectors.ids) * (4 + 2) + (self.l + 1) * len(vectors) * 4
+
+    def tables(self, vectors: Vectors) -> tuple[NDArray[np.int32], int, float]:
+        """Hash all documents into the l tables.
+
+        Parameters
+        ----------
+        vectors : Vectors
+            One row per document.
+
+        Returns
+        -------
+        chains : ndarray of int32, shape (n, l)
+            The next larger row in the same bucket of each table, -1 where there is none.
+        buckets : int
+            Buckets in use, over all tables.
+        min_hash_seconds : float
+            Wall seconds spent on min-hashes; the rest went into the tables.
+        """
+        first_token = number_tokens(vectors)
+        functions = linear_functions(self.k * self.l, int(first_token[-1]), self.seed)
+        n, seconds, buckets = len(vectors), 0.0, 0
+        chains = np.full((n, self.l), -1, np.int32)
+        group = int(min(self.l, max(1, MINIMA_BYTES // (max(n, 1) * self.k * 4))))
+        minima = np.empty((group, n, self.k), np.uint32)
+        for first in range(0, self.l, group):
+            began = perf_counter()
+            some = minima[: self.l - first]
+            last = first + len(some)
+            min_hash(vectors, first_token, functions.take(first * self.k, last * self.k), some, self.threads)
+            seconds += perf_counter() - began
+            buckets += _link_tables(some, vectors.lengths, chains[:, first:last], self.threads)
+        return chains, buckets, seconds
+
+    def _block(self, vectors: Vectors, chains: NDArray[np.int32], start: int, stop: int) -> tuple[Any, ...]:
+        i, j, counts = _candidates(chains, vectors.lengths, self.tau, start, stop)
+        similarity = np.empty(len(i))
+        compare(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, vectors.n_signatures, i, j, similarity)
+        keep = similarity >= self.tau
+        return i[keep], j[keep], similarity[keep], counts
+
+
+class LinearFunctions(NamedTuple):
+    """Functions ``pi(x) = (alpha x + beta) mod prime``, one-to-one on ``[0, prime)`` where alpha is not 0.
+
+    Attributes
+    ----------
+    alpha, beta : ndarray of uint64, shape (n_functions,)
+        Both below ``prime``.
+    prime : int
+        Below 2**31.5.
+    """
+
+    alpha: NDArray[np.uint64]
+    beta: NDArray[np.uint64]
+    prime: int
+
+    def take(self, start: int, stop: int) -> LinearFunctions:
+        """Return the functions of a range."""
+        return LinearFunctions(self.alpha[start:stop], self.beta[start:stop], self.prime)
+
+
+def linear_functions(n: int, dimensions: int, seed: int) -> LinearFunctions:
+    """Draw random linear functions (section 5.2 of the paper).
+
+    Parameters
+    ----------
+    n : int
+        Number of functions.
+    dimensions : int
+        Number of dimensions ``D``, below 2**31.
+    seed : int
+        Seed of the generator (PCG64).
+
+    Returns
+    -------
+    LinearFunctions
+        ``alpha`` in [1, D - 1] (1 where D < 2), ``beta`` in [0, D - 1], ``prime`` the first prime larger than D.
+
+    Raises
+    ------
+    InputError
+        If there are too many dimensions.
+    """
+    if dimensions >= 2**31:
+        raise InputError(f"{dimensions} occurrences to tell apart; linear functions take fewer than 2**31")
+    random = np.random.default_rng(seed)
+    alpha = random.integers(1, max(dimensions, 2), n, dtype=np.uint64)
+    beta = random.integers(0, max(dimensions, 1), n, dtype=np.uint64)
+    return LinearFunctions(alpha, beta, first_prime_above(dimensions))
+
+
+def first_prime_above(n: int) -> int:
+    """Return the smallest prime larger than n."""
+    candidate = max(n + 1, 2)
+    while any(candidate % divisor == 0 for divisor in range(2, isqrt(candidate) + 1)):
+        candidate += 1
+    return candidate
+
+
+def number_tokens(vectors: Vectors) -> NDArray[np.int64]:
+    """Return a number for every (signature, z-th occurrence) of the collection, so that multisets become sets.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_signatures + 1,)
+        The z-th occurrence of signature ``s``, counted from 0, has number ``first[s] + z``; the last entry is the
+        number of dimensions.
+    """
+    highest = _highest_counts(vectors.ids, vectors.counts, vectors.n_signatures)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(highest)])
+
+
+@njit(cache=True, nogil=True)
+def _highest_counts(ids, counts, n_signatures):  # type: ignore[no-untyped-def]
+    highest = np.zeros(n_signatures, np.int64)
+    for entry in range(len(ids)):
+        highest[ids[entry]] = max(highest[ids[entry]], counts[entry])
+    return highest
+
+
+def min_hash(
+    vectors: Vectors,
+    first_token: NDArray[np.int64],
+    functions: LinearFunctions,
+    out_minima: NDArray[np.uint32],
+    threads: int | None = None,
+) -> None:
+    """Write the smallest value of each function over each document's occurrences.
+
+    ``alpha x + beta mod P`` is computed without a division, as the position of ``(alpha x + beta + 1/2) / P`` between
+    two integers, in units of 2**-64: ``A x + B`` in 64-bit arithmetic that wraps, with ``A = floor(alpha 2**64 / P)``
+    and ``B = floor((beta + 1/2) 2**64 / P)``. The two roundings take away less than ``x + 1 <= P + 1`` units, and half
+    a residue is ``2**63 / P`` units, which is more where ``P < 2**31.5``; so the value stays between those of residue
+    ``r`` and ``r + 1``, residues keep their order, and ``floor(value P / 2**64)`` is ``r``.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        One row per document.
+    first_token : ndarray of int64, shape (n_signatures + 1,)
+        See `number_tokens`.
+    functions : LinearFunctions
+        ``g * k`` functions.
+    out_minima : ndarray of uint32, shape (g, n, k)
+        Receives the min-hash of function ``t * k + c`` on row ``r`` at ``[t, r, c]``. Rows without signatures are
+        left as they are.
+    threads : int or None
+        Threads over blocks of rows; None takes all cores.
+    """
+    alpha, beta = functions.alpha.tolist(), functions.beta.tolist()
+    slopes = np.array([(a << 64) // functions.prime for a in alpha], np.uint64)
+    shifts = np.array([((2 * b + 1) << 63) // functions.prime for b in beta], np.uint64)
+    prime = np.uint64(functions.prime)
+
+    def block(start: int, stop: int) -> None:
+        _min_hash_block(
+            vectors.indptr, vectors.ids, vectors.counts, first_token, slopes, shifts, prime, start, stop, out_minima
+        )
+
+    over_blocks(block, len(vectors), threads)
+
+
+@njit(cache=True, nogil=True)
+def _min_hash_block(  # type: ignore[no-untyped-def]
+    indptr, ids, counts, first_token, slopes, shifts, prime, start, stop, out_minima
+):
+    best = np.empty(len(slopes), np.uint64)
+    k = out_minima.shape[2]
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    for row in range(start, stop):
+        if indptr[row] == indptr[row + 1]:
+            continue
+        best[:] = np.uint64(0xFFFFFFFFFFFFFFFF)
+        for entry in range(indptr[row], indptr[row + 1]):
+            first = first_token[ids[entry]]
+            for number in range(first, first + counts[entry]):
+                x = np.uint64(number)
+                for f in range(len(slopes)):
+                    best[f] = min(best[f], slopes[f] * x + shifts[f])
+        for table in range(len(out_minima)):
+            for c in range(k):
+                value = best[table * k + c]
+                out_minima[table, row, c] = ((value >> half) * prime + (((value & low) * prime) >> half)) >> half
+
+
+def _link_tables(
+    minima: NDArray[np.uint32], lengths: NDArray[np.int64], out_chains: NDArray[np.int32], threads: int | None
+) -> int:
+    """Chain the buckets of several tables, one a thread at a time; return the number of buckets."""
+
+    def table(t: int, _: int) -> int:
+        return int(_link(minima[t], lengths, out_chains[:, t]))
+
+    return sum(over_blocks(table, len(minima), threads, blocks_a_thread=len(minima)))
+
+
+@njit(cache=True, nogil=True)
+def _link(minima, lengths, out_next):  # type: ignore[no-untyped-def]
+    """Chain the rows of each bucket of one table, ascending; return the number of buckets.
+
+    The table is open-addressed; a slot holds 31 bits of the key's hash and the last row of its bucket so far. Keys
+    are compared in full, so that a bucket is one k-tuple.
+    """
+    n, k = minima.shape
+    size = 4
+    while size < 2 * n:
+        size *= 2
+    slots = np.full(size, -1, np.int64)
+    buckets = 0
+    for row in range(n):
+        if lengths[row] == 0:
+            continue
+        key = np.uint64(0x9E3779B97F4A7C15)
+        for c in range(k):
+            key = (key ^ np.uint64(minima[row, c])) * np.uint64(0xBF58476D1CE4E5B9)
+            key ^= key >> np.uint64(29)
+        tag = np.int64(key >> np.uint64(33))
+        slot = np.int64(key & np.uint64(size - 1))
+        last = -1
+        while slots[slot] >= 0:
+            if slots[slot] >> 32 == tag:
+                last = slots[slot] & 0xFFFFFFFF
+                for c in range(k):
+                    if minima[last, c] != minima[row, c]:
+                        last = -1
+                        break
+                if last >= 0:
+                    break
+            slot = (slot + 1) & (size - 1)
+        if last >= 0:
+            out_next[last] = row
+        else:
+            buckets += 1
+        slots[slot] = tag << 32 | row
+    return buckets
+
+
+@njit(cache=True, nogil=True)
+def _candidates(chains, lengths, tau, start, stop):  # type: ignore[no-untyped-def]
+    """Return the pairs of similar length that share a bucket, once each, sorted, for the first rows of a block."""
+    out_i, out_j = np.empty(1024, np.int32), np.empty(1024, np.int32)
+    counts = np.zeros(len(COUNTERS), np.int64)
+    met = np.full(len(lengths), -1, np.int32)
+    partners = np.empty(len(lengths), np.int32)
+    size = 0
+    for row in range(start, stop):
+        found = _partners(chains, lengths, tau, row, met, partners, counts)
+        if found:
+            while size + found > len(out_i):
+                out_i, out_j = grown(out_i), grown(out_j)
+            out_i[size : size + found] = row
+            out_j[size : size + found] = np.sort(partners[:found])
+            size += found
+    counts[VERIFICATIONS] = size
+    return out_i[:size], out_j[:size], counts
+
+
+@njit(cache=True, nogil=True)
+def _partners(chains, lengths, tau, row, met, out_partners, out_counts):  # type: ignore[no-untyped-def]
+    """Follow the chains of one row through all tables, meeting every partner once; return how many are left."""
+    found = 0
+    for table in range(chains.shape[1]):
+        other = chains[row, table]
+        while other >= 0:
+            out_counts[COLLISIONS] += 1
+            if met[other] != row:
+                met[other] = row
+                out_counts[CANDIDATES] += 1
+                if min(lengths[row], lengths[other]) / max(lengths[row], lengths[other]) >= tau:
+                    out_partners[found] = other
+                    found += 1
+            other = chains[other, table]
+    return found
+
+
+def s_curve(k: int, l: int, similarity: ArrayLike) -> FloatArray:  # noqa: E741 - the paper's name
+    """Return the probability that a pair shares at least one of l buckets of k min-hashes.
+
+    Parameters
+    ----------
+    k : int
+        Min-hashes that make up a bucket's key, at least 1.
+    l : int
+        Tables, at least 1.
+    similarity : array_like of float
+        Jaccard similarities in [0, 1].
+
+    Returns
+    -------
+    ndarray of float64, of the same shape
+        ``1 - (1 - similarity**k)**l``.
+
+    Raises
+    ------
+    InputError
+        If k, l or a similarity is out of range.
+    """
+    similarity = np.asarray(similarity, dtype=np.float64)
+    require(k >= 1 and l >= 1, f"k and l must be at least 1, got k={k}, l={l}")
+    require(bool(np.all((similarity >= 0) & (similarity <= 1))), "similarities must lie in [0, 1]")
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.expm1(l * np.log1p(-(similarity**k))), dtype=np.float64)
+
+
+def s_curve_table(k: int = 6, l: int = 32, points: int = 101) -> pd.DataFrame:  # noqa: E741 - the paper's name
+    """Return the S-curve as data.
+
+    Parameters
+    ----------
+    k, l : int
+        As in `s_curve`.
+    points : int
+        Evenly spaced similarities from 0 to 1.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``similarity`` and ``probability``.
+    """
+    import pandas as pd
+
+    similarity = np.linspace(0, 1, points)
+    return pd.DataFrame({"similarity": similarity, "probability": s_curve(k, l, similarity)})

@@ -1,0 +1,338 @@
+"""SimHash: documents whose 64-bit fingerprints differ in few bits are near duplicates."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from itertools import combinations, pairwise
+from math import comb
+from time import perf_counter
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
+from spotsigs.errors import require
+from spotsigs.kernels import all_cores
+from spotsigs.records import Corpus, Pairs, Vectors
+
+Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+"""Positions ``i`` and ``j`` of two fingerprints, and the number of bits in which they differ."""
+
+
+class Weights(Enum):
+    """Weight of a signature in the fingerprint's sums: its count, or count times IDF."""
+
+    tf = "tf"
+    tfidf = "tfidf"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimHash:
+    """Pairs of documents whose Charikar fingerprints differ in at most ``radius`` bits.
+
+    Bit ``b`` of a document's fingerprint is 1 iff the sum of its signatures' weights, each counted positive where bit
+    ``b`` of the signature's hash is 1 and negative where it is 0, is positive. Documents without signatures never pair.
+    The pairs are all those within the radius; the similarity is the share of equal bits. There is no tau.
+
+    Parameters
+    ----------
+    radius : int
+        Largest Hamming distance of a pair, in bits, below ``bits``.
+    weights : Weights
+        ``tf`` or ``tfidf``.
+    bits : int
+        Bits of a fingerprint, in [8, 64].
+    blocks : int, optional
+        Blocks that a fingerprint is cut into for the permuted tables (more than ``radius``); 0 compares all pairs. By
+        default `choose_blocks` decides by expected cost. The pairs do not depend on it.
+    threads : int or None
+        Threads that share the work.
+
+    References
+    ----------
+    M. S. Charikar. Similarity estimation techniques from rounding algorithms. STOC 2002, section 3.
+    G. S. Manku, A. Jain and A. Das Sarma. Detecting near-duplicates for web crawling. WWW 2007, sections 2 and 3.
+    L. Huang, L. Wang and X. Li. Achieving both high precision and high recall in near-duplicate detection. CIKM 2008
+    (SimHash as a rival).
+
+    Deviations
+    ----------
+    - Features are the collection's signatures, whichever scheme made them, with ``log(N / df) / log(N)`` as IDF,
+      rounded to multiples of 2**-20: the sums are then exact integers, and no order of addition can turn a bit.
+    - Equal fingerprints are collapsed before the search and expanded after it.
+    - A table holds the fingerprints sorted by the bits of some blocks, which are masked where Manku et al. move them to
+      the front, and is searched for all pairs at once. A pair is reported by the first table that must hold it.
+    """
+
+    exact: ClassVar[bool] = False
+    verified: ClassVar[bool] = False
+    label: ClassVar[str] = "SimHash (unverified)"
+    measure: ClassVar[str] = "hamming"
+
+    radius: int = 3
+    weights: Weights = Weights.tf
+    bits: int = 64
+    blocks: int | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        require(8 <= self.bits <= 64, f"bits must lie in [8, 64], got {self.bits}")
+        require(0 <= self.radius < self.bits, f"radius must lie in [0, {self.bits - 1}], got {self.radius}")
+        require(
+            self.blocks is None or self.blocks == 0 or self.radius < self.blocks <= self.bits,
+            f"blocks must be 0 or lie in [{self.radius + 1}, {self.bits}], got {self.blocks}",
+        )
+        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+
+    def __call__(self, corpus: Corpus) -> Pairs:
+        """Return all pairs of non-empty documents within the radius.
+
+        Raises
+        ------
+        InputError
+            If there are more than 2**31 such pairs.
+        """
+        start = perf_counter()
+        vectors = corpus.vectors
+        documents = np.flatnonzero(vectors.lengths)
+        distinct, copies = np.unique(self.fingerprints(vectors)[documents], return_inverse=True)
+        rows, indptr = group_rows(copies)
+        hashed = perf_counter()
+        blocks = choose_blocks(len(distinct), self.radius, self.bits) if self.blocks is None else self.blocks
+        g, h, distance = near_fingerprints(distinct, self.radius, self.bits, blocks, self.threads or all_cores())
+        same_i, same_j = pairs_within(rows, indptr)
+        near_i, near_j, source = pairs_across(rows, indptr, g, h)
+        distances = np.concatenate([np.zeros(len(same_i), np.int64), distance[source]])
+        return Pairs.build(
+            documents[np.concatenate([same_i, near_i])],
+            documents[np.concatenate([same_j, near_j])],
+            1.0 - distances / self.bits,
+            len(vectors),
+            seconds={"sort_hash": hashed - start, "cluster": perf_counter() - hashed},
+            counters={"fingerprints": len(distinct), "tables": comb(blocks, self.radius) if blocks else 0},
+        )
+
+    def fingerprints(self, vectors: Vectors) -> NDArray[np.uint64]:
+        """Return the fingerprint of each row; 0 for an empty row.
+
+        Returns
+        -------
+        ndarray of uint64, shape (n,)
+            Bits ``bits`` to 63 are 0.
+        """
+        n = len(vectors)
+        hashes = splitmix64(term_hashes(vectors))
+        weights = np.ones(len(hashes), dtype=np.int64)
+        if self.weights is Weights.tfidf and n > 1:
+            df = np.maximum(vectors.document_frequencies, 1)
+            weights = np.rint(np.log(n / df) / np.log(n) * 2.0**20).astype(np.int64)
+        out = np.zeros(n, dtype=np.uint64)
+        threads = self.threads or all_cores()
+        edges = np.linspace(0, n, 4 * threads + 1).astype(np.int64)
+
+        def block(k: int) -> None:
+            _fingerprint(vectors.indptr, vectors.ids, vectors.counts, hashes, weights, edges[k], edges[k + 1], out)
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(block, range(len(edges) - 1)))
+        return out & np.uint64(2**self.bits - 1)
+
+
+def near_fingerprints(
+    fingerprints: NDArray[np.uint64], radius: int, bits: int = 64, blocks: int = 0, threads: int = 1
+) -> Found:
+    """Return all pairs of fingerprints that differ in at most ``radius`` bits.
+
+    If two fingerprints differ in at most ``radius`` bits, at least ``blocks - radius`` of their ``blocks`` blocks are
+    equal. So one table for each choice of that many blocks, sorted by them, holds each such pair in a run of equal
+    keys (Manku et al. 2007, section 3). A pair is taken from the table of its first equal blocks only.
+
+    Parameters
+    ----------
+    fingerprints : ndarray of uint64, shape (n,)
+        Bits ``bits`` to 63 are 0; repeats are allowed.
+    radius : int
+        Largest Hamming distance.
+    bits : int
+        Width of a fingerprint.
+    blocks : int
+        Blocks to cut it into, ``radius < blocks <= bits``; 0 compares all pairs.
+    threads : int
+        Threads that share the tables, or the rows of the comparison of all pairs.
+
+    Returns
+    -------
+    i, j, distance : ndarray of int64
+        Positions of the pairs, ``i != j``, each pair once, in no particular order, and their Hamming distances.
+    """
+    fingerprints = np.ascontiguousarray(fingerprints, dtype=np.uint64)
+    n = len(fingerprints)
+    if blocks:
+        edges = [b * bits // blocks for b in range(blocks + 1)]
+        masks = np.array([(1 << high) - (1 << low) for low, high in pairwise(edges)], dtype=np.uint64)
+        choices = list(combinations(range(blocks), blocks - radius))
+
+        def work(k: int) -> NDArray[np.int64]:
+            return _search_table(fingerprints, masks, np.array(choices[k]), radius)
+
+        tasks = len(choices)
+    else:
+        # Row i has n - 1 - i partners, so that equal shares of the triangle end at these rows.
+        tasks = 8 * threads
+        rows = (n - n * np.sqrt(1 - np.arange(tasks + 1) / tasks)).astype(np.int64)
+
+        def work(k: int) -> NDArray[np.int64]:
+            return _scan(fingerprints, rows[k], rows[k + 1], radius)
+
+    with ThreadPoolExecutor(threads) as pool:
+        parts = list(pool.map(work, range(tasks)))
+    found = np.concatenate([np.empty((0, 2), np.int64), *parts])
+    i, j = found[:, 0], found[:, 1]
+    return i, j, np.bitwise_count(fingerprints[i] ^ fingerprints[j]).astype(np.int64)
+
+
+def choose_blocks(n: int, radius: int, bits: int = 64) -> int:
+    """Return the number of blocks with the least expected cost; 0 where comparing all pairs is cheaper.
+
+    With ``B`` blocks there are ``C(B, radius)`` tables, whose keys have about ``p = bits * (B - radius) / B`` bits:
+    each costs a sort of ``n`` keys and about ``n**2 / 2**(p + 1)`` comparisons if fingerprints are spread evenly. More
+    blocks make longer keys and more tables. The unit is one comparison of the full scan, which runs over adjacent
+    memory; one in a table costs about two of them, and sorting and reading one key about 120.
+
+    Parameters
+    ----------
+    n : int
+        Distinct fingerprints.
+    radius, bits : int
+        Largest Hamming distance, and the width of a fingerprint.
+
+    Returns
+    -------
+    int
+    """
+    best, blocks = n * n / 2, 0
+    for b in range(radius + 1, bits + 1):
+        tables = comb(b, radius)
+        if tables * n * 120 > best:
+            break  # the number of tables only grows
+        cost = tables * (n * 120 + 2 * n * n / 2.0 ** (bits * (b - radius) // b + 1))
+        if cost < best:
+            best, blocks = cost, b
+    return blocks
+
+
+def _search_table(
+    fingerprints: NDArray[np.uint64], masks: NDArray[np.uint64], chosen: NDArray[np.int64], radius: int
+) -> NDArray[np.int64]:
+    """Return the pairs that agree on the chosen blocks and on no other block before the last of them."""
+    keys = fingerprints & np.bitwise_or.reduce(masks[chosen])
+    order = np.argsort(keys)
+    others = np.setdiff1d(np.arange(chosen[-1]), chosen)
+    found: NDArray[np.int64] = _table_pairs(fingerprints[order], keys[order], masks[others], radius)
+    return order[found]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _popcount(x: np.uint64) -> np.uint64:
+    """Return the number of bits set in a 64-bit word (a pattern that LLVM turns into one instruction)."""
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@njit(cache=True, nogil=True)
+def _append(out_pairs: NDArray[np.int64], size: int, i: int, j: int) -> NDArray[np.int64]:
+    """Write a pair at row ``size``, into an array twice as long where this one is full."""
+    if size == len(out_pairs):
+        longer = np.empty((2 * size, 2), np.int64)
+        longer[:size] = out_pairs
+        out_pairs = longer
+    out_pairs[size, 0] = i
+    out_pairs[size, 1] = j
+    return out_pairs
+
+
+@njit(cache=True, nogil=True)
+def _fingerprint(
+    indptr: NDArray[np.int64],
+    ids: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    hashes: NDArray[np.uint64],
+    weights: NDArray[np.int64],
+    first: int,
+    last: int,
+    out: NDArray[np.uint64],
+) -> None:
+    """Write the fingerprints of rows ``first`` to ``last - 1``."""
+    sums = np.empty(64, np.int64)
+    for r in range(first, last):
+        sums[:] = 0
+        for p in range(indptr[r], indptr[r + 1]):
+            h = hashes[ids[p]]
+            w = weights[ids[p]] * counts[p]
+            for b in range(64):
+                sums[b] += w * (np.int64((h >> np.uint64(b)) & np.uint64(1)) * 2 - 1)
+        bits = np.uint64(0)
+        for b in range(64):
+            if sums[b] > 0:
+                bits |= np.uint64(1) << np.uint64(b)
+        out[r] = bits
+
+
+@njit(cache=True, nogil=True)
+def _scan(fingerprints: NDArray[np.uint64], first: int, last: int, radius: int) -> NDArray[np.int64]:
+    """Return the pairs within the radius whose smaller position lies in ``[first, last)``."""
+    out = np.empty((256, 2), np.int64)
+    size = 0
+    for i in range(first, last):
+        if _any_near(fingerprints, i, len(fingerprints), radius):
+            for j in range(i + 1, len(fingerprints)):
+                if _popcount(fingerprints[i] ^ fingerprints[j]) <= np.uint64(radius):
+                    out = _append(out, size, i, j)
+                    size += 1
+    return out[:size]
+
+
+@njit(cache=True, nogil=True)
+def _table_pairs(
+    fingerprints: NDArray[np.uint64], keys: NDArray[np.uint64], others: NDArray[np.uint64], radius: int
+) -> NDArray[np.int64]:
+    """Return the pairs within the radius that have equal keys and differ in each of the blocks ``others``."""
+    out = np.empty((256, 2), np.int64)
+    size = 0
+    end = 0
+    for i in range(len(keys)):
+        while end < len(keys) and (end <= i or keys[end] == keys[i]):
+            end += 1
+        if _any_near(fingerprints, i, end, radius):
+            for j in range(i + 1, end):
+                x = fingerprints[i] ^ fingerprints[j]
+                if _popcount(x) <= np.uint64(radius) and _all_differ(x, others):
+                    out = _append(out, size, i, j)
+                    size += 1
+    return out[:size]
+
+
+@njit(cache=True, nogil=True)
+def _any_near(fingerprints: NDArray[np.uint64], i: int, end: int, radius: int) -> bool:
+    """Tell whether a fingerprint in ``(i, end)`` lies within the radius of ``i``: no branch, so that it vectorises."""
+    near = 0
+    for other in fingerprints[i + 1 : end]:
+        if _popcount(fingerprints[i] ^ other) <= np.uint64(radius):
+            near += 1
+    return near > 0
+
+
+@njit(cache=True, nogil=True)
+def _all_differ(x: np.uint64, masks: NDArray[np.uint64]) -> bool:
+    """Tell whether ``x`` has a bit in each mask."""
+    differing = 0
+    for mask in masks:
+        if x & mask:
+            differing += 1
+    return differing == len(masks)

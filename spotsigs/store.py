@@ -1,0 +1,373 @@
+"""Signatures and vectors on disk: a folder of memory-mapped arrays with a schema version and checksums.
+
+A store is complete or absent: it is written beside its place and renamed when its last file, ``store.json``, is there.
+Vectors lie in ascending order of their lengths, so that every partition by length, for any tau, is a contiguous range
+of rows and of each array.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import xxhash
+from numpy.typing import DTypeLike, NDArray
+
+from spotsigs.errors import InputError
+from spotsigs.records import Signatures, Skipped, Vectors
+
+FORMAT = "spotsigs store"
+VERSION = 1
+
+_MANIFEST = "store.json"
+_BLOCK = 1 << 20
+
+
+class Strings(Sequence[str]):
+    """Strings in two memory-mapped arrays, read one at a time.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+        UTF-8 of all strings, one after the other.
+    ends : ndarray of int64, shape (n,)
+        Where each ends in `text`.
+    """
+
+    def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+        self._text, self._ends = text, ends
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        row = range(len(self))[index]
+        start = self._ends[row - 1] if row else 0
+        return self._text[start : self._ends[row]].tobytes().decode("utf-8", "surrogatepass")
+
+
+class Writer:
+    """Gives out the arrays of a store that is being written, memory-mapped, to be filled in any order."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.facts: dict[str, Any] = {}
+
+    def array(self, name: str, dtype: DTypeLike, size: int) -> NDArray[Any]:
+        """Return a new array of the store, full of zeros."""
+        path = self.folder / f"{name}.npy"
+        return np.asarray(np.lib.format.open_memmap(path, "w+", np.dtype(dtype), (size,)))
+
+    def put(self, name: str, values: NDArray[Any]) -> None:
+        """Write an array that is in memory."""
+        np.save(self.folder / f"{name}.npy", values, allow_pickle=False)
+
+    def strings(self, name: str, values: Iterable[str]) -> None:
+        """Write strings one after the other, see `Strings`."""
+        ends: list[int] = []
+        with (self.folder / "text").open("wb") as file:
+            for value in values:
+                file.write(value.encode("utf-8", "surrogatepass"))
+                ends.append(file.tell())
+        size = ends[-1] if ends else 0
+        text = self.array(f"{name}.text", np.uint8, size)
+        if size:
+            text[:] = np.memmap(self.folder / "text", np.uint8, "r")
+        (self.folder / "text").unlink()
+        self.put(f"{name}.ends", np.array(ends, dtype=np.int64))
+
+
+@contextmanager
+def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
+    """Write a store; it appears when the block ends without an error, in place of a former store.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store.
+    kind : str
+        What it holds.
+
+    Yields
+    ------
+    Writer
+
+    Raises
+    ------
+    InputError
+        If the place is taken by something that is no store, or cannot be written to.
+    """
+    folder = Path(folder)
+    if folder.exists() and not (folder / _MANIFEST).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is no store and will not be overwritten; give another place")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
+            writer = Writer(Path(temporary, "new"))
+            writer.folder.mkdir()
+            yield writer
+            files = {path.name: _described(path) for path in sorted(writer.folder.iterdir())}
+            manifest = {"format": FORMAT, "version": VERSION, "kind": kind, **writer.facts, "files": files}
+            with (writer.folder / _MANIFEST).open("w", encoding="utf-8") as file:
+                json.dump(manifest, file, indent=1)
+            if folder.exists():
+                os.replace(folder, Path(temporary, "old"))
+            os.replace(writer.folder, folder)
+    except OSError as error:
+        raise InputError(f"the store {folder} cannot be written: {error.strerror or error}") from error
+
+
+def _described(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "xxh3_128": _checksum(path)}
+
+
+def _checksum(path: Path) -> str:
+    digest = xxhash.xxh3_128()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """An open store.
+
+    Attributes
+    ----------
+    folder : Path
+        Its place.
+    facts : dict
+        What its manifest says beside the files.
+    """
+
+    folder: Path
+    facts: dict[str, Any]
+
+    def array(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
+        """Return an array of the store, memory-mapped and read-only.
+
+        Raises
+        ------
+        InputError
+            If it is missing or of another type.
+        """
+        path = self.folder / f"{name}.npy"
+        try:
+            values = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} is no array of a store: {error}; build the store again") from error
+        if values.dtype != np.dtype(dtype) or values.ndim != 1:
+            raise InputError(f"{path} holds {values.dtype}, not {np.dtype(dtype)}; build the store again")
+        return np.asarray(values)
+
+    def strings(self, name: str) -> Strings:
+        """Return strings of the store."""
+        return Strings(self.array(f"{name}.text", np.uint8), self.array(f"{name}.ends", np.int64))
+
+
+def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
+    """Open a store.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store.
+    kind : str
+        What it must hold.
+    verify : bool
+        Read every file once and compare its checksum. Sizes are compared in any case.
+
+    Returns
+    -------
+    Reader
+
+    Raises
+    ------
+    InputError
+        If there is no such store, it has another version, or a file of it is missing, truncated or damaged.
+    """
+    folder = Path(folder)
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{folder} is no store: it has no {_MANIFEST}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder / _MANIFEST} cannot be read ({error}); build the store again") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{folder} is no store: its {_MANIFEST} does not say {FORMAT!r}")
+    if manifest.get("version") != VERSION:
+        raise InputError(
+            f"the store {folder} has schema version {manifest.get('version')}, this program reads version {VERSION}; "
+            "build the store again"
+        )
+    if manifest.get("kind") != kind:
+        raise InputError(f"the store {folder} holds {manifest.get('kind')}, not {kind}")
+    for name, facts in manifest["files"].items():
+        _check(folder / name, facts, verify)
+    return Reader(folder, manifest)
+
+
+def _check(path: Path, facts: dict[str, Any], verify: bool) -> None:
+    if not path.is_file():
+        raise InputError(f"{path} is missing; build the store again")
+    size = path.stat().st_size
+    if size != facts["bytes"]:
+        fault = "is truncated" if size < facts["bytes"] else "is too long"
+        raise InputError(f"{path} {fault}: {size} of {facts['bytes']} bytes; build the store again")
+    if verify and _checksum(path) != facts["xxh3_128"]:
+        raise InputError(f"{path} does not match its checksum, it is damaged; build the store again")
+
+
+@dataclass(frozen=True)
+class StoredVectors:
+    """Vectors of a store.
+
+    Attributes
+    ----------
+    folder : Path
+        Its place.
+    vectors : Vectors
+        Memory-mapped, rows in ascending order of length, rows of equal length in their former order.
+    rows : ndarray of int64, shape (n,)
+        The former number of each row.
+    clusters : sequence of str, optional
+        Truth label of each stored row, the empty string where it has none.
+    """
+
+    folder: Path
+    vectors: Vectors
+    rows: NDArray[np.int64]
+    clusters: Sequence[str] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def save_vectors(folder: str | Path, vectors: Vectors, clusters: Sequence[str | None] | None = None) -> None:
+    """Write vectors as a store.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store; a former store there is replaced.
+    vectors : Vectors
+        The rows, in any order.
+    clusters : sequence of (str or None), optional
+        Truth label of each row.
+    """
+    rows = np.argsort(vectors.lengths, kind="stable")
+    ordered = vectors.take(rows)
+    with writing(folder, "vectors") as store:
+        store.put("rows", rows.astype(np.int64))
+        store.put("indptr", ordered.indptr.astype(np.int64, copy=False))
+        store.put("ids", ordered.ids.astype(np.int32, copy=False))
+        store.put("counts", ordered.counts.astype(np.int32, copy=False))
+        store.put("lengths", ordered.lengths.astype(np.int64, copy=False))
+        store.strings("doc_ids", ordered.doc_ids)
+        if vectors.vocabulary is not None:
+            store.put("vocabulary", vectors.vocabulary)
+        if clusters is not None:
+            store.strings("clusters", (clusters[row] or "" for row in rows.tolist()))
+        store.facts = {"rows": len(rows), "has_clusters": clusters is not None, "n_signatures": vectors.n_signatures}
+
+
+def open_vectors(folder: str | Path, *, verify: bool = True) -> StoredVectors:
+    """Open vectors written by `save_vectors`; nothing is read but what is looked at later.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store.
+    verify : bool
+        See `opened`; workers that open what the parent has verified pass False.
+
+    Returns
+    -------
+    StoredVectors
+    """
+    store = opened(folder, "vectors", verify=verify)
+    has_vocabulary = (store.folder / "vocabulary.npy").exists()
+    vectors = Vectors(
+        indptr=store.array("indptr", np.int64),
+        ids=store.array("ids", np.int32),
+        counts=store.array("counts", np.int32),
+        lengths=store.array("lengths", np.int64),
+        doc_ids=store.strings("doc_ids"),
+        vocabulary=store.array("vocabulary", np.uint64) if has_vocabulary else None,
+    )
+    clusters = store.strings("clusters") if store.facts["has_clusters"] else None
+    return StoredVectors(store.folder, vectors, store.array("rows", np.int64), clusters)
+
+
+def save_signatures(folder: str | Path, signatures: Signatures) -> None:
+    """Write signatures before any filter as a store, in document order.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store; a former store there is replaced.
+    signatures : Signatures
+        Of a collection or of a part of it.
+    """
+    with writing(folder, "signatures") as store:
+        store.put("indptr", signatures.indptr)
+        store.put("hashes", signatures.hashes)
+        store.put("counts", signatures.counts)
+        store.put("has_cluster", np.array([cluster is not None for cluster in signatures.clusters], dtype=np.bool_))
+        store.strings("doc_ids", signatures.doc_ids)
+        store.strings("clusters", (cluster or "" for cluster in signatures.clusters))
+        store.strings("skipped", (skipped.id for skipped in signatures.skipped))
+        store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
+        store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes}
+
+
+def load_signatures(folder: str | Path, *, verify: bool = True) -> Signatures:
+    """Open signatures written by `save_signatures`; the arrays are memory-mapped, ids and labels read.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store.
+    verify : bool
+        See `opened`.
+
+    Returns
+    -------
+    Signatures
+    """
+    store = opened(folder, "signatures", verify=verify)
+    clusters = zip(store.strings("clusters"), store.array("has_cluster", np.bool_).tolist(), strict=True)
+    skipped = zip(store.strings("skipped"), store.strings("reasons"), strict=True)
+    return Signatures(
+        doc_ids=tuple(store.strings("doc_ids")),
+        clusters=tuple(cluster if has else None for cluster, has in clusters),
+        indptr=store.array("indptr", np.int64),
+        hashes=store.array("hashes", np.uint64),
+        counts=store.array("counts", np.int32),
+        skipped=tuple(Skipped(doc_id, reason) for doc_id, reason in skipped),
+        content_bytes=store.facts["content_bytes"],
+    )
+
+
+def remove(folder: str | Path) -> None:
+    """Delete a store; refuse a folder that is none."""
+    folder = Path(folder)
+    if folder.exists():
+        if not (folder / _MANIFEST).is_file():
+            raise InputError(f"{folder} is no store and will not be deleted")
+        shutil.rmtree(folder)
