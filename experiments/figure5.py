@@ -12,6 +12,8 @@ from experiments.methods import cosine, shingles, spotsigs
 from experiments.quality import TAUS, best_facts, compared, curve_points, f1_panel
 from experiments.work import Work
 
+CAPTION = "Figure 5: F1 over τ, SpotSigs against shingling; bands are 95 % intervals over resampled clusters"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure5:
@@ -42,7 +44,7 @@ class Figure5:
         points = [
             point for label, curve in curves.items() for point in curve_points(curve, *reversed(label.split(", ")))
         ]
-        drawn = work.lines("figure5", [f1_panel("Jaccard"), f1_panel("Cosine")], points)
+        drawn = work.lines("figure5", CAPTION, [f1_panel("Jaccard"), f1_panel("Cosine")], points)
         work.facts(
             [fact for label, curve in curves.items() for fact in best_facts(label, curve)] + _comparisons(curves)
         )

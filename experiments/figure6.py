@@ -33,6 +33,8 @@ ANTECEDENTS = {
 }
 """The sets of the figure; the paper names the kinds, not the words."""
 
+CAPTION = "Figure 6: F1 over τ by the choice of antecedents; bands are 95 % intervals over resampled clusters"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure6:
@@ -60,7 +62,7 @@ class Figure6:
         rivals = [shingles(1), shingles(3)]
         curves = work.curves([*sets, *rivals], self.taus, "figure6")
         points = [point for label in ANTECEDENTS for point in curve_points(curves[label], "", label)]
-        drawn = work.lines("figure6", [f1_panel("")], points)
+        drawn = work.lines("figure6", CAPTION, [f1_panel("")], points)
         best = {label: float(curve.micro[2, curve.best]) for label, curve in curves.items()}
         second = max((label for label in ANTECEDENTS if label != BEST), key=best.__getitem__)
         shingled = max((line.label for line in rivals), key=best.__getitem__)

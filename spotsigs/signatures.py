@@ -306,14 +306,18 @@ class SpotSignatures:
         ['a:rally:kick', 'a:weeklong:campaign']
         """
         tokens = tokenize(text)
-        words, table, roles = tokens.words, self._table, self._roles(tokens)
+        words = tokens.words
+        return [":".join(words[k] for k in chain) for chain in self.chains(tokens)]
+
+    def chains(self, tokens: Tokens) -> list[list[int]]:
+        """Return the numbers of the tokens that make each spot signature, in the same order: where it lies."""
+        table, roles = self._table, self._roles(tokens)
         content, members = _content_from(roles), np.empty(len(roles), np.int32)
-        signatures = []
+        chains = []
         for i in np.flatnonzero(roles >= _FIRST_ANTECEDENT).tolist():
             antecedent = roles[i] - _FIRST_ANTECEDENT
             for chain in range(table.first_chain[antecedent], table.first_chain[antecedent + 1]):
                 taken = _chain(content, i, table.distances[chain], table.lengths[chain], members)
                 if taken:
-                    spot = [i] * self.include_antecedent + members[:taken].tolist()
-                    signatures.append(":".join(words[k] for k in spot))
-        return signatures
+                    chains.append([i] * self.include_antecedent + members[:taken].tolist())
+        return chains
