@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,6 @@ _SYMBOL = re.compile(r"<([A-Za-z_.]+)>")
 def toml(name: str) -> dict[str, Any]:
     """Read one of the generator's TOML files."""
     return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
-
-
-def words(text: str) -> list[str]:
-    """Split a word list; ``_`` inside a word stands for a blank."""
-    return text.split()
 
 
 def plain(word: str) -> str:
@@ -163,9 +158,11 @@ def expand(symbol: str, rules: Rules, terminals: Mapping[str, Terminal], dice: D
         Text before `tidy`.
     """
     terminal = terminals.get(symbol)
-    if terminal is not None:
-        return terminal()
-    parts = rules[symbol].draw(dice)
+    return terminal() if terminal is not None else fill(rules[symbol].draw(dice), rules, terminals, dice)
+
+
+def fill(parts: Sequence[str], rules: Rules, terminals: Mapping[str, Terminal], dice: Dice) -> str:
+    """Rewrite the symbols of one alternative: every second part, as `compile_rules` leaves them."""
     return "".join([expand(part, rules, terminals, dice) if i & 1 else part for i, part in enumerate(parts)])
 
 

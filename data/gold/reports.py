@@ -76,7 +76,7 @@ def report(series: str, day: int, seed: int) -> Story:
     return Story(
         slug=text["slug"], topic=text["topic"], day=day, headlines=headlines, leads=(lead, lead), paragraphs=tuple(rest),
         captions=(f"Trading at the close on {DAYS[date_of(day).weekday()]}.",) * 3,
-        reporter=f"{reporter.given} {reporter.surname}", cast=cast, lexicon=lexicon,
+        reporter=f"{reporter.given} {reporter.surname}", agency=lasting.below(len(names("agency"))), cast=cast, lexicon=lexicon,
     )  # fmt: skip
 
 

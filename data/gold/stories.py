@@ -18,7 +18,8 @@ MONTHS = (
 )  # fmt: skip
 FIRST_DAY = date(2006, 2, 10)
 FEW = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "10", "11", "12", "14", "15")
-OWN_SHARE = {"thing": 55, "act": 40, "adj": 60, "person": 16, "body": 6, "mass": 20, "place": 6}
+COMMON = {"thing": 30, "act": 24, "adj": 40, "adv": 16, "person": 8, "body": 4, "mass": 12, "place": 4, "trait": 14}
+"""How many of the common words of a class a story uses besides its topic's."""
 
 Lexicon = Mapping[str, Bag[str]]
 Paragraph = tuple[str, ...]
@@ -71,8 +72,8 @@ class Story:
         Everything after the lead.
     captions : tuple of str
         For its photographs.
-    reporter : str
-        By whom.
+    reporter, agency : str, int
+        By whom, and the wire service by its place in names.toml.
     cast, lexicon : Cast, Lexicon
         For what is written about it elsewhere: local paragraphs, comments.
     """
@@ -85,6 +86,7 @@ class Story:
     paragraphs: tuple[Paragraph | Table, ...]
     captions: tuple[str, ...]
     reporter: str
+    agency: int
     cast: Cast = field(repr=False)
     lexicon: Lexicon = field(repr=False)
 
@@ -117,7 +119,7 @@ def make_lexicon(topic: str, dice: Dice) -> Lexicon:
     bags = {}
     for name, kind in CLASSES.items():
         topical = dice.sample(own.get(name, "").split(), 24)
-        general = dice.sample(common[name].split(), OWN_SHARE.get(name, 40))
+        general = dice.sample(common[name].split(), COMMON.get(name, 40))
         pairs = zip_longest(topical, general)
         ranked = [word for word in chain.from_iterable(pairs) if word is not None]
         for form in FORMS[kind]:
@@ -298,5 +300,6 @@ def tell(topic: str, day: int, length: int, dice: Dice, earlier: Story | None = 
     byline = make_person(lexicon, dice)
     return Story(
         slug, topic, day, headlines, leads, tuple(paragraphs),
-        tuple(writer.line("caption") for _ in range(3)), f"{byline.given} {byline.surname}", cast, lexicon,
+        tuple(writer.line("caption") for _ in range(3)), f"{byline.given} {byline.surname}",
+        dice.below(len(names("agency"))), cast, lexicon,
     )  # fmt: skip
