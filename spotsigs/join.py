@@ -28,8 +28,8 @@ class SpotSigsTight:
     ----------
     tau : float
         Similarity threshold in (0, 1].
-    threads : int
-        Threads of the kernels.
+    threads : int or None
+        Threads of the kernels; None takes all cores.
 
     References
     ----------
@@ -47,13 +47,14 @@ class SpotSigsTight:
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "SpotSigs (tight bounds)"
+    measure: ClassVar[str] = "jaccard"
 
     tau: float = 0.44
-    threads: int = 2
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         require_tau(self.tau)
-        require(self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs of the corpus with similarity at least ``tau``."""
