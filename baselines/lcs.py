@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
 from baselines.myers import align
 from spotsigs.errors import require, require_tau
+from spotsigs.kernels import all_cores
 from spotsigs.records import Corpus, Pairs, Tokens
 
 # One character, then what must hold of it: an end mark of its own, or one before white space or a closing mark.
@@ -74,7 +75,7 @@ class Lcs:
         Share of a page that counts as its centre, and that its topical content is taken to fill at least, in (0, 1].
     members : bool
         Measure the members of a similar set against each other, too, and report the pairs with ``r >= tau``.
-    threads : int
+    threads : int or None
         Threads that share the perhaps-similar sets.
 
     References
@@ -103,6 +104,7 @@ class Lcs:
     exact: ClassVar[bool] = False
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LCS"
+    measure: ClassVar[str] = "lcs"
 
     tau: float = 0.5
     divide: bool = True
@@ -114,7 +116,7 @@ class Lcs:
     coherence: float = 0.7
     central: float = 0.5
     members: bool = True
-    threads: int = 1
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         require_tau(self.tau)
@@ -124,7 +126,7 @@ class Lcs:
         require(0 <= self.sketch <= 64, f"sketch must lie in [0, 64], got {self.sketch}")
         require(0.0 < self.coherence < 1.0, f"coherence must lie in (0, 1), got {self.coherence}")
         require(0.0 < self.central <= 1.0, f"central must lie in (0, 1], got {self.central}")
-        require(self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs of pages found similar, with their r.
@@ -228,7 +230,7 @@ class Lcs:
         members, starts = group_rows(labels)
         sizes = np.diff(starts)
         sets = [members[starts[s] : starts[s + 1]] for s in np.flatnonzero(sizes > 1)]
-        with ThreadPoolExecutor(self.threads) as pool:
+        with ThreadPoolExecutor(self.threads or all_cores()) as pool:
             parts = list(pool.map(lambda batch: self.compare_sets(pages, batch), _batches(sets, pages.indptr)))
         empty = np.empty(0, np.int64)
         return Found(

@@ -152,6 +152,7 @@ def _shown(folder: Path) -> Path:
 def _named(settings: Settings) -> str:
     """Return the matcher's label, with its signatures unless those are its own."""
     own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
+    own |= settings.matcher.measure == "lcs"  # reads the texts
     return settings.matcher.label if own else f"{settings.matcher.label} on {settings.names['signature']}"
 
 
