@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from spotsigs.engines import Engine
 from spotsigs.errors import InputError
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.tokens import tokenize
 
 TextExtractor = Callable[[Document], str]
 """What turns a document into text, for example `spotsigs.text.VisibleText`."""
-
-
-class Engine(Protocol):
-    """Where shards are worked on: one process, several, or a cluster."""
-
-    def map(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
-        """Yield the function's result for each task, in the order of the tasks."""
-        ...
 
 
 @njit(cache=True, nogil=True)
@@ -108,6 +101,7 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme) ->
     """
     doc_ids: list[str] = []
     clusters: list[str | None] = []
+    dates: list[str | None] = []
     skipped: list[Skipped] = []
     sizes: list[int] = []
     hashes, counts = _Growing(np.uint64), _Growing(np.int32)
@@ -128,11 +122,39 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme) ->
         counts.extend(multiplicities)
         doc_ids.append(document.id)
         clusters.append(document.cluster)
+        dates.append(document.date)
         sizes.append(len(distinct))
     indptr = np.cumsum([0, *sizes], dtype=np.int64)
     return Signatures(
-        tuple(doc_ids), tuple(clusters), indptr, hashes.finish(), counts.finish(), tuple(skipped), content_bytes
+        tuple(doc_ids),
+        tuple(clusters),
+        indptr,
+        hashes.finish(),
+        counts.finish(),
+        tuple(skipped),
+        content_bytes,
+        tuple(dates),
     )
+
+
+def texts(collection: Collection, text: TextExtractor) -> Iterator[str]:
+    """Yield the text of every readable document, in the row order of `extract`, streaming.
+
+    Parameters
+    ----------
+    collection : Collection
+        Read again.
+    text : callable
+        Turns a document into text.
+
+    Yields
+    ------
+    str
+    """
+    for shard in collection.shards():
+        for record in read_texts(shard, text):
+            if not isinstance(record, Skipped):
+                yield record[1]
 
 
 def count_signatures(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
@@ -175,6 +197,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
     """
     doc_ids: list[str] = []
     clusters: list[str | None] = []
+    dates: list[str | None] = []
     skipped: list[Skipped] = []
     indptr, hashes, counts = _Growing(np.int64), _Growing(np.uint64), _Growing(np.int32)
     indptr.extend(np.zeros(1, np.int64))
@@ -182,6 +205,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
     for batch in batches:
         doc_ids += batch.doc_ids
         clusters += batch.clusters
+        dates += batch.dates
         skipped += batch.skipped
         content_bytes += batch.content_bytes
         indptr.extend(batch.indptr[1:] + total)
@@ -196,6 +220,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
         counts.finish(),
         tuple(skipped),
         content_bytes,
+        tuple(dates),
     )
 
 

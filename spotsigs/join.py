@@ -20,6 +20,7 @@ from spotsigs.records import Corpus, FloatArray, Pairs, Vectors
 if TYPE_CHECKING:
     import pandas as pd
 
+
 @dataclass(frozen=True, kw_only=True)
 class SpotSigsTight:
     """Exact multiset Jaccard join with tight one-sided bounds: the pairs of SpotSigs, found faster.

@@ -51,7 +51,22 @@ _FUNCTIONS = (
     "function {n}() {{\n  var t = document.getElementById('{n}{a}');\n  if (t) t.scrollLeft += {b};\n"
     "  window.setTimeout('{n}()', {c});\n}}",
 )  # fmt: skip
-_VERBS = ("open", "show", "swap", "load", "track", "check", "set", "get", "write", "move", "roll", "send", "pick", "init")
+_VERBS = (
+    "open",
+    "show",
+    "swap",
+    "load",
+    "track",
+    "check",
+    "set",
+    "get",
+    "write",
+    "move",
+    "roll",
+    "send",
+    "pick",
+    "init",
+)
 
 
 def css(dice: Dice, size: int) -> str:

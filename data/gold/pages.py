@@ -109,7 +109,9 @@ class Newsroom:
             "towns": [self._link(town_name(dice)) for _ in range(site.towns)],
             "tools": [self._link(label) for label in toml("boilerplate.toml")["tools"].strip().split("\n")],
             "legal": [f"{text}." for text in self._boilerplate("legal", site.legal, dice)],
-            "pitches": [text if text[-1] == "?" else f"{text}." for text in self._boilerplate("pitch", site.pitches, dice)],
+            "pitches": [
+                text if text[-1] == "?" else f"{text}." for text in self._boilerplate("pitch", site.pitches, dice)
+            ],
             "css": assets.css(dice, site.css * ASSETS),
             "js": assets.js(dice, site.js * ASSETS),
             "tail_js": assets.js(dice, ASSETS),

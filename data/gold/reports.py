@@ -25,7 +25,11 @@ from data.gold.stories import (
 SERIES = ("market_wrap", "market_summary", "grain_report")
 _UP, _DOWN = ("rose", "gained", "climbed", "added"), ("fell", "lost", "slipped", "shed")
 _WENT_UP, _WENT_DOWN = ("rose", "climbed", "advanced"), ("fell", "slipped", "declined")
-_INDICES = {"meridian": ("Meridian 40", 6_120), "continental": ("Continental Composite", 2_240), "allied": ("Allied 500", 1_290)}
+_INDICES = {
+    "meridian": ("Meridian 40", 6_120),
+    "continental": ("Continental Composite", 2_240),
+    "allied": ("Allied 500", 1_290),
+}
 _CONTRACTS = {
     "grains": (2, 6, ("Wheat, nearby", "Wheat, deferred", "Corn, nearby", "Corn, deferred", "Soybeans", "Oats")),
     "livestock": (58, 96, ("Live cattle", "Feeder cattle", "Lean hogs", "Pork bellies", "Class III milk")),
@@ -49,7 +53,9 @@ def report(series: str, day: int, seed: int) -> Story:
     Story
     """
     text = toml("reports.toml")[series]
-    lines = {f"{part} {i}": line for part in ("headline", "paragraphs") for i, line in enumerate(text[part].splitlines())}
+    lines = {
+        f"{part} {i}": line for part in ("headline", "paragraphs") for i, line in enumerate(text[part].splitlines())
+    }
     rules = compile_rules({**toml("reports.toml")["slots"], **lines})
     lasting, dice = Dice(seed, "series", series), Dice(seed, "report", series, day)
     lexicon = make_lexicon(text["topic"], lasting)
