@@ -82,9 +82,9 @@ class LcsTables:
 
     def _methods(self, work: Work) -> dict[str, tuple[Line, float | None]]:
         """Return each method at its best threshold; LCS is run at every one, since its pairs depend on it."""
-        from baselines.cosine import Cosine
         from baselines.lcs import Lcs
 
+        from baselines.cosine import Cosine
         from baselines.shingles import Shingles
         from baselines.simhash import SimHash
 

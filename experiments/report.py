@@ -23,7 +23,13 @@ from spotsigs.errors import require
 TEMPLATES = Path(__file__).parent / "templates"
 
 SECTIONS = {
-    "Tables": ("table1/table1", "table1/default_band", "table2/table2", "lcs_tables/lcs_table1", "lcs_tables/lcs_table2"),
+    "Tables": (
+        "table1/table1",
+        "table1/default_band",
+        "table2/table2",
+        "lcs_tables/lcs_table1",
+        "lcs_tables/lcs_table2",
+    ),
     "Figures": ("figure4/figure4", "figure5/figure5", "figure6/figure6", "figure7/figure7"),
     "Figures the paper omits or the slides show": (
         "chain_length/chain_length",
