@@ -62,8 +62,9 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
 
     def keep(document: Document) -> bool:
         nonlocal row
-        if row >= len(doc_ids) or not doc_ids[row].startswith(document.id):
-            raise InputError(f"document {row} is now {document.id!r}: the collection has changed since it was matched")
+        name = doc_ids[row] if row < len(doc_ids) else None
+        if name is None or not (name == document.id or name.startswith(f"{document.id}#")):
+            return True  # its text could not be extracted, so it was not judged
         row += 1
         return bool(kept[row - 1])
 
@@ -74,7 +75,7 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
             copy.mkdir()
             collection.copy(copy, keep)
             if row < len(doc_ids):
-                raise InputError(f"{len(doc_ids) - row} documents are gone since the collection was matched")
+                raise InputError(f"{doc_ids[row]!r} is not where it was: the collection has changed since it was matched")
             os.replace(copy, folder)
     except OSError as error:
         raise InputError(f"the copy {folder} cannot be written: {error.strerror or error}") from error

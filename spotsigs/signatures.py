@@ -99,9 +99,7 @@ def _chain(content: NDArray[np.int32], antecedent: int, distance: int, length: i
 
 
 @njit(cache=True, nogil=True)
-def _append(
-    buffer: NDArray[np.uint8], start: int, end: int, out: NDArray[np.uint8], size: int
-) -> int:
+def _append(buffer: NDArray[np.uint8], start: int, end: int, out: NDArray[np.uint8], size: int) -> int:
     """Write a token and a colon; return the new size."""
     for at in range(start, end):
         out[size] = buffer[at]

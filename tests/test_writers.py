@@ -179,15 +179,22 @@ def test_copy_refuses_a_changed_collection_and_a_full_folder(tmp_path):
     collection = make_jsonl(tmp_path / "in", "")
     ids = [d.id for d in documents(collection)]
     all_kept = np.ones(N, dtype=bool)
-    with pytest.raises(InputError, match="document 0 is now 'd0': the collection has changed"):
-        write_copy(collection, ids[1:], all_kept[1:], tmp_path / "out")
-    with pytest.raises(InputError, match="1 documents are gone"):
+    with pytest.raises(InputError, match="'d28' is not where it was: the collection has changed"):
+        write_copy(collection, ids[::-1], all_kept, tmp_path / "out")
+    with pytest.raises(InputError, match="'more' is not where it was"):
         write_copy(collection, [*ids, "more"], np.ones(N + 1, dtype=bool), tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
     with pytest.raises(InputError, match="is not empty; give another place"):
         write_copy(collection, ids, all_kept, tmp_path / "in")
     repeated = [f"{doc_id}#2" for doc_id in ids]
     write_copy(collection, repeated, all_kept, tmp_path / "out")
+
+
+def test_what_was_not_judged_stays(tmp_path):
+    collection = make_jsonl(tmp_path / "in", "")
+    judged = [d.id for d in documents(collection) if d.id != "d7"]
+    write_copy(collection, judged, np.zeros(N - 1, dtype=bool), tmp_path / "out")
+    assert [d.id for d in documents(Jsonl(path=str(tmp_path / "out")))] == ["d7"]
 
 
 def test_copy_of_a_truncated_file_ends_where_it_ends(tmp_path):
