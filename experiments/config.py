@@ -122,7 +122,8 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         names = {group: str(hydra.runtime.choices[group]) for group in GROUPS}
         require(
             built["experiment"] is None or hydra.mode is not RunMode.MULTIRUN,
-            "an experiment sweeps by itself: run each alone, as in `python run.py experiment=table1`, without -m",
+            f"an experiment sweeps by itself: run each alone, as in `python run.py experiment={names['experiment']}`, "
+            "without -m",
         )
     return Settings(
         collection=built.pop("data"),

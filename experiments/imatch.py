@@ -101,7 +101,7 @@ def _band_facts(found: dict[tuple[str, object], Curve], bands: list[tuple[float,
         others = [band for band in bands if band != IMATCH_BAND]
         best = max(others, key=lambda band: finite(found[name, band].micro[2, 0]))
         value, low, high = difference(ours, 0, found[name, best], 0)
-        text = f"{value:.3f}, the other being [{best[0]:g}, {best[1]:g}]"
+        text = f"against [{best[0]:g}, {best[1]:g}]: {value:.3f}"
         facts.append(
             Fact(name=f"F1 of {name} at [0.4, 0.75] - the best other band", value=value, low=low, high=high, text=text)
         )
