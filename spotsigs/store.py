@@ -60,6 +60,33 @@ class Strings(Sequence[str]):
         return self._text[start : self._ends[row]].tobytes().decode("utf-8", "surrogatepass")
 
 
+class Renumbered(Sequence[str]):
+    """Strings in another order, without a copy.
+
+    Parameters
+    ----------
+    strings : sequence of str
+        In their own order.
+    rows : ndarray of int64, shape (n,)
+        Which string stands at each place.
+    """
+
+    def __init__(self, strings: Sequence[str], rows: NDArray[np.int64]) -> None:
+        self._strings, self._rows = strings, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._strings[row] for row in self._rows[index].tolist()]
+        return self._strings[int(self._rows[index])]
+
+
 class Writer:
     """Gives out the arrays of a store that is being written, memory-mapped, to be filled in any order."""
 
@@ -245,14 +272,17 @@ class StoredVectors:
         Memory-mapped, rows in ascending order of length, rows of equal length in their former order.
     rows : ndarray of int64, shape (n,)
         The former number of each row.
-    clusters : sequence of str, optional
-        Truth label of each stored row, the empty string where it has none.
+    doc_ids : sequence of str
+        Document ids by former number.
+    clusters : sequence of str
+        Truth labels by former number, the empty string where a document has none; empty where none has.
     """
 
     folder: Path
     vectors: Vectors
     rows: NDArray[np.int64]
-    clusters: Sequence[str] | None = field(default=None, repr=False)
+    doc_ids: Sequence[str] = field(repr=False)
+    clusters: Sequence[str] = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -278,12 +308,11 @@ def save_vectors(folder: str | Path, vectors: Vectors, clusters: Sequence[str | 
         store.put("ids", ordered.ids.astype(np.int32, copy=False))
         store.put("counts", ordered.counts.astype(np.int32, copy=False))
         store.put("lengths", ordered.lengths.astype(np.int64, copy=False))
-        store.strings("doc_ids", ordered.doc_ids)
+        store.strings("doc_ids", vectors.doc_ids)
+        store.strings("clusters", (name or "" for name in clusters or ()))
         if vectors.vocabulary is not None:
             store.put("vocabulary", vectors.vocabulary)
-        if clusters is not None:
-            store.strings("clusters", (clusters[row] or "" for row in rows.tolist()))
-        store.facts = {"rows": len(rows), "has_clusters": clusters is not None, "n_signatures": vectors.n_signatures}
+        store.facts = {"rows": len(rows), "n_signatures": vectors.n_signatures}
 
 
 def open_vectors(folder: str | Path, *, verify: bool = True) -> StoredVectors:
@@ -302,16 +331,16 @@ def open_vectors(folder: str | Path, *, verify: bool = True) -> StoredVectors:
     """
     store = opened(folder, "vectors", verify=verify)
     has_vocabulary = (store.folder / "vocabulary.npy").exists()
+    rows, doc_ids = store.array("rows", np.int64), store.strings("doc_ids")
     vectors = Vectors(
         indptr=store.array("indptr", np.int64),
         ids=store.array("ids", np.int32),
         counts=store.array("counts", np.int32),
         lengths=store.array("lengths", np.int64),
-        doc_ids=store.strings("doc_ids"),
+        doc_ids=Renumbered(doc_ids, rows),
         vocabulary=store.array("vocabulary", np.uint64) if has_vocabulary else None,
     )
-    clusters = store.strings("clusters") if store.facts["has_clusters"] else None
-    return StoredVectors(store.folder, vectors, store.array("rows", np.int64), clusters)
+    return StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"))
 
 
 def save_signatures(folder: str | Path, signatures: Signatures) -> None:

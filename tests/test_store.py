@@ -40,7 +40,9 @@ def test_vectors_come_back_by_length(tmp_path, n):
     assert np.all(np.diff(store.vectors.lengths) >= 0)
     assert sorted(store.rows.tolist()) == list(range(n))
     assert rows_of(store.vectors) == [rows_of(vectors)[r] for r in store.rows]
-    assert list(store.clusters) == [clusters[r] or "" for r in store.rows]
+    assert list(store.clusters) == [name or "" for name in clusters]
+    assert list(store.doc_ids) == list(vectors.doc_ids)
+    assert store.vectors.doc_ids[3:] == [vectors.doc_ids[r] for r in store.rows[3:]]
     assert store.vectors.n_signatures == vectors.n_signatures
     for array in (store.vectors.ids, store.vectors.counts, store.vectors.indptr):
         assert not array.flags.writeable
@@ -53,7 +55,7 @@ def test_vectors_without_vocabulary_or_names(tmp_path):
     save_vectors(tmp_path / "x", vectors)
     store = open_vectors(tmp_path / "x")
     assert store.vectors.vocabulary is None
-    assert store.clusters is None
+    assert list(store.clusters) == []
     assert list(store.vectors.doc_ids) == ["1", "0"]
 
 
@@ -155,7 +157,6 @@ def test_arrays_of_another_type_and_pickles_are_refused(tmp_path):
         for path in (tmp_path / "x").glob("*.npy"):
             shutil.copy(path, store.folder)
         store.put("ids", np.arange(3.0))
-        store.facts = {"has_clusters": False}
     with pytest.raises(InputError, match="holds float64, not int32"):
         open_vectors(tmp_path / "y")
     with writing(tmp_path / "z", "vectors") as store:
