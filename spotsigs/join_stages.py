@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs import join_kernels as kernels
-from spotsigs.errors import InputError, require
+from spotsigs.errors import require
 from spotsigs.join_bounds import Bounds, bounds, indexed_prefixes
-from spotsigs.join_kernels import Copies, Documents, Links, Postings, Rows, Scratch, TokenOrder
+from spotsigs.join_kernels import Documents, Links, Postings, Rows, Scratch, TokenOrder
 from spotsigs.records import FloatArray, Vectors
 
 LONGEST = 2**22
@@ -135,8 +135,8 @@ class Side(NamedTuple):
         The rows.
     seen, most : ndarray
         What `kernels.scan_rows` counts of each signature.
-    copies : Copies
-        Which rows are copies of which.
+    copy_of : ndarray of int32, shape (n_rows,)
+        First row of the same document, -1 for an empty row.
     collided : int
         Rows that differ from the first row of the same hash: they stand for themselves, though they might be copies
         of a later one.
@@ -145,7 +145,7 @@ class Side(NamedTuple):
     source: Input
     seen: NDArray[np.uint64]
     most: NDArray[np.int32]
-    copies: Copies
+    copy_of: NDArray[np.int32]
     collided: int
 
 
@@ -163,10 +163,8 @@ def read(source: Input, stages: Stages, *, count: bool = True) -> Side:
     stages.each(scan, cuts, seen, most)
     stages.lap("scan")
     copy_of, collided = _first_copies(source, hashes, stages)
-    copies = Copies(copy_of, np.empty(n, np.int32), np.zeros(n, np.int32))
-    kernels.chain_copies(copies)
     stages.lap("copies")
-    return Side(source, sum(seen[1:], seen[0]), np.maximum.reduce(most), copies, collided)
+    return Side(source, sum(seen[1:], seen[0]), np.maximum.reduce(most), copy_of, collided)
 
 
 def _first_copies(source: Input, hashes: NDArray[np.uint64], stages: Stages) -> tuple[NDArray[np.int32], int]:
@@ -250,7 +248,7 @@ class Numbered(NamedTuple):
 
 def _number(side: Side) -> Numbered:
     """Number the distinct documents of a side by length."""
-    lengths, limit, copy_of = side.source.lengths, side.source.limit, side.copies.copy_of
+    lengths, limit, copy_of = side.source.lengths, side.source.limit, side.copy_of
     first = np.zeros(limit + 2, np.int64)
     kernels.count_lengths(copy_of, lengths, first)
     n = int(first[-1])
@@ -409,29 +407,38 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.i
         If there are more than 2**31 pairs.
     """
     own_side = a is b
-    n = len(a.copies.copy_of)
-    copies = (1.0 + a.copies.later[found.a]) @ (1.0 + b.copies.later[found.b])
-    pairs = int(copies + (a.copies.later.sum(dtype=np.float64) if own_side else 0))
-    if pairs > MOST_PAIRS:
-        raise InputError(
-            f"{pairs:,} pairs are similar, more than the {MOST_PAIRS:,} that can be listed; "
-            "keep one of each set of identical documents, or raise tau"
-        )
+    n = len(a.copy_of)
+    _require_listable(a, b, found)
     n_links = len(found.a) * (1 + own_side)
-    links = Links(np.zeros(n + 2, np.int64), np.empty(n_links, np.int32), np.empty(n_links))
-    kernels.fill_links(found.a, found.b, found.similarity, own_side, links)
+    links = Links(np.zeros(len(b.copy_of) + 2, np.int64), np.empty(n_links, np.int32), np.empty(n_links))
+    kernels.fill_links(*found, own_side, links)
+
+    stretches = np.linspace(0, n, stages.threads + 1).astype(np.int64)
+    start = np.zeros(n + 2, np.int64)
+    stages.each(lambda *rows: kernels.count_partners(links, b.copy_of, own_side, *rows, start), stretches)
+    np.cumsum(start, out=start)
+    partners = Links(start, np.empty(start[-1], np.int32), np.empty(start[-1]))
+    stages.each(lambda *rows: kernels.fill_partners(links, b.copy_of, own_side, *rows, partners), stretches)
+    del links
+
     starts = np.zeros(n + 1, np.int64)
-
-    def count(begin: int, end: int) -> None:
-        kernels.count_pairs(a.copies, b.copies.next_copy, links, own_side, begin, end, starts)
-
-    stages.each(count, stages.cuts(links.start[:-1] + np.arange(n + 1), times=4))
+    stages.each(lambda *rows: kernels.count_pairs(partners, a.copy_of, own_side, *rows, starts), stretches)
     np.cumsum(starts, out=starts)
-    out = np.empty(pairs, np.int32), np.empty(pairs, np.int32), np.empty(pairs)
-
-    def fill(begin: int, end: int) -> None:
-        kernels.fill_pairs(a.copies, b.copies.next_copy, links, own_side, begin, end, starts, out)
-
-    stages.each(fill, stages.cuts(starts, times=4))
+    out = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32), np.empty(starts[-1])
+    by_pairs = stages.cuts(starts, times=4)
+    stages.each(lambda *rows: kernels.fill_pairs(partners, a.copy_of, own_side, *rows, starts, out), by_pairs)
     stages.lap("expand")
     return out
+
+
+def _require_listable(a: Side, b: Side, found: Found) -> None:
+    """Refuse more pairs of rows than can be listed."""
+    copies_a, copies_b = (np.bincount(side.copy_of[side.copy_of >= 0], minlength=1) * 1.0 for side in (a, b))
+    pairs = copies_a[found.a] @ copies_b[found.b]
+    if a is b:
+        pairs += copies_a @ (copies_a - 1) / 2
+    require(
+        pairs <= MOST_PAIRS,
+        f"{pairs:.3g} pairs are similar, more than the {MOST_PAIRS:.3g} that can be listed; "
+        "keep one of each set of identical documents, or raise tau",
+    )
