@@ -454,14 +454,7 @@ def fill_postings(documents: Documents, shortest: Any, taken: Any, starts: Any, 
 
 @njit(cache=True, nogil=True)
 def probe(
-    probing: Documents,
-    indexed: Documents,
-    own_side: Any,
-    postings: Postings,
-    bounds: Bounds,
-    begin: Any,
-    end: Any,
-    scratch: Any,
+    probing: Documents, indexed: Documents, own_side: Any, postings: Postings, bounds: Bounds, begin: Any, end: Any, scratch: Any
 ) -> Any:
     """Find the similar indexed documents of the probing documents ``begin:end``, until ``found`` might overflow.
 
@@ -513,15 +506,7 @@ def _reach(length: Any, own_side: Any, first: Any, offset: Any, bounds: Bounds, 
 
 @njit(cache=True, nogil=True)
 def _meet(
-    probing: Documents,
-    d: Any,
-    size: Any,
-    ceiling: Any,
-    postings: Postings,
-    version: Any,
-    k: Any,
-    scratch: Scratch,
-    n: Any,
+    probing: Documents, d: Any, size: Any, ceiling: Any, postings: Postings, version: Any, k: Any, scratch: Scratch, n: Any
 ) -> Any:
     """Count the meetings of one document with all indexed ones; append to the candidates those that reach ``k``."""
     tokens, begin, documents, unshared = probing.tokens, postings.begin, postings.documents, postings.unshared

@@ -51,9 +51,7 @@ class Stages:
     def __enter__(self) -> Stages:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.pool.shutdown(cancel_futures=True)
         cluster = self.seconds.get("join", 0.0) + self.seconds.get("expand", 0.0)
         self.seconds |= {"sort_hash": sum(self.seconds.values()) - cluster, "cluster": cluster}
@@ -287,13 +285,7 @@ def _pack(side: Side, numbered: Numbered, order: TokenOrder, classes: int, tau: 
 
 
 def _probe_bands(
-    probing: Documents,
-    indexed: Documents,
-    own_side: bool,
-    tables: Bounds,
-    unshared: np.uint32,
-    n_tokens: int,
-    stages: Stages,
+    probing: Documents, indexed: Documents, own_side: bool, tables: Bounds, unshared: np.uint32, n_tokens: int, stages: Stages
 ) -> NDArray[np.uint32]:
     """Find the similar pairs (probing document, indexed document, overlap), shape (3, n_pairs), band by band.
 
@@ -392,7 +384,9 @@ def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float, 
     return Found(np.full(len(partners), row, np.int32), partners, similarity[similar])
 
 
-def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
+def expand(
+    a: Side, b: Side, found: Found, stages: Stages
+) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
     """Spread pairs of distinct documents over their copies.
 
     Returns
