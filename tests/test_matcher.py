@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from strategies import TAUS, borderline_collections, collections, vectors
 
 from spotsigs.brute_force import BruteForce
+from spotsigs.join import SpotSigsTight
 from spotsigs.matcher import SpotSigs
 from spotsigs.partitions import Convention
 from spotsigs.records import Corpus, Vectors
@@ -19,6 +20,7 @@ VARIANTS = {
     "prototype": lambda **keys: SpotSigs(convention=Convention.prototype, **keys),
     "nopart": lambda **keys: SpotSigs(partitioning=False, **keys),
     "noprune": lambda **keys: SpotSigs(partitioning=False, pruning=False, **keys),
+    "tight": SpotSigsTight,
     "short rho": lambda **keys: SpotSigs(rho=3, **keys),
 }
 
@@ -71,7 +73,8 @@ def test_the_worked_example_of_section_432():
 
 def probe_alone(collection, row, tau):
     """Count what probing one document costs."""
-    from spotsigs.matcher import COUNTERS, _probe_block, build_index
+    from spotsigs.join import SpotSigsTight
+from spotsigs.matcher import COUNTERS, _probe_block, build_index
 
     index = build_index(collection, np.ones(1, np.int64))
     rank = index.rows.tolist().index(row)
