@@ -76,9 +76,13 @@ def _candidates(content: bytes, declared: str | None) -> Iterator[str]:
     yield from _utf16_without_mark(content[:_DECLARED_WITHIN])
     if b"\x1b$" in content:
         yield "iso2022_jp"
+    codec = _codec(declared or "")
+    if codec and (b"\0" in content or not codec.startswith("utf-16")):
+        yield codec
     found = _DECLARED.search(content, 0, _DECLARED_WITHIN)
-    labels = [declared, found[1].decode("ascii", "replace") if found else None]
-    yield from (codec for label in labels if label and (codec := _codec(label)))
+    codec = _codec(found[1].decode("ascii")) if found else None
+    if codec and not codec.startswith("utf-16"):  # it could not have been read
+        yield codec
     yield "utf-8"
     if detected := detect_encoding(content):
         yield _SUPERSETS.get(detected, detected)

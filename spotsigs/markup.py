@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 # Elements that may stand inside a word. All others separate words, unknown ones too.
 _INLINE_NAMES = """a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark nobr q s samp small
-    span strike strong sub sup time tt u var wbr""".split()
+    span strike strong sub sup time tt u var wbr"""
 # Elements whose content is not markup: those that browsers do not show, and those that they do.
-_HIDDEN_NAMES = ["iframe", "noembed", "noframes", "noscript", "style"]
-_LITERAL_NAMES = ["textarea", "title", "xmp"]
+_HIDDEN_NAMES = "iframe noembed noframes noscript style"
+_LITERAL_NAMES = "textarea title xmp"
 # Elements that a page may leave open without nesting deeper: void ones and those that the next one closes.
 _FLAT_NAMES = """area base basefont bgsound body br caption col colgroup dd dt embed frame frameset head hr html img
-    input keygen li link meta optgroup option p param source tbody td tfoot th thead tr track""".split()
+    input keygen li link meta optgroup option p param source tbody td tfoot th thead tr track"""
 _NESTED, _INLINE, _HIDDEN, _SCRIPT, _LITERAL, _FLAT, _FOREIGN = range(7)
 
 _MAX_DEPTH = 512  # as browsers have one; the parser's time grows with the square of the depth
@@ -42,7 +42,7 @@ def _element_table() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
         (_LITERAL_NAMES, _LITERAL),
         (_FLAT_NAMES, _FLAT),
     ):
-        kinds |= dict.fromkeys(names, kind)
+        kinds |= dict.fromkeys(names.split(), kind)
     keys, values = np.zeros(1 << _SLOT_BITS, np.uint64), np.zeros(1 << _SLOT_BITS, np.uint8)
     for name, kind in kinds.items():
         key = int.from_bytes(name.encode(), "big")
@@ -144,10 +144,9 @@ def _spells(html: NDArray[np.uint8], at: int, start: int, end: int) -> bool:
     last = at + end - start
     if last >= len(html) or not (html[last] == _GT or html[last] == _SLASH or _is_white(html[last])):
         return False
-    for k in range(end - start):
-        if html[at + k] | 32 != html[start + k] | 32:
-            return False
-    return True
+    while start < end and html[at] | 32 == html[start] | 32:
+        start, at = start + 1, at + 1
+    return start == end
 
 
 @njit(cache=True, nogil=True)
@@ -175,7 +174,7 @@ def _raw_text_end(html: NDArray[np.uint8], at: int, start: int, end: int, is_scr
 
 
 @njit(cache=True, nogil=True)
-def _kind_of(key: np.uint64, keys: NDArray[np.uint64], kinds: NDArray[np.uint8]) -> int:
+def _kind_of(key: np.uint64, keys: NDArray[np.uint64], kinds: NDArray[np.uint8]) -> np.int64:
     slot = key * _GOLDEN >> np.uint64(64 - _SLOT_BITS)
     while keys[slot] != key and keys[slot] != 0:
         slot = (slot + np.uint64(1)) & np.uint64((1 << _SLOT_BITS) - 1)
@@ -251,18 +250,18 @@ def _simplify(
         if kind == _INLINE:
             size = _write_nothing(out, size)
             continue
-        if size > 0 and out[size - 1] > _SPACE and out[size - 1] != _GT:
+        if size > 0 and out[size - 1] != _GT and not _is_white(out[size - 1]):
             out[size] = _SPACE
             size += 1
         is_empty = is_closed and foreign > 0
-        if kind == _HIDDEN or kind == _SCRIPT:
+        if kind in (_HIDDEN, _SCRIPT):
             if not is_end and not is_empty:
                 at = _raw_text_end(html, at, start, end, kind == _SCRIPT)
             continue
         if is_end:
             depth = _close(stack, depth, key)
             foreign -= kind == _FOREIGN and foreign > 0
-        elif not is_empty and (kind == _NESTED or kind == _FOREIGN):
+        elif not is_empty and kind in (_NESTED, _FOREIGN):
             if depth == _MAX_DEPTH:
                 continue
             stack[depth] = key

@@ -18,10 +18,8 @@ from spotsigs.records import Tokens
 from spotsigs.tokens import tokenize
 from spotsigs.xxh64 import _read64, _xxh64
 
-ARTICLES = ("a", "an", "the")
-FLEXIONS = tuple(
-    "am are is was were be been being can could will would have has had having do does did done doing".split()
-)
+_ARTICLES = ("a", "an", "the")
+_FLEXIONS = "am are is was were be been being can could will would have has had having do does did done doing"
 _STOPWORDS = Path(__file__).parent / "stopwords"
 _NOTATION = re.compile(r"\s*(?P<word>[^()\s]+)\s*(?:\(\s*(?P<d>\d+)\s*,\s*(?P<c>\d+)\s*\)\s*)?")
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -207,11 +205,16 @@ class SpotSignatures:
     ----------
     M. Theobald, J. Siddharth, A. Paepcke, "SpotSigs: Robust and Efficient Near Duplicate Detection in Large Web
     Collections", SIGIR 2008, section 3.
+
+    Deviations
+    ----------
+    The paper does not print its stopword list; the default is that of the authors' prototype. Its section 3.2 lists
+    each signature of the example once; here every occurrence counts, as its multiset similarity (section 4.1.2) needs.
     """
 
     label: ClassVar[str] = "SpotSigs"
 
-    antecedents: list[str] = field(default_factory=lambda: [*ARTICLES, *FLEXIONS])
+    antecedents: list[str] = field(default_factory=lambda: [*_ARTICLES, *_FLEXIONS.split()])
     d: int = 2
     c: int = 3
     stopwords: str | None = "prototype"
@@ -254,7 +257,8 @@ class SpotSignatures:
         stopwords = [] if self.stopwords is None else read_stopwords(self.stopwords)
         words = list(dict.fromkeys([*chains, *stopwords]))
         bits = (8 * len(words)).bit_length()
-        prefixes, hashes, roles = (np.zeros(1 << bits, kind) for kind in (np.uint64, np.uint64, np.int32))
+        prefixes, hashes = np.zeros((2, 1 << bits), np.uint64)
+        roles = np.zeros(1 << bits, np.int32)
         for place, word in enumerate(words):
             data = word.encode()
             prefix = int.from_bytes(data[:8].rjust(8, b"\0"), "little")

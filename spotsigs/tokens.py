@@ -13,9 +13,9 @@ from spotsigs.records import Tokens
 
 # Scripts that are written without spaces, with the kana marks that Unicode files under no script of their own:
 # the prolonged sound mark, its halfwidth form, and the voiced sound marks, combining and halfwidth.
+_LETTERS = r"\p{L}\p{M}\p{Nd}"
 _UNSPACED = r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\u30FC\uFF70\u3099\u309A\uFF9E\uFF9F"
-TOKEN_PATTERN = rf"(?V1)(?P<unspaced>[[\p{{L}}\p{{M}}\p{{Nd}}]&&[{_UNSPACED}]]+)|(?P<word>[[\p{{L}}\p{{M}}\p{{Nd}}]--[{_UNSPACED}]]+)"
-"""Runs that make tokens, as a pattern of the ``regex`` package; those in ``unspaced`` are cut into bigrams."""
+_RUNS = rf"(?V1)(?P<unspaced>[[{_LETTERS}]&&[{_UNSPACED}]]+)|(?P<word>[[{_LETTERS}]--[{_UNSPACED}]]+)"
 
 _WORD, _BIGRAMS, _CHANGES = 1, 2, 128
 _COLON = 58
@@ -36,7 +36,7 @@ def character_kinds() -> NDArray[np.uint8]:
 
     everything = np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     kinds = np.zeros(len(everything), np.uint8)
-    for run in regex.finditer(TOKEN_PATTERN, everything):
+    for run in regex.finditer(_RUNS, everything):
         kinds[run.start() : run.end()] = _WORD if run["word"] else _BIGRAMS
     lower = everything.replace("\u0130", "i").lower()  # U+0130 is the one that becomes two
     changes = np.frombuffer(lower.encode("utf-32-le", "surrogatepass"), "<u4") != np.arange(len(everything))
@@ -45,7 +45,7 @@ def character_kinds() -> NDArray[np.uint8]:
 
 
 @njit(cache=True, nogil=True)
-def _code_point(text: NDArray[np.uint8], at: int) -> tuple[int, int]:
+def _code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
     """Decode the character at a position of valid UTF-8; return it and the position after it."""
     lead = np.int64(text[at])
     if lead < 0x80:
@@ -114,7 +114,7 @@ def _tokenize(
     while at < len(text):
         byte = text[at]
         if byte < 0x80:  # without branches: the ends of words cannot be predicted
-            is_word = np.int64(kinds[byte])
+            is_word = 1 if kinds[byte] == _WORD else 0
             closes = is_open & (1 - is_word)
             ends[n] = size
             buffer[size] = (byte | (65 <= byte <= 90) << 5) if is_word else _COLON

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import regex
 import xxhash
 from selectolax.lexbor import LexborHTMLParser
 
-INLINE = set(
-    """a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark nobr q s samp small span strike
-    strong sub sup time tt u var wbr""".split()
-)
+ROOT = Path(__file__).parent.parent
+INLINE = """a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark nobr q s samp small span
+    strike strong sub sup time tt u var wbr"""
 HIDDEN = {"script", "style", "noscript", "iframe", "noembed", "noframes", "template"}
 
 
@@ -26,7 +26,7 @@ def visible_text(html: str | bytes) -> str:
             if child.tag == "-text":
                 parts.append(child.text_content or "")
             elif child.is_element_node and child.tag not in HIDDEN:
-                space = "" if child.tag in INLINE else " "
+                space = "" if child.tag in INLINE.split() else " "
                 parts.append(space)
                 walk(child)
                 parts.append(space)
@@ -89,6 +89,11 @@ def shingles(words: list[str], k: int) -> list[str]:
     return [":".join(words[i : i + k]) for i in range(max(len(words) - k, 0) + 1)]
 
 
+def hashed(signatures: list[str]) -> list[int]:
+    """Hash each signature's UTF-8."""
+    return [xxhash.xxh64_intdigest(signature.encode()) for signature in signatures]
+
+
 def counted(signatures: list[str]) -> dict[int, int]:
     """Count the hashes of signatures."""
-    return dict(sorted(Counter(xxhash.xxh64_intdigest(s.encode()) for s in signatures).items()))
+    return dict(sorted(Counter(hashed(signatures)).items()))
