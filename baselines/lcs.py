@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -453,13 +453,16 @@ def _compare_sets(
     rules: _Rules,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int, int]:
     """Compare the pages of each set in order; return similar pages with their r, candidates and comparisons."""
-    longest = np.max(np.diff(indptr))
-    marks = np.full((2, np.max(runs) + 2), -1, np.int32)  # the page that has marked each run last, for either side
+    n = len(indptr) - 1
+    longest = 0
+    for page in range(n):
+        longest = max(longest, indptr[page + 1] - indptr[page])
+    marks = np.zeros((2, runs.max() + 2), np.int32)  # 1 + the page that has marked each run last, for either side
     kept, places = np.empty((2, longest), np.uint64), np.empty((2, longest), np.int64)
     partner, reach = np.empty(longest, np.int64), np.empty((2, 2 * longest + 5), np.int64)
-    out_a, out_b, out_r = np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256)
+    out_a, out_b, out_r = np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256, np.float64)
     found = candidates = comparisons = 0
-    owner = np.full(len(indptr) - 1, -1)
+    owner = np.full(n, -1, np.int64)
     for s in range(len(set_starts) - 1):
         for a in range(set_starts[s], set_starts[s + 1]):
             # A representative looks for members among the free pages, a member compares with its fellow members.
@@ -491,12 +494,18 @@ def _compare_sets(
                     if wanted < 0:
                         owner[b] = a
                     if found == len(out_a):
-                        out_a = np.concatenate((out_a, np.empty(found, np.int64)))
-                        out_b = np.concatenate((out_b, np.empty(found, np.int64)))
-                        out_r = np.concatenate((out_r, np.empty(found)))
+                        out_a, out_b, out_r = _twice(out_a), _twice(out_b), _twice(out_r)
                     out_a[found], out_b[found], out_r[found] = a, b, r
                     found += 1
     return out_a[:found], out_b[:found], out_r[:found], candidates, comparisons
+
+
+@njit(cache=True, nogil=True)
+def _twice(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy with room for as many elements again."""
+    longer = np.empty(2 * len(array), array.dtype)
+    longer[: len(array)] = array
+    return longer
 
 
 @njit(cache=True, nogil=True)
@@ -529,7 +538,7 @@ def _mark(runs: NDArray[np.int32], start: int, end: int, out_marks: NDArray[np.i
     """Mark the runs of tokens of a page."""
     for p in range(start, end):
         if runs[p] >= 0:
-            out_marks[runs[p]] = page
+            out_marks[runs[p]] = page + 1
 
 
 @njit(cache=True, nogil=True)
@@ -549,7 +558,7 @@ def _keep(
     start, end = indptr[page], indptr[page + 1]
     covered = start if length else end
     for p in range(start, end):
-        if runs[p] >= 0 and marks[runs[p]] == other:
+        if runs[p] >= 0 and marks[runs[p]] == other + 1:
             covered = max(covered, p + length)
         if p < covered:
             out_tokens[size] = tokens[p]
