@@ -73,8 +73,7 @@ def test_the_worked_example_of_section_432():
 
 def probe_alone(collection, row, tau):
     """Count what probing one document costs."""
-    from spotsigs.join import SpotSigsTight
-from spotsigs.matcher import COUNTERS, _probe_block, build_index
+    from spotsigs.matcher import COUNTERS, _probe_block, build_index
 
     index = build_index(collection, np.ones(1, np.int64))
     rank = index.rows.tolist().index(row)
