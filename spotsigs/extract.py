@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -277,8 +278,6 @@ def extract(collection: Collection, text: TextExtractor, scheme: SignatureScheme
     InputError
         If the scheme's parameters are wrong.
     """
-    from dataclasses import replace
-
     from tqdm import tqdm
 
     # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.

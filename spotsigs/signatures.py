@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 from xxhash import xxh64_intdigest
 
+from spotsigs.charset import to_utf8
 from spotsigs.errors import InputError, require
 from spotsigs.records import Tokens
 from spotsigs.tokens import tokenize
@@ -23,6 +24,7 @@ _FLEXIONS = "am are is was were be been being can could will would have has had 
 _STOPWORDS = Path(__file__).parent / "stopwords"
 _NOTATION = re.compile(r"\s*(?P<word>[^()\s]+)\s*(?:\(\s*(?P<d>\d+)\s*,\s*(?P<c>\d+)\s*\)\s*)?")
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MOST = 1000  # of distance and length
 _STOPWORD, _FIRST_ANTECEDENT = 1, 2  # roles of tokens; 0 is a content word
 
 
@@ -149,7 +151,7 @@ def read_stopwords(name: str) -> list[str]:
     ----------
     name : str
         ``prototype`` (363 words, the authors' prototype), ``smart`` (571 words, Cornell's SMART system), or the path
-        of a UTF-8 file.
+        of a file.
 
     Returns
     -------
@@ -161,7 +163,7 @@ def read_stopwords(name: str) -> list[str]:
     InputError
         If there is no such list.
     """
-    return list(dict.fromkeys(tokenize(_stopword_file(name).read_text("utf-8")).words))
+    return list(dict.fromkeys(tokenize(to_utf8(_stopword_file(name).read_bytes()).decode()).words))
 
 
 def _stopword_file(name: str) -> Path:
@@ -186,9 +188,9 @@ class SpotSignatures:
         occur with several. ``@name`` stands for all words of a stopword list. The default is the paper's best set:
         the articles and the flexions of be, can, will, have, do.
     d : int
-        Spot distance, at least 1.
+        Spot distance, 1 to 1000.
     c : int
-        Chain length, at least 1.
+        Chain length, 1 to 1000.
     stopwords : str or None
         Words that chains slide over besides the antecedents: ``prototype``, ``smart``, or the path of a file with
         one word a line; None for the antecedents alone.
@@ -222,10 +224,13 @@ class SpotSignatures:
 
     def __post_init__(self) -> None:
         require(len(self.antecedents) > 0, "antecedents is empty; give at least one word")
-        require(self.d >= 1, f"d, the spot distance, must be at least 1, got {self.d}")
-        require(self.c >= 1, f"c, the chain length, must be at least 1, got {self.c}")
+        require(1 <= self.d <= _MOST, f"d, the spot distance, must lie in [1, {_MOST}], got {self.d}")
+        require(1 <= self.c <= _MOST, f"c, the chain length, must lie in [1, {_MOST}], got {self.c}")
         for word, d, c in map(self._parse, self.antecedents):
-            require(d >= 1 and c >= 1, f"distance and length of antecedent {word!r} must be at least 1, got ({d},{c})")
+            require(
+                1 <= d <= _MOST and 1 <= c <= _MOST,
+                f"distance and length of antecedent {word!r} must lie in [1, {_MOST}], got ({d},{c})",
+            )
             if word.startswith("@"):
                 _stopword_file(word[1:])
         if self.stopwords is not None:
@@ -249,6 +254,7 @@ class SpotSignatures:
             for token in tokens:
                 if (d, c) not in chains.setdefault(token, []):
                     chains[token].append((d, c))
+        require(len(chains) > 0, f"antecedents gives no word: {', '.join(self.antecedents)}")
         return chains
 
     @cached_property

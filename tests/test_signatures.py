@@ -127,12 +127,12 @@ def test_long_runs_of_stopwords_take_linear_time():
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"d": 0}, "spot distance, must be at least 1, got 0"),
-        ({"c": 0}, "chain length, must be at least 1, got 0"),
+        ({"d": 0}, r"spot distance, must lie in \[1, 1000\], got 0"),
+        ({"c": 0}, r"chain length, must lie in \[1, 1000\], got 0"),
         ({"antecedents": []}, "give at least one word"),
         ({"antecedents": ["the(2"]}, "neither a word nor of the form"),
         ({"antecedents": [""]}, "neither a word nor of the form"),
-        ({"antecedents": ["the(0,3)"]}, r"at least 1, got \(0,3\)"),
+        ({"antecedents": ["the(0,3)"]}, r"got \(0,3\)"),
         ({"antecedents": ["@nowhere"]}, "no stopword list 'nowhere': give one of prototype, smart, or the path"),
         ({"stopwords": "nowhere"}, "no stopword list 'nowhere'"),
     ],
@@ -165,3 +165,9 @@ def test_configurations(path):
     assert scheme.readable("The cat that was in a box said: the dog is on top of it with the red ball.")
     if path.stem == "spotsigs":
         assert scheme == SpotSignatures()
+
+
+def test_an_empty_list_of_antecedents(tmp_path):
+    (tmp_path / "words.txt").write_bytes(b"")
+    with pytest.raises(InputError, match="gives no word"):
+        SpotSignatures(antecedents=[f"@{tmp_path}/words.txt"])(tokenize("the fox"))

@@ -140,8 +140,9 @@ def test_encodings(text, codec, declared):
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("declared", [None, "utf-16", "iso-8859-1", "utf-8"])
 def test_utf_16_with_and_without_byte_order_mark(codec, declared):
-    for text in (f"<p>{GERMAN}</p>", f"<p>{JAPANESE}</p>"):
+    for text in (f"<p>{GERMAN}</p>", f"<p>{JAPANESE}</p>", "<p>ASCII alone, cut short</p>"):
         assert to_utf8(text.encode(codec), declared).decode() == text
+        assert to_utf8(text.encode(codec)[:-1], declared).decode() == text[:-1] + "\ufffd"
 
 
 @pytest.mark.parametrize(
