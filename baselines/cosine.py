@@ -55,7 +55,6 @@ class Cosine:
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "Cosine"
-    measure: ClassVar[str] = "cosine"
 
     tau: float = 0.44
     threads: int | None = None

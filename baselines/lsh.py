@@ -61,7 +61,6 @@ class Lsh:
     exact: ClassVar[bool] = False
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LSH-S (datasketch)"
-    measure: ClassVar[str] = "jaccard"
 
     tau: float = 0.44
     k: int = 6

@@ -68,7 +68,6 @@ class LshNative:
     exact: ClassVar[bool] = False
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LSH-S (native)"
-    measure: ClassVar[str] = "jaccard"
 
     tau: float = 0.44
     k: int = 6

@@ -131,7 +131,6 @@ class Sketch:
     exact: ClassVar[bool] = False
     verified: ClassVar[bool] = False
     label: ClassVar[str] = "Sketch (unverified)"
-    measure: ClassVar[str] = "resemblance"
 
     tau: float = 0.8
     kind: Kind = Kind.permutations

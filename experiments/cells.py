@@ -162,20 +162,22 @@ def _brief(record: dict[str, Any], *, kept: bool) -> dict[str, Any]:
 
 def _side_by_side(tasks: list[tuple[Path, Task]], workers: int) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield results as they come, from a pool of worker processes (loky: the standard pool breaks inside launchers)."""
-    from joblib import Parallel, delayed, parallel_config
+    from concurrent.futures import as_completed
 
-    if not tasks:
-        return
-    if len(tasks) == 1 or workers == 1:
+    from joblib.externals.loky import get_reusable_executor
+
+    if len(tasks) <= 1 or workers == 1:
         yield from ((path, task()) for path, task in tasks)
         return
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        pool = Parallel(n_jobs=min(workers, len(tasks)), return_as="generator_unordered", batch_size=1)
-        yield from pool(delayed(_labelled)(path, task) for path, task in tasks)
-
-
-def _labelled(path: Path, task: Task) -> tuple[Path, dict[str, Any]]:
-    return path, task()
+    one_thread = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    executor = get_reusable_executor(max_workers=min(workers, len(tasks)), env=one_thread, timeout=60)
+    futures = {executor.submit(task): path for path, task in tasks}
+    try:
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    except BaseException:
+        executor.shutdown(wait=True, kill_workers=True)
+        raise
 
 
 def _fresh_process(task: Task) -> dict[str, Any]:

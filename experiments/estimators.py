@@ -15,6 +15,8 @@ from spotsigs.errors import require
 
 NAMES = {"smallest": "m smallest values", "modulo": "values divisible by n", "permutations": "min-hashes"}
 
+CAPTION = "Estimators of the resemblance (lecture slides): bias with 95 % intervals, and spread beside theory"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Estimators:
@@ -69,7 +71,7 @@ class Estimators:
             Panel(name="Bias", x_label="true resemblance", y_label="mean estimate − truth"),
             Panel(name="Spread", x_label="true resemblance", y_label="standard deviation"),
         ]
-        drawn = work.lines("estimators", panels, points)
+        drawn = work.lines("estimators", CAPTION, panels, points)
         work.facts(facts)
         return "Estimators: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"
 

@@ -17,6 +17,8 @@ from spotsigs.errors import require
 from spotsigs.records import Vectors
 from spotsigs.vectors import IdfFilter
 
+CAPTION = "Figure 4: mean Cosine (single words, TF·IDF) of the pages within each cluster"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure4:
@@ -51,7 +53,7 @@ class Figure4:
             for rank, value in enumerate(np.sort(means)[::-1], start=1)
         ]
         panel = Panel(name="", x_label="cluster, by rank", y_label="mean Cosine within the cluster", y_range=(0, 1))
-        drawn = work.bars("figure4", [panel], points)
+        drawn = work.bars("figure4", CAPTION, [panel], points)
         rng = np.random.default_rng(0)
         low, high = ends(means[rng.integers(len(means), size=(1000, len(means)))].mean(1))
         fact = Fact(name="cosine", value=float(means.mean()), low=float(low), high=float(high))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.config import Settings
 from experiments.facts import Fact
 from experiments.judge import Curve
 from experiments.methods import cosine, shingles, spotsigs
-from experiments.quality import TAUS, best_facts, compared, curve_points, f1_panel
+from experiments.quality import STEP, best_facts, compared, curve_points, f1_panel, thresholds
 from experiments.work import Work
+
+CAPTION = "Figure 5: F1 over τ, SpotSigs against shingling; bands are 95 % intervals over resampled clusters"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +23,8 @@ class Figure5:
     ----------
     results : Path
         Folder that receives ``figure5/``.
-    taus : list of float
-        Thresholds; one exact join at the lowest serves them all.
+    step : float
+        Distance of the thresholds, a divisor of 1; one exact join at the lowest serves them all.
 
     References
     ----------
@@ -30,7 +32,7 @@ class Figure5:
     """
 
     results: Path = Path("results")
-    taus: list[float] = field(default_factory=lambda: list(TAUS))
+    step: float = STEP
 
     def __call__(self, settings: Settings) -> str:
         """Draw both panels; return where."""
@@ -38,11 +40,11 @@ class Figure5:
         lines = [spotsigs(), shingles(1), shingles(3)]
         both = [replace(line, label=f"{line.label}, Jaccard") for line in lines]
         both += [replace(cosine(line), label=f"{line.label}, Cosine") for line in lines]
-        curves = work.curves(both, self.taus, "figure5")
+        curves = work.curves(both, thresholds(self.step), "figure5")
         points = [
             point for label, curve in curves.items() for point in curve_points(curve, *reversed(label.split(", ")))
         ]
-        drawn = work.lines("figure5", [f1_panel("Jaccard"), f1_panel("Cosine")], points)
+        drawn = work.lines("figure5", CAPTION, [f1_panel("Jaccard"), f1_panel("Cosine")], points)
         work.facts(
             [fact for label, curve in curves.items() for fact in best_facts(label, curve)] + _comparisons(curves)
         )

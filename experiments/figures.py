@@ -20,6 +20,7 @@ from experiments.files import replacing, write_csv
 
 STYLE = Path(__file__).with_name("paper.mplstyle")
 HIGHEST_DENSITY = 12  # markers on a line
+MOST_BANDS = 3  # lines whose intervals are drawn as bands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,8 @@ class Panel:
         Lowest and highest y; free where empty.
     guides : list of float
         x positions of thin vertical lines.
+    x_ticks : list of float
+        Positions of the labels on the x axis; the library's choice where empty.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Panel:
     y_log: bool = False
     y_range: Sequence[float] = ()
     guides: Sequence[float] = ()
+    x_ticks: Sequence[float] = ()
 
 
 def write_points(path: Path, points: Sequence[Point]) -> None:
@@ -97,20 +101,27 @@ def draw_lines(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> 
             _prepare(axis, panel, len(panels))
             for number, (series, look) in enumerate(looks.items()):
                 line = [p for p in points if p.panel == panel.name and p.series == series]
-                _draw_line(axis, series, line, look, number / len(looks))
-        handles = {
-            label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
-        }
-        if len(handles) > 1:
-            figure.legend(
-                handles.values(),
-                handles.keys(),
-                loc="outside lower center",
-                ncols=3 if len(panels) == 1 else 4,
-                handlelength=3.4,
-            )
+                _draw_line(axis, series, line, look, number / len(looks), len(looks) <= MOST_BANDS)
+        _legend(figure, axes)
 
     _write(path, points, draw, width=5.0 if len(panels) == 1 else 3.6 * len(panels))
+
+
+def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Put one legend of all axes below them, in as many columns as the figure is wide enough for."""
+    handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    if len(handles) < 2:
+        return
+    inches = 0.55 + 0.075 * max(map(len, handles))
+    columns = max(1, min(len(handles), int(figure.get_figwidth() / inches)))
+    rows = math.ceil(len(handles) / columns)
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        loc="outside lower center",
+        ncols=math.ceil(len(handles) / rows),
+        handlelength=3.4,
+    )
 
 
 def draw_bars(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> None:
@@ -169,23 +180,33 @@ def _prepare(axis: Axes, panel: Panel, panels: int) -> None:
         axis.set_xscale("log")
     if panel.y_log:
         axis.set_yscale("log")
+    if len(panel.x_ticks):
+        axis.set_xticks(list(panel.x_ticks), [f"{x:g}" for x in panel.x_ticks])
+        axis.minorticks_off()
     if len(panel.y_range):
         axis.set_ylim(*panel.y_range)
     for x in panel.guides:
         axis.axvline(x, color="0.4", linewidth=0.8, linestyle=(0, (2, 2)))
 
 
-def _draw_line(axis: Axes, series: str, line: Sequence[Point], look: dict[str, Any], shift: float) -> None:
-    """Draw one line; its markers stand ``shift`` of their spacing to the right, so that lines do not hide others'."""
+def _draw_line(
+    axis: Axes, series: str, line: Sequence[Point], look: dict[str, Any], shift: float, banded: bool
+) -> None:
+    """Draw one line; its markers stand ``shift`` of their spacing to the right, so that lines do not hide others'.
+
+    Intervals are bands, or bars at the markers where many bands would lie on each other.
+    """
     if not line:
         return
-    x, y = [p.x for p in line], [p.y for p in line]
     every = max(1, math.ceil(len(line) / HIGHEST_DENSITY))
-    axis.plot(x, y, label=series, markevery=(int(shift * every), every), markerfacecolor="white", **look)
-    banded = [p for p in line if p.low is not None and p.high is not None]
+    at = slice(int(shift * every), None, every)
+    axis.plot([p.x for p in line], [p.y for p in line], label=series, markevery=at, markerfacecolor="white", **look)
+    known = [p for p in (line if banded else line[at]) if p.low is not None and p.high is not None]
+    x, low, high = [p.x for p in known], [p.low for p in known], [p.high for p in known]
     if banded:
-        low, high = [p.low for p in banded], [p.high for p in banded]
-        axis.fill_between([p.x for p in banded], low, high, color=look["color"], alpha=0.12, linewidth=0)
+        axis.fill_between(x, low, high, color=look["color"], alpha=0.15, linewidth=0)
+    else:
+        axis.vlines(x, low, high, color=look["color"], linewidth=0.8, alpha=0.7)
 
 
 def _write(

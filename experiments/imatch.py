@@ -15,6 +15,8 @@ from experiments.quality import finite
 from experiments.work import IMATCH_BAND, Work
 from spotsigs.errors import require
 
+BANDS = "F1 of I-Match and I-Match-S by IDF band, with 95 % intervals over resampled clusters"
+LEXICA = "Recall and precision of I-Match by the number of lexica, with 95 % intervals over resampled clusters"
 WORDS, SPOTS = "I-Match", "I-Match-S"
 
 
@@ -78,7 +80,7 @@ class IMatchFigures:
                 value, below, above = (finite(x) for x in (curve.micro[2, 0], *interval))
                 points.append(Point(panel=name, series=f"to {high:g}", x=low, y=value, low=below, high=above))
         panels = [Panel(name=name, x_label="lower IDF bound", y_label="F1", y_range=(0, 1)) for name in (WORDS, SPOTS)]
-        return work.lines("bands", panels, points)
+        return work.lines("bands", BANDS, panels, points)
 
     def _draw_lexica(self, work: Work, found: dict[tuple[str, object], Curve]) -> str:
         points = []
@@ -89,7 +91,7 @@ class IMatchFigures:
                 value, low, high = finite(curve.micro[m, 0]), finite(low), finite(high)
                 points.append(Point(panel=panel, series=name, x=count, y=value, low=low, high=high))
         panels = [Panel(name=name, x_label="lexica", y_label=name.lower()) for name in ("Recall", "Precision")]
-        return work.lines("lexica", panels, points)
+        return work.lines("lexica", LEXICA, panels, points)
 
 
 def _band_facts(found: dict[tuple[str, object], Curve], bands: list[tuple[float, float]]) -> list[Fact]:
@@ -99,7 +101,7 @@ def _band_facts(found: dict[tuple[str, object], Curve], bands: list[tuple[float,
         others = [band for band in bands if band != IMATCH_BAND]
         best = max(others, key=lambda band: finite(found[name, band].micro[2, 0]))
         value, low, high = difference(ours, 0, found[name, best], 0)
-        text = f"{value:.3f}, the other being [{best[0]:g}, {best[1]:g}]"
+        text = f"against [{best[0]:g}, {best[1]:g}]: {value:.3f}"
         facts.append(
             Fact(name=f"F1 of {name} at [0.4, 0.75] - the best other band", value=value, low=low, high=high, text=text)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
@@ -109,7 +109,8 @@ def read(source: Source, folder: Path, engine: Engine) -> Stored:
 
 def _extract(source: Source, path: Path, engine: Engine) -> None:
     about: dict[str, Any] = {}
-    if source.signature is not None:  # compiles or loads the kernels, so that the time below does not include that
+    if source.signature is not None:  # generates the pages and compiles the kernels, for the time below is reading
+        source.collection.shards()
         source.signature(tokenize(source.text(Document(id="", content=b"<p>The page is a page</p>"))))
     with ForeignLoad() as load:
         began = perf_counter()
@@ -148,10 +149,10 @@ def _signatures(arrays: dict[str, Any], about: dict[str, Any]) -> Signatures:
 
 
 def _file_states(collection: Any) -> Iterator[tuple[str, int, int]]:
-    """Yield path, size and time of change of every file that a collection's parameters name."""
-    for parameter in fields(collection):
-        value = getattr(collection, parameter.name)
-        if isinstance(value, (str, Path)) and value and (root := Path(value)).exists():
+    """Yield path, size and time of change of every file that a collection is read from; none for a generated one."""
+    for parameter in ("path", "judgments"):
+        named = getattr(collection, parameter, None)
+        if named and (root := Path(named)).exists():
             for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
                 state = path.stat()
                 yield path.as_posix(), state.st_size, state.st_mtime_ns

@@ -16,11 +16,12 @@ from experiments.config import Settings
 from experiments.facts import Fact
 from experiments.inputs import Stored, documents
 from experiments.judge import ends
+from experiments.measure import QUIET, ForeignLoad
 from experiments.published import published
 from experiments.table1 import AT_PAPER, PUBLISHED
 from experiments.tables import Column, Table
 from experiments.timing import quotient
-from experiments.work import Line, Work, at_threshold
+from experiments.work import Line, Work, at_threshold, with_threads
 from spotsigs.clusters import cluster
 from spotsigs.errors import require
 from spotsigs.records import Matcher
@@ -60,31 +61,22 @@ class LcsTables:
         """Write both tables; return them as text."""
         work = Work.begin(self.results, settings)
         methods = self._methods(work)
-        lcs = methods[LCS][0]
-        stages = {
-            "stage one": replace(lcs, matcher=replace(lcs.matcher, sketch=0, trust=False)),  # type: ignore[type-var]
-            "stage two": replace(lcs, matcher=replace(lcs.matcher, trust=False)),  # type: ignore[type-var]
-            "stage three": lcs,
-        }
-        lines = {name: line for name, (line, _) in methods.items()} | stages
-        cells = {name: self._cells(work, line) for name, line in lines.items()}
-        stored = work.read(lcs.signature)
+        stored = work.read(methods[LCS][0].signature)
         truth = stored.truth()
         require(truth is not None and truth.judged is None, "the slides' measures need a collection with clusters")
         assert truth is not None
+        cells = {name: self._cells(work, line) for name, (line, _) in methods.items()}
         sites = _numbered([site_of(document) for document in documents(stored)])
         judged = {name: Sets.of(sets, truth.labels, sites) for name, (sets, _) in cells.items()}
-        perhaps = np.array(work.cells.run([_perhaps_task(stored, lcs)], "lcs_tables: stage one")[0]["labels"])
-        after_one = Sets.of(perhaps, truth.labels, sites)
-        work.facts([*_first_facts(judged, cells), *_second_facts(judged, cells, after_one)])
         first = self._first(work, judged, cells, {name: tau for name, (_, tau) in methods.items()})
-        return f"{first}\n\n{self._second(work, judged, cells, after_one)}"
+        second, stage_facts = self._second(work, stored, methods[LCS][0])
+        work.facts([*_first_facts(judged, cells), *stage_facts])
+        return f"{first}\n\n{second}"
 
     def _methods(self, work: Work) -> dict[str, tuple[Line, float | None]]:
         """Return each method at its best threshold; LCS is run at every one, since its pairs depend on it."""
         from baselines.cosine import Cosine
         from baselines.lcs import Lcs
-
         from baselines.shingles import Shingles
         from baselines.simhash import SimHash
 
@@ -144,33 +136,25 @@ class LcsTables:
             )
         return work.table(Table(caption=FIRST, columns=FIRST_COLUMNS, rows=rows, notes=FIRST_NOTES), "lcs_table1")
 
-    def _second(
-        self, work: Work, judged: dict[str, Sets], cells: dict[str, tuple[Groups, dict[str, Any]]], after_one: Sets
-    ) -> str:
+    def _second(self, work: Work, stored: Stored, line: Line) -> tuple[str, list[Fact]]:
+        matcher = with_threads(line.matcher, work.settings.threads)
+        arguments = {"stored": stored, "idf_filter": line.idf_filter, "matcher": matcher}
+        (cell,) = work.cells.run([Task(function=stages, arguments=arguments, alone=True)], "lcs_tables: stages")
         printed = {str(row["stage"]): row for row in published("lcs_table2")}
-        rows = [
-            {
-                "stage": "without stage one",
-                "published": printed["without stage one"]["hours"],
-                "comparisons": len(after_one.labels) * (len(after_one.labels) - 1) // 2,
-            }
-        ]
-        for stage in ("stage one", "stage two", "stage three"):
-            time, sets = cells[stage][1], judged[stage]
-            row = printed[f"after {stage}"]
-            told = {"published": row["hours"], "published_precision": row["precision"]}
-            values = after_one if stage == "stage one" else sets
+        rows = []
+        for stage in cell["rows"]:
+            row = printed[stage["stage"]]
             rows.append(
                 {
-                    "stage": f"after {stage}",
-                    **told,
-                    "seconds": None if time["contended"] else time["total_ms"] / 1000,
-                    "comparisons": time["counters"].get("candidates"),
-                    "precision": float(values.precision().mean()),
-                    "precision_interval": _interval(values.precision()),
+                    **stage,
+                    "published": row["hours"],
+                    "published_precision": row["precision"],
+                    "seconds": None if cell["contended"] else stage["seconds"],
+                    "how": "estimated" if stage["estimated"] else "measured",
                 }
             )
-        return work.table(Table(caption=SECOND, columns=SECOND_COLUMNS, rows=rows, notes=SECOND_NOTES), "lcs_table2")
+        table = Table(caption=SECOND, columns=SECOND_COLUMNS, rows=rows, notes=SECOND_NOTES)
+        return work.table(table, "lcs_table2"), _stage_facts(cell)
 
 
 LCS_PRINTED = ("precision", "recall_vs_simhash", "precision_same_site", "recall_same_site_vs_simhash", "hours")
@@ -196,15 +180,17 @@ SECOND = "LCS slides, Table 2: time and precision after each stage"
 SECOND_COLUMNS = [
     Column(name="stage", title="Stage"),
     Column(name="published", title="Hours, published", form=".0f"),
-    Column(name="seconds", title="Seconds (here)", form=".2f"),
-    Column(name="comparisons", title="Pairs looked at", form=",.0f"),
+    Column(name="seconds", title="Seconds (here)", form=",.2f"),
+    Column(name="how", title=""),
+    Column(name="comparisons", title="Pairs compared", form=",.0f"),
+    Column(name="sets", title="Sets", form=",.0f"),
     Column(name="published_precision", title="Precision, published", form=".2f"),
     Column(name="precision", title="Precision", form=".2f"),
-    Column(name="precision_interval", title="95 %"),
 ]
 SECOND_NOTES = (
-    "Stage one: perhaps-similar sets, compared whole; its precision is that of the sets themselves. Stage two: "
-    "filtered sketches. Stage three: the trustable portion of the LCS.",
+    "The first two times are extrapolated from a sample of pairs: every two pages of the collection, and of a "
+    "perhaps-similar set, whole. Precision of stage one is that of the perhaps-similar sets; stage two adds filtered "
+    "sketches and representatives, stage three the trustable portion of the LCS.",
 )
 
 
@@ -213,19 +199,14 @@ def similar_sets(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher) -> 
     return {"labels": cluster(matcher(stored.corpus(idf_filter))).labels.tolist()}
 
 
-def perhaps_similar_sets(*, stored: Stored, idf_filter: IdfFilter, matcher: Any) -> dict[str, Any]:
-    """Return the perhaps-similar set of each page (stage one), a page without text being alone."""
-    corpus = stored.corpus(idf_filter)
-    pages = matcher.read(corpus)
-    sets = matcher.perhaps_similar(pages)
-    labels = np.arange(len(corpus.vectors)) + int(sets.max(initial=-1)) + 1
-    labels[pages.rows] = np.repeat(sets, np.diff(pages.copies))
-    return {"labels": labels.tolist()}
+def stages(*, stored: Stored, idf_filter: IdfFilter, matcher: Any) -> dict[str, Any]:
+    """Return the rows of `baselines.lcs_stages.lcs_stages`, and whether other processes disturbed their times."""
+    from baselines.lcs_stages import lcs_stages
 
-
-def _perhaps_task(stored: Stored, line: Line) -> Task:
-    arguments = {"stored": stored, "idf_filter": line.idf_filter, "matcher": line.matcher}
-    return Task(function=perhaps_similar_sets, arguments=arguments)
+    corpus, truth = stored.corpus(idf_filter), stored.truth()
+    with ForeignLoad() as load:
+        rows = lcs_stages(matcher, corpus, truth)
+    return {"rows": [row._asdict() for row in rows], "contended": load.cores > QUIET}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,14 +318,13 @@ def _first_facts(judged: dict[str, Sets], cells: dict[str, tuple[Groups, dict[st
 PRECISION_PAIRS = ((LCS, SIMHASH), (LCS, COSINE), (COSINE, SIMHASH))
 
 
-def _second_facts(
-    judged: dict[str, Sets], cells: dict[str, tuple[Groups, dict[str, Any]]], after_one: Sets
-) -> list[Fact]:
-    n = len(after_one.labels)
-    left = cells["stage one"][1]["counters"]["candidates"]
+def _stage_facts(cell: dict[str, Any]) -> list[Fact]:
+    without, one, two, three = cell["rows"]
     facts = [
-        Fact(name="comparisons without stage one / with it", value=n * (n - 1) / 2 / max(left, 1)),
-        _gap("precision after stage three - after stage one", judged["stage three"].precision(), after_one.precision()),
+        Fact(name="comparisons without stage one / with it", value=without["comparisons"] / max(one["comparisons"], 1)),
+        Fact(name="precision after stage three - after stage one", value=three["precision"] - one["precision"]),
     ]
-    faster = quotient("time after stage one / after stage two", cells["stage one"][1], cells["stage two"][1])
-    return facts + ([faster] if faster else [])
+    if not cell["contended"]:
+        ratio = one["seconds"] / max(two["seconds"], 1e-9)
+        facts.append(Fact(name="time after stage one / after stage two", value=ratio))
+    return facts

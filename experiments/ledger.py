@@ -32,6 +32,8 @@ class Claim:
         The fact's name; empty where nothing is measured.
     rule : Rule
         How the fact is judged.
+    why : str
+        What we take the reason to be, shown only where the claim does not hold.
     """
 
     where: str
@@ -40,6 +42,7 @@ class Claim:
     experiment: str = ""
     fact: str = ""
     rule: Rule
+    why: str = ""
 
     @property
     def command(self) -> str:

@@ -24,6 +24,8 @@ NATIVE, DATASKETCH, PREDICTED, EXACT = "LSH-S (native)", "LSH-S (datasketch)", "
 ALL_BUT = 0.995
 """Share of SpotSigs' recall that counts as the same."""
 
+CAPTION = "Recall of LSH-S over the number of hash tables; the native line is a mean over seeds with its range"
+
 
 @dataclass(frozen=True, kw_only=True)
 class LshRecall:
@@ -68,8 +70,9 @@ class LshRecall:
         points += [Point(panel="", series=DATASKETCH, x=tables, y=r) for tables, r in datasketch.items()]
         points += [Point(panel="", series=PREDICTED, x=tables, y=r) for tables, r in predicted.items()]
         label = f"recall at τ = {self.tau:g}"
-        panel = Panel(name="", x_label="hash tables l (k = 6)", y_label=label, x_log=True, guides=[32, 64])
-        drawn = work.lines("lsh_recall", [panel], points)
+        x_label = "hash tables l (k = 6)"
+        panel = Panel(name="", x_label=x_label, y_label=label, x_log=True, x_ticks=self.tables, guides=[32, 64])
+        drawn = work.lines("lsh_recall", CAPTION, [panel], points)
         relative = {tables: r / exact for tables, r in native.items()}
         enough = [tables for tables, r in relative.items() if r.mean() >= ALL_BUT]
         value, low, high = (float(f(relative[32])) for f in (np.mean, np.min, np.max))

@@ -17,6 +17,8 @@ from spotsigs.partitions import Convention, partition_boundaries
 from spotsigs.signatures import SpotSignatures
 from spotsigs.vectors import IdfFilter
 
+CAPTION = "Partitioning effects (slides): documents by length, and documents in each partition"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Partitions:
@@ -74,7 +76,7 @@ class Partitions:
                 y_log=True,
             ),
         ]
-        drawn = work.lines("partitions", panels, points)
+        drawn = work.lines("partitions", CAPTION, panels, points)
         sizes = shares[Convention.paper]
         facts = [
             Fact(name="variation of documents by length", value=variation(per_length[filled])),

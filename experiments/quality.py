@@ -5,9 +5,24 @@ from __future__ import annotations
 from experiments.facts import Fact
 from experiments.figures import Panel, Point
 from experiments.judge import MEASURES, Curve, difference
+from spotsigs.errors import require
 
-TAUS = [round(0.02 * step, 2) for step in range(1, 51)]
-"""Thresholds of every quality curve: 0.02 to 1 in steps of 0.02, the paper's among them."""
+STEP = 0.02
+"""Distance of a quality curve's thresholds; the paper's 0.4 and 0.44 are among them."""
+
+
+def thresholds(step: float) -> list[float]:
+    """Return the multiples of a step up to 1, as the decimal numbers they are.
+
+    Raises
+    ------
+    InputError
+        If the step does not divide 1, or is too small.
+    """
+    count = round(1 / step) if step > 0 else 0
+    require(count > 0 and abs(count * step - 1) < 1e-9, f"step must divide 1, as 0.02 does, got {step}")
+    require(count <= 1000, f"step must be at least 0.001, got {step}")
+    return [round(number / count, 6) for number in range(1, count + 1)]
 
 
 def f1_panel(name: str) -> Panel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from experiments.facts import Fact
 from experiments.judge import MEASURES, Curve, ends
 from experiments.methods import PAPER_TAU, lsh_s, shingles, spotsigs, table1_lines
 from experiments.published import published
-from experiments.quality import TAUS, compared
+from experiments.quality import STEP, compared, thresholds
 from experiments.tables import Column, Table
 from experiments.timing import quotient
 from experiments.work import Line, Work, at_threshold
@@ -63,8 +63,8 @@ class Table1:
     ----------
     results : Path
         Folder that receives ``table1/``.
-    taus : list of float
-        Thresholds among which the best is sought; they include the paper's.
+    step : float
+        Distance of the thresholds, a divisor of 1; one exact join at the lowest serves them all.
     repeats : int
         Timed runs of each cell; the median counts.
 
@@ -74,14 +74,14 @@ class Table1:
     """
 
     results: Path = Path("results")
-    taus: list[float] = field(default_factory=lambda: list(TAUS))
+    step: float = STEP
     repeats: int = 5
 
     def __call__(self, settings: Settings) -> str:
         """Write the table, and the same methods under this project's default IDF band; return it as text."""
         work = Work.begin(self.results, settings)
         lines = table1_lines(settings.seed)
-        curves = work.curves(lines, self.taus, "table1: quality")
+        curves = work.curves(lines, thresholds(self.step), "table1: quality")
         cells = self._timed(work, lines, curves)
         rows = self._rows(work, lines, curves, cells)
         caption = "Table 1: SpotSigs against the other systems"
@@ -118,7 +118,7 @@ class Table1:
         """Write the quality of the methods with a threshold when only the lower IDF bound is kept."""
         lines = [spotsigs(), shingles(1), shingles(3), lsh_s(work.settings.seed)]
         both = [(line, replace(line, band=DEFAULT_BAND, label=f"{line.label}, default band")) for line in lines]
-        curves = work.curves([line for pair in both for line in pair], self.taus, "table1: default band")
+        curves = work.curves([line for pair in both for line in pair], thresholds(self.step), "table1: default band")
         rows = [
             measured_row(line, curve.taus[curve.best], AT_BEST, curve) | {"method": paper.label}
             for paper, default in both

@@ -138,36 +138,43 @@ class Work:
     def table(self, table: Table, name: str) -> str:
         """Write a table with its provenance; return it for the terminal."""
         table.write(self.folder, name)
-        self.record(name)
+        titles, cells = table.printed()
+        numbers = [bool(column.form) for column in table.columns if column.title]
+        shown = {"caption": table.caption, "titles": titles, "numbers": numbers, "cells": cells}
+        self.record(name, table=shown | {"notes": list(table.notes)})
         return table.text()
 
     def facts(self, facts: Sequence[Fact]) -> None:
         """Write ``facts.csv``: the values that claims are judged by."""
         write_facts(self.folder / "facts.csv", facts)
 
-    def lines(self, name: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
+    def lines(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
         """Draw lines with their provenance; return where they lie."""
         draw_lines(self.folder / name, panels, points)
-        return self._drawn(name)
+        return self._drawn(name, caption)
 
-    def bars(self, name: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
+    def bars(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
         """Draw bars with their provenance; return where they lie."""
         draw_bars(self.folder / name, panels, points)
-        return self._drawn(name)
+        return self._drawn(name, caption)
 
-    def _drawn(self, name: str) -> str:
-        self.record(name)
+    def _drawn(self, name: str, caption: str) -> str:
+        self.record(name, figure={"caption": caption})
         return f"{self.folder / name}.svg (png, csv, json beside it)"
 
-    def record(self, name: str) -> None:
-        """Write ``<name>.json``: how to make the table or figure of that name again, and from which cells it is."""
-        about = provenance() | {
-            "experiment": self.settings.names["experiment"],
-            "data": self.settings.names["data"],
-            "seed": self.settings.seed,
-            "inputs": sorted(repr(stored) for stored in self.inputs.values()),
-            "cells": self.cells.log,
-        }
+    def record(self, name: str, **shown: Any) -> None:
+        """Write ``<name>.json``: what it shows, how to make it again, and from which cells it is."""
+        about = (
+            shown
+            | provenance()
+            | {
+                "experiment": self.settings.names["experiment"],
+                "data": self.settings.names["data"],
+                "seed": self.settings.seed,
+                "inputs": sorted(repr(stored) for stored in self.inputs.values()),
+                "cells": self.cells.log,
+            }
+        )
         write_json(self.folder / f"{name}.json", about)
 
 

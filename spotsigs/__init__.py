@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spotsigs.brute_force import BruteForce
     from spotsigs.clusters import cluster
     from spotsigs.errors import InputError
-    from spotsigs.join import SpotSigsTight, join, self_join
+    from spotsigs.join import SpotSigsTight, self_join
     from spotsigs.matcher import SpotSigs
     from spotsigs.metrics import evaluate, relative_recall
     from spotsigs.partitions import partition_boundaries
@@ -28,7 +28,6 @@ _HOME = {
     "cluster": "clusters",
     "InputError": "errors",
     "SpotSigsTight": "join",
-    "join": "join",
     "self_join": "join",
     "SpotSigs": "matcher",
     "evaluate": "metrics",
@@ -60,7 +59,6 @@ __all__ = [
     "Vectors",
     "cluster",
     "evaluate",
-    "join",
     "near_duplicates",
     "partition_boundaries",
     "relative_recall",

@@ -1,0 +1,142 @@
+"""Myers' difference algorithm in linear space: the longest common subsequence of two sequences."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from spotsigs.errors import require
+
+
+def longest_common_subsequence(
+    a: NDArray[np.uint64], b: NDArray[np.uint64], max_differences: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Return the positions of a longest common subsequence of two sequences.
+
+    Takes O((|a| + |b|) D) time and O(|a| + |b|) space, where ``D = |a| + |b| - 2 |LCS|`` is the least number of
+    insertions and deletions that turn ``a`` into ``b``: the search goes from both ends until the two halves of a
+    shortest path meet, and then solves the two parts.
+
+    Parameters
+    ----------
+    a, b : ndarray of uint64
+        The sequences; equal numbers are equal symbols.
+    max_differences : int, optional
+        Give up as soon as D is known to be larger, after O((|a| + |b|) max_differences) time.
+
+    Returns
+    -------
+    positions_a, positions_b : ndarray of int64, shape (|LCS|,)
+        Ascending positions of equal symbols; None where D exceeds ``max_differences``. Which of several longest ones
+        is returned depends on the order of the two sequences alone.
+
+    Raises
+    ------
+    InputError
+        If ``max_differences`` is negative.
+
+    References
+    ----------
+    E. W. Myers. An O(ND) difference algorithm and its variations. Algorithmica 1(2), 1986, section 4b.
+    """
+    require(max_differences is None or max_differences >= 0, f"max_differences must be >= 0, got {max_differences}")
+    a, b = np.ascontiguousarray(a, dtype=np.uint64), np.ascontiguousarray(b, dtype=np.uint64)
+    partner = np.empty(len(a), dtype=np.int64)
+    limit = len(a) + len(b) if max_differences is None else max_differences
+    if align(a, b, limit, partner, np.empty((2, len(a) + len(b) + 5), dtype=np.int64)) < 0:
+        return None
+    positions = np.flatnonzero(partner >= 0)
+    return positions, partner[positions]
+
+
+@njit(cache=True, nogil=True)
+def align(
+    a: NDArray[np.uint64], b: NDArray[np.uint64], limit: int, out_partner: NDArray[np.int64], reach: NDArray[np.int64]
+) -> int:
+    """Write the partner in ``b`` of each position of ``a``, -1 where it has none; return D, or -1 above the limit.
+
+    ``reach`` is scratch of shape (2, |a| + |b| + 5) or longer. A box of the stack is ``a[a0:a1]`` against ``b[b0:b1]``;
+    two parts of at most half the differences each replace it, so that the stack stays below the logarithm of D.
+    """
+    out_partner[: len(a)] = -1
+    stack = np.empty((130, 4), np.int64)
+    top = _push(stack, 0, 0, len(a), 0, len(b))
+    total = -1
+    while top > 0:
+        top -= 1
+        a0, a1, b0, b1 = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
+        while a0 < a1 and b0 < b1 and a[a0] == b[b0]:
+            out_partner[a0] = b0
+            a0 += 1
+            b0 += 1
+        while a0 < a1 and b0 < b1 and a[a1 - 1] == b[b1 - 1]:
+            a1 -= 1
+            b1 -= 1
+            out_partner[a1] = b1
+        if a0 == a1 or b0 == b1:
+            differences, x, y = a1 - a0 + b1 - b0, a0, b0
+        else:
+            differences, x, y = middle(a[a0:a1], b[b0:b1], limit, reach)
+        if total < 0:  # the whole box: D of the two sequences
+            if differences < 0 or differences > limit:
+                return -1
+            total = differences
+        if a0 < a1 and b0 < b1:
+            top = _push(stack, top, a0 + x, a1, b0 + y, b1)
+            top = _push(stack, top, a0, a0 + x, b0, b0 + y)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _push(stack: NDArray[np.int64], top: int, a0: int, a1: int, b0: int, b1: int) -> int:
+    """Put a box on the stack; return the new height (element by element, since rows take seconds to compile)."""
+    stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = a0, a1, b0, b1
+    return top + 1
+
+
+@njit(cache=True, nogil=True)
+def middle(a: NDArray[np.uint64], b: NDArray[np.uint64], limit: int, reach: NDArray[np.int64]) -> tuple[int, int, int]:
+    """Return D of two non-empty sequences, and a point ``(x, y)`` halfway on a shortest path; D is -1 above the limit.
+
+    ``reach[0, k]`` is how far the best path of d differences has come in ``a`` on diagonal ``k = x - y`` from the
+    start, ``reach[1, k]`` the same from the end, on reversed sequences; -1 where none lies inside the box. The point is
+    where the path that closes the gap began its last run of equal symbols.
+    """
+    n, m = len(a), len(b)
+    centre = (n + m) // 2 + 2
+    odd = (n - m) % 2 != 0
+    reach[:, centre - 1] = -1
+    reach[:, centre + 1] = 0
+    for d in range((n + m + 1) // 2 + 1):
+        for side in range(2):
+            if 2 * d - 1 + side > limit:
+                return -1, 0, 0
+            mine, other = reach[side], reach[1 - side]
+            if d > 0:
+                mine[centre - d - 1] = -1
+                mine[centre + d + 1] = -1
+            for k in range(-d + 2 * max(0, d - m), d - 2 * max(0, d - n) + 1, 2):
+                x = mine[centre + k + 1]  # one step down from the diagonal above ...
+                if x - k > m:
+                    x = -1
+                right = mine[centre + k - 1] + 1  # ... or one to the right from the one below
+                if right > x and 0 < right <= n:
+                    x = right
+                if x >= 0:
+                    start = x
+                    if side == 0:
+                        while x < n and x - k < m and a[x] == b[x - k]:
+                            x += 1
+                    else:
+                        while x < n and x - k < m and a[n - 1 - x] == b[m - 1 - x + k]:
+                            x += 1
+                    facing = n - m - k
+                    # The other side has come d - 1 steps far before side 0's turn, d steps before side 1's.
+                    met = odd == (side == 0) and abs(facing) < d + side and other[centre + facing] >= 0
+                    if met and x + other[centre + facing] >= n:
+                        if side == 0:
+                            return 2 * d - 1, start, start - k
+                        return 2 * d, n - start, m - start + k
+                mine[centre + k] = x
+    return -1, 0, 0

@@ -1,0 +1,438 @@
+"""Stages of the exact join: they lay out the arrays, cut the work into tasks for threads, and call the kernels.
+
+`inputs`, `read` (once per collection), `search` (number, order and pack the documents; invert and probe band by band),
+`expand` (from distinct documents to rows).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs import join_kernels as kernels
+from spotsigs.errors import require
+from spotsigs.join_bounds import Bounds, bounds, indexed_prefixes
+from spotsigs.join_kernels import Documents, Links, Postings, Rows, Scratch, TokenOrder
+from spotsigs.records import FloatArray, Vectors
+
+LONGEST = 2**22
+"""Occurrences of a document beyond which it is compared row by row instead of being written out token by token."""
+LEAST_TOKENS = 2**27
+"""Tokens that may be written out whatever the size of the input; beyond, eight for each entry of the input."""
+MOST_PAIRS = 2**31
+SKETCHED_FROM = 0.6
+"""Thresholds from which 64 bits tell chance candidates from similar documents."""
+BAND_RATIO = 1.25
+"""Greatest to least length of the documents that probe one inverted index: small bands scan less and invert more."""
+BAND_DOCUMENTS = 4096
+SHORT_PREFIX = 8191
+"""Prefixes up to it leave 16-bit counters of meetings room for several documents between two resets."""
+
+
+class Stages:
+    """The threads of one join, its wall clock by stage, and its counters: a context that stops the threads."""
+
+    def __init__(self, threads: int | None) -> None:
+        require(threads is None or threads >= 1, f"threads must be at least 1, got {threads}")
+        self.threads = threads or _cores()
+        self.pool = ThreadPoolExecutor(self.threads)
+        self.seconds: dict[str, float] = {}
+        self.counters = {"copies": 0, "postings": 0, "candidates": 0, "verifications": 0}
+        self._since = time.perf_counter()
+
+    def __enter__(self) -> Stages:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.pool.shutdown(cancel_futures=True)
+        cluster = self.seconds.get("join", 0.0) + self.seconds.get("expand", 0.0)
+        self.seconds |= {"sort_hash": sum(self.seconds.values()) - cluster, "cluster": cluster}
+
+    def lap(self, stage: str) -> None:
+        """Book the time since the last lap on a stage."""
+        now = time.perf_counter()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._since
+        self._since = now
+
+    def book(self, stage: str, seconds: float) -> None:
+        """Book seconds on a stage and take them from the running lap."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+        self._since += seconds
+
+    def each(self, task: Callable[..., Any], cuts: NDArray[np.int64], *more: Sequence[Any]) -> list[Any]:
+        """Run ``task(begin, end, ...)`` on the stretches between consecutive cuts; return the results in order."""
+        return list(self.pool.map(task, cuts[:-1].tolist(), cuts[1:].tolist(), *more))
+
+    def cuts(self, indptr: NDArray[np.int64], times: int = 1) -> NDArray[np.int64]:
+        """Cut rows into stretches of about equal size, ``times`` as many as there are threads."""
+        places = np.linspace(indptr[0], indptr[-1], self.threads * times + 1)[1:-1]
+        return np.concatenate([[0], np.searchsorted(indptr, places), [len(indptr) - 1]])
+
+
+def _cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Input(NamedTuple):
+    """One collection as the kernels read it; ``limit`` is the greatest length that is written out as tokens."""
+
+    rows: Rows
+    lengths: NDArray[np.int64]
+    n_signatures: int
+    limit: int
+
+
+def inputs(collections: Sequence[Vectors], sets: bool, stages: Stages) -> list[Input]:
+    """Bring collections into the kernels' form, with ids that are dense over all of them."""
+    parts = [vectors.as_sets() if sets else vectors for vectors in collections]
+    ids = [part.ids for part in parts]
+    entries = sum(map(len, ids))
+    n_signatures = 1 + max(_greatest(part, stages) for part in ids)
+    if n_signatures > 2**16 + 4 * entries:
+        names, dense = np.unique(np.concatenate(ids), return_inverse=True)
+        ids = np.split(dense.astype(np.int32), np.cumsum([len(part) for part in ids])[:-1])
+        n_signatures = len(names)
+    limit = _limit([part.lengths for part in parts], max(LEAST_TOKENS, 8 * entries))
+    return [
+        Input(Rows(part.indptr, dense, part.counts), part.lengths, n_signatures, limit)
+        for part, dense in zip(parts, ids, strict=True)
+    ]
+
+
+def _greatest(ids: NDArray[np.int32], stages: Stages) -> int:
+    """Return the greatest id, -1 if there is none."""
+    cuts = np.linspace(0, len(ids), stages.threads + 1).astype(np.int64)
+    return max(stages.each(lambda begin, end: int(ids[begin:end].max(initial=-1)), cuts))
+
+
+def _limit(lengths: Sequence[NDArray[np.int64]], budget: int) -> int:
+    """Return the greatest length so that all rows up to it together have at most ``budget`` occurrences."""
+    longest = max(int(part.max(initial=0)) for part in lengths)
+    if longest <= LONGEST and sum(int(part.sum()) for part in lengths) <= budget:
+        return longest
+    ascending = np.sort(np.concatenate(lengths))
+    within = int(np.searchsorted(np.cumsum(ascending, dtype=np.float64), budget, side="right"))
+    return min(longest if within == len(ascending) else int(ascending[within]) - 1, LONGEST)
+
+
+class Side(NamedTuple):
+    """One collection after its rows were read once.
+
+    Attributes
+    ----------
+    source : Input
+        The rows.
+    seen, most : ndarray
+        What `kernels.scan_rows` counts of each signature.
+    copy_of : ndarray of int32, shape (n_rows,)
+        First row of the same document, -1 for an empty row.
+    collided : int
+        Rows that differ from the first row of the same hash: they stand for themselves, though they might be copies
+        of a later one.
+    """
+
+    source: Input
+    seen: NDArray[np.uint64]
+    most: NDArray[np.int32]
+    copy_of: NDArray[np.int32]
+    collided: int
+
+
+def read(source: Input, stages: Stages, *, count: bool = True) -> Side:
+    """Read all rows once: find the copies and, if asked to, count in how many rows each signature is."""
+    n, counted = len(source.lengths), source.n_signatures if count else 0
+    hashes = np.empty(n, np.uint64)
+    cuts = stages.cuts(source.rows.indptr)
+    seen = [np.zeros(counted, np.uint64) for _ in cuts[1:]]
+    most = [np.zeros(counted, np.int32) for _ in cuts[1:]]
+
+    def scan(begin: int, end: int, *counts: NDArray[Any]) -> None:
+        kernels.scan_rows(source.rows, source.lengths, source.limit, begin, end, hashes, *counts)
+
+    stages.each(scan, cuts, seen, most)
+    stages.lap("scan")
+    copy_of, collided = _first_copies(source, hashes, stages)
+    stages.lap("copies")
+    return Side(source, sum(seen[1:], seen[0]), np.maximum.reduce(most), copy_of, collided)
+
+
+def _first_copies(source: Input, hashes: NDArray[np.uint64], stages: Stages) -> tuple[NDArray[np.int32], int]:
+    """Return the first equal row of each row (-1 for an empty one), and how many hashes collided."""
+    n = len(hashes)
+    bits = max((n // 512).bit_length(), 1)
+    starts = np.zeros(2**bits + 2, np.int64)
+    bucketed, rows = np.empty(n, np.uint64), np.empty(n, np.int32)
+    kernels.bucket_hashes(hashes, source.lengths, np.uint64(64 - bits), starts, bucketed, rows)
+    copy_of = np.full(n, -1, np.int32)
+
+    def find(begin: int, end: int) -> None:
+        kernels.first_of_hash(bucketed, rows, starts, begin, end, copy_of)
+
+    def confirm(begin: int, end: int) -> tuple[int, int]:
+        found: tuple[int, int] = kernels.confirm_copies(source.rows, begin, end, copy_of)
+        return found
+
+    stages.each(find, stages.cuts(starts[:-1]))
+    confirmed = stages.each(confirm, stages.cuts(source.rows.indptr))
+    stages.counters["copies"] += sum(copies for copies, _ in confirmed)
+    return copy_of, sum(collided for _, collided in confirmed)
+
+
+class Found(NamedTuple):
+    """Similar pairs of distinct documents, each given by its first row."""
+
+    a: NDArray[np.int32]
+    b: NDArray[np.int32]
+    similarity: FloatArray
+
+    @classmethod
+    def none(cls) -> Found:
+        """Return no pairs."""
+        return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+
+
+def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
+    """Find the similar pairs of distinct documents: of ``a`` with ``b``, or within one side given twice."""
+    own_side = a is b
+    sides = [a] if own_side else [a, b]
+    tables = bounds(tau, a.source.limit)
+    numbered = [_number(side) for side in sides]
+    stages.lap("order")
+    order, classes, unshared = _order_tokens(sides)
+    documents = [_pack(*one, order, classes, tau, stages) for one in zip(sides, numbered, strict=True)]
+    stages.lap("pack")
+    # the smaller collection is inverted; similarity is symmetric
+    if len(documents[0].tokens) >= len(documents[-1].tokens):
+        x, y, overlap = _probe_bands(documents[0], documents[-1], own_side, tables, unshared, len(order.rank), stages)
+    else:
+        y, x, overlap = _probe_bands(documents[1], documents[0], own_side, tables, unshared, len(order.rank), stages)
+    row_a, row_b = numbered[0].row_of[x], numbered[-1].row_of[y]
+    similarity = overlap / (a.source.lengths[row_a] + b.source.lengths[row_b] - overlap)
+    parts = [Found(row_a, row_b, similarity), *_compare_long(a, b, numbered[0], numbered[-1], tau)]
+    stages.lap("join")
+    return Found(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+class Numbered(NamedTuple):
+    """The distinct documents of a side, by length: those to be written out as tokens, then the longer ones.
+
+    Attributes
+    ----------
+    document_of : ndarray of int32, shape (n_rows,)
+        Number of the document whose first row this is, -1 for other rows.
+    row_of : ndarray of int32, shape (n,)
+        First row of each document.
+    first, starts : ndarray of int64
+        As in `Documents`.
+    long : ndarray of int32
+        First rows of the documents beyond the limit, by length.
+    """
+
+    document_of: NDArray[np.int32]
+    row_of: NDArray[np.int32]
+    first: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    long: NDArray[np.int32]
+
+
+def _number(side: Side) -> Numbered:
+    """Number the distinct documents of a side by length."""
+    lengths, limit, copy_of = side.source.lengths, side.source.limit, side.copy_of
+    first = np.zeros(limit + 2, np.int64)
+    kernels.count_lengths(copy_of, lengths, first)
+    n = int(first[-1])
+    document_of, row_of, starts = np.full(len(lengths), -1, np.int32), np.empty(n, np.int32), np.empty(n + 1, np.int64)
+    kernels.number_documents(copy_of, lengths, first, document_of, row_of, starts)
+    long = np.flatnonzero(lengths > limit)
+    long = long[copy_of[long] == long]
+    return Numbered(document_of, row_of, first, starts, long[np.argsort(lengths[long], kind="stable")].astype(np.int32))
+
+
+def _order_tokens(sides: Sequence[Side]) -> tuple[TokenOrder, int, np.uint32]:
+    """Order the tokens of all sides; return also the number of classes and of tokens no two documents can share."""
+    seen = sum((side.seen for side in sides[1:]), sides[0].seen)
+    most = np.maximum.reduce([side.most for side in sides])
+    more = np.maximum(most - 1, (seen >> kernels.HALF > 0).astype(np.int32))
+    further = np.zeros(len(seen) + 1, np.uint32)
+    np.cumsum(more, out=further[1:])
+    n_tokens = len(seen) + int(further[-1])
+    order = TokenOrder(further, np.empty(n_tokens, np.uint8), np.empty(n_tokens, np.uint32))
+    shared = np.logical_and.reduce([side.seen > 0 for side in sides])
+    classes, unshared = kernels.rank_tokens(seen, shared, order)
+    return order, classes, np.uint32(unshared)
+
+
+def _pack(side: Side, numbered: Numbered, order: TokenOrder, classes: int, tau: float, stages: Stages) -> Documents:
+    """Write the documents of a side out as sorted tokens, with sketches where they pay."""
+    n_sketches = len(numbered.row_of) if tau >= SKETCHED_FROM else 0
+    tokens, sketches = np.empty(numbered.starts[-1], np.uint32), np.empty(n_sketches, np.uint64)
+    documents = Documents(numbered.first, numbered.starts, tokens, sketches)
+
+    def pack(begin: int, end: int) -> None:
+        kernels.pack_documents(side.source.rows, numbered.document_of, begin, end, order, classes, documents)
+
+    stages.each(pack, stages.cuts(side.source.rows.indptr, times=4))
+    return documents
+
+
+def _probe_bands(
+    probing: Documents, indexed: Documents, own_side: bool, tables: Bounds, unshared: np.uint32, n_tokens: int, stages: Stages
+) -> NDArray[np.uint32]:
+    """Find the similar pairs (probing document, indexed document, overlap), shape (3, n_pairs), band by band.
+
+    Threads invert the prefixes of a band's partners while others still probe the band before.
+    """
+    bands = _bands(probing.first)
+    scratches: SimpleQueue[Scratch] = SimpleQueue()
+    for _ in range(stages.threads):
+        scratches.put(_scratch(probing, indexed, tables, n_tokens))
+
+    def invert(lowest: int, highest: int) -> tuple[Postings, float]:
+        began = time.perf_counter()
+        shortest, taken = indexed_prefixes(tables, lowest, highest, own_side)
+        starts = np.zeros(n_tokens - int(unshared) + 2, np.uint32)
+        size = kernels.count_postings(indexed, shortest, taken, unshared, starts)
+        begin, documents = np.empty(len(starts) - 2, np.uint32), np.empty(size, np.uint32)
+        postings = Postings(begin, documents, unshared, int(indexed.first[shortest]))
+        kernels.fill_postings(indexed, shortest, taken, starts, postings)
+        return postings, time.perf_counter() - began
+
+    def look_up(postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[NDArray[np.uint32]]:
+        found, scratch = [], scratches.get()
+        while begin < end:
+            begin = kernels.probe(probing, indexed, own_side, postings.result()[0], tables, begin, end, scratch)
+            found.append(scratch.found[:, : scratch.state[kernels.FOUND]].copy())
+        scratches.put(scratch)
+        return found
+
+    inverted = [stages.pool.submit(invert, *band) for band in bands[: stages.threads]]
+    tasks = []
+    for k, (lowest, highest) in enumerate(bands):
+        begin, end = int(probing.first[lowest]), int(probing.first[highest + 1])
+        cuts = np.linspace(begin, end, min(max((end - begin) // 2048, 1), 16) + 1).astype(np.int64).tolist()
+        tasks.append([stages.pool.submit(look_up, inverted[k], *cut) for cut in zip(cuts[:-1], cuts[1:], strict=True)])
+        inverted += [stages.pool.submit(invert, *band) for band in bands[k + stages.threads : k + stages.threads + 1]]
+    found, inverting = [np.empty((3, 0), np.uint32)], 0.0
+    for k in range(len(bands)):
+        inverting += inverted[k].result()[1]
+        found += [piece for task in tasks[k] for piece in task.result()]
+        inverted[k] = None  # the postings go as soon as they were probed
+    stages.book("postings", inverting / stages.threads)
+    state = sum(scratches.get().state for _ in range(stages.threads))
+    for name, place in (("postings", 1), ("candidates", 2), ("verifications", 3)):
+        stages.counters[name] += int(state[place])
+    return tuple(np.concatenate(found, axis=1))
+
+
+def _bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Cut the lengths of documents into bands (least, greatest length) of bounded ratio, but not of few documents."""
+    lengths = np.flatnonzero(np.diff(first))
+    bands = []
+    while len(lengths):
+        by_ratio = np.searchsorted(lengths, lengths[0] * BAND_RATIO, side="right")
+        by_number = np.searchsorted(first[lengths], first[lengths[0]] + BAND_DOCUMENTS)
+        last = min(max(by_ratio, by_number), len(lengths)) - 1
+        bands.append((int(lengths[0]), int(lengths[last])))
+        lengths = lengths[last + 1 :]
+    return bands
+
+
+def _scratch(probing: Documents, indexed: Documents, tables: Bounds, n_tokens: int) -> Scratch:
+    """Return a thread's scratch; what it does not touch costs nothing."""
+    longest_prefix = int(tables.probed[len(probing.first) - 2]) if len(probing.starts) > 1 else 0
+    n = len(indexed.starts) - 1
+    return Scratch(
+        met=np.zeros(n, np.uint16 if longest_prefix <= SHORT_PREFIX else np.uint32),
+        marks=np.zeros(n_tokens, np.uint8),
+        reach=np.empty(longest_prefix + 1, np.uint32),
+        candidates=np.empty((2, n + kernels.BATCH), np.uint32),
+        found=np.empty((3, n + kernels.BATCH + 2**16), np.uint32),
+        state=np.zeros(5, np.int64),
+    )
+
+
+def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) -> list[Found]:
+    """Compare the documents that are too long to be written out, each with all that its length admits."""
+    marks = np.zeros(a.source.n_signatures if len(of_a.long) or len(of_b.long) else 0, np.int32)
+    all_b = np.concatenate([of_b.row_of, of_b.long])
+    # on the own side a document is compared with those before it
+    upto = len(of_b.row_of) + np.arange(len(of_a.long)) if a is b else np.full(len(of_a.long), len(all_b))
+    found = [_compare(a, b, row, all_b[:end], tau, marks) for row, end in zip(of_a.long, upto, strict=True)]
+    if a is not b:
+        found += [Found(y, x, s) for x, y, s in (_compare(b, a, row, of_a.row_of, tau, marks) for row in of_b.long)]
+    return found
+
+
+def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float, marks: NDArray[np.int32]) -> Found:
+    """Compare one row of ``a`` with those of ``others``, rows of ``b`` by length, that its length admits."""
+    length, lengths = a.source.lengths[row], b.source.lengths[others]
+    begin, end = np.searchsorted(lengths, [length * tau - 1, length / tau + 1])
+    overlap = np.empty(end - begin, np.int64)
+    kernels.overlaps(a.source.rows, row, b.source.rows, others[begin:end], marks, overlap)
+    similarity = overlap / (length + lengths[begin:end] - overlap)
+    similar = similarity >= tau
+    partners = others[begin:end][similar]
+    return Found(np.full(len(partners), row, np.int32), partners, similarity[similar])
+
+
+def expand(
+    a: Side, b: Side, found: Found, stages: Stages
+) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
+    """Spread pairs of distinct documents over their copies.
+
+    Returns
+    -------
+    tuple of ndarray
+        Rows of ``a`` (int32), rows of ``b`` (int32), similarity (float64), sorted by rows. On one side given twice
+        the first row is the lower one, and copies are pairs themselves.
+
+    Raises
+    ------
+    InputError
+        If there are more than 2**31 pairs.
+    """
+    own_side = a is b
+    n = len(a.copy_of)
+    _require_listable(a, b, found)
+    n_links = len(found.a) * (1 + own_side)
+    links = Links(np.zeros(len(b.copy_of) + 2, np.int64), np.empty(n_links, np.int32), np.empty(n_links))
+    kernels.fill_links(*found, own_side, links)
+
+    stretches = np.linspace(0, n, stages.threads + 1).astype(np.int64)
+    start = np.zeros(n + 2, np.int64)
+    stages.each(lambda *rows: kernels.count_partners(links, b.copy_of, own_side, *rows, start), stretches)
+    np.cumsum(start, out=start)
+    partners = Links(start, np.empty(start[-1], np.int32), np.empty(start[-1]))
+    stages.each(lambda *rows: kernels.fill_partners(links, b.copy_of, own_side, *rows, partners), stretches)
+    del links
+
+    starts = np.zeros(n + 1, np.int64)
+    stages.each(lambda *rows: kernels.count_pairs(partners, a.copy_of, own_side, *rows, starts), stretches)
+    np.cumsum(starts, out=starts)
+    out = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32), np.empty(starts[-1])
+    by_pairs = stages.cuts(starts, times=4)
+    stages.each(lambda *rows: kernels.fill_pairs(partners, a.copy_of, own_side, *rows, starts, out), by_pairs)
+    stages.lap("expand")
+    return out
+
+
+def _require_listable(a: Side, b: Side, found: Found) -> None:
+    """Refuse more pairs of rows than can be listed."""
+    copies_a, copies_b = (np.bincount(side.copy_of[side.copy_of >= 0], minlength=1) * 1.0 for side in (a, b))
+    pairs = copies_a[found.a] @ copies_b[found.b]
+    if a is b:
+        pairs += copies_a @ (copies_a - 1) / 2
+    require(
+        pairs <= MOST_PAIRS,
+        f"{pairs:.3g} pairs are similar, more than the {MOST_PAIRS:.3g} that can be listed; "
+        "keep one of each set of identical documents, or raise tau",
+    )
