@@ -256,9 +256,7 @@ def _draw_groups(
 
 
 @njit(cache=True)
-def _draw_singles(
-    row: Any, cumulative: Any, first: Any, shift: Any, state: Any, tokens: Any, starts: Any
-) -> None:
+def _draw_singles(row: Any, cumulative: Any, first: Any, shift: Any, state: Any, tokens: Any, starts: Any) -> None:
     """Draw the documents from ``row`` on, whose places are known."""
     for r in range(row, len(starts) - 1):
         _draw_document(starts[r + 1] - starts[r], cumulative, first, shift, state, tokens, starts[r])

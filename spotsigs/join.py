@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from spotsigs.records import Corpus, FloatArray, Pairs, Vectors
 if TYPE_CHECKING:
     import pandas as pd
 
+
 @dataclass(frozen=True, kw_only=True)
 class SpotSigsTight:
     """Exact multiset Jaccard join with tight one-sided bounds: the pairs of SpotSigs, found faster.
@@ -28,8 +29,8 @@ class SpotSigsTight:
     ----------
     tau : float
         Similarity threshold in (0, 1].
-    threads : int
-        Threads of the kernels.
+    threads : int or None
+        Threads of the kernels; None takes all cores.
 
     References
     ----------
@@ -47,13 +48,14 @@ class SpotSigsTight:
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "SpotSigs (tight bounds)"
+    measure: ClassVar[str] = "jaccard"
 
     tau: float = 0.44
-    threads: int = 2
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         require_tau(self.tau)
-        require(self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs of the corpus with similarity at least ``tau``."""
