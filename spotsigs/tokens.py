@@ -15,7 +15,8 @@ from spotsigs.records import Tokens
 # the prolonged sound mark, its halfwidth form, and the voiced sound marks, combining and halfwidth.
 _LETTERS = r"\p{L}\p{M}\p{Nd}"
 _UNSPACED = r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\u30FC\uFF70\u3099\u309A\uFF9E\uFF9F"
-_RUNS = rf"(?V1)(?P<unspaced>[[{_LETTERS}]&&[{_UNSPACED}]]+)|(?P<word>[[{_LETTERS}]--[{_UNSPACED}]]+)"
+TOKEN_PATTERN = rf"(?V1)(?P<unspaced>[[{_LETTERS}]&&[{_UNSPACED}]]+)|(?P<word>[[{_LETTERS}]--[{_UNSPACED}]]+)"
+"""Runs that make tokens, as a pattern of the ``regex`` package; those in ``unspaced`` are cut into bigrams."""
 
 _WORD, _BIGRAMS, _CHANGES = 1, 2, 128
 _COLON = 58
@@ -36,7 +37,7 @@ def character_kinds() -> NDArray[np.uint8]:
 
     everything = np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     kinds = np.zeros(len(everything), np.uint8)
-    for run in regex.finditer(_RUNS, everything):
+    for run in regex.finditer(TOKEN_PATTERN, everything):
         kinds[run.start() : run.end()] = _WORD if run["word"] else _BIGRAMS
     lower = everything.replace("\u0130", "i").lower()  # U+0130 is the one that becomes two
     changes = np.frombuffer(lower.encode("utf-32-le", "surrogatepass"), "<u4") != np.arange(len(everything))

@@ -1,6 +1,7 @@
 """Segments and their layout by length equal what happens in memory."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,12 +54,12 @@ def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("layout")
     stored = build_vectors(folder / "v", segments_of(batches, folder / "s"), chosen, memory=memory, sets=sets)
     whole = concatenate(batches)
-    names = unique_ids(whole.doc_ids)
+    whole = replace(whole, doc_ids=unique_ids(whole.doc_ids))
     expected = chosen(whole).as_sets() if sets else chosen(whole)
     np.testing.assert_array_equal(stored.vectors.vocabulary, expected.vocabulary)
-    assert rows_of(stored.vectors, stored.vectors.doc_ids) == [rows_of(expected, names)[r] for r in stored.rows]
+    assert rows_of(stored.vectors, stored.vectors.doc_ids) == [rows_of(expected, whole.doc_ids)[r] for r in stored.rows]
     assert stored.rows.tolist() == np.argsort(expected.lengths, kind="stable").tolist()
-    assert list(stored.doc_ids) == list(names)
+    assert list(stored.doc_ids) == list(whole.doc_ids)
     assert list(stored.clusters) == [name or "" for name in whole.clusters]
 
 

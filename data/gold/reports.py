@@ -53,9 +53,7 @@ def report(series: str, day: int, seed: int) -> Story:
     Story
     """
     text = toml("reports.toml")[series]
-    lines = {
-        f"{part} {i}": line for part in ("headline", "paragraphs") for i, line in enumerate(text[part].splitlines())
-    }
+    lines = {f"{key} {i}": line for key in ("headline", "paragraphs") for i, line in enumerate(text[key].splitlines())}
     rules = compile_rules({**toml("reports.toml")["slots"], **lines})
     lasting, dice = Dice(seed, "series", series), Dice(seed, "report", series, day)
     lexicon = make_lexicon(text["topic"], lasting)
@@ -80,10 +78,18 @@ def report(series: str, day: int, seed: int) -> Story:
     headlines = tuple(tidy(expand(rule, rules, terminals, dice)) for rule in lines if rule.startswith("headline"))
     lead, *rest = (paragraph(rule) for rule in lines if rule.startswith("paragraphs"))
     return Story(
-        slug=text["slug"], topic=text["topic"], day=day, headlines=headlines, leads=(lead, lead), paragraphs=tuple(rest),
+        slug=text["slug"],
+        topic=text["topic"],
+        day=day,
+        headlines=headlines,
+        leads=(lead, lead),
+        paragraphs=tuple(rest),
         captions=(f"Trading at the close on {DAYS[date_of(day).weekday()]}.",) * 3,
-        reporter=f"{reporter.given} {reporter.surname}", agency=lasting.below(len(names("agency"))), cast=cast, lexicon=lexicon,
-    )  # fmt: skip
+        reporter=f"{reporter.given} {reporter.surname}",
+        agency=lasting.below(len(names("agency"))),
+        cast=cast,
+        lexicon=lexicon,
+    )
 
 
 def _index_values(day: int, dice: Dice) -> dict[str, dict[str, str]]:
