@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help install reproduce test test-long lint types bench docs audit clean
+.PHONY: help install reproduce test test-long lint docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,3 +34,6 @@ lint: $(VENV)/.installed ## style, types, layering
 
 clean: ## remove what can be made again (not results/)
 	rm -rf $(VENV) data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+docs: $(VENV)/.installed ## build the documentation, warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
 from baselines.myers import align
 from spotsigs.errors import require, require_tau
+from spotsigs.kernels import all_cores
 from spotsigs.records import Corpus, Pairs, Tokens
 
 # One character, then what must hold of it: an end mark of its own, or one before white space or a closing mark.
@@ -74,7 +75,7 @@ class Lcs:
         Share of a page that counts as its centre, and that its topical content is taken to fill at least, in (0, 1].
     members : bool
         Measure the members of a similar set against each other, too, and report the pairs with ``r >= tau``.
-    threads : int
+    threads : int or None
         Threads that share the perhaps-similar sets.
 
     References
@@ -103,6 +104,7 @@ class Lcs:
     exact: ClassVar[bool] = False
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LCS"
+    measure: ClassVar[str] = "lcs"
 
     tau: float = 0.5
     divide: bool = True
@@ -114,7 +116,7 @@ class Lcs:
     coherence: float = 0.7
     central: float = 0.5
     members: bool = True
-    threads: int = 1
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         require_tau(self.tau)
@@ -124,7 +126,7 @@ class Lcs:
         require(0 <= self.sketch <= 64, f"sketch must lie in [0, 64], got {self.sketch}")
         require(0.0 < self.coherence < 1.0, f"coherence must lie in (0, 1), got {self.coherence}")
         require(0.0 < self.central <= 1.0, f"central must lie in (0, 1], got {self.central}")
-        require(self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs of pages found similar, with their r.
@@ -228,7 +230,7 @@ class Lcs:
         members, starts = group_rows(labels)
         sizes = np.diff(starts)
         sets = [members[starts[s] : starts[s + 1]] for s in np.flatnonzero(sizes > 1)]
-        with ThreadPoolExecutor(self.threads) as pool:
+        with ThreadPoolExecutor(self.threads or all_cores()) as pool:
             parts = list(pool.map(lambda batch: self.compare_sets(pages, batch), _batches(sets, pages.indptr)))
         empty = np.empty(0, np.int64)
         return Found(
@@ -451,13 +453,16 @@ def _compare_sets(
     rules: _Rules,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int, int]:
     """Compare the pages of each set in order; return similar pages with their r, candidates and comparisons."""
-    longest = np.max(np.diff(indptr))
-    marks = np.full((2, np.max(runs) + 2), -1, np.int32)  # the page that has marked each run last, for either side
+    n = len(indptr) - 1
+    longest = 0
+    for page in range(n):
+        longest = max(longest, indptr[page + 1] - indptr[page])
+    marks = np.zeros((2, runs.max() + 2), np.int32)  # 1 + the page that has marked each run last, for either side
     kept, places = np.empty((2, longest), np.uint64), np.empty((2, longest), np.int64)
     partner, reach = np.empty(longest, np.int64), np.empty((2, 2 * longest + 5), np.int64)
-    out_a, out_b, out_r = np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256)
+    out_a, out_b, out_r = np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256, np.float64)
     found = candidates = comparisons = 0
-    owner = np.full(len(indptr) - 1, -1)
+    owner = np.full(n, -1, np.int64)
     for s in range(len(set_starts) - 1):
         for a in range(set_starts[s], set_starts[s + 1]):
             # A representative looks for members among the free pages, a member compares with its fellow members.
@@ -489,12 +494,18 @@ def _compare_sets(
                     if wanted < 0:
                         owner[b] = a
                     if found == len(out_a):
-                        out_a = np.concatenate((out_a, np.empty(found, np.int64)))
-                        out_b = np.concatenate((out_b, np.empty(found, np.int64)))
-                        out_r = np.concatenate((out_r, np.empty(found)))
+                        out_a, out_b, out_r = _twice(out_a), _twice(out_b), _twice(out_r)
                     out_a[found], out_b[found], out_r[found] = a, b, r
                     found += 1
     return out_a[:found], out_b[:found], out_r[:found], candidates, comparisons
+
+
+@njit(cache=True, nogil=True)
+def _twice(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy with room for as many elements again."""
+    longer = np.empty(2 * len(array), array.dtype)
+    longer[: len(array)] = array
+    return longer
 
 
 @njit(cache=True, nogil=True)
@@ -527,7 +538,7 @@ def _mark(runs: NDArray[np.int32], start: int, end: int, out_marks: NDArray[np.i
     """Mark the runs of tokens of a page."""
     for p in range(start, end):
         if runs[p] >= 0:
-            out_marks[runs[p]] = page
+            out_marks[runs[p]] = page + 1
 
 
 @njit(cache=True, nogil=True)
@@ -547,7 +558,7 @@ def _keep(
     start, end = indptr[page], indptr[page + 1]
     covered = start if length else end
     for p in range(start, end):
-        if runs[p] >= 0 and marks[runs[p]] == other:
+        if runs[p] >= 0 and marks[runs[p]] == other + 1:
             covered = max(covered, p + length)
         if p < covered:
             out_tokens[size] = tokens[p]

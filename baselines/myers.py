@@ -61,12 +61,11 @@ def align(
     """
     out_partner[: len(a)] = -1
     stack = np.empty((130, 4), np.int64)
-    stack[0] = (0, len(a), 0, len(b))
-    top = 1
+    top = _push(stack, 0, 0, len(a), 0, len(b))
     total = -1
     while top > 0:
         top -= 1
-        a0, a1, b0, b1 = stack[top]
+        a0, a1, b0, b1 = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
         while a0 < a1 and b0 < b1 and a[a0] == b[b0]:
             out_partner[a0] = b0
             a0 += 1
@@ -84,10 +83,16 @@ def align(
                 return -1
             total = differences
         if a0 < a1 and b0 < b1:
-            stack[top] = (a0 + x, a1, b0 + y, b1)
-            stack[top + 1] = (a0, a0 + x, b0, b0 + y)
-            top += 2
+            top = _push(stack, top, a0 + x, a1, b0 + y, b1)
+            top = _push(stack, top, a0, a0 + x, b0, b0 + y)
     return total
+
+
+@njit(cache=True, nogil=True)
+def _push(stack: NDArray[np.int64], top: int, a0: int, a1: int, b0: int, b1: int) -> int:
+    """Put a box on the stack; return the new height (element by element, since rows take seconds to compile)."""
+    stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = a0, a1, b0, b1
+    return top + 1
 
 
 @njit(cache=True, nogil=True)

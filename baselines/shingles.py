@@ -1,4 +1,4 @@
-"""Shingling (Broder et al. 1997): all windows of k contiguous tokens."""
+"""Shingles: the k-grams of contiguous tokens that Broder compares, and single tokens as their case k = 1."""
 
 from __future__ import annotations
 
@@ -16,33 +16,46 @@ from spotsigs.xxh64 import _xxh64
 
 
 @njit(cache=True, nogil=True)
-def _hash_windows(buffer: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.uint64]:
-    hashes = np.empty(len(starts), np.uint64)
-    for i in range(len(starts)):
-        hashes[i] = _xxh64(buffer, starts[i], ends[i])
+def _hash_shingles(
+    buffer: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32], k: int
+) -> NDArray[np.uint64]:
+    """Return the XXH64 of every ``k`` contiguous tokens joined by colons, as they lie in the buffer."""
+    hashes = np.empty(len(starts) - k + 1, np.uint64)
+    for i in range(len(hashes)):
+        hashes[i] = _xxh64(buffer, starts[i], ends[i + k - 1])
     return hashes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shingles:
-    """The k-shingling of a document, as a multiset; a document of fewer tokens has one shingle of all of them.
+    """Every ``k`` contiguous tokens, in canonical form ``w1:w2:w3``, hashed by XXH64.
+
+    A document of fewer than ``k`` tokens has one shingle of all of them; one without tokens has none.
 
     Attributes
     ----------
     k : int
-        Tokens of a shingle; 1 gives single tokens.
+        Tokens of a shingle, at least 1.
     sets : bool
-        Count every shingle of a document once, as the resemblance of the lecture slides does.
+        Whether repeated occurrences count once.
     mod_p : int or None
-        Keep the shingles whose hash is 0 modulo this, about one of ``mod_p``; None keeps all.
+        Keep the shingles whose hash is 0 modulo this (about one in ``mod_p``); None keeps all.
+
+    Raises
+    ------
+    InputError
+        If a field is out of range.
 
     References
     ----------
-    A. Broder, S. Glassman, M. Manasse, G. Zweig, "Syntactic clustering of the Web", Computer Networks 29, 1997.
+    A. Z. Broder, S. C. Glassman, M. S. Manasse, G. Zweig, "Syntactic Clustering of the Web", Computer Networks and
+    ISDN Systems 29, 1997: shingles, resemblance, and the selection by value modulo a number.
 
     Deviations
     ----------
-    Shingles are hashed by XXH64 instead of Rabin fingerprints.
+    Fingerprints are XXH64 instead of Rabin's, so that ``mod_p`` keeps other shingles than Broder's code would, with
+    the same probability. Broder compares sets; multisets are the default here, as in SpotSigs, whose paper
+    compares both under one similarity.
     """
 
     label: ClassVar[str] = "Shingles"
@@ -52,38 +65,43 @@ class Shingles:
     mod_p: int | None = None
 
     def __post_init__(self) -> None:
-        require(self.k >= 1, f"k must be at least 1, got {self.k}")
-        require(self.mod_p is None or self.mod_p >= 1, f"mod_p must be at least 1, got {self.mod_p}")
+        require(self.k >= 1, f"k, the tokens of a shingle, must be at least 1, got {self.k}")
+        require(self.mod_p is None or self.mod_p >= 1, f"mod_p must be at least 1 or null, got {self.mod_p}")
+
+    def _selected(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+        """Return the hash of every shingle and the numbers of those that count, in text order."""
+        if len(tokens) == 0:
+            return np.empty(0, np.uint64), np.empty(0, np.intp)
+        hashes = _hash_shingles(tokens.buffer, tokens.starts, tokens.ends, min(self.k, len(tokens)))
+        rows = np.sort(np.unique(hashes, return_index=True)[1]) if self.sets else np.arange(len(hashes))
+        if self.mod_p is not None:
+            rows = rows[hashes[rows] % np.uint64(self.mod_p) == 0]
+        return hashes, rows
 
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
-        """Return the hash of every kept shingle, in text order."""
-        if len(tokens) == 0:
-            return np.empty(0, np.uint64)
-        k = min(self.k, len(tokens))
-        hashes = _hash_windows(tokens.buffer, tokens.starts[: len(tokens) - k + 1], tokens.ends[k - 1 :])
-        return hashes[self._kept(hashes)]
+        """Return the hash of every shingle.
+
+        Parameters
+        ----------
+        tokens : Tokens
+            Of one document.
+
+        Returns
+        -------
+        ndarray of uint64, shape (n_shingles,)
+            In text order.
+        """
+        hashes, rows = self._selected(tokens)
+        return hashes[rows]
 
     def readable(self, text: str) -> list[str]:
-        """Return the same shingles as tokens joined by colons.
+        """Return every shingle of a plain text in canonical form, in the same order.
 
         Examples
         --------
-        >>> Shingles(k=2).readable("My name is Inigo")
-        ['my:name', 'name:is', 'is:inigo']
+        >>> Shingles(k=2).readable("You killed my father.")
+        ['you:killed', 'killed:my', 'my:father']
         """
         tokens = tokenize(text)
         words = tokens.words
-        if not words:
-            return []
-        k = min(self.k, len(words))
-        hashes = _hash_windows(tokens.buffer, tokens.starts[: len(words) - k + 1], tokens.ends[k - 1 :])
-        return [":".join(words[at : at + k]) for at in np.flatnonzero(self._kept(hashes)).tolist()]
-
-    def _kept(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        kept = np.ones(len(hashes), dtype=bool)
-        if self.sets:
-            kept[:] = False
-            kept[np.unique(hashes, return_index=True)[1]] = True
-        if self.mod_p is not None:
-            kept &= hashes % np.uint64(self.mod_p) == 0
-        return kept
+        return [":".join(words[row : row + self.k]) for row in self._selected(tokens)[1].tolist()]

@@ -75,7 +75,9 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
             copy.mkdir()
             collection.copy(copy, keep)
             if row < len(doc_ids):
-                raise InputError(f"{doc_ids[row]!r} is not where it was: the collection has changed since it was matched")
+                raise InputError(
+                    f"{doc_ids[row]!r} is not where it was: the collection has changed since it was matched"
+                )
             os.replace(copy, folder)
     except OSError as error:
         raise InputError(f"the copy {folder} cannot be written: {error.strerror or error}") from error

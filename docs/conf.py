@@ -11,12 +11,12 @@ project = "SpotSigs"
 author = "The SpotSigs reproduction's authors"
 copyright = "2026, " + author  # noqa: A001
 version = release = spotsigs.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 html_theme = "furo"
-numpydoc_show_class_members = False
-numpydoc_class_members_toctree = False
-numpydoc_validation_checks: set[str] = set()
+napoleon_google_docstring = False
+napoleon_custom_sections = ["Deviations"]
+napoleon_use_ivar = True
 autodoc_typehints = "signature"

@@ -120,7 +120,6 @@ def _memory() -> list[Fact]:
 
 def _examples() -> list[Fact]:
     from baselines.myers import longest_common_subsequence
-
     from baselines.shingles import Shingles
     from spotsigs.signatures import SpotSignatures
 

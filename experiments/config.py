@@ -20,6 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 from spotsigs.clusters import Method
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require, require_tau
+from spotsigs.keep import Keep
 from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.vectors import Idf, IdfFilter
 
@@ -38,6 +39,9 @@ class Root:
     idf: Idf = Idf.paper
     min_spots: int = 1
     clusters: Method = Method.components
+    keep: Keep = Keep.first
+    copy: str | None = None
+    page: bool = False
     workers: int = 8
     threads: int | None = None
     seed: int = 2008
@@ -64,7 +68,7 @@ class Settings:
         The stages' parts; see `spotsigs.records`.
     experiment : object or None
         Called with these settings instead of a single run.
-    tau, sets, clusters, workers, threads, seed, strict
+    tau, sets, clusters, keep, copy, page, workers, threads, seed, strict
         Root keys.
     names : dict of str to str
         What the user chose in each group, for example ``{"matcher": "spotsigs"}``.
@@ -80,6 +84,9 @@ class Settings:
     tau: float
     sets: bool
     clusters: Method
+    keep: Keep
+    copy: str | None
+    page: bool
     workers: int
     threads: int | None
     seed: int
@@ -124,7 +131,10 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         idf_filter=IdfFilter(
             idf_min=config.idf_min, idf_max=config.idf_max, idf=config.idf, min_spots=config.min_spots
         ),
-        **{key: config[key] for key in ("tau", "sets", "clusters", "workers", "threads", "seed", "strict")},
+        **{
+            key: config[key]
+            for key in ("tau", "sets", "clusters", "keep", "copy", "page", "workers", "threads", "seed", "strict")
+        },
         names=names,
     )
 

@@ -86,10 +86,9 @@ class Figure7:
         return f"Figure 7: {told or 'times were disturbed by other processes'}; {drawn}"
 
     def _wanted(self, seed: int) -> list[tuple[str, float, Matcher]]:
-        from spotsigs.join import SpotSigsTight
-
         from baselines.lsh import Lsh
         from baselines.lsh_native import LshNative
+        from spotsigs.join import SpotSigsTight
 
         return [
             *((OURS, tau, SpotSigs(tau=tau)) for tau in self.taus),

@@ -10,11 +10,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from experiments.measure import PeakMemory
 from spotsigs.clusters import Method, cluster
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
+from spotsigs.keep import Keep, priority
 from spotsigs.metrics import Quality, evaluate
 from spotsigs.records import Clusters, Corpus, Matcher, Pairs, SignatureScheme, Skipped, Truth, Vectors
 from spotsigs.vectors import IdfFilter
@@ -38,6 +40,10 @@ class Prepared:
         Bytes of content read.
     checksum : str
         SHA-256 over document ids, signature hashes and counts: the same for the same input, whatever its form.
+    occurrences : ndarray of int64, shape (n,)
+        Signature occurrences of each document before the filters: how much prose it has.
+    dates : tuple of (str or None)
+        Capture times.
     """
 
     corpus: Corpus
@@ -46,6 +52,8 @@ class Prepared:
     parse_seconds: float
     content_bytes: int
     checksum: str
+    occurrences: NDArray[np.int64]
+    dates: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ def prepare(
         vectors: Vectors = collection.vectors()
         digest = _digest(vectors.indptr, vectors.ids, vectors.counts)
         corpus = Corpus(vectors.as_sets() if sets else vectors)
-        return Prepared(corpus, None, (), perf_counter() - began, 0, digest)
+        return Prepared(corpus, None, (), perf_counter() - began, 0, digest, vectors.lengths)
     extracted = _extracted(_Call(collection, text, signature, engine))
     signatures, seconds = extracted
     if strict and signatures.skipped:
@@ -138,11 +146,18 @@ def prepare(
             signatures.hashes,
             signatures.counts,
         ),
+        np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(signatures.counts)])[signatures.indptr]),
+        signatures.dates,
     )
 
 
 def match(
-    prepared: Prepared, matcher: Matcher, method: Method = Method.components, *, resamples: int = 1000
+    prepared: Prepared,
+    matcher: Matcher,
+    method: Method = Method.components,
+    keep: Keep = Keep.first,
+    *,
+    resamples: int = 1000,
 ) -> Outcome:
     """Match a prepared collection, group the pairs and judge them.
 
@@ -154,6 +169,8 @@ def match(
         Corpus to pairs.
     method : Method
         What a cluster is.
+    keep : Keep
+        Which document of a cluster represents it.
     resamples : int
         Bootstrap resamples of the quality's intervals.
 
@@ -164,7 +181,8 @@ def match(
     matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     with PeakMemory() as memory:
         pairs = matcher(prepared.corpus)
-    clusters = cluster(pairs, method=method)
+    order = priority(keep, pairs.n, prepared.occurrences, prepared.dates)
+    clusters = cluster(pairs, method=method, priority=order)
     quality = None if prepared.truth is None else evaluate(pairs, prepared.truth, clusters, resamples=resamples)
     return Outcome(prepared, pairs, clusters, quality, memory.peak_bytes)
 

@@ -12,6 +12,8 @@ from experiments.config import Settings
 from experiments.files import write_csv, write_json, write_parquet
 from experiments.measure import provenance
 from experiments.pipeline import Outcome, match, memory_bytes, prepare
+from spotsigs.errors import require
+from spotsigs.keep import decide
 from spotsigs.metrics import Quality
 from spotsigs.records import Clusters, Pairs
 
@@ -46,9 +48,10 @@ def run(settings: Settings, folder: str | Path, *, contended: bool = False) -> s
         sets=settings.sets,
         strict=settings.strict,
     )
-    outcome = match(prepared, settings.matcher, settings.clusters)
+    outcome = match(prepared, settings.matcher, settings.clusters, settings.keep)
     metrics = measured(outcome, settings)
     write_outcome(folder, outcome)
+    write_decisions(folder, outcome, settings)
     write_json(
         folder / "run.json",
         provenance() | {"seed": settings.seed, "input_sha256": prepared.checksum, "contended": contended},
@@ -106,6 +109,30 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
         (folder / "skipped.csv").unlink(missing_ok=True)
 
 
+def write_decisions(folder: Path, outcome: Outcome, settings: Settings) -> None:
+    """Write ``kept.csv`` and ``removed.csv``, and on request the copy of the collection and the page of clusters."""
+    from data.writers import write_copy, write_lists
+
+    corpus = outcome.prepared.corpus
+    doc_ids = corpus.vectors.doc_ids
+    decisions = decide(outcome.pairs, outcome.clusters, settings.keep)
+    write_lists(decisions, doc_ids, folder)
+    if settings.copy is not None:
+        require(hasattr(settings.collection, "copy"), f"data={settings.names['data']} cannot be copied; use kept.csv")
+        write_copy(settings.collection, doc_ids, decisions.kept, settings.copy)
+    if settings.page:
+        from experiments.cluster_page import write_cluster_page
+
+        write_cluster_page(
+            folder / "clusters.html",
+            doc_ids,
+            outcome.pairs,
+            outcome.clusters,
+            corpus.texts(),
+            scheme=settings.signature,
+        )
+
+
 def _pair_columns(pairs: Pairs, names: Any) -> dict[str, Any]:
     return {"doc_a": names[pairs.i], "doc_b": names[pairs.j], "similarity": pairs.similarity}
 
@@ -152,6 +179,7 @@ def _shown(folder: Path) -> Path:
 def _named(settings: Settings) -> str:
     """Return the matcher's label, with its signatures unless those are its own."""
     own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
+    own |= settings.matcher.measure == "lcs"  # reads the texts
     return settings.matcher.label if own else f"{settings.matcher.label} on {settings.names['signature']}"
 
 
@@ -185,5 +213,5 @@ def _count(number: int, noun: str) -> str:
 
 def _next(metrics: dict[str, Any]) -> list[str]:
     if metrics["precision"] is None:
-        return ["next: look at clusters.parquet, or try other thresholds with -m tau=0.3,0.44,0.6"]
+        return ["next: look at the clusters with page=true, or try other thresholds with -m tau=0.3,0.44,0.6"]
     return ["next: try other thresholds with -m tau=0.3,0.44,0.6 or another matcher, as in matcher=brute_force"]

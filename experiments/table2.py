@@ -103,10 +103,9 @@ def recall_base(seed: int) -> Matcher:
 
 def table2_methods(seed: int) -> list[tuple[str, Matcher]]:
     """Return the rows of Table 2 as label and matcher; LSH twice, and this project's own join at the end."""
-    from spotsigs.join import SpotSigsTight
-
     from baselines.lsh import Lsh
     from baselines.lsh_native import LshNative
+    from spotsigs.join import SpotSigsTight
 
     ours = SpotSigs()
     return [

@@ -14,7 +14,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _DECLARED = re.compile(rb"<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_DECLARED_WITHIN = 4096
+_PROLOGUE = 4096  # bytes that are searched for a declaration and for zero bytes
 _ASCII = bytes(range(128))
 # Browsers read these labels as the vendor's superset, Python's codec of that name is the bare standard.
 _SUPERSETS = {
@@ -29,11 +29,11 @@ _SUPERSETS = {
 def to_utf8(content: bytes | str, declared: str | None = None) -> bytes:
     """Return a page's content as UTF-8.
 
-    What the bytes themselves prove comes first: text of another encoding is practically never valid UTF-8 unless it
-    is ASCII, so valid UTF-8 is taken as such whatever is declared; so are byte order marks, the zero bytes of UTF-16
-    and the escapes of ISO-2022-JP. Then come the declared charset, ``<meta>`` or the XML declaration, UTF-8, and
-    statistical detection. An encoding under which more than a quarter of the non-ASCII bytes are invalid is wrong and
-    the next one is tried.
+    What the bytes themselves prove goes before any declaration: valid UTF-8, since text of another encoding is
+    practically never valid UTF-8 unless it is ASCII; a byte order mark; the zero bytes of UTF-16; the escapes of
+    ISO-2022-JP. Then come the declared charset, ``<meta>`` or the XML declaration, UTF-8, and statistical detection.
+    Among these, an encoding under which more than a quarter of the non-ASCII bytes are invalid is wrong, and the next
+    one is tried.
 
     Parameters
     ----------
@@ -60,6 +60,8 @@ def to_utf8(content: bytes | str, declared: str | None = None) -> bytes:
 
 
 def _decode(content: bytes, declared: str | None) -> str:
+    if proven := _proven_codec(content):
+        return content.decode(proven, "replace")
     non_ascii = len(content.translate(None, _ASCII))
     for codec in _candidates(content, declared):
         text = content.decode(codec, "replace")
@@ -68,17 +70,29 @@ def _decode(content: bytes, declared: str | None) -> str:
     return content.decode("cp1252", "replace")
 
 
+def _proven_codec(content: bytes) -> str | None:
+    """Tell the encodings that show in the bytes, other than UTF-8 without a mark."""
+    for mark, codec in _MARKS:
+        if content.startswith(mark):
+            return codec
+    # ASCII characters have their zero bytes on one side.
+    even, odd = content[:_PROLOGUE:2].count(0), content[1:_PROLOGUE:2].count(0)
+    if max(even, odd) > min(len(content), _PROLOGUE) // 16 and min(even, odd) * 8 < max(even, odd):
+        return "utf-16-le" if odd > even else "utf-16-be"
+    return "iso2022_jp" if b"\x1b$B" in content or b"\x1b$@" in content else None
+
+
 def _candidates(content: bytes, declared: str | None) -> Iterator[str]:
     """Name the codecs to try, the likeliest first."""
     from resiliparse.parse.encoding import detect_encoding
 
-    yield from (codec for mark, codec in _MARKS if content.startswith(mark))
-    yield from _utf16_without_mark(content[:_DECLARED_WITHIN])
-    if b"\x1b$" in content:
-        yield "iso2022_jp"
-    found = _DECLARED.search(content, 0, _DECLARED_WITHIN)
-    labels = [declared, found[1].decode("ascii", "replace") if found else None]
-    yield from (codec for label in labels if label and (codec := _codec(label)))
+    codec = _codec(declared or "")
+    if codec and (b"\0" in content or not codec.startswith("utf-16")):
+        yield codec
+    found = _DECLARED.search(content, 0, _PROLOGUE)
+    codec = _codec(found[1].decode("ascii")) if found else None
+    if codec and not codec.startswith("utf-16"):  # it could not have been read
+        yield codec
     yield "utf-8"
     if detected := detect_encoding(content):
         yield _SUPERSETS.get(detected, detected)
@@ -90,10 +104,3 @@ def _codec(label: str) -> str | None:
 
     name = map_encoding_to_html5(label.strip(" \t\r\n\"'"), False)
     return None if name is None else _SUPERSETS.get(name, name)
-
-
-def _utf16_without_mark(head: bytes) -> Iterator[str]:
-    """Tell UTF-16 by the zero bytes of its ASCII characters, which all lie on one side."""
-    even, odd = head[::2].count(0), head[1::2].count(0)
-    if max(even, odd) > len(head) // 16 and min(even, odd) * 8 < max(even, odd):
-        yield "utf-16-le" if odd > even else "utf-16-be"

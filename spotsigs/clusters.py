@@ -78,7 +78,8 @@ def _component_heads(pairs: Pairs, n: int, order: IntArray) -> NDArray[np.int32]
     count, component = connected_components(edges, directed=False)
     best: NDArray[np.int32] = np.full(count, -1, np.int32)
     best[component[order[::-1]]] = order[::-1]
-    return best[component]
+    heads: NDArray[np.int32] = best[component]
+    return heads
 
 
 def _adjacency(pairs: Pairs, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
 
-from spotsigs.errors import require
+from spotsigs.errors import InputError, require
 from spotsigs.kernels import all_cores
+
+ATTEMPTS = 3
+"""Times a task is given out again after its worker died."""
+
+_ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -56,34 +64,136 @@ class Processes:
         for task in tasks:
             yield function(task)
             break
-        waiting = list(_take(tasks, 1))
+        waiting = list(islice(tasks, 1))
         workers = min(self.workers, all_cores())
         if not waiting or workers == 1:
             yield from map(function, [*waiting, *tasks])
             return
-        yield from _in_order(_executor(workers), function, [*waiting], tasks, 2 * workers)
-
-
-def _take(tasks: Iterator[Task], n: int) -> Iterator[Task]:
-    for _, task in zip(range(n), tasks, strict=False):
-        yield task
+        yield from _in_order(lambda task: _executor(workers).submit(function, task), chain(waiting, tasks), 2 * workers)
 
 
 def _executor(workers: int) -> Any:
     from joblib.externals.loky import get_reusable_executor
 
-    one_thread = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    return get_reusable_executor(max_workers=workers, env=one_thread, timeout=60)
+    return get_reusable_executor(max_workers=workers, env=_ONE_THREAD, timeout=60)
 
 
-def _in_order(
-    executor: Any, function: Callable[[Task], Result], first: list[Task], rest: Iterator[Task], window: int
-) -> Iterator[Result]:
-    futures = deque(executor.submit(function, task) for task in [*first, *_take(rest, window - len(first))])
+@dataclass(frozen=True, kw_only=True)
+class Dask:
+    """Workers of a Dask cluster: a running one by its address, or one on this machine.
+
+    Tasks name files, so all workers must see the same folders. A task whose worker dies runs again on another one.
+
+    Attributes
+    ----------
+    workers : int
+        Processes of a cluster on this machine; tasks under way at once are twice as many.
+    address : str or None
+        Scheduler of a running cluster, for example ``tcp://head:8786``; for Slurm, the one that dask-jobqueue starts.
+    """
+
+    workers: int = 8
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
+
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+        """Yield ``function(task)`` for every task, in task order."""
+        client = _dask_client(self.workers, self.address)
+        yield from _in_order(lambda task: client.submit(function, task, pure=False), iter(tasks), 2 * self.workers)
+
+
+@cache
+def _dask_client(workers: int, address: str | None) -> Any:
+    distributed = _imported("distributed", "dask")
+    if address is not None:
+        try:
+            return distributed.Client(address, timeout=20)
+        except (OSError, ValueError) as error:
+            raise InputError(f"no Dask scheduler answers at {address}: {error}") from error
+    n = min(workers, all_cores())
+    cluster = distributed.LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None, env=_ONE_THREAD)
+    return distributed.Client(cluster)
+
+
+def _imported(module: str, extra: str) -> Any:
     try:
-        while futures:
-            yield futures.popleft().result()
-            futures.extend(executor.submit(function, task) for task in _take(rest, 1))
+        return import_module(module)
+    except ImportError:
+        raise InputError(f"engine={extra} needs {module}: pip install 'spotsigs[{extra}]'") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ray:
+    """Workers of a Ray cluster: a running one by its address, or one on this machine.
+
+    Tasks name files, so all workers must see the same folders. A task whose worker dies runs again.
+
+    Attributes
+    ----------
+    workers : int
+        Processes of a cluster on this machine; tasks under way at once are twice as many.
+    address : str or None
+        A running cluster, ``auto`` or ``ray://head:10001``.
+    """
+
+    workers: int = 8
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
+
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+        """Yield ``function(task)`` for every task, in task order."""
+        submit = _ray_submit(self.workers, self.address)
+        yield from _in_order(lambda task: submit(function, task), iter(tasks), 2 * self.workers)
+
+
+@cache
+def _ray_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
+    ray = _imported("ray", "ray")
+    local = {"num_cpus": min(workers, all_cores()), "include_dashboard": False} if address is None else {}
+    try:
+        ray.init(
+            address=address,
+            ignore_reinit_error=True,
+            log_to_driver=False,
+            runtime_env={"env_vars": _ONE_THREAD},
+            **local,
+        )
+    except (ConnectionError, ValueError) as error:
+        raise InputError(f"no Ray cluster answers at {address}: {error}") from error
+    run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_run)
+    return lambda function, task: run.remote(function, task).future()
+
+
+def _run(function: Callable[[Task], Result], task: Task) -> Result:
+    return function(task)
+
+
+def _in_order(submit: Callable[[Task], Any], tasks: Iterator[Task], window: int) -> Iterator[Result]:
+    """Yield results in task order; what was under way when a worker died is given out again."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    waiting = deque((task, submit(task)) for task in islice(tasks, window))
+    broken = 0
+    try:
+        while waiting:
+            try:
+                result = waiting[0][1].result()
+            except BrokenProcessPool as error:
+                broken += 1
+                if broken > ATTEMPTS:
+                    raise InputError(
+                        f"a worker process died {broken} times: is there enough memory? ({error})"
+                    ) from error
+                waiting = deque((task, submit(task)) for task, _ in waiting)
+                continue
+            broken = 0
+            waiting.popleft()
+            yield result
+            waiting.extend((task, submit(task)) for task in islice(tasks, 1))
     finally:
-        for future in futures:
+        for _, future in waiting:
             future.cancel()

@@ -1,154 +1,294 @@
-"""From a collection to signature multisets: documents stream through text, tokens and scheme, shard by shard."""
+"""From collections to signatures: shard by shard, counted per document, without holding any text."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
-from tqdm import tqdm
+from numba import njit
+from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.engines import Engine
+from spotsigs.errors import InputError
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.tokens import tokenize
 
-TextChoice = Callable[[Document], str]
+TextExtractor = Callable[[Document], str]
+"""What turns a document into text, for example `spotsigs.text.VisibleText`."""
 
 
-def extract(collection: Collection, text: TextChoice, scheme: SignatureScheme, engine: Engine) -> Signatures:
-    """Extract the signatures of a whole collection.
+@njit(cache=True, nogil=True)
+def _count_runs(ascending: NDArray[np.uint64], counts: NDArray[np.int32]) -> int:
+    """Move the distinct values of a sorted array to its front and count each; return how many there are."""
+    n = 0
+    for k in range(len(ascending)):
+        if n > 0 and ascending[k] == ascending[n - 1]:
+            counts[n - 1] += 1
+        else:
+            ascending[n] = ascending[k]
+            counts[n] = 1
+            n += 1
+    return n
+
+
+class _Growing:
+    """An array that grows in place, so that appending does not hold its data twice."""
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self._data, self._size = np.empty(1024, dtype), 0
+
+    def extend(self, values: NDArray[Any]) -> None:
+        size = self._size + len(values)
+        if size > len(self._data):
+            self._data.resize(size + size // 4, refcheck=False)
+        self._data[self._size : size] = values
+        self._size = size
+
+    def finish(self) -> NDArray[Any]:
+        self._data.resize(self._size, refcheck=False)
+        return self._data
+
+
+def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, str] | Skipped]:
+    """Read a shard's documents and their texts, in order.
+
+    Parameters
+    ----------
+    shard : callable
+        Yields the shard's documents and the records it could not read.
+    text : callable
+        Turns a document into text.
+
+    Yields
+    ------
+    tuple of (Document, str), or Skipped
+        A document whose text cannot be had is skipped with the reason.
+    """
+    for record in shard():
+        if isinstance(record, Skipped):
+            yield record
+            continue
+        try:
+            content = text(record)
+        except Exception as error:  # noqa: BLE001 - one bad page must not end a crawl; the reason is reported
+            yield _skipped(record, error)
+        else:
+            yield record, content
+
+
+def _skipped(document: Document, error: Exception) -> Skipped:
+    return Skipped(document.id, str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
+
+
+def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme) -> Signatures:
+    """Extract and count the signatures of every document of a shard.
+
+    Parameters
+    ----------
+    shard : callable
+        Yields the shard's documents and the records it could not read.
+    text : callable
+        Turns a document into text.
+    scheme : SignatureScheme
+        Turns tokens into signature hashes.
+
+    Returns
+    -------
+    Signatures
+        One row per document, in order; a document that raises an exception is in ``skipped`` instead.
+    """
+    doc_ids: list[str] = []
+    clusters: list[str | None] = []
+    dates: list[str | None] = []
+    skipped: list[Skipped] = []
+    sizes: list[int] = []
+    hashes, counts = _Growing(np.uint64), _Growing(np.int32)
+    content_bytes = 0
+    for record in read_texts(shard, text):
+        if isinstance(record, Skipped):
+            skipped.append(record)
+            continue
+        document, content = record
+        content_bytes += _size(document.content)
+        try:
+            found = scheme(tokenize(content))
+        except Exception as error:  # noqa: BLE001 - as above
+            skipped.append(_skipped(document, error))
+            continue
+        distinct, multiplicities = count_signatures(found)
+        hashes.extend(distinct)
+        counts.extend(multiplicities)
+        doc_ids.append(document.id)
+        clusters.append(document.cluster)
+        dates.append(document.date)
+        sizes.append(len(distinct))
+    indptr = np.cumsum([0, *sizes], dtype=np.int64)
+    return Signatures(
+        tuple(doc_ids),
+        tuple(clusters),
+        indptr,
+        hashes.finish(),
+        counts.finish(),
+        tuple(skipped),
+        content_bytes,
+        tuple(dates),
+    )
+
+
+def texts(collection: Collection, text: TextExtractor) -> Iterator[str]:
+    """Yield the text of every readable document, in the row order of `extract`, streaming.
 
     Parameters
     ----------
     collection : Collection
-        Its shards are the engine's tasks.
+        Read again.
     text : callable
-        ``(document) -> str``.
-    scheme : SignatureScheme
-        Tokens to signature hashes.
-    engine : Engine
-        Where the shards run; the result does not depend on it.
+        Turns a document into text.
+
+    Yields
+    ------
+    str
+    """
+    for shard in collection.shards():
+        for record in read_texts(shard, text):
+            if not isinstance(record, Skipped):
+                yield record[1]
+
+
+def count_signatures(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Count a document's signature occurrences.
+
+    Parameters
+    ----------
+    hashes : ndarray of uint64, shape (n_occurrences,)
+        In any order.
+
+    Returns
+    -------
+    distinct : ndarray of uint64, shape (n,)
+        Ascending.
+    counts : ndarray of int32, shape (n,)
+        Occurrences of each.
+    """
+    distinct, counts = np.sort(hashes), np.empty(len(hashes), np.int32)
+    n = _count_runs(distinct, counts)
+    return distinct[:n], counts[:n]
+
+
+def _size(content: bytes | str) -> int:
+    if isinstance(content, bytes) or content.isascii():
+        return len(content)
+    return len(content.encode("utf-8", "replace"))
+
+
+def concatenate(batches: Iterable[Signatures]) -> Signatures:
+    """Put batches of documents one after the other.
+
+    Parameters
+    ----------
+    batches : iterable of Signatures
+        Read one at a time and not kept, so that the result is the only copy.
 
     Returns
     -------
     Signatures
-        One row per readable document, in the collection's order, ids made unique.
+    """
+    doc_ids: list[str] = []
+    clusters: list[str | None] = []
+    dates: list[str | None] = []
+    skipped: list[Skipped] = []
+    indptr, hashes, counts = _Growing(np.int64), _Growing(np.uint64), _Growing(np.int32)
+    indptr.extend(np.zeros(1, np.int64))
+    content_bytes = total = 0
+    for batch in batches:
+        doc_ids += batch.doc_ids
+        clusters += batch.clusters
+        dates += batch.dates
+        skipped += batch.skipped
+        content_bytes += batch.content_bytes
+        indptr.extend(batch.indptr[1:] + total)
+        total += int(batch.indptr[-1])
+        hashes.extend(batch.hashes)
+        counts.extend(batch.counts)
+    return Signatures(
+        tuple(doc_ids),
+        tuple(clusters),
+        indptr.finish(),
+        hashes.finish(),
+        counts.finish(),
+        tuple(skipped),
+        content_bytes,
+        tuple(dates),
+    )
+
+
+def unique_ids(ids: Sequence[str]) -> tuple[str, ...]:
+    """Append ``#2``, ``#3``, … to repeated ids, never making one that another document has.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        In document order; the first of equal ids keeps its name.
+
+    Returns
+    -------
+    tuple of str
+    """
+    taken = set(ids)
+    if len(taken) == len(ids):
+        return tuple(ids)
+    occurrences: dict[str, int] = {}
+    unique = []
+    for name in ids:
+        number = occurrences.get(name, 0) + 1
+        candidate = name if number == 1 else f"{name}#{number}"
+        while number > 1 and candidate in taken:
+            number += 1
+            candidate = f"{name}#{number}"
+        occurrences[name] = number
+        taken.add(candidate)
+        unique.append(candidate)
+    return tuple(unique)
+
+
+def extract(collection: Collection, text: TextExtractor, scheme: SignatureScheme, engine: Engine) -> Signatures:
+    """Extract and count the signatures of every document of a collection.
+
+    Parameters
+    ----------
+    collection : Collection
+        Its shards are the tasks.
+    text : callable
+        Turns a document into text.
+    scheme : SignatureScheme
+        Turns tokens into signature hashes.
+    engine : Engine
+        Maps over the shards; the result does not depend on it.
+
+    Returns
+    -------
+    Signatures
+        One row per document, in the collection's order, ids made unique by `unique_ids`.
 
     Raises
     ------
     InputError
-        If the collection or the scheme cannot be used at all.
+        If the scheme's parameters are wrong.
     """
-    scheme(tokenize(""))  # a scheme that cannot work says so here, once, and not once a document
-    shards = collection.shards()
-    parts = engine.map(partial(extract_shard, text=text, scheme=scheme), shards)
-    shown = tqdm(parts, "reading", total=len(shards), unit="shard", disable=not sys.stderr.isatty(), leave=False)
-    return concatenate(list(shown))
+    from tqdm import tqdm
 
+    # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
+    count_signatures(scheme(tokenize(text(Document(id="", content=b"<p>the one")))))
+    batches = engine.map(partial(extract_shard, text=text, scheme=scheme), collection.shards())
+    with tqdm(unit=" pages", disable=None) as progress:
 
-def extract_shard(shard: Shard, text: TextChoice, scheme: SignatureScheme) -> Signatures:
-    """Extract the signatures of one shard's documents; what cannot be read is listed, not raised.
+        def watched() -> Iterator[Signatures]:
+            for batch in batches:
+                progress.update(len(batch))
+                yield batch
 
-    Parameters
-    ----------
-    shard : Shard
-        Yields documents.
-    text, scheme : callable
-        As in `extract`.
-
-    Returns
-    -------
-    Signatures
-    """
-    doc_ids, clusters, rows, skipped, size = [], [], [], [], 0
-    for document, words in _readable(shard, text):
-        if isinstance(document, Skipped):
-            skipped.append(document)
-            continue
-        doc_ids.append(document.id)
-        clusters.append(document.cluster)
-        rows.append(np.unique(scheme(tokenize(words)), return_counts=True))
-        size += len(document.content)
-    return Signatures(
-        tuple(doc_ids),
-        tuple(clusters),
-        np.concatenate([np.zeros(1, np.int64), np.cumsum([len(hashes) for hashes, _ in rows], dtype=np.int64)]),
-        np.concatenate([np.empty(0, np.uint64), *(hashes for hashes, _ in rows)]),
-        np.concatenate([np.empty(0, np.int32), *(counts.astype(np.int32) for _, counts in rows)]),
-        tuple(skipped),
-        size,
-    )
-
-
-def texts(collection: Collection, text: TextChoice) -> Iterator[str]:
-    """Yield the text of every readable document, in the row order of `extract`, streaming."""
-    for shard in collection.shards():
-        for document, words in _readable(shard, text):
-            if not isinstance(document, Skipped):
-                yield words
-
-
-def _readable(shard: Shard, text: TextChoice) -> Iterator[tuple[Document | Skipped, str]]:
-    """Yield each record with its text; a document whose text cannot be had becomes a skipped record."""
-    for record in shard():
-        if isinstance(record, Skipped):
-            yield record, ""
-            continue
-        try:
-            words = text(record)
-        except Exception as error:  # noqa: BLE001 - whatever a page does to a parser must not stop a crawl
-            yield Skipped(record.id, f"its text cannot be extracted ({type(error).__name__}: {error})"), ""
-        else:
-            yield record, words
-
-
-def concatenate(batches: Sequence[Signatures]) -> Signatures:
-    """Put batches one after the other and make document ids unique.
-
-    Parameters
-    ----------
-    batches : sequence of Signatures
-        In document order.
-
-    Returns
-    -------
-    Signatures
-        A repeated id gets ``#2``, ``#3`` and so on, passing over ids that the collection uses itself.
-    """
-    offsets = np.cumsum([0, *(len(batch.hashes) for batch in batches)])
-    return Signatures(
-        unique_ids([name for batch in batches for name in batch.doc_ids]),
-        tuple(name for batch in batches for name in batch.clusters),
-        np.concatenate(
-            [np.zeros(1, np.int64), *(batch.indptr[1:] + at for batch, at in zip(batches, offsets, strict=False))]
-        ),
-        np.concatenate([np.empty(0, np.uint64), *(batch.hashes for batch in batches)]),
-        np.concatenate([np.empty(0, np.int32), *(batch.counts for batch in batches)]),
-        tuple(record for batch in batches for record in batch.skipped),
-        sum(batch.content_bytes for batch in batches),
-    )
-
-
-def unique_ids(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the ids with a number behind every repeat; the first keeps its name.
-
-    Examples
-    --------
-    >>> unique_ids(["a", "a", "a#2", "a"])
-    ('a', 'a#3', 'a#2', 'a#4')
-    """
-    names = list(names)
-    taken = set(names)
-    if len(taken) == len(names):
-        return tuple(names)
-    seen: dict[str, int] = {}
-    unique = []
-    for name in names:
-        number = seen[name] = seen.get(name, 0) + 1
-        new = name
-        while number > 1 and (new := f"{name}#{number}") in taken:
-            number = seen[name] = number + 1
-        taken.add(new)
-        unique.append(new)
-    return tuple(unique)
+        signatures = concatenate(watched())
+    return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from spotsigs.records import Corpus, FloatArray, Pairs, Vectors
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 @dataclass(frozen=True, kw_only=True)
 class SpotSigsTight:

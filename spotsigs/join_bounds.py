@@ -1,8 +1,8 @@
 """Bounds of the exact join, as tables over lengths.
 
-Two multisets of lengths ``a`` and ``b`` (sums of counts) with overlap ``o`` are similar iff ``o / (a + b - o) >= tau`` in
-float64. Every table below is derived from that very test, never from a product such as ``(1 - tau) * a``, so that no
-bound is stricter than the test.
+Two multisets of lengths ``a`` and ``b`` (sums of counts) with overlap ``o`` are similar iff
+``o / (a + b - o) >= tau`` in float64. Every table below is derived from that very test, never from a product such as
+``(1 - tau) * a``, so that no bound is stricter than the test.
 
 1. *Length.* The overlap is at most the shorter length, so similar pairs pass the test with ``o = min(a, b)``.
 2. *Prefix with k meetings.* Let ``m`` be the least overlap that passes for ``a`` and ``b``, let both multisets be lists
@@ -20,9 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-MANY_MEETINGS_BELOW = 0.6
-"""Thresholds below it ask short documents for one meeting more: their prefixes are long and meet by chance."""
 
 
 class Bounds(NamedTuple):
@@ -67,8 +64,8 @@ def bounds(tau: float, longest: int) -> Bounds:
     shortest = np.maximum(_first_true(lambda b: b / np.maximum(lengths, 1) >= tau, lengths * tau), 1)
     # the longest partner is the last length whose shortest partner is not longer than this one
     longest_partner = np.searchsorted(shortest, lengths, side="right") - 1
-    meetings = 2 + ((lengths >= 12) & (tau < MANY_MEETINGS_BELOW)) + lengths // 96
-    meetings = np.maximum(np.minimum(meetings, least[lengths + shortest]), 1)
+    # one meeting happens by chance too often, three cost more postings than the verifications they save
+    meetings = np.maximum(np.minimum(2 + lengths // 96, least[lengths + shortest]), 1)
     probed = np.where(lengths > 0, lengths - least[lengths + shortest] + meetings, 0)
     return Bounds(*(table.astype(np.int32) for table in (least, shortest, longest_partner, meetings, probed)))
 
@@ -91,9 +88,9 @@ def least_overlap(tau: float, total: NDArray[np.int64]) -> NDArray[np.int64]:
     return _first_true(lambda o: o / np.maximum(total - o, 1) >= tau, total * (tau / (1 + tau)))
 
 
-def _first_true(test: Any, estimate: NDArray[np.float64]) -> NDArray[np.int64]:
+def _first_true(test: Any, estimate: NDArray[Any]) -> NDArray[np.int64]:
     """Return the least integer that passes a test which is monotone in it, given estimates off by less than one."""
-    value = np.maximum(np.floor(estimate).astype(np.int64) - 1, 0)
+    value: NDArray[np.int64] = np.maximum(np.floor(estimate).astype(np.int64) - 1, 0)
     for _ in range(3):
         value += ~test(value)
     return value

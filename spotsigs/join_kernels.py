@@ -3,8 +3,8 @@
 They run in the order of this file: read the rows once (`scan_rows`), find exact copies (`bucket_hashes`,
 `first_of_hash`, `confirm_copies`), number the distinct documents by length (`count_lengths`, `number_documents`), order
 the tokens (`rank_tokens`) and rewrite every document as its sorted tokens (`pack_documents`), invert the prefixes
-(`count_postings`, `fill_postings`), probe (`probe`), and spread the found pairs over the copies (`count_pairs`,
-`fill_pairs`).
+(`count_postings`, `fill_postings`), probe (`probe`), and spread the found pairs over the copies (`fill_links`,
+`fill_partners`, `fill_pairs`).
 
 Conventions: indices into arrays are unsigned, so that no negative index has to be considered; a *token* is one unit of
 weight, (signature, number of its occurrence).
@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]  # ships no types
 from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -74,7 +74,7 @@ class Documents(NamedTuple):
         Document ``d`` has its tokens at ``starts[d]:starts[d + 1]``.
     tokens : ndarray of uint32
         Ranks, ascending within a document.
-    sketches : ndarray of uint64, shape (n,) or (0,)
+    sketches : ndarray of uint64, shape (n,)
         Parity of the number of tokens that fall on each of 64 bits.
     """
 
@@ -137,7 +137,7 @@ BATCH = 64
 """Candidates that are verified together, so that their cache misses overlap."""
 
 
-if config.DISABLE_JIT:  # interpreted, for coverage: the same values, no hints
+if getattr(config, "DISABLE_JIT"):  # noqa: B009 - set at import; interpreted, for coverage: the same values, no hints
 
     def prefetch(array: Any, index: Any) -> None:
         """Ask for the cache line of ``array[index]``."""
@@ -276,41 +276,6 @@ def confirm_copies(rows: Rows, begin: Any, end: Any, copy_of: Any) -> Any:
     return n - collided, collided
 
 
-class Copies(NamedTuple):
-    """Which rows of a collection are the same document.
-
-    Attributes
-    ----------
-    copy_of : ndarray of int32, shape (n_rows,)
-        First row of the same document; -1 for an empty row.
-    next_copy : ndarray of int32, shape (n_rows,)
-        Next row of the same document, -1 after the last.
-    later : ndarray of int32, shape (n_rows,)
-        How many rows of the same document follow.
-    """
-
-    copy_of: NDArray[np.int32]
-    next_copy: NDArray[np.int32]
-    later: NDArray[np.int32]
-
-
-@njit(cache=True, nogil=True)
-def chain_copies(copies: Copies) -> None:
-    """Fill ``next_copy`` and ``later``."""
-    copy_of, next_copy, later = copies
-    latest = np.full(len(copy_of), -1, np.int32)
-    for r in range(len(copy_of) - 1, -1, -1):
-        first = copy_of[r]
-        if first < 0:
-            next_copy[r] = -1
-            later[r] = 0
-            continue
-        following = latest[first]
-        next_copy[r] = following
-        later[r] = later[following] + 1 if following >= 0 else 0
-        latest[first] = r
-
-
 @njit(cache=True, nogil=True)
 def count_lengths(copy_of: Any, lengths: Any, first: Any) -> None:
     """Write into ``first``, zero on entry, the number of distinct documents shorter than each length."""
@@ -324,7 +289,7 @@ def count_lengths(copy_of: Any, lengths: Any, first: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def number_documents(copy_of: Any, lengths: Any, first: Any, document_of: Any, row_of: Any, starts: Any) -> None:
-    """Number the distinct documents by length, then by row; ``starts`` is where the tokens of each will lie."""
+    """Give the distinct documents numbers by length, then by row; ``starts`` is where the tokens of each will lie."""
     limit = len(first) - 2
     following = first.copy()
     for r in range(len(copy_of)):
@@ -431,8 +396,7 @@ def pack_documents(
             _place_token(np.uint32(rows.ids[k]), order, place, out.tokens)
         for k in range(n):
             _place_token(further[k], order, place, out.tokens)
-        if len(out.sketches) > 0:
-            out.sketches[document_of[r]] = _sketch(out.tokens, out.starts, document_of[r])
+        out.sketches[document_of[r]] = _sketch(out.tokens, out.starts, document_of[r])
 
 
 @njit(cache=True, nogil=True)
@@ -489,7 +453,14 @@ def fill_postings(documents: Documents, shortest: Any, taken: Any, starts: Any, 
 
 @njit(cache=True, nogil=True)
 def probe(
-    probing: Documents, indexed: Documents, own_side: Any, postings: Postings, bounds: Bounds, begin: Any, end: Any, scratch: Any
+    probing: Documents,
+    indexed: Documents,
+    own_side: Any,
+    postings: Postings,
+    bounds: Bounds,
+    begin: Any,
+    end: Any,
+    scratch: Any,
 ) -> Any:
     """Find the similar indexed documents of the probing documents ``begin:end``, until ``found`` might overflow.
 
@@ -541,7 +512,15 @@ def _reach(length: Any, own_side: Any, first: Any, offset: Any, bounds: Bounds, 
 
 @njit(cache=True, nogil=True)
 def _meet(
-    probing: Documents, d: Any, size: Any, ceiling: Any, postings: Postings, version: Any, k: Any, scratch: Scratch, n: Any
+    probing: Documents,
+    d: Any,
+    size: Any,
+    ceiling: Any,
+    postings: Postings,
+    version: Any,
+    k: Any,
+    scratch: Scratch,
+    n: Any,
 ) -> Any:
     """Count the meetings of one document with all indexed ones; append to the candidates those that reach ``k``."""
     tokens, begin, documents, unshared = probing.tokens, postings.begin, postings.documents, postings.unshared
@@ -618,14 +597,10 @@ def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scr
 @njit(cache=True, nogil=True)
 def _sift(probing: Documents, indexed: Documents, offset: Any, least: Any, candidates: Any, n: Any) -> Any:
     """Drop candidates whose sketches differ in more bits than similar documents differ in tokens."""
-    sketched = len(indexed.sketches) > 0
     for c in range(n):
         y = np.uint64(candidates[1, c]) + np.uint64(offset)
         prefetch(indexed.starts, y)
-        if sketched:
-            prefetch(indexed.sketches, y)
-    if not sketched:
-        return n
+        prefetch(indexed.sketches, y)
     kept = np.uint64(0)
     for c in range(n):
         d, y = candidates[0, c], np.uint64(candidates[1, c]) + np.uint64(offset)
@@ -638,7 +613,7 @@ def _sift(probing: Documents, indexed: Documents, offset: Any, least: Any, candi
 
 @njit(cache=True, nogil=True)
 def overlaps(rows: Rows, row: Any, others: Rows, compared: Any, marks: Any, out: Any) -> None:
-    """Write the overlap of one row with each of the ``compared`` rows of ``others``; ``marks`` is zero before and after."""
+    """Write the overlap of one row with each of the ``compared`` rows of ``others``; ``marks`` is left as zero."""
     for k in range(rows.indptr[row], rows.indptr[row + 1]):
         marks[np.uint32(rows.ids[k])] = rows.counts[k]
     for c in range(len(compared)):
@@ -651,7 +626,7 @@ def overlaps(rows: Rows, row: Any, others: Rows, compared: Any, marks: Any, out:
 
 
 class Links(NamedTuple):
-    """Similar pairs of distinct documents as adjacency lists; a document goes by its first row.
+    """Similar pairs as adjacency lists.
 
     Attributes
     ----------
@@ -670,97 +645,99 @@ class Links(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def fill_links(a: Any, b: Any, similarity: Any, both: Any, out: Links) -> None:
-    """Fill the links, whose ``start`` is zero on entry, from pairs of rows: from ``a`` to ``b``, or both ways."""
+    """Fill the links, whose ``start`` is zero on entry, from pairs of rows: from ``b`` to ``a``, or both ways."""
     for m in range(len(a)):
-        out.start[a[m] + 2] += 1
+        out.start[b[m] + 2] += 1
         if both:
-            out.start[b[m] + 2] += 1
+            out.start[a[m] + 2] += 1
     for r in range(2, len(out.start)):
         out.start[r] += out.start[r - 1]
     for m in range(len(a)):
-        _append_link(a[m], b[m], similarity[m], out)
+        _append(b[m], a[m], similarity[m], out)
         if both:
-            _append_link(b[m], a[m], similarity[m], out)
+            _append(a[m], b[m], similarity[m], out)
 
 
 @njit(cache=True, nogil=True)
-def _append_link(row: Any, partner: Any, similarity: Any, out: Links) -> None:
+def _append(row: Any, partner: Any, similarity: Any, out: Links) -> None:
     k = out.start[row + 1]
     out.row[k] = partner
     out.similarity[k] = similarity
-    out.start[row + 1] += 1
+    out.start[row + 1] = k + 1
 
 
 @njit(cache=True, nogil=True)
-def count_pairs(copies: Copies, next_copy: Any, links: Links, own_side: Any, begin: Any, end: Any, out: Any) -> None:
-    """Count the pairs that start at each of the rows ``begin:end`` into the entry behind its own.
+def count_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, out: Any) -> None:
+    """Count into ``out[e + 2]`` the rows similar to first row ``e``, for those in ``begin:end``.
 
-    ``next_copy`` chains the rows of the partners; on the own side only partners behind the row count, its copies
-    among them.
+    ``links`` lead from first rows of one side to first rows ``e`` of the other, ``copy_of`` belongs to the former. On
+    the own side only rows behind ``e`` count, its copies among them.
     """
-    for r in range(begin, end):
-        first = copies.copy_of[r]
+    for r in range(begin if own_side else 0, len(copy_of)):
+        first = copy_of[r]
         if first < 0:
             continue
-        pairs = np.int64(copies.later[r] if own_side else 0)
-        floor = r if own_side else -1
         for k in range(links.start[first], links.start[first + 1]):
-            partner = links.row[k]
-            while partner >= 0:
-                pairs += partner > floor
-                partner = next_copy[partner]
-        out[r + 1] = pairs
+            e = links.row[k]
+            if begin <= e < end and (e < r or not own_side):
+                out[e + 2] += 1
+        if own_side and begin <= first < end and first < r:
+            out[first + 2] += 1
 
 
 @njit(cache=True, nogil=True)
-def fill_pairs(
-    copies: Copies, next_copy: Any, links: Links, own_side: Any, begin: Any, end: Any, starts: Any, out: Any
-) -> None:
+def fill_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, out: Links) -> None:
+    """Write the rows that `count_partners` counted: as rows are visited in order, every list comes out ascending."""
+    for r in range(begin if own_side else 0, len(copy_of)):
+        first = copy_of[r]
+        if first < 0:
+            continue
+        for k in range(links.start[first], links.start[first + 1]):
+            e = links.row[k]
+            if begin <= e < end and (e < r or not own_side):
+                _append(e, r, links.similarity[k], out)
+        if own_side and begin <= first < end and first < r:
+            _append(first, r, 1.0, out)
+
+
+@njit(cache=True, nogil=True)
+def count_pairs(partners: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, out: Any) -> None:
+    """Count the pairs that start at each of the rows ``begin:end``, into the entry behind its own."""
+    for r in range(begin, end):
+        if copy_of[r] >= 0:
+            stop = partners.start[copy_of[r] + 1]
+            out[r + 1] = stop - _first_partner(partners, copy_of[r], r, own_side)
+
+
+@njit(cache=True, nogil=True)
+def _first_partner(partners: Links, first: Any, r: Any, own_side: Any) -> Any:
+    """Return the place of the first partner of row ``r`` in the list of the first row it is a copy of."""
+    low, high = partners.start[first], partners.start[first + 1]
+    if not own_side or first == r:
+        return low
+    while low < high:
+        middle = (low + high) >> 1
+        if partners.row[middle] <= r:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def fill_pairs(partners: Links, copy_of: Any, begin: Any, end: Any, starts: Any, out: Any) -> None:
     """Write the pairs that start at each of the rows ``begin:end``, by ascending partner.
 
     ``out`` is the triple (i, j, similarity) of the pairs' arrays; row ``r`` fills ``starts[r]:starts[r + 1]``.
     """
     i, j, similarity = out
-    keys = np.empty(64, np.uint64)
     for r in range(begin, end):
-        if starts[r + 1] == starts[r]:
+        size = starts[r + 1] - starts[r]
+        if size == 0:
             continue
-        if starts[r + 1] - starts[r] > len(keys):
-            keys = np.empty(2 * (starts[r + 1] - starts[r]), np.uint64)
-        link = np.uint64(links.start[copies.copy_of[r]])
-        n = 0
-        floor = r if own_side else -1
-        for k in range(link, np.uint64(links.start[copies.copy_of[r] + 1])):
-            partner = links.row[k]
-            while partner >= 0:
-                if partner > floor:
-                    keys[n] = np.uint64(partner) << HALF | (k - link)
-                    n += 1
-                partner = next_copy[partner]
-        partner = copies.next_copy[r] if own_side else -1
-        while partner >= 0:
-            keys[n] = np.uint64(partner) << HALF | LOW
-            n += 1
-            partner = copies.next_copy[partner]
-        _sort(keys, n)
-        for k in range(n):
-            at = starts[r] + k
-            which = keys[k] & LOW
-            i[at] = r
-            j[at] = keys[k] >> HALF
-            similarity[at] = 1.0 if which == LOW else links.similarity[link + which]
-
-
-@njit(cache=True, nogil=True)
-def _sort(keys: Any, n: Any) -> None:
-    """Sort ``keys[:n]``: by insertion where they are few."""
-    if n > 48:
-        keys[:n] = np.sort(keys[:n])
-        return
-    for k in range(1, n):
-        key = keys[k]
-        place = k
-        while place > 0 and keys[place - 1] > key:
-            keys[place] = keys[place - 1]
-            place -= 1
-        keys[place] = key
+        at = np.uint64(starts[r])
+        k = np.uint64(partners.start[copy_of[r] + 1] - size)
+        for step in range(np.uint64(size)):
+            i[at + step] = r
+            j[at + step] = partners.row[k + step]
+            similarity[at + step] = partners.similarity[k + step]

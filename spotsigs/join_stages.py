@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -18,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs import join_kernels as kernels
-from spotsigs.errors import InputError, require
+from spotsigs.errors import require
 from spotsigs.join_bounds import Bounds, bounds, indexed_prefixes
-from spotsigs.join_kernels import Copies, Documents, Links, Postings, Rows, Scratch, TokenOrder
+from spotsigs.join_kernels import Documents, Links, Postings, Rows, Scratch, TokenOrder
 from spotsigs.records import FloatArray, Vectors
 
 LONGEST = 2**22
@@ -28,8 +30,6 @@ LONGEST = 2**22
 LEAST_TOKENS = 2**27
 """Tokens that may be written out whatever the size of the input; beyond, eight for each entry of the input."""
 MOST_PAIRS = 2**31
-SKETCHED_FROM = 0.6
-"""Thresholds from which 64 bits tell chance candidates from similar documents."""
 BAND_RATIO = 1.25
 """Greatest to least length of the documents that probe one inverted index: small bands scan less and invert more."""
 BAND_DOCUMENTS = 4096
@@ -51,7 +51,9 @@ class Stages:
     def __enter__(self) -> Stages:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.pool.shutdown(cancel_futures=True)
         cluster = self.seconds.get("join", 0.0) + self.seconds.get("expand", 0.0)
         self.seconds |= {"sort_hash": sum(self.seconds.values()) - cluster, "cluster": cluster}
@@ -111,7 +113,7 @@ def inputs(collections: Sequence[Vectors], sets: bool, stages: Stages) -> list[I
 def _greatest(ids: NDArray[np.int32], stages: Stages) -> int:
     """Return the greatest id, -1 if there is none."""
     cuts = np.linspace(0, len(ids), stages.threads + 1).astype(np.int64)
-    return max(stages.each(lambda begin, end: int(ids[begin:end].max(initial=-1)), cuts))
+    return int(max(stages.each(lambda begin, end: ids[begin:end].max(initial=-1), cuts)))
 
 
 def _limit(lengths: Sequence[NDArray[np.int64]], budget: int) -> int:
@@ -133,8 +135,8 @@ class Side(NamedTuple):
         The rows.
     seen, most : ndarray
         What `kernels.scan_rows` counts of each signature.
-    copies : Copies
-        Which rows are copies of which.
+    copy_of : ndarray of int32, shape (n_rows,)
+        First row of the same document, -1 for an empty row.
     collided : int
         Rows that differ from the first row of the same hash: they stand for themselves, though they might be copies
         of a later one.
@@ -143,7 +145,7 @@ class Side(NamedTuple):
     source: Input
     seen: NDArray[np.uint64]
     most: NDArray[np.int32]
-    copies: Copies
+    copy_of: NDArray[np.int32]
     collided: int
 
 
@@ -161,10 +163,8 @@ def read(source: Input, stages: Stages, *, count: bool = True) -> Side:
     stages.each(scan, cuts, seen, most)
     stages.lap("scan")
     copy_of, collided = _first_copies(source, hashes, stages)
-    copies = Copies(copy_of, np.empty(n, np.int32), np.zeros(n, np.int32))
-    kernels.chain_copies(copies)
     stages.lap("copies")
-    return Side(source, sum(seen[1:], seen[0]), np.maximum.reduce(most), copies, collided)
+    return Side(source, sum(seen[1:], seen[0]), np.maximum.reduce(most), copy_of, collided)
 
 
 def _first_copies(source: Input, hashes: NDArray[np.uint64], stages: Stages) -> tuple[NDArray[np.int32], int]:
@@ -210,13 +210,13 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     numbered = [_number(side) for side in sides]
     stages.lap("order")
     order, classes, unshared = _order_tokens(sides)
-    documents = [_pack(*one, order, classes, tau, stages) for one in zip(sides, numbered, strict=True)]
+    documents = [_pack(*one, order, classes, stages) for one in zip(sides, numbered, strict=True)]
     stages.lap("pack")
     # the smaller collection is inverted; similarity is symmetric
     if len(documents[0].tokens) >= len(documents[-1].tokens):
-        x, y, overlap = _probe_bands(documents[0], documents[-1], own_side, tables, unshared, len(order.rank), stages)
+        x, y, overlap = BandJoin(documents[0], documents[-1], own_side, tables, order, unshared).run(stages)
     else:
-        y, x, overlap = _probe_bands(documents[1], documents[0], own_side, tables, unshared, len(order.rank), stages)
+        y, x, overlap = BandJoin(documents[1], documents[0], own_side, tables, order, unshared).run(stages)
     row_a, row_b = numbered[0].row_of[x], numbered[-1].row_of[y]
     similarity = overlap / (a.source.lengths[row_a] + b.source.lengths[row_b] - overlap)
     parts = [Found(row_a, row_b, similarity), *_compare_long(a, b, numbered[0], numbered[-1], tau)]
@@ -247,8 +247,8 @@ class Numbered(NamedTuple):
 
 
 def _number(side: Side) -> Numbered:
-    """Number the distinct documents of a side by length."""
-    lengths, limit, copy_of = side.source.lengths, side.source.limit, side.copies.copy_of
+    """Give the distinct documents of a side numbers by length."""
+    lengths, limit, copy_of = side.source.lengths, side.source.limit, side.copy_of
     first = np.zeros(limit + 2, np.int64)
     kernels.count_lengths(copy_of, lengths, first)
     n = int(first[-1])
@@ -259,7 +259,7 @@ def _number(side: Side) -> Numbered:
     return Numbered(document_of, row_of, first, starts, long[np.argsort(lengths[long], kind="stable")].astype(np.int32))
 
 
-def _order_tokens(sides: Sequence[Side]) -> tuple[TokenOrder, int, np.uint32]:
+def _order_tokens(sides: Sequence[Side]) -> tuple[TokenOrder, int, int]:
     """Order the tokens of all sides; return also the number of classes and of tokens no two documents can share."""
     seen = sum((side.seen for side in sides[1:]), sides[0].seen)
     most = np.maximum.reduce([side.most for side in sides])
@@ -270,13 +270,12 @@ def _order_tokens(sides: Sequence[Side]) -> tuple[TokenOrder, int, np.uint32]:
     order = TokenOrder(further, np.empty(n_tokens, np.uint8), np.empty(n_tokens, np.uint32))
     shared = np.logical_and.reduce([side.seen > 0 for side in sides])
     classes, unshared = kernels.rank_tokens(seen, shared, order)
-    return order, classes, np.uint32(unshared)
+    return order, int(classes), int(unshared)
 
 
-def _pack(side: Side, numbered: Numbered, order: TokenOrder, classes: int, tau: float, stages: Stages) -> Documents:
-    """Write the documents of a side out as sorted tokens, with sketches where they pay."""
-    n_sketches = len(numbered.row_of) if tau >= SKETCHED_FROM else 0
-    tokens, sketches = np.empty(numbered.starts[-1], np.uint32), np.empty(n_sketches, np.uint64)
+def _pack(side: Side, numbered: Numbered, order: TokenOrder, classes: int, stages: Stages) -> Documents:
+    """Write the documents of a side out as sorted tokens."""
+    tokens, sketches = np.empty(numbered.starts[-1], np.uint32), np.empty(len(numbered.row_of), np.uint64)
     documents = Documents(numbered.first, numbered.starts, tokens, sketches)
 
     def pack(begin: int, end: int) -> None:
@@ -286,53 +285,79 @@ def _pack(side: Side, numbered: Numbered, order: TokenOrder, classes: int, tau: 
     return documents
 
 
-def _probe_bands(
-    probing: Documents, indexed: Documents, own_side: bool, tables: Bounds, unshared: np.uint32, n_tokens: int, stages: Stages
-) -> NDArray[np.uint32]:
-    """Find the similar pairs (probing document, indexed document, overlap), shape (3, n_pairs), band by band.
+class BandJoin:
+    """The join of packed documents, band of lengths by band of lengths.
 
-    Threads invert the prefixes of a band's partners while others still probe the band before.
+    Threads invert the prefixes of one band's partners while others still probe the band before.
     """
-    bands = _bands(probing.first)
-    scratches: SimpleQueue[Scratch] = SimpleQueue()
-    for _ in range(stages.threads):
-        scratches.put(_scratch(probing, indexed, tables, n_tokens))
 
-    def invert(lowest: int, highest: int) -> tuple[Postings, float]:
+    def __init__(
+        self, probing: Documents, indexed: Documents, own_side: bool, tables: Bounds, order: TokenOrder, unshared: int
+    ) -> None:
+        self.probing, self.indexed, self.own_side, self.tables = probing, indexed, own_side, tables
+        self.n_tokens, self.unshared = len(order.rank), unshared
+        self.scratches: SimpleQueue[Scratch] = SimpleQueue()
+
+    def run(self, stages: Stages) -> NDArray[np.uint32]:
+        """Return the similar pairs as (probing document, indexed document, overlap), shape (3, n_pairs)."""
+        for _ in range(stages.threads):
+            self.scratches.put(self._scratch())
+        bands = _bands(self.probing.first)
+        ahead = deque(stages.pool.submit(self._invert, *band) for band in bands[: stages.threads])
+        tasks: deque[tuple[Future[tuple[Postings, float]], list[Future[list[NDArray[np.uint32]]]]]] = deque()
+        for k, (lowest, highest) in enumerate(bands):
+            begin, end = int(self.probing.first[lowest]), int(self.probing.first[highest + 1])
+            cuts = np.linspace(begin, end, min(max((end - begin) // 2048, 1), 16) + 1).astype(np.int64).tolist()
+            postings = ahead.popleft()
+            tasks.append((postings, [stages.pool.submit(self._look_up, postings, *cut) for cut in pairwise(cuts)]))
+            if k + stages.threads < len(bands):
+                ahead.append(stages.pool.submit(self._invert, *bands[k + stages.threads]))
+        found, inverting = [np.empty((3, 0), np.uint32)], 0.0
+        while tasks:  # what was probed goes out of scope, and with it its postings
+            postings, probes = tasks.popleft()
+            inverting += postings.result()[1]
+            found += [piece for probe in probes for piece in probe.result()]
+        stages.book("postings", inverting / stages.threads)
+        states = [self.scratches.get().state for _ in range(stages.threads)]
+        for name, place in (("postings", 1), ("candidates", 2), ("verifications", 3)):
+            stages.counters[name] += sum(int(state[place]) for state in states)
+        return np.concatenate(found, axis=1)
+
+    def _invert(self, lowest: int, highest: int) -> tuple[Postings, float]:
+        """Invert what documents of the lengths ``lowest`` to ``highest`` look into; return also the seconds it took."""
         began = time.perf_counter()
-        shortest, taken = indexed_prefixes(tables, lowest, highest, own_side)
-        starts = np.zeros(n_tokens - int(unshared) + 2, np.uint32)
-        size = kernels.count_postings(indexed, shortest, taken, unshared, starts)
-        begin, documents = np.empty(len(starts) - 2, np.uint32), np.empty(size, np.uint32)
-        postings = Postings(begin, documents, unshared, int(indexed.first[shortest]))
-        kernels.fill_postings(indexed, shortest, taken, starts, postings)
+        shortest, taken = indexed_prefixes(self.tables, lowest, highest, self.own_side)
+        documents = np.diff(self.indexed.first[shortest : shortest + len(taken) + 1])
+        places = np.uint32 if int(documents @ taken) + self.n_tokens < 2**32 else np.uint64
+        starts = np.zeros(self.n_tokens - self.unshared + 2, places)
+        unshared = np.uint32(self.unshared)
+        size = kernels.count_postings(self.indexed, shortest, taken, unshared, starts)
+        offset = int(self.indexed.first[shortest])
+        postings = Postings(np.empty(len(starts) - 2, places), np.empty(size, np.uint32), unshared, offset)
+        kernels.fill_postings(self.indexed, shortest, taken, starts, postings)
         return postings, time.perf_counter() - began
 
-    def look_up(postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[NDArray[np.uint32]]:
-        found, scratch = [], scratches.get()
+    def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[NDArray[np.uint32]]:
+        """Probe the documents ``begin:end``; return the pairs in pieces."""
+        inverted, found, scratch = postings.result()[0], [], self.scratches.get()
         while begin < end:
-            begin = kernels.probe(probing, indexed, own_side, postings.result()[0], tables, begin, end, scratch)
+            begin = kernels.probe(self.probing, self.indexed, self.own_side, inverted, self.tables, begin, end, scratch)
             found.append(scratch.found[:, : scratch.state[kernels.FOUND]].copy())
-        scratches.put(scratch)
+        self.scratches.put(scratch)
         return found
 
-    inverted = [stages.pool.submit(invert, *band) for band in bands[: stages.threads]]
-    tasks = []
-    for k, (lowest, highest) in enumerate(bands):
-        begin, end = int(probing.first[lowest]), int(probing.first[highest + 1])
-        cuts = np.linspace(begin, end, min(max((end - begin) // 2048, 1), 16) + 1).astype(np.int64).tolist()
-        tasks.append([stages.pool.submit(look_up, inverted[k], *cut) for cut in zip(cuts[:-1], cuts[1:], strict=True)])
-        inverted += [stages.pool.submit(invert, *band) for band in bands[k + stages.threads : k + stages.threads + 1]]
-    found, inverting = [np.empty((3, 0), np.uint32)], 0.0
-    for k in range(len(bands)):
-        inverting += inverted[k].result()[1]
-        found += [piece for task in tasks[k] for piece in task.result()]
-        inverted[k] = None  # the postings go as soon as they were probed
-    stages.book("postings", inverting / stages.threads)
-    state = sum(scratches.get().state for _ in range(stages.threads))
-    for name, place in (("postings", 1), ("candidates", 2), ("verifications", 3)):
-        stages.counters[name] += int(state[place])
-    return tuple(np.concatenate(found, axis=1))
+    def _scratch(self) -> Scratch:
+        """Return a thread's scratch; pages that are not touched cost nothing."""
+        longest_prefix = int(self.tables.probed[len(self.probing.first) - 2])
+        n = len(self.indexed.starts) - 1
+        return Scratch(
+            met=np.zeros(n, np.uint16 if longest_prefix <= SHORT_PREFIX else np.uint32),
+            marks=np.zeros(self.n_tokens, np.uint8),
+            reach=np.empty(longest_prefix + 1, np.uint32),
+            candidates=np.empty((2, n + kernels.BATCH), np.uint32),
+            found=np.empty((3, n + kernels.BATCH + 2**16), np.uint32),
+            state=np.zeros(5, np.int64),
+        )
 
 
 def _bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -346,20 +371,6 @@ def _bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
         bands.append((int(lengths[0]), int(lengths[last])))
         lengths = lengths[last + 1 :]
     return bands
-
-
-def _scratch(probing: Documents, indexed: Documents, tables: Bounds, n_tokens: int) -> Scratch:
-    """Return a thread's scratch; what it does not touch costs nothing."""
-    longest_prefix = int(tables.probed[len(probing.first) - 2]) if len(probing.starts) > 1 else 0
-    n = len(indexed.starts) - 1
-    return Scratch(
-        met=np.zeros(n, np.uint16 if longest_prefix <= SHORT_PREFIX else np.uint32),
-        marks=np.zeros(n_tokens, np.uint8),
-        reach=np.empty(longest_prefix + 1, np.uint32),
-        candidates=np.empty((2, n + kernels.BATCH), np.uint32),
-        found=np.empty((3, n + kernels.BATCH + 2**16), np.uint32),
-        state=np.zeros(5, np.int64),
-    )
 
 
 def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) -> list[Found]:
@@ -386,9 +397,7 @@ def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float, 
     return Found(np.full(len(partners), row, np.int32), partners, similarity[similar])
 
 
-def expand(
-    a: Side, b: Side, found: Found, stages: Stages
-) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
+def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
     """Spread pairs of distinct documents over their copies.
 
     Returns
@@ -402,30 +411,54 @@ def expand(
     InputError
         If there are more than 2**31 pairs.
     """
-    own_side = a is b
-    n = len(a.copies.copy_of)
-    copies = (1.0 + a.copies.later[found.a]) @ (1.0 + b.copies.later[found.b])
-    pairs = int(copies + (a.copies.later.sum(dtype=np.float64) if own_side else 0))
-    if pairs > MOST_PAIRS:
-        raise InputError(
-            f"{pairs:,} pairs are similar, more than the {MOST_PAIRS:,} that can be listed; "
-            "keep one of each set of identical documents, or raise tau"
-        )
-    n_links = len(found.a) * (1 + own_side)
-    links = Links(np.zeros(n + 2, np.int64), np.empty(n_links, np.int32), np.empty(n_links))
-    kernels.fill_links(found.a, found.b, found.similarity, own_side, links)
-    starts = np.zeros(n + 1, np.int64)
+    _require_listable(a, b, found)
+    partners = _partners(a, b, found, stages)
+    starts = np.zeros(len(a.copy_of) + 1, np.int64)
 
     def count(begin: int, end: int) -> None:
-        kernels.count_pairs(a.copies, b.copies.next_copy, links, own_side, begin, end, starts)
-
-    stages.each(count, stages.cuts(links.start[:-1] + np.arange(n + 1), times=4))
-    np.cumsum(starts, out=starts)
-    out = np.empty(pairs, np.int32), np.empty(pairs, np.int32), np.empty(pairs)
+        kernels.count_pairs(partners, a.copy_of, a is b, begin, end, starts)
 
     def fill(begin: int, end: int) -> None:
-        kernels.fill_pairs(a.copies, b.copies.next_copy, links, own_side, begin, end, starts, out)
+        kernels.fill_pairs(partners, a.copy_of, begin, end, starts, out)
 
+    stages.each(count, stages.cuts(partners.start[:-1]))
+    np.cumsum(starts, out=starts)
+    out = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32), np.empty(starts[-1])
     stages.each(fill, stages.cuts(starts, times=4))
     stages.lap("expand")
     return out
+
+
+def _partners(a: Side, b: Side, found: Found, stages: Stages) -> Links:
+    """List for each first row of ``a`` the rows of ``b`` it is similar to (on one side: those behind it), ascending."""
+    own_side, n = a is b, len(a.copy_of)
+    n_links = len(found.a) * (1 + own_side)
+    links = Links(np.zeros(len(b.copy_of) + 2, np.int64), np.empty(n_links, np.int32), np.empty(n_links))
+    kernels.fill_links(found.a, found.b, found.similarity, own_side, links)
+    start = np.zeros(n + 2, np.int64)
+
+    def count(begin: int, end: int) -> None:
+        kernels.count_partners(links, b.copy_of, own_side, begin, end, start)
+
+    def fill(begin: int, end: int) -> None:
+        kernels.fill_partners(links, b.copy_of, own_side, begin, end, partners)
+
+    stretches = np.linspace(0, n, stages.threads + 1).astype(np.int64)
+    stages.each(count, stretches)
+    np.cumsum(start, out=start)
+    partners = Links(start, np.empty(start[-1], np.int32), np.empty(start[-1]))
+    stages.each(fill, stretches)
+    return partners
+
+
+def _require_listable(a: Side, b: Side, found: Found) -> None:
+    """Refuse more pairs of rows than can be listed."""
+    copies_a, copies_b = (np.bincount(side.copy_of[side.copy_of >= 0], minlength=1) * 1.0 for side in (a, b))
+    pairs = copies_a[found.a] @ copies_b[found.b]
+    if a is b:
+        pairs += copies_a @ (copies_a - 1) / 2
+    require(
+        bool(pairs <= MOST_PAIRS),
+        f"{pairs:.3g} pairs are similar, more than the {MOST_PAIRS:.3g} that can be listed; "
+        "keep one of each set of identical documents, or raise tau",
+    )

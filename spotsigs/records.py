@@ -132,6 +132,8 @@ class Signatures:
         Records that could not be read.
     content_bytes : int
         Bytes of content that were read.
+    dates : tuple of (str or None)
+        Capture times, one per document; empty where nobody asked.
     """
 
     doc_ids: tuple[str, ...]
@@ -141,6 +143,7 @@ class Signatures:
     counts: NDArray[np.int32]
     skipped: tuple[Skipped, ...] = ()
     content_bytes: int = 0
+    dates: tuple[str | None, ...] = ()
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

@@ -11,11 +11,12 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
+from typing import IO, Any, overload
 
 import numpy as np
 import xxhash
@@ -88,34 +89,53 @@ class Renumbered(Sequence[str]):
 
 
 class Writer:
-    """Gives out the arrays of a store that is being written, memory-mapped, to be filled in any order."""
+    """Writes the arrays of a store."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.facts: dict[str, Any] = {}
 
-    def array(self, name: str, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """Return a new array of the store, full of zeros."""
-        path = self.folder / f"{name}.npy"
-        return np.asarray(np.lib.format.open_memmap(path, "w+", np.dtype(dtype), (size,)))
-
     def put(self, name: str, values: NDArray[Any]) -> None:
         """Write an array that is in memory."""
         np.save(self.folder / f"{name}.npy", values, allow_pickle=False)
 
+    @contextmanager
+    def growing(self, name: str, dtype: DTypeLike) -> Iterator[Callable[[NDArray[Any]], None]]:
+        """Give a function that appends values to a new array of the store, whose size need not be known before."""
+        kind = np.dtype(dtype)
+        size = 0
+        with (self.folder / f"{name}.npy").open("wb") as file:
+            _write_header(file, kind, 0)
+            begin = file.tell()
+
+            def append(values: NDArray[Any]) -> None:
+                nonlocal size
+                file.write(np.ascontiguousarray(values, dtype=kind).data)
+                size += len(values)
+
+            yield append
+            file.seek(0)
+            _write_header(file, kind, size)
+            if file.tell() != begin:
+                raise RuntimeError("numpy wrote array headers of different lengths")
+
     def strings(self, name: str, values: Iterable[str]) -> None:
         """Write strings one after the other, see `Strings`."""
-        ends: list[int] = []
-        with (self.folder / "text").open("wb") as file:
+        ends = array("q")
+        end = 0
+        with self.growing(f"{name}.text", np.uint8) as append:
             for value in values:
-                file.write(value.encode("utf-8", "surrogatepass"))
-                ends.append(file.tell())
-        size = ends[-1] if ends else 0
-        text = self.array(f"{name}.text", np.uint8, size)
-        if size:
-            text[:] = np.memmap(self.folder / "text", np.uint8, "r")
-        (self.folder / "text").unlink()
-        self.put(f"{name}.ends", np.array(ends, dtype=np.int64))
+                encoded = value.encode("utf-8", "surrogatepass")
+                append(np.frombuffer(encoded, np.uint8))
+                end += len(encoded)
+                ends.append(end)
+        self.put(f"{name}.ends", np.frombuffer(ends, np.int64) if ends else np.empty(0, np.int64))
+
+
+def _write_header(file: IO[bytes], kind: np.dtype[Any], size: int) -> None:
+    """Write the header of a one-dimensional array; numpy leaves room in it for the size to grow."""
+    facts = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (size,)}
+    np.lib.format.write_array_header_1_0(file, facts)
 
 
 @contextmanager
@@ -201,6 +221,18 @@ class Reader:
         if values.dtype != np.dtype(dtype) or values.ndim != 1:
             raise InputError(f"{path} holds {values.dtype}, not {np.dtype(dtype)}; build the store again")
         return np.asarray(values)
+
+    def part(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
+        """Read a range of an array into memory of its own, so that no page of the file stays mapped."""
+        path = self.folder / f"{name}.npy"
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)
+            np.lib.format.read_array_header_1_0(file)
+            file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
+            values = np.fromfile(file, dtype, max(stop - start, 0))
+        if len(values) < stop - start:
+            raise InputError(f"{path} is truncated; build the store again")
+        return values
 
     def strings(self, name: str) -> Strings:
         """Return strings of the store."""

@@ -13,11 +13,12 @@ from spotsigs.records import Tokens
 
 # Scripts that are written without spaces, with the kana marks that Unicode files under no script of their own:
 # the prolonged sound mark, its halfwidth form, and the voiced sound marks, combining and halfwidth.
+_LETTERS = r"\p{L}\p{M}\p{Nd}"
 _UNSPACED = r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\u30FC\uFF70\u3099\u309A\uFF9E\uFF9F"
-TOKEN_PATTERN = rf"(?V1)(?P<unspaced>[[\p{{L}}\p{{M}}\p{{Nd}}]&&[{_UNSPACED}]]+)|(?P<word>[[\p{{L}}\p{{M}}\p{{Nd}}]--[{_UNSPACED}]]+)"
+TOKEN_PATTERN = rf"(?V1)(?P<unspaced>[[{_LETTERS}]&&[{_UNSPACED}]]+)|(?P<word>[[{_LETTERS}]--[{_UNSPACED}]]+)"
 """Runs that make tokens, as a pattern of the ``regex`` package; those in ``unspaced`` are cut into bigrams."""
 
-_WORD, _BIGRAMS = 1, 2
+_WORD, _BIGRAMS, _CHANGES = 1, 2, 128
 _COLON = 58
 _MAX_BYTES = 900_000_000  # bigrams take up to 7/3 of the text, and offsets are 32 bits
 
@@ -29,7 +30,8 @@ def character_kinds() -> NDArray[np.uint8]:
     Returns
     -------
     ndarray of uint8, shape (0x110000,)
-        The same for every Python version, since the classes are those of the ``regex`` package.
+        The same for every Python version, since the classes are those of the ``regex`` package. Bit 7 marks the
+        code points beyond ASCII that ``str.lower`` changes.
     """
     import regex
 
@@ -37,11 +39,14 @@ def character_kinds() -> NDArray[np.uint8]:
     kinds = np.zeros(len(everything), np.uint8)
     for run in regex.finditer(TOKEN_PATTERN, everything):
         kinds[run.start() : run.end()] = _WORD if run["word"] else _BIGRAMS
+    lower = everything.replace("\u0130", "i").lower()  # U+0130 is the one that becomes two
+    changes = np.frombuffer(lower.encode("utf-32-le", "surrogatepass"), "<u4") != np.arange(len(everything))
+    kinds[0x80:] |= changes[0x80:] * np.uint8(_CHANGES)
     return kinds
 
 
 @njit(cache=True, nogil=True)
-def _code_point(text: NDArray[np.uint8], at: int) -> tuple[int, int]:
+def _code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
     """Decode the character at a position of valid UTF-8; return it and the position after it."""
     lead = np.int64(text[at])
     if lead < 0x80:
@@ -101,21 +106,26 @@ def _append_bigrams(
 def _tokenize(
     text: NDArray[np.uint8], kinds: NDArray[np.uint8], buffer: NDArray[np.uint8], ends: NDArray[np.int32]
 ) -> tuple[int, int]:
-    """Write the tokens of valid UTF-8, a colon after each; return their number and size."""
+    """Write the tokens of valid UTF-8, a colon after each; return their number and size.
+
+    ASCII is lower-cased on the way; -1 is returned at a character beyond it that is not in lower case.
+    """
     n, size, at = 0, 0, 0
     is_open = 0
     while at < len(text):
         byte = text[at]
         if byte < 0x80:  # without branches: the ends of words cannot be predicted
-            is_word = np.int64(kinds[byte])
+            is_word = 1 if kinds[byte] == _WORD else 0
             closes = is_open & (1 - is_word)
             ends[n] = size
-            buffer[size] = byte if is_word else _COLON
+            buffer[size] = (byte | (65 <= byte <= 90) << 5) if is_word else _COLON
             n, size, at = n + closes, size + is_word + closes, at + 1
             is_open = is_word
             continue
         code, after = _code_point(text, at)
         kind = kinds[code]
+        if kind & _CHANGES:
+            return -1, 0
         if kind != _WORD:
             if is_open:
                 n, size = _append(text, at, at, buffer, ends, n, size)
@@ -153,10 +163,12 @@ def tokenize(text: str) -> Tokens:
     InputError
         If the text has more than 900 MB in UTF-8.
     """
-    data = np.frombuffer(text.lower().encode("utf-8", "replace"), np.uint8)
+    data = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
     require(len(data) <= _MAX_BYTES, f"a text may have {_MAX_BYTES:,} bytes, this one has {len(data):,}")
     buffer, ends = np.empty(len(data) // 3 * 7 + 8, np.uint8), np.empty(len(data) // 2 + 2, np.int32)
     n, size = _tokenize(data, character_kinds(), buffer, ends)
+    if n < 0:
+        return tokenize(text.lower())
     starts = np.zeros(n, np.int32)
     starts[1:] = ends[: max(n - 1, 0)] + 1
     return Tokens(buffer[: max(size - 1, 0)], starts, ends[:n])

@@ -36,7 +36,7 @@ def commands():
 
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_blocks_run(code):
-    exec(compile(code, "a code block of the docs", "exec"), {"__name__": "docs"})
+    exec(compile(code, "a code block of the docs", "exec", dont_inherit=True), {"__name__": "docs"})
 
 
 @pytest.mark.parametrize("arguments", list(commands()))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from strategies import TAUS, borderline_collections, collections, vectors
 
 from spotsigs.brute_force import BruteForce
+from spotsigs.join import SpotSigsTight
 from spotsigs.matcher import SpotSigs
 from spotsigs.partitions import Convention
 from spotsigs.records import Corpus, Vectors
@@ -19,6 +20,7 @@ VARIANTS = {
     "prototype": lambda **keys: SpotSigs(convention=Convention.prototype, **keys),
     "nopart": lambda **keys: SpotSigs(partitioning=False, **keys),
     "noprune": lambda **keys: SpotSigs(partitioning=False, pruning=False, **keys),
+    "tight": SpotSigsTight,
     "short rho": lambda **keys: SpotSigs(rho=3, **keys),
 }
 

@@ -89,7 +89,7 @@ def test_a_sweep_runs_every_cell(tmp_path):
         (["workers=0"], "workers must be at least 1, got 0"),
         (["clusters=chains"], "clusters"),
         (["tua=0.5"], "tua"),
-        (["signature.c=0"], "c, the chain length, must be at least 1"),
+        (["signature.c=0"], "c, the chain length, must lie in [1, 1000], got 0"),
     ],
 )
 def test_a_mistake_is_one_clear_sentence_and_exit_code_1(arguments, says, tmp_path):

@@ -1,4 +1,4 @@
-"""The built-in collection: generated news pages in the form and with the descriptive figures of the paper's Gold Set."""
+"""The built-in collection: generated news pages that have the descriptive figures of the paper's Gold Set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from spotsigs.errors import require
+from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
 
 SHARD_BYTES = 3_000_000
@@ -21,8 +21,8 @@ class Gold:
     """Near-duplicate news pages: stories as many sites print them, each site in its own frame and encoding.
 
     The pages are generated once and kept as files, one sub-folder a cluster as in the original; from then on they are
-    read back. ``docs/gold.md`` says what is modelled and how it was calibrated. The site of a page is its file name up to
-    the last hyphen.
+    read back. ``docs/gold.md`` says what is modelled and how it was calibrated. A page's file name is its site's, a
+    hyphen and the number of the crawl.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Gold:
         require(self.clusters >= 1, f"clusters must be at least 1, got {self.clusters}")
         require(
             self.pages >= 2 * self.clusters,
-            f"pages must be at least twice clusters, {2 * self.clusters}, for a cluster has two pages or more; got {self.pages}",
+            f"pages must be at least {2 * self.clusters}, two for each of {self.clusters} clusters, got {self.pages}",
         )
 
     def shards(self) -> Sequence[Shard]:
@@ -74,7 +74,12 @@ class Gold:
         target = Path(self.cache) / f"gold-{self.seed}-{self.pages}-{self.clusters}-{_version()}"
         if target.is_dir():
             return target
-        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"cache must be a folder that can be written, {self.cache} cannot: {error.strerror}"
+            ) from error
         with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as unfinished:
             pages = Path(unfinished) / "pages"
             self._write(pages)

@@ -14,9 +14,10 @@ from data.gold.dice import Bag, Dice
 HERE = Path(__file__).parent
 
 _VOWEL_SOUND = re.compile(
-    r"\b([Aa]) (?=(?!uni(?![mn])|us[eu]|ura|ut[ei]|eur|one\b)[aeiouàáéíóú]|hour|honest|honor|heir|8|11\b|18\b)", re.IGNORECASE
+    r"\b([Aa]) (?=(?!uni(?![mn])|us[eu]|ura|ut[ei]|eur|one\b)[aeiouàáéíóú]|hour|honest|honor|heir|8|11\b|18\b)",
+    re.IGNORECASE,
 )
-_RAISED = re.compile(r"\^+(“?)\^?(\w)")
+_RAISED = re.compile(r"\^+( ?“?)\^?(\w)")
 _FIRST = re.compile(r"\w")
 _SPACE_BEFORE = re.compile(r" +(?=[,.;:!?])")
 _DOUBLE_COMMA = re.compile(r",(\|?),*(?=[,.;:!?])")

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 
 from data.gold.dice import Bag, Dice
 from data.gold.language import toml
 from data.gold.reports import SERIES, report
 from data.gold.sites import Site, sites
-from data.gold.stories import FIRST_DAY, Story, date_of, tell
+from data.gold.stories import FIRST_DAY, SPAN, Lexicon, Story, date_of, make_lexicon, tell
 
-SPAN = 84
-"""Days over which stories are published."""
 OUTSIDE = 800
 """Stories that appear on front pages only."""
 FOLLOW_UP = 9
@@ -64,7 +63,7 @@ def plan(seed: int, pages: int, clusters: int) -> list[Cluster]:
     sizes = cluster_sizes(pages, clusters)
     n_reports = max(2, clusters * 14 // 68) if clusters > 3 else 0
     report_ranks = dice.sample(range(clusters // 3, clusters), n_reports)
-    reports = iter([report(SERIES[i // 5 % len(SERIES)], _trading_day(i), seed) for i in range(n_reports)])
+    reports = iter([_report(i, seed) for i in range(n_reports)])
     stories: list[Story] = []
     drafts = []
     for rank in dice.sample(range(clusters), clusters):
@@ -80,8 +79,8 @@ def plan(seed: int, pages: int, clusters: int) -> list[Cluster]:
         drafts.append((story, strength, sizes[rank]))
     result = []
     for number, (story, strength, size) in enumerate(drafts, 1):
-        day = date_of(story.day)
-        name = f"{number:0{len(str(clusters))}d}-{story.slug}-{day:%m%d}"
+        published = date_of(story.day)
+        name = f"{number:0{len(str(clusters))}d}-{story.slug}-{published:%m%d}"
         result.append(Cluster(name, story, strength, spread(story, size, Dice(seed, "spread", number))))
     return result
 
@@ -118,12 +117,19 @@ def spread(story: Story, size: int, dice: Dice) -> list[tuple[Site, int]]:
 
 
 def outside_stories(seed: int) -> list[Story]:
-    """Return short stories that the collection's pages only tease."""
+    """Return short stories that the collection's pages only tease; those of a topic share a few sets of words."""
     result = []
     for i in range(OUTSIDE):
         dice = Dice(seed, "outside", i)
-        result.append(tell(_topic(dice), i * (SPAN + 12) // OUTSIDE, 2, dice))
+        topic = _topic(dice)
+        lexicon = _shared_lexicon(topic, seed, dice.below(3))
+        result.append(tell(topic, i * (SPAN + 12) // OUTSIDE - 4, 2, dice, lexicon=lexicon))
     return result
+
+
+@lru_cache(maxsize=64)
+def _shared_lexicon(topic: str, seed: int, number: int) -> Lexicon:
+    return make_lexicon(topic, Dice(seed, "lexicon", topic, number))
 
 
 DESKS = {site.key: {toml("reports.toml")[series]["slug"] for series in site.desks} for site in sites()}
@@ -135,10 +141,11 @@ def _topic(dice: Dice) -> str:
 
 def _length(dice: Dice) -> int:
     """Draw a story's length in paragraphs: briefs, news, features."""
-    return dice.between(*dice.pick(((8, 13), (16, 26), (22, 34), (30, 52))))
+    return dice.between(*dice.pick(((8, 14), (17, 26), (23, 35), (30, 52))))
 
 
-def _trading_day(i: int) -> int:
-    """Return the i-th weekday from Monday, February 27, 2006 on."""
-    weeks, weekday = divmod(i, 5)
-    return (date(2006, 2, 27) - FIRST_DAY).days + 7 * weeks + weekday
+def _report(i: int, seed: int) -> Story:
+    """Write the i-th report: the weekdays of a series, then of the next, from Monday, February 27, 2006 on."""
+    week, weekday = divmod(i, 5)
+    rounds, series = divmod(week, len(SERIES))
+    return report(SERIES[series], (date(2006, 2, 27) - FIRST_DAY).days + 7 * rounds + weekday, seed)

@@ -25,7 +25,11 @@ from data.gold.stories import (
 SERIES = ("market_wrap", "market_summary", "grain_report")
 _UP, _DOWN = ("rose", "gained", "climbed", "added"), ("fell", "lost", "slipped", "shed")
 _WENT_UP, _WENT_DOWN = ("rose", "climbed", "advanced"), ("fell", "slipped", "declined")
-_INDICES = {"meridian": ("Meridian 40", 6_120), "continental": ("Continental Composite", 2_240), "allied": ("Allied 500", 1_290)}
+_INDICES = {
+    "meridian": ("Meridian 40", 6_120),
+    "continental": ("Continental Composite", 2_240),
+    "allied": ("Allied 500", 1_290),
+}
 _CONTRACTS = {
     "grains": (2, 6, ("Wheat, nearby", "Wheat, deferred", "Corn, nearby", "Corn, deferred", "Soybeans", "Oats")),
     "livestock": (58, 96, ("Live cattle", "Feeder cattle", "Lean hogs", "Pork bellies", "Class III milk")),
@@ -49,7 +53,7 @@ def report(series: str, day: int, seed: int) -> Story:
     Story
     """
     text = toml("reports.toml")[series]
-    lines = {f"{part} {i}": line for part in ("headline", "paragraphs") for i, line in enumerate(text[part].splitlines())}
+    lines = {f"{key} {i}": line for key in ("headline", "paragraphs") for i, line in enumerate(text[key].splitlines())}
     rules = compile_rules({**toml("reports.toml")["slots"], **lines})
     lasting, dice = Dice(seed, "series", series), Dice(seed, "report", series, day)
     lexicon = make_lexicon(text["topic"], lasting)
@@ -74,10 +78,18 @@ def report(series: str, day: int, seed: int) -> Story:
     headlines = tuple(tidy(expand(rule, rules, terminals, dice)) for rule in lines if rule.startswith("headline"))
     lead, *rest = (paragraph(rule) for rule in lines if rule.startswith("paragraphs"))
     return Story(
-        slug=text["slug"], topic=text["topic"], day=day, headlines=headlines, leads=(lead, lead), paragraphs=tuple(rest),
+        slug=text["slug"],
+        topic=text["topic"],
+        day=day,
+        headlines=headlines,
+        leads=(lead, lead),
+        paragraphs=tuple(rest),
         captions=(f"Trading at the close on {DAYS[date_of(day).weekday()]}.",) * 3,
-        reporter=f"{reporter.given} {reporter.surname}", agency=lasting.below(len(names("agency"))), cast=cast, lexicon=lexicon,
-    )  # fmt: skip
+        reporter=f"{reporter.given} {reporter.surname}",
+        agency=lasting.below(len(names("agency"))),
+        cast=cast,
+        lexicon=lexicon,
+    )
 
 
 def _index_values(day: int, dice: Dice) -> dict[str, dict[str, str]]:

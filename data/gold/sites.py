@@ -107,7 +107,7 @@ def sites() -> tuple[Site, ...]:
 
 @cache
 def frame(name: str) -> jinja2.Template:
-    """Return a site frame: a template of ``frames/`` that lays out what `pages.context` collects."""
+    """Return a site frame: a template of ``frames/`` that lays out what `Newsroom.render` collects, HTML already."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "frames"),
         trim_blocks=True,

@@ -17,6 +17,8 @@ MONTHS = (
     "December",
 )  # fmt: skip
 FIRST_DAY = date(2006, 2, 10)
+SPAN = 84
+"""Days over which stories are published."""
 FEW = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "10", "11", "12", "14", "15")
 COMMON = {"thing": 30, "act": 24, "adj": 40, "adv": 16, "person": 8, "body": 4, "mass": 12, "place": 4, "trait": 14}
 """How many of the common words of a class a story uses besides its topic's."""
@@ -82,7 +84,7 @@ class Story:
     topic: str
     day: int
     headlines: tuple[str, ...]
-    leads: tuple[Paragraph, ...]
+    leads: tuple[Paragraph | Table, ...]
     paragraphs: tuple[Paragraph | Table, ...]
     captions: tuple[str, ...]
     reporter: str
@@ -127,16 +129,17 @@ def make_lexicon(topic: str, dice: Dice) -> Lexicon:
     return bags
 
 
-def make_cast(lexicon: Lexicon, dice: Dice, towns: Sequence[str] = ()) -> Cast:
+def make_cast(lexicon: Lexicon, dice: Dice) -> Cast:
     """Make up the people, organisations and towns of a story."""
-    towns = [*towns, *(town_name(dice) for _ in range(3 - len(towns)))]
+    towns = [town_name(dice) for _ in range(3)]
     people = [make_person(lexicon, dice) for _ in range(dice.between(5, 9))]
-    bodies = [lexicon["body"].draw(dice) for _ in range(3)]
+    body = lexicon["body"].draw(dice)
+    company, area = company_name(dice), dice.pick(("County", "City", "Regional", "Valley", "Area"))
     orgs = [
-        (f"the {towns[0]} {dice.pick(('County', 'City', 'Regional', 'Valley', 'Area'))} {title(bodies[0])}", f"the {bodies[0]}"),
+        (f"the {towns[0]} {area} {title(body)}", f"the {body}"),
         make_alliance(lexicon, dice),
-        (company := company_name(dice), company.split()[0]),
-    ]  # fmt: skip
+        (company, company.split()[0]),
+    ]
     return Cast(people, dice.sample(orgs, 3), towns, dice.pick(names("state")))
 
 
@@ -253,20 +256,26 @@ class Writer:
 def number_terminals(dice: Dice) -> dict[str, Terminal]:
     """Return the terminals of amounts and dates."""
     between = dice.between
+
+    def decimal(high: int) -> str:
+        return f"{between(1, high)}.{between(1, 9)}"
+
     return {
         "few": lambda: dice.pick(FEW),
         "tens": lambda: str(between(13, 97)),
         "hundreds": lambda: str(between(110, 980)),
         "thousands": lambda: f"{between(1, 96)},{between(0, 999):03d}",
-        "percent": lambda: f"{between(3, 96)} percent" if dice.chance(70) else f"{between(1, 19)}.{between(1, 9)} percent",
-        "money": lambda: f"${between(2, 900)} million" if dice.chance(50) else f"${between(1, 9)}.{between(1, 9)} million",
+        "percent": lambda: f"{between(3, 96) if dice.chance(70) else decimal(19)} percent",
+        "money": lambda: f"${between(2, 900) if dice.chance(50) else decimal(9)} million",
         "year": lambda: str(between(1958, 2004)),
         "day": lambda: dice.pick(DAYS),
         "month": lambda: dice.pick(MONTHS),
-    }  # fmt: skip
+    }
 
 
-def tell(topic: str, day: int, length: int, dice: Dice, earlier: Story | None = None) -> Story:
+def tell(
+    topic: str, day: int, length: int, dice: Dice, earlier: Story | None = None, lexicon: Lexicon | None = None
+) -> Story:
     """Write a story.
 
     Parameters
@@ -281,12 +290,14 @@ def tell(topic: str, day: int, length: int, dice: Dice, earlier: Story | None = 
         Where the choices come from.
     earlier : Story, optional
         The story this one follows up: the same people, words and two background paragraphs, otherwise new text.
+    lexicon : Lexicon, optional
+        Its words; chosen for it where omitted.
 
     Returns
     -------
     Story
     """
-    lexicon = earlier.lexicon if earlier else make_lexicon(topic, dice)
+    lexicon = earlier.lexicon if earlier else lexicon or make_lexicon(topic, dice)
     cast = earlier.cast if earlier else make_cast(lexicon, dice)
     writer = Writer(lexicon, cast, dice)
     leads = (writer.paragraph("lead"), Writer(lexicon, cast, dice).paragraph("lead"))

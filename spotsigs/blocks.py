@@ -1,0 +1,516 @@
+"""The exact join of a store that does not fit into memory: two blocks of neighbouring lengths at a time.
+
+Rows lie in ascending order of length, so a block is a range of rows, and two blocks can hold a similar pair only if
+the longest row of the shorter block and the shortest row of the longer one pass the test ``shorter / longer >= tau``:
+the intersection is at most the shorter length, the union at least the longer one, and float64 division is monotonic.
+These are the partitions of the paper (section 4.1), cut further where one alone exceeds the budget.
+
+Each task names a store and two ranges of rows, reads them, and leaves its pairs in a file of its own. So no array
+passes through an engine, a task can run again anywhere, and what is complete need not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from spotsigs.clusters import _numbered
+from spotsigs.engines import Engine
+from spotsigs.errors import InputError, require, require_tau
+from spotsigs.layout import look_up
+from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, RowNumbers, Vectors
+from spotsigs.store import Reader, StoredVectors, open_vectors, opened, writing
+
+BYTES_AN_OCCURRENCE = 96
+"""What a join holds for each occurrence of its rows, measured with room to spare."""
+
+BYTES_A_ROW = 200
+"""What it holds for each row."""
+
+BYTES_A_PAIR = 64
+"""What sorting and naming pairs holds for each of them."""
+
+Block = tuple[int, int]
+"""First and last row of a range of a store."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockTask:
+    """One join of two blocks, or of a block with itself.
+
+    Attributes
+    ----------
+    store : str
+        Place of the vectors.
+    target : str
+        Place of the pairs.
+    a, b : tuple of int
+        Ranges of rows, ``a`` not behind ``b``.
+    tau : float
+        Similarity threshold.
+    new_from : int
+        Only pairs with a document of at least this number are wanted.
+    threads : int or None
+        Threads of the kernels.
+    """
+
+    store: str
+    target: str
+    a: Block
+    b: Block
+    tau: float
+    new_from: int = 0
+    threads: int | None = 1
+
+
+def plan(stored: StoredVectors, tau: float, *, memory: int) -> list[tuple[Block, Block]]:
+    """Return the pairs of blocks that must be joined.
+
+    Parameters
+    ----------
+    stored : StoredVectors
+        The rows.
+    tau : float
+        Similarity threshold.
+    memory : int
+        Bytes that one join may hold.
+
+    Returns
+    -------
+    list of (Block, Block)
+        Each with itself, and with every longer one that can hold a partner.
+    """
+    require_tau(tau)
+    lengths = stored.vectors.lengths
+    first = int(np.searchsorted(lengths, 1))
+    blocks = _blocks(stored.vectors.indptr, first, memory // 2)
+    found = []
+    for at, a in enumerate(blocks):
+        longest = int(lengths[a[1] - 1])
+        for b in blocks[at:]:
+            if longest < int(lengths[b[0]]) and longest / int(lengths[b[0]]) < tau:
+                break
+            found.append((a, b))
+    return found
+
+
+def _blocks(indptr: NDArray[np.int64], first: int, budget: int) -> list[Block]:
+    """Cut the rows behind `first` into blocks whose cost fits the budget; a row too long for it is a block."""
+    cost = (indptr[first:] - indptr[first]) * BYTES_AN_OCCURRENCE + np.arange(len(indptr) - first) * BYTES_A_ROW
+    blocks = []
+    start, n = 0, len(cost) - 1
+    while start < n:
+        stop = int(np.searchsorted(cost, cost[start] + budget, side="right")) - 1
+        stop = min(max(stop, start + 1), n)
+        blocks.append((first + start, first + stop))
+        start = stop
+    return blocks
+
+
+def estimate(stored: StoredVectors, tau: float, *, memory: int) -> dict[str, int]:
+    """Return what a join of the store will take: tasks, and the bytes the largest of them holds."""
+    indptr = stored.vectors.indptr
+    tasks = plan(stored, tau, memory=memory)
+    largest = 0
+    for a, b in tasks:
+        rows = {a, b}
+        entries = sum(int(indptr[stop] - indptr[start]) for start, stop in rows)
+        largest = max(largest, entries * BYTES_AN_OCCURRENCE + sum(y - x for x, y in rows) * BYTES_A_ROW)
+    return {"tasks": len(tasks), "bytes_a_task": largest, "store_bytes": 8 * int(indptr[-1]) + 40 * len(stored)}
+
+
+def join_store(
+    store: str | Path,
+    folder: str | Path,
+    tau: float,
+    engine: Engine,
+    *,
+    memory: int,
+    new_from: int = 0,
+    threads: int | None = 1,
+) -> PairFiles:
+    """Find all pairs of a store with multiset Jaccard similarity at least tau.
+
+    Parameters
+    ----------
+    store : str or Path
+        Place of the vectors, on a file system that all workers see.
+    folder : str or Path
+        Place of the pairs. What a former call with the same arguments left complete is kept.
+    tau : float
+        Similarity threshold in (0, 1].
+    engine : Engine
+        Where the tasks run; the result does not depend on it.
+    memory : int
+        Bytes that one task may hold. A single document, or pairs beyond counting, can exceed it.
+    new_from : int
+        Report only pairs with at least one document of this number or higher: new against old and new against new.
+        Old pairs are not even looked for.
+    threads : int or None
+        Threads of one task's kernels; with several workers, one.
+
+    Returns
+    -------
+    PairFiles
+        The pairs that one join of all rows gives.
+
+    Raises
+    ------
+    InputError
+        If tau is out of range, or the folder holds the pairs of another join.
+    """
+    stored = open_vectors(store, verify=False)
+    folder = Path(folder)
+    place = str(Path(store).resolve())
+    job = {"store": place, "checksum": _fingerprint(Path(store)), "tau": tau, "new_from": new_from, "memory": memory}
+    _claim(folder, job)
+    tasks = [
+        BlockTask(store=place, target=str(folder / f"{k:08d}"), a=a, b=b, tau=tau, new_from=new_from, threads=threads)
+        for k, (a, b) in enumerate(plan(stored, tau, memory=memory))
+    ]
+    for _ in engine.map(join_blocks, tasks):
+        pass
+    return PairFiles(tuple(Path(task.target) for task in tasks), len(stored))
+
+
+def _fingerprint(store: Path) -> str:
+    files = json.loads((store / "store.json").read_text(encoding="utf-8"))["files"]
+    return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
+
+
+def _claim(folder: Path, job: dict[str, object]) -> None:
+    path = folder / "job.json"
+    if path.exists():
+        require(
+            json.loads(path.read_text(encoding="utf-8")) == job,
+            f"{folder} holds the pairs of another join; give another place or delete it",
+        )
+        return
+    require(not folder.exists() or not any(folder.iterdir()), f"{folder} is not empty; give another place")
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(job), encoding="utf-8")
+
+
+def join_blocks(task: BlockTask) -> int:
+    """Run one task, unless its pairs are there; return how many pairs it has."""
+    try:
+        return int(opened(task.target, "pairs", verify=False).facts["pairs"])
+    except InputError:
+        pass
+    reader = opened(task.store, "vectors", verify=False)
+    i, j, similarity = _joined(reader, task)
+    low, high = np.minimum(i, j), np.maximum(i, j)
+    order = np.lexsort((high, low))
+    with writing(task.target, "pairs") as out:
+        out.put("i", low[order])
+        out.put("j", high[order])
+        out.put("similarity", similarity[order])
+        out.facts = {"pairs": len(order)}
+    return len(order)
+
+
+def _joined(reader: Reader, task: BlockTask) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the pairs of a task by former row numbers."""
+    a, rows_a = read_block(reader, task.a)
+    if task.a == task.b:
+        [a] = _compact(a)
+        new = rows_a >= task.new_from
+        if new.all():
+            return _self(a, rows_a, task)
+        fresh, old = np.flatnonzero(new), np.flatnonzero(~new)
+        return _both(
+            _self(a.take(fresh), rows_a[fresh], task),
+            _cross(a.take(fresh), rows_a[fresh], a.take(old), rows_a[old], task),
+        )
+    b, rows_b = read_block(reader, task.b)
+    a, b = _compact(a, b)
+    new_a, new_b = rows_a >= task.new_from, rows_b >= task.new_from
+    if new_a.all() or new_b.all():
+        return _cross(a, rows_a, b, rows_b, task)
+    fresh, old, other = np.flatnonzero(new_a), np.flatnonzero(~new_a), np.flatnonzero(new_b)
+    return _both(
+        _cross(a.take(fresh), rows_a[fresh], b, rows_b, task),
+        _cross(a.take(old), rows_a[old], b.take(other), rows_b[other], task),
+    )
+
+
+def _compact(*blocks: Vectors) -> list[Vectors]:
+    """Number anew the signatures of a few rows of a large vocabulary, so that tables over it stay as small as they."""
+    entries = sum(len(block.ids) for block in blocks)
+    if not entries or max(int(block.ids.max(initial=0)) for block in blocks) < 4 * entries:
+        return list(blocks)
+    used = np.unique(np.concatenate([block.ids for block in blocks]))
+    return [replace(block, ids=np.searchsorted(used, block.ids).astype(np.int32)) for block in blocks]
+
+
+Found = tuple[IntArray, IntArray, FloatArray]
+_NOTHING: Found = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+def _both(one: Found, other: Found) -> Found:
+    return (
+        np.concatenate([one[0], other[0]]),
+        np.concatenate([one[1], other[1]]),
+        np.concatenate([one[2], other[2]]),
+    )
+
+
+def _self(vectors: Vectors, rows: IntArray, task: BlockTask) -> Found:
+    from spotsigs.join import self_join
+
+    if len(vectors) < 2:
+        return _NOTHING
+    pairs = self_join(vectors, task.tau, threads=task.threads)
+    return rows[pairs.i], rows[pairs.j], pairs.similarity
+
+
+def _cross(a: Vectors, rows_a: IntArray, b: Vectors, rows_b: IntArray, task: BlockTask) -> Found:
+    from spotsigs.join import join
+
+    if not len(a) or not len(b):
+        return _NOTHING
+    pairs = join(a, b, task.tau, threads=task.threads)
+    return rows_a[pairs.i], rows_b[pairs.j], pairs.similarity
+
+
+def read_block(reader: Reader, block: Block) -> tuple[Vectors, NDArray[np.int64]]:
+    """Read a range of rows into memory.
+
+    Parameters
+    ----------
+    reader : Reader
+        An open store of vectors.
+    block : tuple of int
+        First row, and the one behind the last.
+
+    Returns
+    -------
+    vectors : Vectors
+        The rows; ids are those of the store.
+    rows : ndarray of int64
+        Their former numbers.
+    """
+    start, stop = block
+    indptr = reader.part("indptr", np.int64, start, stop + 1)
+    first, last = int(indptr[0]), int(indptr[-1])
+    rows = reader.part("rows", np.int64, start, stop)
+    vectors = Vectors(
+        indptr=indptr - first,
+        ids=reader.part("ids", np.int32, first, last),
+        counts=reader.part("counts", np.int32, first, last),
+        lengths=reader.part("lengths", np.int64, start, stop),
+        doc_ids=RowNumbers(stop - start),
+    )
+    return vectors, rows
+
+
+@dataclass(frozen=True)
+class PairFiles:
+    """Pairs on disk, as the tasks of a join left them.
+
+    Attributes
+    ----------
+    folders : tuple of Path
+        One store of pairs a task, each sorted by (i, j).
+    n : int
+        Number of documents.
+    """
+
+    folders: tuple[Path, ...]
+    n: int
+
+    def __len__(self) -> int:
+        return sum(int(opened(folder, "pairs", verify=False).facts["pairs"]) for folder in self.folders)
+
+    def load(self) -> Pairs:
+        """Return all pairs, in memory."""
+        [(i, j, similarity)] = self.chunks(BYTES_A_PAIR * (len(self) + 1))
+        return Pairs.build(i, j, similarity, self.n)
+
+    def chunks(self, memory: int) -> Iterator[Found]:
+        """Iterate over the pairs in ascending order of (i, j), as many at a time as a budget allows.
+
+        Parameters
+        ----------
+        memory : int
+            Bytes; the pairs of a single document can exceed it.
+
+        Yields
+        ------
+        i, j : ndarray of int64
+            Document numbers, ``i < j``.
+        similarity : ndarray of float64
+        """
+        readers = [opened(folder, "pairs") for folder in self.folders]
+        edges = list(self._edges(readers, max(1, memory // BYTES_A_PAIR)))
+        places = [np.searchsorted(reader.array("i", np.int64), edges).tolist() for reader in readers]
+        for k in range(len(edges) - 1):
+            parts = [_NOTHING]
+            parts += [_range(r, at[k], at[k + 1]) for r, at in zip(readers, places, strict=True) if at[k] < at[k + 1]]
+            i, j, similarity = (np.concatenate([part[k] for part in parts]) for k in range(3))
+            order = np.lexsort((j, i))
+            yield i[order], j[order], similarity[order]
+
+    def _edges(self, readers: Sequence[Reader], most: int) -> Iterator[int]:
+        """Cut the document numbers into ranges with at most so many pairs, and yield where each begins and the end."""
+        width = max(1, self.n >> 16)
+        bins = np.zeros(self.n // width + 1, np.int64)
+        for reader in readers:
+            bins += np.bincount(reader.array("i", np.int64) // width, minlength=len(bins))
+        taken = 0
+        yield 0
+        for number, size in enumerate(bins.tolist()):
+            if taken and taken + size > most:
+                yield number * width
+                taken = 0
+            taken += size
+        yield self.n
+
+    def cluster(self, memory: int, priority: IntArray | None = None) -> Clusters:
+        """Group the documents into connected components, as `spotsigs.clusters.cluster` does.
+
+        Parameters
+        ----------
+        memory : int
+            Bytes of pairs at a time.
+        priority : ndarray of int, shape (n,), optional
+            The smallest value of a cluster is its representative, ties going to the first document.
+
+        Returns
+        -------
+        Clusters
+        """
+        parent = np.arange(self.n)
+        for i, j, _ in self.chunks(memory):
+            _unite(parent, i, j)
+        _flatten(parent)
+        order = np.arange(self.n) if priority is None else np.argsort(priority, kind="stable")
+        best = np.empty(self.n, np.int32)
+        best[parent[order[::-1]]] = order[::-1]
+        heads = best[parent]
+        similarity = np.where(heads == np.arange(self.n), 1.0, np.nan)
+        for i, j, values in self.chunks(memory):
+            for a, b in ((i, j), (j, i)):
+                to_head = heads[a] == b
+                similarity[a[to_head]] = values[to_head]
+        representatives, labels = _numbered(heads)
+        return Clusters(labels, representatives, similarity)
+
+    def write_parquet(self, path: str | Path, doc_ids: Sequence[str], memory: int) -> None:
+        """Write ``doc_a, doc_b, similarity`` in ascending order of (i, j), a row group a chunk.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; it appears when it is complete.
+        doc_ids : sequence of str
+            By document number.
+        memory : int
+            Bytes of pairs at a time.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = Path(path)
+        temporary = path.with_name(f".{path.name}.new")
+        schema = pa.schema([("doc_a", pa.string()), ("doc_b", pa.string()), ("similarity", pa.float64())])
+        with pq.ParquetWriter(temporary, schema, compression="zstd") as out:
+            for i, j, similarity in self.chunks(memory // 4):
+                named, places = np.unique(np.concatenate([i, j]), return_inverse=True)
+                names = pa.array([doc_ids[row] for row in named.tolist()], pa.string())
+                a, b = (names.take(pa.array(part)) for part in np.split(places, 2))
+                out.write_table(pa.table([a, b, pa.array(similarity)], schema=schema))
+        temporary.replace(path)
+
+
+def _range(reader: Reader, first: int, last: int) -> Found:
+    return (
+        reader.part("i", np.int64, first, last),
+        reader.part("j", np.int64, first, last),
+        reader.part("similarity", np.float64, first, last),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _root(parent, row):  # type: ignore[no-untyped-def]
+    while parent[row] != row:
+        parent[row] = parent[parent[row]]
+        row = parent[row]
+    return row
+
+
+@njit(cache=True, nogil=True)
+def _unite(parent, i, j):  # type: ignore[no-untyped-def]
+    for k in range(len(i)):
+        a, b = _root(parent, i[k]), _root(parent, j[k])
+        if a < b:
+            parent[b] = a
+        else:
+            parent[a] = b
+
+
+@njit(cache=True, nogil=True)
+def _flatten(parent):  # type: ignore[no-untyped-def]
+    for row in range(len(parent)):
+        parent[row] = parent[parent[row]]
+
+
+def query(
+    store: str | Path, hashes: NDArray[np.uint64], counts: NDArray[np.int32], tau: float, *, memory: int
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Find the documents of a store that one page is similar to.
+
+    Parameters
+    ----------
+    store : str or Path
+        Place of the vectors, built by `spotsigs.layout.build_vectors`.
+    hashes : ndarray of uint64, shape (k,)
+        The page's distinct signatures.
+    counts : ndarray of int32, shape (k,)
+        Occurrences of each.
+    tau : float
+        Similarity threshold.
+    memory : int
+        Bytes that may be held.
+
+    Returns
+    -------
+    rows : ndarray of int64
+        Document numbers, ascending.
+    similarity : ndarray of float64
+        With the store's filter: signatures it dropped are dropped from the page, those it never saw stay. (Adding the
+        page to the collection would change document frequencies by one.)
+    """
+    from spotsigs.join import join
+
+    require_tau(tau)
+    stored = open_vectors(store, verify=False)
+    reader = opened(store, "vectors", verify=False)
+    vocabulary = stored.vectors.vocabulary
+    if vocabulary is None:
+        raise InputError(f"the store {store} has no vocabulary; it cannot be asked for pages")
+    ids, known = look_up(hashes, vocabulary)
+    unseen = ~known & ~look_up(hashes, reader.array("dropped", np.uint64))[1]
+    ids[unseen] = len(vocabulary) + np.arange(np.count_nonzero(unseen))
+    used = known | unseen
+    page = Vectors.from_csr([0, np.count_nonzero(used)], ids[used], counts[used])
+    length = int(page.lengths[0])
+    lengths = stored.vectors.lengths
+    first = int(np.searchsorted(lengths, max(1, int(length * tau) - 1)))
+    found = []
+    for block in _blocks(stored.vectors.indptr, first, memory):
+        if length < int(lengths[block[0]]) and length / int(lengths[block[0]]) < tau:
+            break
+        vectors, rows = read_block(reader, block)
+        one, many = _compact(page, vectors)
+        pairs = join(one, many, tau, threads=1)
+        found.append((rows[pairs.j], pairs.similarity))
+    rows = np.concatenate([np.empty(0, np.int64), *(part for part, _ in found)])
+    order = np.argsort(rows)
+    return rows[order], np.concatenate([np.empty(0), *(part for _, part in found)])[order]

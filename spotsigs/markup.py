@@ -1,0 +1,294 @@
+"""A pass over HTML before the parser that leaves only what bears on the visible text.
+
+A parser spends most of its time on elements and attributes that make no difference to the text. This pass drops
+comments, attributes, elements that browsers do not show, and the tags of elements that may stand inside a word; it puts
+a space before every other tag, so that the tree's text needs no separators. What is left to the parser: the tree, what
+of it is the body, and character references.
+
+Tags, comments and raw text end where the tokenizer of the HTML Standard (section 13.2.5) ends them. That tokenizer asks
+the tree in two places, raw text elements and CDATA sections inside SVG and MathML, where this pass is approximate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+# Elements that may stand inside a word. All others separate words, unknown ones too.
+_INLINE_NAMES = """a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark nobr q s samp small
+    span strike strong sub sup time tt u var wbr"""
+# Elements whose content is not markup: those that browsers do not show, and those that they do.
+_HIDDEN_NAMES = "iframe noembed noframes noscript style"
+_LITERAL_NAMES = "textarea title xmp"
+# Elements that a page may leave open without nesting deeper: void ones and those that the next one closes.
+_FLAT_NAMES = """area base basefont bgsound body br caption col colgroup dd dt embed frame frameset head hr html img
+    input keygen li link meta optgroup option p param source tbody td tfoot th thead tr track"""
+_NESTED, _INLINE, _HIDDEN, _SCRIPT, _LITERAL, _FLAT, _FOREIGN = range(7)
+
+_MAX_DEPTH = 512  # as browsers have one; the parser's time grows with the square of the depth
+_MAX_REFERENCE = 40  # bytes of the longest character reference, and some
+_SPACE, _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = b" !\"#&'"
+_DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION = b"-/<=>?"
+_GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
+
+
+def _element_table() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """Return a hash table from packed element names to kinds: linear probing, key 0 is an empty slot."""
+    kinds = {"script": _SCRIPT, "svg": _FOREIGN, "math": _FOREIGN}
+    for names, kind in (
+        (_INLINE_NAMES, _INLINE),
+        (_HIDDEN_NAMES, _HIDDEN),
+        (_LITERAL_NAMES, _LITERAL),
+        (_FLAT_NAMES, _FLAT),
+    ):
+        kinds |= dict.fromkeys(names.split(), kind)
+    keys, values = np.zeros(1 << _SLOT_BITS, np.uint64), np.zeros(1 << _SLOT_BITS, np.uint8)
+    for name, kind in kinds.items():
+        key = int.from_bytes(name.encode(), "big")
+        slot = (key * int(_GOLDEN) & (1 << 64) - 1) >> 64 - _SLOT_BITS
+        while keys[slot]:
+            slot = (slot + 1) & (1 << _SLOT_BITS) - 1
+        keys[slot], values[slot] = key, kind
+    return keys, values
+
+
+_KEYS, _KINDS = _element_table()
+
+
+@njit(cache=True, nogil=True)
+def _is_white(byte: int) -> bool:
+    return byte == _SPACE or byte == 10 or byte == 13 or byte == 9 or byte == 12
+
+
+@njit(cache=True, nogil=True)
+def _is_letter(byte: int) -> bool:
+    return 97 <= byte | 32 <= 122
+
+
+@njit(cache=True, nogil=True)
+def _find(html: NDArray[np.uint8], byte: int, at: int) -> int:
+    """Return the position of a byte from ``at`` on, or the length."""
+    while at < len(html) and html[at] != byte:
+        at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _name_end(html: NDArray[np.uint8], at: int) -> tuple[np.uint64, int]:
+    """Return the element name at a position, lower-cased and packed, and where it ends."""
+    key, end = np.uint64(0), at
+    while end < len(html) and html[end] != _GT and html[end] != _SLASH and not _is_white(html[end]):
+        key = (key << np.uint64(8)) | np.uint64(html[end] | 32)
+        end += 1
+    # A longer name must not pass for the known one that its last eight bytes spell.
+    return (key if end - at <= 8 else ~key), end
+
+
+@njit(cache=True, nogil=True)
+def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool]:
+    """Skip the attributes at a position; return the position after the tag, -1 if it has no end, and whether ``/>``."""
+    is_closed = False
+    while at < len(html):
+        byte = html[at]
+        at += 1
+        if byte == _GT:
+            return at, is_closed
+        is_closed = byte == _SLASH
+        if is_closed or _is_white(byte):
+            continue
+        while at < len(html) and not (
+            html[at] == _EQUALS or html[at] == _GT or html[at] == _SLASH or _is_white(html[at])
+        ):
+            at += 1
+        while at < len(html) and _is_white(html[at]):
+            at += 1
+        if at == len(html) or html[at] != _EQUALS:
+            continue
+        at += 1
+        while at < len(html) and _is_white(html[at]):
+            at += 1
+        if at < len(html) and (html[at] == _QUOTE or html[at] == _APOSTROPHE):
+            at = _find(html, html[at], at + 1) + 1
+        else:
+            while at < len(html) and html[at] != _GT and not _is_white(html[at]):
+                at += 1
+    return -1, False
+
+
+@njit(cache=True, nogil=True)
+def _declaration_end(html: NDArray[np.uint8], at: int) -> int:
+    """Return the position after the comment or the like at a ``<``, or the same position if that is text."""
+    following = html[at + 1]
+    if following != _BANG and following != _QUESTION and following != _SLASH:
+        return at
+    if following != _BANG or at + 3 >= len(html) or html[at + 2] != _DASH or html[at + 3] != _DASH:
+        return min(_find(html, _GT, at + 2) + 1, len(html))
+    text = at + 4
+    at = text
+    while at < len(html):
+        at = _find(html, _GT, at) + 1
+        size = at - 1 - text
+        if size == 0 or (size == 1 and html[text] == _DASH):
+            return at
+        if size >= 2 and html[at - 2] == _DASH and html[at - 3] == _DASH:
+            return at
+        if size >= 3 and html[at - 2] == _BANG and html[at - 3] == _DASH and html[at - 4] == _DASH:
+            return at
+    return len(html)
+
+
+@njit(cache=True, nogil=True)
+def _spells(html: NDArray[np.uint8], at: int, start: int, end: int) -> bool:
+    """Tell whether the name ``html[start:end]`` stands at a position, in any case, and ends there."""
+    last = at + end - start
+    if last >= len(html) or not (html[last] == _GT or html[last] == _SLASH or _is_white(html[last])):
+        return False
+    while start < end and html[at] | 32 == html[start] | 32:
+        start, at = start + 1, at + 1
+    return start == end
+
+
+@njit(cache=True, nogil=True)
+def _raw_text_end(html: NDArray[np.uint8], at: int, start: int, end: int, is_script: bool) -> int:
+    """Return the position of the end tag that ends the raw text of the element named ``html[start:end]``.
+
+    In scripts, after ``<!--`` and up to ``-->``, a nested script's tags are part of the text.
+    """
+    is_escaped = is_nested = False
+    while at < len(html):
+        byte = html[at]
+        if byte == _LT and at + 1 < len(html):
+            if html[at + 1] == _SLASH and _spells(html, at + 2, start, end):
+                if not is_nested:
+                    return at
+                is_nested = False
+            elif is_script and is_escaped and _spells(html, at + 1, start, end):
+                is_nested = True
+            elif is_script and not is_escaped and at + 3 < len(html):
+                is_escaped = html[at + 1] == _BANG and html[at + 2] == _DASH and html[at + 3] == _DASH
+        elif byte == _GT and is_escaped and html[at - 1] == _DASH and html[at - 2] == _DASH:
+            is_escaped = is_nested = False
+        at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _kind_of(key: np.uint64, keys: NDArray[np.uint64], kinds: NDArray[np.uint8]) -> np.int64:
+    slot = key * _GOLDEN >> np.uint64(64 - _SLOT_BITS)
+    while keys[slot] != key and keys[slot] != 0:
+        slot = (slot + np.uint64(1)) & np.uint64((1 << _SLOT_BITS) - 1)
+    return np.int64(kinds[slot])
+
+
+@njit(cache=True, nogil=True)
+def _close(stack: NDArray[np.uint64], depth: int, key: np.uint64) -> int:
+    """Return the depth after an end tag; one that closes nothing changes nothing."""
+    for level in range(depth - 1, -1, -1):
+        if stack[level] == key:
+            return level
+    return depth
+
+
+@njit(cache=True, nogil=True)
+def _write_tag(
+    html: NDArray[np.uint8], start: int, end: int, is_end: bool, is_closed: bool, out: NDArray[np.uint8], size: int
+) -> int:
+    """Write a tag without attributes; return the new size."""
+    out[size] = _LT
+    out[size + 1] = _SLASH
+    size += 2 if is_end else 1
+    for at in range(start, end):
+        out[size] = html[at]
+        size += 1
+    out[size] = _SLASH
+    size += is_closed
+    out[size] = _GT
+    return size + 1
+
+
+@njit(cache=True, nogil=True)
+def _write_nothing(out: NDArray[np.uint8], size: int) -> int:
+    """Leave something out; return the new size. Only an unfinished character reference needs a tag in its place."""
+    at = size - 1
+    while at > max(size - _MAX_REFERENCE, 0) and (_is_letter(out[at]) or 48 <= out[at] <= 57 or out[at] == _HASH):
+        at -= 1
+    if at >= 0 and out[at] == _AMPERSAND:
+        for letter in b"<wbr>":
+            out[size] = letter
+            size += 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _simplify(
+    html: NDArray[np.uint8], keys: NDArray[np.uint64], kinds: NDArray[np.uint8], out: NDArray[np.uint8]
+) -> int:
+    """Write the simplified page; return its size."""
+    at, size, depth, foreign = 0, 0, 0, 0
+    stack = np.empty(_MAX_DEPTH, np.uint64)
+    while at < len(html):
+        if html[at] != _LT or at + 1 == len(html):
+            out[size] = html[at]
+            size, at = size + 1, at + 1
+            continue
+        is_end = html[at + 1] == _SLASH
+        start = at + 2 if is_end else at + 1
+        if start == len(html) or not _is_letter(html[start]):
+            after = _declaration_end(html, at) if start < len(html) else at
+            if after == at:  # text; the space keeps it from making a tag with what follows the next one dropped
+                out[size], out[size + 1] = _LT, _SPACE
+                size, at = size + 2, at + 1
+            else:
+                size, at = _write_nothing(out, size), after
+            continue
+        key, end = _name_end(html, start)
+        at, is_closed = _tag_end(html, end)
+        if at < 0:
+            break  # the standard, too, drops a tag without an end
+        kind = _kind_of(key, keys, kinds)
+        if kind == _INLINE:
+            size = _write_nothing(out, size)
+            continue
+        if size > 0 and out[size - 1] != _GT and not _is_white(out[size - 1]):
+            out[size] = _SPACE
+            size += 1
+        is_empty = is_closed and foreign > 0
+        if kind in (_HIDDEN, _SCRIPT):
+            if not is_end and not is_empty:
+                at = _raw_text_end(html, at, start, end, kind == _SCRIPT)
+            continue
+        if is_end:
+            depth = _close(stack, depth, key)
+            foreign -= kind == _FOREIGN and foreign > 0
+        elif not is_empty and kind in (_NESTED, _FOREIGN):
+            if depth == _MAX_DEPTH:
+                continue
+            stack[depth] = key
+            depth, foreign = depth + 1, foreign + (kind == _FOREIGN)
+        size = _write_tag(html, start, end, is_end, is_closed, out, size)
+        if kind == _LITERAL and not is_end and not is_empty:
+            text_end = _raw_text_end(html, at, start, end, False)
+            while at < text_end:
+                out[size] = html[at]
+                size, at = size + 1, at + 1
+    return size
+
+
+def simplify(html: bytes) -> bytes:
+    """Drop what makes no difference to the text that a parser finds in a page.
+
+    Parameters
+    ----------
+    html : bytes
+        In UTF-8, or any encoding that keeps ASCII.
+
+    Returns
+    -------
+    bytes
+        A page without attributes, comments, invisible elements and inline tags, with a space before each tag that
+        follows a word, nested at most 512 deep.
+    """
+    out = np.empty(2 * len(html) + 8, np.uint8)
+    size = _simplify(np.frombuffer(html, np.uint8), _KEYS, _KINDS, out)
+    return out[:size].tobytes()

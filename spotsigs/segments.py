@@ -1,0 +1,199 @@
+"""Signatures of a crawl on disk, one segment a shard: extraction that can be stopped, resumed and added to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from spotsigs.engines import Engine
+from spotsigs.errors import InputError, require
+from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.store import Reader, opened, save_signatures
+
+_SOURCE = "source.json"
+
+
+def extract_segments(
+    folder: str | Path,
+    collection: Collection,
+    text: Callable[[Document], str],
+    scheme: SignatureScheme,
+    engine: Engine,
+) -> Segments:
+    """Extract a collection's signatures to disk.
+
+    Each shard becomes a segment that appears when it is complete. What a former call left complete is kept, so that
+    a stopped extraction goes on where it was.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the segments, on a file system that all workers see.
+    collection : Collection
+        Its shards are the engine's tasks; no text and no signature passes through the engine.
+    text, scheme : callable
+        As in `spotsigs.extract.extract`.
+    engine : Engine
+        Where the shards run.
+
+    Returns
+    -------
+    Segments
+
+    Raises
+    ------
+    InputError
+        If the folder holds the signatures of another collection or of other settings.
+    """
+    from spotsigs.tokens import tokenize
+
+    folder = Path(folder)
+    scheme(tokenize(""))  # a scheme that cannot work says so here, once, and not once a document
+    shards = collection.shards()
+    source = {"collection": repr(collection), "text": repr(text), "scheme": repr(scheme), "shards": len(shards)}
+    source["files"] = _files(collection)
+    _claim(folder, source)
+    task = partial(_extract_segment, folder=folder, text=text, scheme=scheme)
+    for _ in engine.map(task, enumerate(shards)):
+        pass
+    return Segments(tuple(folder / _name(k) for k in range(len(shards))))
+
+
+def _files(collection: Any) -> list[list[Any]]:
+    """Return what tells whether the files of a collection are still the same, where it has files."""
+    sources = collection.sources() if hasattr(collection, "sources") else []
+    found = []
+    for source in sources:
+        facts = source.path.stat()
+        found.append([source.name, facts.st_size, facts.st_mtime_ns])
+    return found
+
+
+def _claim(folder: Path, source: dict[str, Any]) -> None:
+    path = folder / _SOURCE
+    if path.exists():
+        known = json.loads(path.read_text(encoding="utf-8"))
+        differing = [key for key in source if known.get(key) != source[key]]
+        if differing:
+            raise InputError(
+                f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
+                "give another place or delete it"
+            )
+    else:
+        require(not folder.exists() or not any(folder.iterdir()), f"{folder} is not empty; give another place")
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(source, indent=1), encoding="utf-8")
+
+
+def _name(k: int) -> str:
+    return f"{k:08d}"
+
+
+def _extract_segment(task: tuple[int, Shard], folder: Path, text: Callable[[Document], str], scheme: Any) -> int:
+    from spotsigs.extract import extract_shard
+
+    k, shard = task
+    place = folder / _name(k)
+    try:
+        return int(opened(place, "signatures", verify=False).facts["rows"])
+    except InputError:
+        signatures = extract_shard(shard, text, scheme)
+        save_signatures(place, signatures)
+        return len(signatures)
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Signatures on disk, in document order.
+
+    Attributes
+    ----------
+    folders : tuple of Path
+        One store of signatures each.
+    """
+
+    folders: tuple[Path, ...]
+
+    def __add__(self, other: Segments) -> Segments:
+        """Return both, the other ones behind."""
+        return Segments(self.folders + other.folders)
+
+    def stores(self) -> Iterator[Reader]:
+        """Open one segment after the other, comparing checksums."""
+        for folder in self.folders:
+            yield opened(folder, "signatures")
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Return the number of documents of each segment."""
+        return np.array([opened(f, "signatures", verify=False).facts["rows"] for f in self.folders], dtype=np.int64)
+
+    def skipped(self) -> Iterator[Skipped]:
+        """Iterate over the records that could not be read."""
+        for store in self.stores():
+            yield from map(Skipped, store.strings("skipped"), store.strings("reasons"))
+
+    def doc_ids(self) -> Iterator[str]:
+        """Iterate over the document ids, made unique as `spotsigs.extract.unique_ids` does.
+
+        Only a hash of each id is held: two ids with the same 64-bit hash are compared as strings.
+        """
+        hashes = np.fromiter(
+            (xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass")) for name in self._names()), np.uint64
+        )
+        ordered = np.sort(hashes)
+        repeated = set(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]).tolist())
+        seen: dict[str, int] = {}
+        given: set[str] = set()
+        for name in self._names():
+            if repeated and xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass")) in repeated:
+                number = seen[name] = seen.get(name, 0) + 1
+                new = name
+                while number > 1 and ((new := f"{name}#{number}") in given or _holds(ordered, new)):
+                    number = seen[name] = number + 1
+                given.add(new)
+                yield new
+            else:
+                yield name
+
+    def _names(self) -> Iterator[str]:
+        for folder in self.folders:
+            yield from opened(folder, "signatures", verify=False).strings("doc_ids")
+
+    def clusters(self) -> Iterator[str]:
+        """Iterate over the truth labels, the empty string for a document without one."""
+        for folder in self.folders:
+            yield from opened(folder, "signatures", verify=False).strings("clusters")
+
+
+def _holds(ordered: NDArray[np.uint64], name: str) -> bool:
+    wanted = np.uint64(xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass")))
+    at = int(np.searchsorted(ordered, wanted))
+    return at < len(ordered) and bool(ordered[at] == wanted)
+
+
+def segments_of(batches: Sequence[Signatures], folder: str | Path) -> Segments:
+    """Write signatures that are in memory as segments.
+
+    Parameters
+    ----------
+    batches : sequence of Signatures
+        In document order.
+    folder : str or Path
+        A new folder.
+
+    Returns
+    -------
+    Segments
+    """
+    folder = Path(folder)
+    for k, batch in enumerate(batches):
+        save_signatures(folder / _name(k), batch)
+    return Segments(tuple(folder / _name(k) for k in range(len(batches))))

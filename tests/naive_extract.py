@@ -1,0 +1,99 @@
+"""Slow, obvious twins of the extraction kernels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import regex
+import xxhash
+from selectolax.lexbor import LexborHTMLParser
+
+ROOT = Path(__file__).parent.parent
+INLINE = """a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark nobr q s samp small span
+    strike strong sub sup time tt u var wbr"""
+HIDDEN = {"script", "style", "noscript", "iframe", "noembed", "noframes", "template"}
+
+
+def visible_text(html: str | bytes) -> str:
+    """Walk the whole tree; elements that are not inline stand between spaces."""
+    body = LexborHTMLParser(html, scripting=True).body
+    parts: list[str] = []
+
+    def walk(node):
+        child = node.first_child
+        while child is not None:
+            if child.tag == "-text":
+                parts.append(child.text_content or "")
+            elif child.is_element_node and child.tag not in HIDDEN:
+                space = "" if child.tag in INLINE.split() else " "
+                parts.append(space)
+                walk(child)
+                parts.append(space)
+            elif child.is_element_node:
+                parts.append(" ")
+            child = child.next
+
+    if body is not None:
+        walk(body)
+    return "".join(parts).replace("\xad", "")
+
+
+RUN = regex.compile(r"[\p{L}\p{M}\p{Nd}]+")
+UNSPACED = regex.compile(
+    r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\u30FC\uFF70\u3099\u309A\uFF9E\uFF9F]+"
+)
+
+
+def tokens(text: str) -> list[str]:
+    """Find runs of letters, marks and digits; cut the parts in unspaced scripts into bigrams."""
+    words = []
+    for run in RUN.findall(text.lower()):
+        at = 0
+        for part in UNSPACED.finditer(run):
+            words.append(run[at : part.start()])
+            characters = part.group()
+            words += [characters[k : k + 2] for k in range(len(characters) - 1)] or [characters]
+            at = part.end()
+        words.append(run[at:])
+    return [word for word in words if word]
+
+
+def spots(
+    words: list[str],
+    antecedents: dict[str, list[tuple[int, int]]],
+    stopwords: set[str],
+    include_antecedent: bool = True,
+) -> list[str]:
+    """Follow the paper's section 3.1 word by word."""
+    stop = stopwords | set(antecedents)
+    signatures = []
+    for i, word in enumerate(words):
+        for d, c in antecedents.get(word, []):
+            chain, k = [], i + d
+            for _ in range(c):
+                while k < len(words) and words[k] in stop:
+                    k += 1
+                if k < len(words):
+                    chain.append(words[k])
+                k += d
+            if chain:
+                signatures.append(":".join([word] * include_antecedent + chain))
+    return signatures
+
+
+def shingles(words: list[str], k: int) -> list[str]:
+    """Slide a window of k words; a shorter text is one shingle."""
+    if not words:
+        return []
+    return [":".join(words[i : i + k]) for i in range(max(len(words) - k, 0) + 1)]
+
+
+def hashed(signatures: list[str]) -> list[int]:
+    """Hash each signature's UTF-8."""
+    return [xxhash.xxh64_intdigest(signature.encode()) for signature in signatures]
+
+
+def counted(signatures: list[str]) -> dict[int, int]:
+    """Count the hashes of signatures."""
+    return dict(sorted(Counter(hashed(signatures)).items()))

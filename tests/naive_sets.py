@@ -1,0 +1,192 @@
+"""Slow, obvious twins of Cosine, LSH-S and the sketches: Python dictionaries, big integers, textbook definitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
+from itertools import combinations
+from math import gcd, sqrt
+
+import numpy as np
+
+from spotsigs.records import Vectors
+
+Multiset = Counter[int]
+Found = dict[tuple[int, int], float]
+
+
+def vectors_of(documents: Sequence[Multiset], vocabulary: Sequence[int] | None = None) -> Vectors:
+    """One row per document, ids ascending."""
+    rows = [sorted(document.items()) for document in documents]
+    return Vectors(
+        np.cumsum([0, *map(len, rows)], dtype=np.int64),
+        np.array([s for row in rows for s, _ in row], np.int32),
+        np.array([c for row in rows for _, c in row], np.int32),
+        np.array([sum(c for _, c in row) for row in rows], np.int64),
+        [str(r) for r in range(len(rows))],
+        None if vocabulary is None else np.array(vocabulary, np.uint64),
+    )
+
+
+def found(pairs, order=None) -> Found:
+    """Similarity by pair of documents, whatever the row order: row ``r`` is document ``order[r]``."""
+    order = list(range(pairs.n)) if order is None else list(order)
+    ends = zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True)
+    return {(min(order[a], order[b]), max(order[a], order[b])): s for a, b, s in ends}
+
+
+def jaccard(a: Multiset, b: Multiset) -> float:
+    return sum((a & b).values()) / sum((a | b).values()) if a or b else 0.0
+
+
+def jaccard_pairs(documents: Sequence[Multiset], tau: float) -> Found:
+    return {
+        (i, j): jaccard(a, b)
+        for (i, a), (j, b) in combinations(enumerate(documents), 2)
+        if (a or b) and jaccard(a, b) >= tau
+    }
+
+
+def log_ratio(n: int, df: int) -> float:
+    with localcontext() as context:
+        context.prec = 60
+        return float((Decimal(n) / Decimal(df)).ln())
+
+
+def weighted(documents: Sequence[Multiset]) -> list[dict[int, float]]:
+    """TF·IDF in ascending order of the id, counts reduced by their common divisor."""
+    frequency = Counter(s for document in documents for s in document)
+    rows = []
+    for document in documents:
+        kept = {s: document[s] for s in sorted(document) if frequency[s] < len(documents)}
+        divisor = gcd(*kept.values())
+        rows.append({s: (c // divisor) * log_ratio(len(documents), frequency[s]) for s, c in kept.items()})
+    return rows
+
+
+def cosine(a: dict[int, float], b: dict[int, float]) -> float:
+    product, aa, bb = 0.0, 0.0, 0.0
+    for s in a:
+        aa += a[s] * a[s]
+        if s in b:
+            product += a[s] * b[s]
+    for s in b:
+        bb += b[s] * b[s]
+    return min(1.0, product / sqrt(aa * bb))
+
+
+def cosine_pairs(documents: Sequence[Multiset], tau: float) -> Found:
+    rows = weighted(documents)
+    return {
+        (i, j): cosine(a, b) for (i, a), (j, b) in combinations(enumerate(rows), 2) if a and b and cosine(a, b) >= tau
+    }
+
+
+def dense_cosine(documents: Sequence[Multiset]) -> np.ndarray:
+    """The matrix of all similarities as one dense product of unit vectors; rows without weight are 0."""
+    n = len(documents)
+    counts = np.zeros((n, 1 + max((s for document in documents for s in document), default=0)))
+    for r, document in enumerate(documents):
+        for s, c in document.items():
+            counts[r, s] = c
+    frequency = np.maximum((counts > 0).sum(axis=0), 1)
+    weights = counts * np.log(n / frequency)
+    norms = np.linalg.norm(weights, axis=1, keepdims=True)
+    unit = np.divide(weights, norms, out=np.zeros_like(weights), where=norms > 0)
+    return unit @ unit.T
+
+
+def tokens(document: Multiset, first: Sequence[int]) -> list[int]:
+    return [first[s] + z for s, c in document.items() for z in range(c)]
+
+
+def min_hashes(document: Multiset, first: Sequence[int], functions) -> list[int]:
+    """The smallest value of each linear function, in big integers."""
+    coefficients = zip(functions.alpha.tolist(), functions.beta.tolist(), strict=True)
+    return [min((a * x + b) % functions.prime for x in tokens(document, first)) for a, b in coefficients]
+
+
+def bucket_mates(signatures: dict[int, list[int]], k: int, tables: int) -> tuple[set[tuple[int, int]], int]:
+    """Pairs of documents with the same k-tuple in at least one table, and the number of buckets."""
+    pairs, buckets = set(), 0
+    for t in range(tables):
+        table: dict[tuple[int, ...], list[int]] = {}
+        for document, signature in signatures.items():
+            table.setdefault(tuple(signature[t * k : (t + 1) * k]), []).append(document)
+        buckets += len(table)
+        for members in table.values():
+            pairs |= set(combinations(sorted(members), 2))
+    return pairs, buckets
+
+
+def permuted(shingle: int, key: int) -> int:
+    x, bits = shingle ^ key, 2**64 - 1
+    x = ((x ^ (x >> 33)) * 0xFF51AFD7ED558CCD) & bits
+    x = ((x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53) & bits
+    return x ^ (x >> 33)
+
+
+def smallest(numbers: set[int], m: int) -> set[int]:
+    return set(sorted(numbers)[:m])
+
+
+def divisible(numbers: set[int], n: int) -> set[int]:
+    return {number for number in numbers if number % n == 0}
+
+
+def positions(shingles: set[int], keys: Sequence[int]) -> set[tuple[int, int]]:
+    """(position, shingle with the smallest number under its permutation)."""
+    if not shingles:
+        return set()
+    return {(f, min(shingles, key=lambda s, key=key: permuted(s, key))) for f, key in enumerate(keys)}
+
+
+def resemblance_of_smallest(a: set[int], b: set[int], m: int) -> float:
+    union = smallest(a | b, m)
+    return len(union & a & b) / len(union)
+
+
+def resemblance_of_divisible(a: set[int], b: set[int]) -> float:
+    return len(a & b) / len(a | b)
+
+
+def seven_steps(sketches: Sequence[set], least: int) -> tuple[Counter, list[set[int]]]:
+    """Common values by pair, and the clusters of the documents that share at least ``least``."""
+    pairs = [(shingle, document) for document, sketch in enumerate(sketches) for shingle in sketch]
+    groups: dict = {}
+    for shingle, document in pairs:
+        groups.setdefault(shingle, []).append(document)
+    common = Counter(pair for members in groups.values() for pair in combinations(sorted(members), 2))
+    return common, components(len(sketches), [pair for pair, c in common.items() if c >= least])
+
+
+def components(n: int, pairs: Sequence[tuple[int, int]]) -> list[set[int]]:
+    parent = list(range(n))
+
+    def find(x: int) -> int:
+        while parent[x] != x:
+            x = parent[x]
+        return x
+
+    for i, j in pairs:
+        parent[find(i)] = find(j)
+    groups: dict[int, set[int]] = {}
+    for x in range(n):
+        groups.setdefault(find(x), set()).add(x)
+    return sorted(groups.values(), key=min)
+
+
+def copies(seed: int, n: int = 120, vocabulary: int = 400, longest: int = 40) -> list[Multiset]:
+    """Random documents, half of them edited copies of earlier ones, with rare and frequent signatures, one empty."""
+    rng = np.random.default_rng(seed)
+    texts: list[list[int]] = []
+    for _ in range(n - 1):
+        if texts and rng.random() < 0.5:
+            text = list(texts[rng.integers(len(texts))])
+            for _ in range(rng.integers(0, 1 + len(text) // 2)):
+                text[rng.integers(len(text))] = int(vocabulary * rng.random() ** 2)
+        else:
+            text = (vocabulary * rng.random(rng.integers(1, longest)) ** 2).astype(int).tolist()
+        texts.append(text)
+    return [Counter(text) for text in [*texts, []]]

@@ -1,0 +1,119 @@
+"""Every engine gives the same results in the same order, also when a worker dies in the middle."""
+
+import importlib.util
+import os
+import signal
+from functools import partial
+
+import numpy as np
+import pytest
+from test_blocks import copies, triples
+
+from spotsigs.blocks import join_blocks, join_store
+from spotsigs.brute_force import BruteForce
+from spotsigs.engines import Dask, Processes, Ray, Serial
+from spotsigs.errors import InputError
+from spotsigs.records import Corpus
+from spotsigs.store import save_vectors
+
+
+def available(module):
+    return importlib.util.find_spec(module) is not None
+
+
+ENGINES = [
+    pytest.param(Serial(), id="serial"),
+    pytest.param(Processes(workers=2), id="processes"),
+    pytest.param(
+        Dask(workers=2),
+        id="dask",
+        marks=[pytest.mark.long, pytest.mark.skipif(not available("distributed"), reason="needs distributed")],
+    ),
+    pytest.param(
+        Ray(workers=2),
+        id="ray",
+        marks=[pytest.mark.long, pytest.mark.skipif(not available("ray"), reason="needs ray")],
+    ),
+]
+
+
+def sent():
+    """Return functions that travel to workers by value: these need not find the tests."""
+
+    def square(number):
+        return number * number, os.getpid()
+
+    def dies(number, at, parent, marker=None):
+        """Kill the worker that comes to a task, as the kernel does when memory runs out; with a marker only once."""
+        if number == at and os.getpid() != parent and not (marker and marker.exists()):
+            if marker:
+                marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    def dies_joining(task, join, parent, marker):
+        if task.target.endswith("00000007") and os.getpid() != parent and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return join(task)
+
+    return square, dies, dies_joining
+
+
+square, dies, dies_joining = sent()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_results_come_in_task_order(engine):
+    results = list(engine.map(square, iter(range(30))))
+    assert [value for value, _ in results] == [k * k for k in range(30)]
+    assert list(engine.map(square, [])) == []
+    assert (len({pid for _, pid in results}) == 1) == isinstance(engine, Serial)
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_a_killed_worker_loses_nothing(engine, tmp_path):
+    task = partial(dies, at=5, parent=os.getpid(), marker=tmp_path / "died")
+    assert list(engine.map(task, range(20))) == list(range(20))
+    assert (tmp_path / "died").exists()
+
+
+def test_a_task_that_always_kills_its_worker_is_given_up():
+    with pytest.raises(InputError, match="a worker process died 4 times: is there enough memory"):
+        list(Processes(workers=2).map(partial(dies, at=5, parent=os.getpid()), range(20)))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_pairs_are_identical_with_a_worker_killed(engine, tmp_path, monkeypatch):
+    vectors = copies(7)
+    save_vectors(tmp_path / "v", vectors)
+    harmful = partial(dies_joining, join=join_blocks, parent=os.getpid(), marker=tmp_path / "died")
+    monkeypatch.setattr("spotsigs.blocks.join_blocks", harmful)
+    found = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=15_000)
+    assert triples(found.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
+    assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
+    content = b"".join(p.read_bytes() for p in sorted((tmp_path / "p").rglob("*.npy")))
+    again = join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=15_000)
+    assert b"".join(p.read_bytes() for p in sorted((tmp_path / "q").rglob("*.npy"))) == content
+    np.testing.assert_array_equal(again.load().i, found.load().i)
+
+
+def test_engines_refuse_no_workers():
+    for engine in (Processes, Dask, Ray):
+        with pytest.raises(InputError, match="workers must be at least 1, got 0"):
+            engine(workers=0)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not available("distributed"), reason="needs distributed")
+def test_a_scheduler_that_does_not_answer(monkeypatch):
+    with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"):
+        list(Dask(address="tcp://127.0.0.1:9").map(square, [1]))
+
+
+@pytest.mark.parametrize(("engine", "module"), [(Dask(workers=3), "distributed"), (Ray(workers=3), "ray")])
+def test_missing_extras_say_how_to_get_them(engine, module, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, module, None)
+    name = type(engine).__name__.lower()
+    with pytest.raises(InputError, match=rf"engine={name} needs {module}: pip install 'spotsigs\[{name}\]'"):
+        list(engine.map(square, [1]))

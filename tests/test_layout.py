@@ -1,0 +1,165 @@
+"""Segments and their layout by length equal what happens in memory."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.jsonl import Jsonl
+from spotsigs.engines import Processes, Serial
+from spotsigs.errors import InputError
+from spotsigs.extract import concatenate, extract, unique_ids
+from spotsigs.layout import build_vectors, parse_memory, spans
+from spotsigs.records import Signatures, Skipped
+from spotsigs.segments import extract_segments, segments_of
+from spotsigs.signatures import SpotSignatures
+from spotsigs.text import VisibleText
+from spotsigs.vectors import IdfFilter
+
+MEMORY = 10**8
+
+
+def batch(rng, n, names):
+    rows = [np.unique(rng.integers(0, 30, rng.integers(0, 9)).astype(np.uint64) << np.uint64(59)) for _ in range(n)]
+    hashes = np.concatenate([np.empty(0, np.uint64), *rows])
+    return Signatures(
+        doc_ids=tuple(rng.choice(names, n).tolist()),
+        clusters=tuple(None if rng.random() < 0.5 else "c" for _ in range(n)),
+        indptr=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64),
+        hashes=hashes,
+        counts=rng.integers(1, 4, len(hashes)).astype(np.int32),
+    )
+
+
+def rows_of(vectors, doc_ids):
+    return [(doc_ids[r], *(a.tolist() for a in vectors.row(r)), int(vectors.lengths[r])) for r in range(len(vectors))]
+
+
+@given(st.data())
+def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    batches = [
+        batch(rng, n, ["a", "b", "a#2", "é"]) for n in data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4))
+    ]
+    chosen = IdfFilter(
+        idf_min=data.draw(st.sampled_from([0.0, 0.2, 0.5])),
+        idf_max=data.draw(st.sampled_from([0.85, 1.0])),
+        min_spots=data.draw(st.integers(1, 4)),
+    )
+    sets = data.draw(st.booleans())
+    memory = data.draw(st.sampled_from([5000, MEMORY]))  # the smaller one needs several passes and spans
+    folder = tmp_path_factory.mktemp("layout")
+    stored = build_vectors(folder / "v", segments_of(batches, folder / "s"), chosen, memory=memory, sets=sets)
+    whole = concatenate(batches)
+    whole = replace(whole, doc_ids=unique_ids(whole.doc_ids))
+    expected = chosen(whole).as_sets() if sets else chosen(whole)
+    np.testing.assert_array_equal(stored.vectors.vocabulary, expected.vocabulary)
+    assert rows_of(stored.vectors, stored.vectors.doc_ids) == [rows_of(expected, whole.doc_ids)[r] for r in stored.rows]
+    assert stored.rows.tolist() == np.argsort(expected.lengths, kind="stable").tolist()
+    assert list(stored.doc_ids) == list(whole.doc_ids)
+    assert list(stored.clusters) == [name or "" for name in whole.clusters]
+
+
+@given(names=st.lists(st.sampled_from(["a", "a#2", "a#3", "b", "b#2"]), max_size=12), cut=st.integers(0, 12))
+def test_ids_are_made_unique_as_in_memory(tmp_path_factory, names, cut):
+    def signatures(part):
+        none = np.empty(0)
+        return Signatures(
+            tuple(part),
+            (None,) * len(part),
+            np.zeros(len(part) + 1, np.int64),
+            none.astype(np.uint64),
+            none.astype(np.int32),
+        )
+
+    parts = segments_of([signatures(names[:cut]), signatures(names[cut:])], tmp_path_factory.mktemp("ids"))
+    assert tuple(parts.doc_ids()) == unique_ids(names)
+
+
+def pages(path, n, seed=1):
+    rng = np.random.default_rng(seed)
+    words = ["the", "a", "is", "cat", "dog", "was", "house", "tree", "to", "river", "has", "moon"]
+    lines = [
+        json.dumps({"id": f"p{k % 40}", "text": " ".join(rng.choice(words, 60)), "cluster": "c"}) for k in range(n)
+    ]
+    path.write_text("\n".join([*lines, "broken"]))
+    return Jsonl(path=str(path), shard_bytes=2000)
+
+
+@pytest.mark.parametrize("engine", [Serial(), Processes(workers=2)])
+def test_extraction_to_segments_equals_extraction_in_memory(tmp_path, engine):
+    collection = pages(tmp_path / "x.jsonl", 60)
+    segments = extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), engine)
+    expected = extract(collection, VisibleText(), SpotSignatures(), Serial())
+    assert len(segments.folders) == len(collection.shards()) > 3
+    stores = list(segments.stores())
+    for name, kind in (("hashes", np.uint64), ("counts", np.int32)):
+        np.testing.assert_array_equal(np.concatenate([s.array(name, kind) for s in stores]), getattr(expected, name))
+    assert tuple(segments.doc_ids()) == expected.doc_ids
+    assert (
+        tuple(segments.skipped()) == expected.skipped == (Skipped(expected.skipped[0].id, expected.skipped[0].reason),)
+    )
+
+
+def test_extraction_goes_on_where_it_stopped(tmp_path):
+    collection = pages(tmp_path / "x.jsonl", 60)
+    calls = []
+
+    class Stops:
+        def map(self, function, tasks):
+            for k, task in enumerate(tasks):
+                calls.append(k)
+                if k == 2:
+                    raise KeyboardInterrupt
+                yield function(task)
+
+    with pytest.raises(KeyboardInterrupt):
+        extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), Stops())
+    done = {p: p.stat().st_mtime_ns for p in (tmp_path / "s").glob("*/hashes.npy")}
+    assert len(done) == 2
+    extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), Serial())
+    assert all(p.stat().st_mtime_ns == time for p, time in done.items())
+
+
+def test_extraction_refuses_a_folder_of_another_one(tmp_path):
+    collection = pages(tmp_path / "x.jsonl", 20)
+    extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), Serial())
+    with pytest.raises(InputError, match=r"another extraction \(its scheme differ\)"):
+        extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(d=1), Serial())
+    pages(tmp_path / "x.jsonl", 21)
+    with pytest.raises(InputError, match=r"another extraction \(its .*files differ\)"):
+        extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), Serial())
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    with pytest.raises(InputError, match="is not empty; give another place"):
+        extract_segments(tmp_path / "full", collection, VisibleText(), SpotSignatures(), Serial())
+
+
+def test_layout_refuses_a_budget_that_cannot_do(tmp_path):
+    segments = segments_of([batch(np.random.default_rng(1), 50, ["a"])], tmp_path / "s")
+    with pytest.raises(InputError, match="memory is too small for 50 documents"):
+        build_vectors(tmp_path / "v", segments, IdfFilter(), memory=1000)
+    assert not (tmp_path / "v").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GB", 2 * 10**9), ("1.5 g", 15 * 10**8), ("512MiB", 2**29), (10**8, 10**8), ("1tib", 2**40)]
+)
+def test_memory_sizes(text, size):
+    assert parse_memory(text) == size
+
+
+@pytest.mark.parametrize("text", ["lots", "2XB", "-1GB", "1MB", ""])
+def test_memory_sizes_that_are_none(text):
+    with pytest.raises(InputError, match="memory must be"):
+        parse_memory(text)
+
+
+def test_spans_cover_all_rows():
+    indptr = np.array([0, 3, 3, 10, 11, 12, 12])
+    assert list(spans(indptr, 4)) == [(0, 2), (2, 3), (3, 6)]
+    assert list(spans(indptr, 100)) == [(0, 6)]
+    assert list(spans(np.array([0]), 4)) == []

@@ -1,0 +1,173 @@
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+import xxhash
+from hydra.utils import instantiate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
+
+from spotsigs.errors import InputError
+from spotsigs.signatures import SpotSignatures, read_stopwords
+from spotsigs.tokens import tokenize
+from spotsigs.xxh64 import xxh64
+from tests import naive_extract as naive
+from tests.naive_extract import ROOT
+
+SENTENCE = (
+    "At a rally to kick off a weeklong campaign for the South Carolina primary, Obama tried to set the record straight "
+    "from an attack circulating widely on the Internet that is designed to play into prejudices against Muslims and "
+    "fears of terrorism."
+)
+
+
+def test_every_length_hashes_as_xxhash():
+    data = np.random.default_rng(1).bytes(400)
+    for size in range(len(data) + 1):
+        assert xxh64(data[:size]) == xxhash.xxh64_intdigest(data[:size])
+
+
+@settings(derandomize=True, max_examples=200, deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes_hash_as_xxhash(data):
+    assert xxh64(data) == xxhash.xxh64_intdigest(data)
+
+
+def test_the_papers_sentence():
+    scheme = SpotSignatures(antecedents=["a", "an", "the", "is"], d=1, c=2)
+    assert scheme.readable(SENTENCE) == [
+        "a:rally:kick",
+        "a:weeklong:campaign",
+        "the:south:carolina",
+        "the:record:straight",
+        "an:attack:circulating",
+        "the:internet:designed",
+        "is:designed:play",
+    ]
+    assert scheme(tokenize(SENTENCE)).tolist() == naive.hashed(scheme.readable(SENTENCE))
+
+
+def test_the_2_3_takes_every_second_word():
+    scheme = SpotSignatures(antecedents=["the(2,3)"], d=9, c=9, stopwords=None)
+    assert scheme.readable("the w1 w2 w3 w4 w5 w6 w7") == ["the:w2:w4:w6"]
+    assert scheme.readable("the w1 w2 w3 w4") == ["the:w2:w4"]
+    assert scheme.readable("the w1") == []
+    assert scheme.readable("w1 The") == []
+
+
+def test_chains_slide_over_stopwords_and_antecedents():
+    scheme = SpotSignatures(antecedents=["the", "said"], d=2, c=2)
+    assert scheme.readable("the red of and said fox with a jump") == ["the:fox:jump", "said:jump"]
+    assert SpotSignatures(antecedents=["said"], d=1, c=1, stopwords=None).readable("said said of x") == ["said:of"] * 2
+
+
+def test_one_antecedent_may_have_several_chains():
+    scheme = SpotSignatures(antecedents=["is(3,1)", "that( 5 , 2 )", "is (2,1)", "is(3,1)"], stopwords=None)
+    assert scheme.readable("is w1 w2 w3 that") == ["is:w3", "is:w2"]
+    chain_only = SpotSignatures(antecedents=["is(3,1)", "is"], d=1, c=2, stopwords=None, include_antecedent=False)
+    assert chain_only.readable("is w1 w2 w3") == ["w3", "w1:w2"]
+
+
+WORDS = ["the", "a", "is", "of", "and", "therefore", "thereafter", "thereaft", "x", "fox", "jumpsjumps", "漢字", "été"]
+
+
+@settings(derandomize=True, max_examples=500, deadline=None)
+@given(
+    st.lists(st.sampled_from(WORDS), max_size=30),
+    st.lists(st.tuples(st.sampled_from(WORDS), st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=5),
+    st.booleans(),
+    st.sampled_from([None, "prototype", "smart"]),
+)
+def test_any_words_under_any_spot_set(words, entries, include, stopwords):
+    scheme = SpotSignatures(
+        antecedents=[f"{w}({d},{c})" for w, d, c in entries], include_antecedent=include, stopwords=stopwords
+    )
+    chains = {}
+    for word, d, c in dict.fromkeys(entries):
+        chains.setdefault(naive.tokens(word)[0], []).append((d, c))
+    stop = set(read_stopwords(stopwords)) if stopwords else set()
+    expected = naive.spots(words, chains, stop, include)
+    text = " ".join(words)
+    assert scheme.readable(text) == expected
+    hashes = scheme(tokenize(text))
+    assert hashes.dtype == np.uint64
+    assert hashes.tolist() == naive.hashed(expected)
+
+
+def test_stopword_lists():
+    lines = {
+        name: (ROOT / f"spotsigs/stopwords/{name}.txt").read_text().split("\n")[:-1] for name in ("prototype", "smart")
+    }
+    assert [len(lines["prototype"]), len(lines["smart"])] == [363, 571]
+    assert {"don", "t", "nbsp"} <= set(read_stopwords("prototype"))
+    assert {"c", "s", "mon"} <= set(read_stopwords("smart"))
+    everything = SpotSignatures(antecedents=["@smart(1,1)"], stopwords="smart")
+    assert everything.readable("Unfortunately, the fox can't") == ["unfortunately:fox", "the:fox"]
+
+
+def test_own_stopwords(tmp_path):
+    (tmp_path / "words.txt").write_text("FOX\nl'été\n", "utf-8")
+    scheme = SpotSignatures(antecedents=["the", f"@{tmp_path}/words.txt"], d=1, c=1, stopwords=f"{tmp_path}/words.txt")
+    assert scheme.readable("the fox l jump") == ["the:jump", "fox:jump", "l:jump"]
+
+
+@pytest.mark.parametrize("text", ["", "...", "the", "the the the", "fox", "the " * 1000])
+def test_degenerate_texts(text):
+    assert SpotSignatures().readable(text) == []
+    assert SpotSignatures()(tokenize(text)).shape == (0,)
+
+
+def test_long_runs_of_stopwords_take_linear_time():
+    text = "the " * 200_000 + "fox"
+    assert len(SpotSignatures(d=1, c=3)(tokenize(text))) == 200_000
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"d": 0}, r"spot distance, must lie in \[1, 1000\], got 0"),
+        ({"c": 0}, r"chain length, must lie in \[1, 1000\], got 0"),
+        ({"antecedents": []}, "give at least one word"),
+        ({"antecedents": ["the(2"]}, "neither a word nor of the form"),
+        ({"antecedents": [""]}, "neither a word nor of the form"),
+        ({"antecedents": ["the(0,3)"]}, r"got \(0,3\)"),
+        ({"antecedents": ["@nowhere"]}, "no stopword list 'nowhere': give one of prototype, smart, or the path"),
+        ({"stopwords": "nowhere"}, "no stopword list 'nowhere'"),
+    ],
+)
+def test_wrong_fields(fields, sentence):
+    with pytest.raises(InputError, match=sentence):
+        SpotSignatures(**fields)
+
+
+@pytest.mark.parametrize("word", ["don't", "漢字漢", "!"])
+def test_antecedents_are_single_tokens(word):
+    with pytest.raises(InputError, match="is not one token but"):
+        SpotSignatures(antecedents=[word])(tokenize("x"))
+
+
+def test_a_scheme_is_a_value():
+    scheme = SpotSignatures(d=3)
+    hashes = scheme(tokenize(SENTENCE))
+    copy = pickle.loads(pickle.dumps(scheme))
+    assert copy == scheme != SpotSignatures()
+    assert copy(tokenize(SENTENCE)).tolist() == hashes.tolist()
+    with pytest.raises(FrozenInstanceError):
+        scheme.d = 1
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "conf/signature").glob("spotsigs*.yaml")), ids=lambda path: path.stem)
+def test_configurations(path):
+    scheme = instantiate(OmegaConf.load(path), _convert_="object")
+    assert all(type(entry) is str for entry in scheme.antecedents)
+    assert scheme.readable("The cat that was in a box said: the dog is on top of it with the red ball.")
+    if path.stem == "spotsigs":
+        assert scheme == SpotSignatures()
+
+
+def test_an_empty_list_of_antecedents(tmp_path):
+    (tmp_path / "words.txt").write_bytes(b"")
+    with pytest.raises(InputError, match="gives no word"):
+        SpotSignatures(antecedents=[f"@{tmp_path}/words.txt"])(tokenize("the fox"))
