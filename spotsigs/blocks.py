@@ -12,7 +12,7 @@ passes through an engine, a task can run again anywhere, and what is complete ne
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,13 +27,13 @@ from spotsigs.layout import look_up
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, RowNumbers, Vectors
 from spotsigs.store import Reader, StoredVectors, open_vectors, opened, writing
 
-BYTES_AN_OCCURRENCE = 96
+BYTES_AN_OCCURRENCE = 48
 """What a join holds for each occurrence of its rows, measured with room to spare."""
 
-BYTES_A_ROW = 200
+BYTES_A_ROW = 120
 """What it holds for each row."""
 
-BYTES_A_PAIR = 64
+BYTES_A_PAIR = 128
 """What sorting and naming pairs holds for each of them."""
 
 Block = tuple[int, int]
@@ -168,7 +168,7 @@ def join_store(
     stored = open_vectors(store, verify=False)
     folder = Path(folder)
     place = str(Path(store).resolve())
-    job = {"store": place, "checksum": _fingerprint(Path(store)), "tau": tau, "new_from": new_from, "memory": memory}
+    job = {"store": place, "checksum": fingerprint(Path(store)), "tau": tau, "new_from": new_from, "memory": memory}
     _claim(folder, job)
     tasks = [
         BlockTask(store=place, target=str(folder / f"{k:08d}"), a=a, b=b, tau=tau, new_from=new_from, threads=threads)
@@ -179,7 +179,8 @@ def join_store(
     return PairFiles(tuple(Path(task.target) for task in tasks), len(stored))
 
 
-def _fingerprint(store: Path) -> str:
+def fingerprint(store: Path) -> str:
+    """Return what changes with any file of a store."""
     files = json.loads((store / "store.json").read_text(encoding="utf-8"))["files"]
     return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
 
@@ -349,20 +350,18 @@ class PairFiles:
         """
         readers = [opened(folder, "pairs") for folder in self.folders]
         edges = list(self._edges(readers, max(1, memory // BYTES_A_PAIR)))
-        places = [np.searchsorted(reader.array("i", np.int64), edges).tolist() for reader in readers]
+        places = [np.searchsorted(_whole(reader, "i"), edges).tolist() for reader in readers]
         for k in range(len(edges) - 1):
-            parts = [_NOTHING]
-            parts += [_range(r, at[k], at[k + 1]) for r, at in zip(readers, places, strict=True) if at[k] < at[k + 1]]
-            i, j, similarity = (np.concatenate([part[k] for part in parts]) for k in range(3))
-            order = np.lexsort((j, i))
-            yield i[order], j[order], similarity[order]
+            yield _sorted(
+                _range(r, at[k], at[k + 1]) for r, at in zip(readers, places, strict=True) if at[k] < at[k + 1]
+            )
 
     def _edges(self, readers: Sequence[Reader], most: int) -> Iterator[int]:
         """Cut the document numbers into ranges with at most so many pairs, and yield where each begins and the end."""
         width = max(1, self.n >> 16)
         bins = np.zeros(self.n // width + 1, np.int64)
         for reader in readers:
-            bins += np.bincount(reader.array("i", np.int64) // width, minlength=len(bins))
+            bins += np.bincount(_whole(reader, "i") // width, minlength=len(bins))
         taken = 0
         yield 0
         for number, size in enumerate(bins.tolist()):
@@ -421,12 +420,26 @@ class PairFiles:
         temporary = path.with_name(f".{path.name}.new")
         schema = pa.schema([("doc_a", pa.string()), ("doc_b", pa.string()), ("similarity", pa.float64())])
         with pq.ParquetWriter(temporary, schema, compression="zstd") as out:
-            for i, j, similarity in self.chunks(memory // 4):
+            for i, j, similarity in self.chunks(memory // 16):
                 named, places = np.unique(np.concatenate([i, j]), return_inverse=True)
                 names = pa.array([doc_ids[row] for row in named.tolist()], pa.string())
                 a, b = (names.take(pa.array(part)) for part in np.split(places, 2))
                 out.write_table(pa.table([a, b, pa.array(similarity)], schema=schema))
         temporary.replace(path)
+
+
+def _whole(reader: Reader, name: str) -> NDArray[np.int64]:
+    """Read a column of one task's pairs; mapped instead, the pages of all tasks would add up."""
+    return reader.part(name, np.int64, 0, reader.facts["pairs"])
+
+
+def _sorted(parts: Iterable[Found]) -> Found:
+    columns = list(zip(_NOTHING, *parts, strict=True))
+    i, j, similarity = (np.concatenate(column) for column in columns)
+    columns.clear()
+    order = np.lexsort((j, i))
+    i, j = i[order], j[order]
+    return i, j, similarity[order]
 
 
 def _range(reader: Reader, first: int, last: int) -> Found:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,13 @@ def parse_memory(text: str | int) -> int:
 
 
 def build_vectors(
-    folder: str | Path, segments: Segments, idf_filter: IdfFilter, *, memory: int, sets: bool = False
+    folder: str | Path,
+    segments: Segments,
+    idf_filter: IdfFilter,
+    *,
+    memory: int,
+    sets: bool = False,
+    facts: Mapping[str, Any] | None = None,
 ) -> StoredVectors:
     """Filter the signatures of a whole collection and lay them out by length.
 
@@ -69,6 +76,8 @@ def build_vectors(
         Bytes that may be held at once.
     sets : bool
         Count every signature once.
+    facts : mapping, optional
+        What the store's manifest shall say beside its files.
 
     Returns
     -------
@@ -103,6 +112,7 @@ def build_vectors(
             _order(store, opened(unordered, "unordered", verify=False), kept, lengths, memory)
             store.strings("doc_ids", segments.doc_ids())
             store.strings("clusters", segments.clusters())
+            store.facts |= facts or {}
     return open_vectors(folder, verify=False)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -179,12 +179,12 @@ def _holds(ordered: NDArray[np.uint64], name: str) -> bool:
     return at < len(ordered) and bool(ordered[at] == wanted)
 
 
-def segments_of(batches: Sequence[Signatures], folder: str | Path) -> Segments:
+def segments_of(batches: Iterable[Signatures], folder: str | Path) -> Segments:
     """Write signatures that are in memory as segments.
 
     Parameters
     ----------
-    batches : sequence of Signatures
+    batches : iterable of Signatures
         In document order.
     folder : str or Path
         A new folder.
@@ -193,7 +193,8 @@ def segments_of(batches: Sequence[Signatures], folder: str | Path) -> Segments:
     -------
     Segments
     """
-    folder = Path(folder)
+    places = []
     for k, batch in enumerate(batches):
-        save_signatures(folder / _name(k), batch)
-    return Segments(tuple(folder / _name(k) for k in range(len(batches))))
+        places.append(Path(folder, _name(k)))
+        save_signatures(places[-1], batch)
+    return Segments(tuple(places))
