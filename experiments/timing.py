@@ -20,6 +20,7 @@ from spotsigs.vectors import IdfFilter
 
 MIB = 1024 * 1024
 PATIENCE_SECONDS = 10.0  # how long a cell waits for a quiet machine
+FEW = 100  # documents of the run that loads the kernels
 LONG_SECONDS = 5.0  # a run this long is not repeated
 
 
@@ -54,7 +55,7 @@ def time_matcher(
         and ``relative_recall`` with a base.
     """
     corpus = stored.corpus(idf_filter)
-    few = min(len(corpus.vectors), 200)
+    few = min(len(corpus.vectors), FEW)
     matcher(Corpus(corpus.vectors.take(np.arange(few)), lambda: islice(corpus.texts(), few)))
     with PeakMemory() as memory:
         runs = _quiet_runs(matcher, corpus, repeats)
