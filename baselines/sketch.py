@@ -25,8 +25,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from baselines.blocks import over_blocks
 from spotsigs.errors import InputError, require, require_tau
+from spotsigs.kernels import over_blocks
 from spotsigs.records import Corpus, FloatArray, IntArray, Pairs, Vectors
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from baselines.blocks import over_blocks
+from spotsigs.kernels import over_blocks
 from spotsigs.records import FloatArray, IntArray, Vectors
 
 

@@ -387,10 +387,10 @@ def pack_documents(
             place[c] = at
         sketch = np.uint64(0)
         for k in range(n):
-            c = np.uint64(order.frequency_class[listed[k]])
+            own = np.uint64(order.frequency_class[listed[k]])
             rank = order.rank[listed[k]]
-            out.tokens[place[c]] = rank
-            place[c] += ONE
+            out.tokens[place[own]] = rank
+            place[own] += ONE
             sketch ^= ONE << (np.uint64(rank) & SKETCH_BITS)
         out.sketches[d] = sketch
 
