@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt
+from math import ceil, isqrt
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 MINIMA_BYTES = 2**28
 """Most bytes of min-hashes held at once: tables are built in groups, and only their chains stay."""
+
+ROWS_A_PART = 1000
+"""Rows that are put into one hash table at a time."""
 
 COUNTERS = ("collisions", "candidates", "verifications")
 COLLISIONS, CANDIDATES, VERIFICATIONS = range(len(COUNTERS))
@@ -125,7 +128,8 @@ class LshNative:
         functions = linear_functions(self.k * self.l, int(first_token[-1]), self.seed)
         n, seconds, buckets = len(vectors), 0.0, 0
         chains = np.full((n, self.l), -1, np.int32)
-        group = int(min(self.l, max(1, MINIMA_BYTES // (max(n, 1) * self.k * 4))))
+        most = max(1, MINIMA_BYTES // (max(n, 1) * self.k * 4))
+        group = ceil(self.l / ceil(self.l / most))
         minima = np.empty((group, n, self.k), np.uint32)
         for first in range(0, self.l, group):
             began = perf_counter()
@@ -303,41 +307,64 @@ def _link_tables(
 def _link(minima, lengths, out_next):  # type: ignore[no-untyped-def]
     """Chain the rows of each bucket of one table, ascending; return the number of buckets.
 
-    The table is open-addressed; a slot holds 31 bits of the key's hash and the last row of its bucket so far. Keys
-    are compared in full, so that a bucket is one k-tuple.
+    Rows are spread over parts by the hash of their k-tuple, so that the open-addressed table of a part fits into the
+    first-level cache. A slot holds the last position of its bucket so far. Tuples are compared in full.
     """
-    n, k = minima.shape
+    rows, keys, starts = _spread(minima, lengths)
     size = 4
-    while size < 2 * n:
+    while size < 2 * np.max(np.diff(starts)):
         size *= 2
-    slots = np.full(size, -1, np.int64)
+    slots = np.empty(size, np.int32)
     buckets = 0
+    for part in range(len(starts) - 1):
+        slots[:] = -1
+        for p in range(starts[part], starts[part + 1]):
+            slot = np.int64(keys[p] & np.uint64(size - 1))
+            while slots[slot] >= 0:
+                last = slots[slot]
+                if keys[last] == keys[p] and _equal_rows(minima, rows[last], rows[p]):
+                    break
+                slot = (slot + 1) & (size - 1)
+            if slots[slot] >= 0:
+                out_next[rows[slots[slot]]] = rows[p]
+            else:
+                buckets += 1
+            slots[slot] = p
+    return buckets
+
+
+@njit(cache=True, nogil=True)
+def _equal_rows(values, a, b):  # type: ignore[no-untyped-def]
+    same = True
+    for column in range(values.shape[1]):
+        same &= values[a, column] == values[b, column]
+    return same
+
+
+@njit(cache=True, nogil=True)
+def _spread(minima, lengths):  # type: ignore[no-untyped-def]
+    """Hash the k-tuple of each row with signatures; return rows and hashes by part, rows ascending, and part starts."""
+    n, k = minima.shape
+    parts = n // ROWS_A_PART + 1
+    hashes, part_of = np.empty(n, np.uint64), np.empty(n, np.int32)
+    starts = np.zeros(parts + 1, np.int64)
     for row in range(n):
-        if lengths[row] == 0:
-            continue
         key = np.uint64(0x9E3779B97F4A7C15)
         for c in range(k):
             key = (key ^ np.uint64(minima[row, c])) * np.uint64(0xBF58476D1CE4E5B9)
             key ^= key >> np.uint64(29)
-        tag = np.int64(key >> np.uint64(33))
-        slot = np.int64(key & np.uint64(size - 1))
-        last = -1
-        while slots[slot] >= 0:
-            if slots[slot] >> 32 == tag:
-                last = slots[slot] & 0xFFFFFFFF
-                for c in range(k):
-                    if minima[last, c] != minima[row, c]:
-                        last = -1
-                        break
-                if last >= 0:
-                    break
-            slot = (slot + 1) & (size - 1)
-        if last >= 0:
-            out_next[last] = row
-        else:
-            buckets += 1
-        slots[slot] = tag << 32 | row
-    return buckets
+        hashes[row] = key
+        part_of[row] = ((key >> np.uint64(32)) * np.uint64(parts)) >> np.uint64(32)
+        starts[part_of[row] + 1] += lengths[row] > 0
+    starts = np.cumsum(starts)
+    cursor = starts[:-1].copy()
+    rows, keys = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.uint64)
+    for row in range(n):
+        if lengths[row] > 0:
+            position = cursor[part_of[row]]
+            rows[position], keys[position] = row, hashes[row]
+            cursor[part_of[row]] += 1
+    return rows, keys, starts
 
 
 @njit(cache=True, nogil=True)

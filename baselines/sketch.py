@@ -107,8 +107,9 @@ class Sketch:
     common_super_shingles : int
         Super shingles that a pair must share.
     max_documents : int or None
-        Shingles that more documents share are left out of step 4, and counted as ``skipped_shingles`` and
-        ``skipped_triplets``. None leaves out none.
+        Shingles that more documents share make no triplets in step 4, with a warning, and are counted as
+        ``skipped_shingles`` and ``skipped_triplets``: pairs that share nothing else are lost. The estimates of the
+        others still count them. None leaves out none.
     seed : int
         Seed of the permutations; not negative.
     threads : int or None
@@ -184,6 +185,7 @@ class Sketch:
         if self.super_shingles:
             enough = threshold(common, self.common_super_shingles)
             smaller, larger = smaller[enough], larger[enough]
+        if self.super_shingles or skipped["skipped_shingles"]:  # the counts are not those of the sketches
             common = common_values(sketches, smaller, larger, threads=self.threads)
         # No estimate exceeds the share of common values, so most pairs need no closer look.
         hopeful = threshold(common / self._compared(sketches, smaller, larger, common), self.tau)

@@ -128,7 +128,8 @@ def _examples() -> list[Fact]:
     found = algorithm1(three, Fraction(4, 5))
     slides = similarity(three[0], Counter({2: 5, 3: 5}), Fraction(1))
     shingles = Shingles(k=4).readable("My name is Inigo Montoya. You killed my father. Prepare to die")
-    common = longest_common_subsequence("abcabba", "cbabac")
+    common = longest_common_subsequence(*(np.array([*map(ord, word)], np.uint64) for word in ("abcabba", "cbabac")))
+    length = 0 if common is None else len(common[0])
     return [
         Fact(name="extraction example", value=scheme.readable(OBAMA) == OBAMA_SPOTS.split()),
         Fact(name="deduplication example: computations for d1", value=found.comparisons[0]),
@@ -136,8 +137,8 @@ def _examples() -> list[Fact]:
         Fact(name="deduplication example: similarity", value=float(similarity(three[0], three[2], Fraction(1)))),
         Fact(name="the slides' deduplication example: similarity", value=float(slides)),
         Fact(name="4-shingles of the example", value=len(set(shingles))),
-        Fact(name="LCS of the example", value=len(common)),
-        Fact(name="r of the example", value=len(common) / (7 + 6 - len(common))),
+        Fact(name="LCS of the example", value=length),
+        Fact(name="r of the example", value=length / (7 + 6 - length)),
         Fact(name="min-hash example", value=_min_hashes() == [(1, 2), (0, 0)]),
     ]
 

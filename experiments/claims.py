@@ -97,7 +97,7 @@ def _cells(item: Judged) -> list[str | float | None]:
 
 
 def markdown(judged: Sequence[Judged]) -> str:
-    """Return the ledger in Markdown: count, rules, and one row a claim."""
+    """Return the ledger in Markdown: count, rules, one row a claim, and what does not hold."""
     rows = [
         [
             str(number),
@@ -114,4 +114,23 @@ def markdown(judged: Sequence[Judged]) -> str:
     table = "\n".join(
         f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in [titles, ["---"] * len(titles), *rows]
     )
-    return f"# Claims of the sources, judged\n\n{summary(judged)}\n\n{RULES}\n{table}\n"
+    failed = "\n".join(f"- {text}" for text in failures(judged)) or "Nothing."
+    parts = [
+        "# Claims of the sources, judged",
+        summary(judged),
+        RULES.rstrip(),
+        table,
+        "## What does not hold here",
+        failed,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def failures(judged: Sequence[Judged]) -> list[str]:
+    """Return a sentence for each claim that does not hold here, and why we think so."""
+    return [
+        f"{item.claim.says} ({item.claim.where}): published {item.claim.published}, measured {item.fact}; "
+        f"{item.verdict.value}. {item.claim.why}".rstrip()
+        for item in judged
+        if item.verdict in (Verdict.NOT_REPRODUCED, Verdict.CONTRADICTED)
+    ]

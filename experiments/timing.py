@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from spotsigs.vectors import IdfFilter
 
 MIB = 1024 * 1024
 PATIENCE_SECONDS = 10.0  # how long a cell waits for a quiet machine
+FEW = 100  # documents of the run that loads the kernels
 LONG_SECONDS = 5.0  # a run this long is not repeated
 
 
@@ -53,7 +55,8 @@ def time_matcher(
         and ``relative_recall`` with a base.
     """
     corpus = stored.corpus(idf_filter)
-    matcher(Corpus(corpus.vectors.take(np.arange(min(len(corpus.vectors), 200))), corpus.texts))
+    few = min(len(corpus.vectors), FEW)
+    matcher(Corpus(corpus.vectors.take(np.arange(few)), lambda: islice(corpus.texts(), few)))
     with PeakMemory() as memory:
         runs = _quiet_runs(matcher, corpus, repeats)
     quiet = [run for run in runs if run.foreign <= QUIET]

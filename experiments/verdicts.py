@@ -12,11 +12,11 @@ RULES = """\
 A claim has a published value, or says that a quantity lies on one side of a *neutral* point (0 for a difference, 1 for
 a ratio), or that something holds. The verdict follows from the measured value and its 95 % interval alone:
 
-1. **reproduced**: the published value lies in the measured interval, or within the stated tolerance of the measured
-   value, and both lie on the same side of the neutral point, if there is one. Without a published value: the whole
-   interval lies on the claimed side. A claim that something holds: it holds.
-2. **reproduced in direction only**: not so, but the whole interval lies on the side of the neutral point that the paper
-   claims.
+1. **reproduced**: the published value is near the measured one, and the whole interval lies on the claimed side of the
+   neutral point, if there is one. Near is what differs by no more than the claim's tolerance, or lies in the interval
+   if that is no wider than four tolerances: a wide interval proves nothing. Without a published value the side alone
+   counts. A claim that something holds: it holds.
+2. **reproduced in direction only**: not near, but the whole interval lies on the claimed side.
 3. **contradicted**: the whole interval lies on the other side. A claim that something holds, or that a count is equal:
    it does not hold, or the count differs.
 4. **not reproduced**: anything else.
@@ -48,13 +48,12 @@ class About:
     def judge(self, measured: Fact) -> Verdict:
         """Apply rules 1 to 4."""
         low, high = measured.interval
-        near = low <= self.published <= high or abs(measured.value - self.published) <= self.tolerance
+        inside = low <= self.published <= high and high - low <= 4 * self.tolerance
+        near = inside or abs(measured.value - self.published) <= self.tolerance
+        good = Verdict.REPRODUCED if near else Verdict.DIRECTION
         if self.neutral is None:
             return Verdict.REPRODUCED if near else Verdict.NOT_REPRODUCED
-        side = _side(self.published, self.neutral)
-        if near and _side(measured.value, self.neutral) == side:
-            return Verdict.REPRODUCED
-        return _beside(low, high, self.neutral, side, Verdict.DIRECTION)
+        return _beside(low, high, self.neutral, _side(self.published, self.neutral), good)
 
 
 @dataclass(frozen=True, kw_only=True)

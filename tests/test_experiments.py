@@ -14,16 +14,17 @@ import numpy as np
 import pytest
 
 from experiments.cells import Cells, Task, code_version
-from experiments.claims import Judged, judge_all, markdown, summary, write_ledger
+from experiments.claims import Judged, failures, judge_all, markdown, summary, write_ledger
 from experiments.facts import Fact, read_facts, write_facts
 from experiments.figures import Panel, Point, draw_bars, draw_lines
 from experiments.judge import Curve, difference
-from experiments.ledger import ledger
+from experiments.ledger import _claim, ledger
 from experiments.measure import ForeignLoad
 from experiments.printed import algorithm1
 from experiments.published import published
 from experiments.tables import Column, Table
 from experiments.verdicts import HOLDS, About, Beyond, Equal, Untestable, Verdict
+from spotsigs.errors import InputError
 from spotsigs.metrics import evaluate, tallies
 from spotsigs.records import Pairs, Truth
 
@@ -221,7 +222,10 @@ class TestVerdicts:
         ("rule", "fact", "verdict"),
         [
             (About(published=0.94, tolerance=0.03), (0.92, 0.90, 0.93), Verdict.REPRODUCED),
-            (About(published=0.94, tolerance=0.03), (0.85, 0.80, 0.95), Verdict.REPRODUCED),
+            (About(published=0.94, tolerance=0.03), (0.89, 0.84, 0.95), Verdict.REPRODUCED),
+            (About(published=0.94, tolerance=0.03), (0.75, 0.50, 0.99), Verdict.NOT_REPRODUCED),
+            (About(published=0.25, tolerance=0.03, neutral=0), (0.24, -0.01, 0.5), Verdict.NOT_REPRODUCED),
+            (About(published=0.25, tolerance=0.03, neutral=0), (0.24, 0.2, 0.3), Verdict.REPRODUCED),
             (About(published=0.94, tolerance=0.03), (0.85, 0.80, 0.90), Verdict.NOT_REPRODUCED),
             (About(published=0.25, tolerance=0.03, neutral=0), (0.10, 0.05, 0.15), Verdict.DIRECTION),
             (About(published=0.25, tolerance=0.03, neutral=0), (0.02, -0.05, 0.1), Verdict.NOT_REPRODUCED),
@@ -262,6 +266,21 @@ class TestLedger:
             assert (ROOT / "conf" / "experiment" / f"{claim.experiment}.yaml").exists() == bool(claim.experiment)
             assert bool(claim.fact) == bool(claim.experiment)
             assert claim.experiment or isinstance(claim.rule, Untestable)
+
+    def test_a_claim_without_one_rule_is_refused(self):
+        entry = {"where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
+        assert _claim(entry | {"about": 1.0, "tolerance": 0.1}).rule == About(published=1.0, tolerance=0.1)
+        assert _claim(entry | {"below": 4}).rule == Beyond(neutral=4, above=False)
+        for bad in ({}, {"about": 1.0, "tolerance": 0.1, "holds": True}, {"equals": 1, "because": "z"}):
+            with pytest.raises(InputError, match="claim 'y'"):
+                _claim(entry | bad)
+
+    def test_what_fails_is_listed_with_the_reason(self, tmp_path):
+        (tmp_path / "arithmetic").mkdir()
+        fact = Fact(name="LSH-S memory by the stated formula", value=290.8)
+        write_facts(tmp_path / "arithmetic" / "facts.csv", [fact])
+        (told,) = failures(judge_all(tmp_path))
+        assert "published 180, measured 291; not reproduced. The printed figures come out" in told
 
     def test_nothing_measured_gives_no_verdict(self, tmp_path):
         judged = judge_all(tmp_path)

@@ -193,19 +193,21 @@ class TestSteps:
         clusters = naive.components(30, pairs)
         assert [set(np.flatnonzero(label == min(cluster)).tolist()) for cluster in clusters] == clusters
 
-    def test_frequent_shingles_are_left_out_only_aloud(self, caplog):
-        documents = [Counter({0: 1, r + 1: 1}) for r in range(40)] + [Counter({99: 1})] * 2
-        sketch = Sketch(kind=Kind.smallest, size=5, tau=0.2)
-        everything = run(sketch, documents)
+    @pytest.mark.parametrize("kind", [Kind.smallest, Kind.modulo])
+    def test_frequent_shingles_are_left_out_only_aloud(self, caplog, kind):
+        documents = [Counter([0, r + 1]) for r in range(40)] + [Counter([0, 98, 99]), Counter([0, 98, 99, 100])]
+        sketch = Sketch(kind=kind, size=10, modulus=1, tau=0.1)
+        everything = naive.found(run(sketch, documents))
         with caplog.at_level(logging.WARNING):
-            capped = run(replace(sketch, max_documents=39), documents)
-        assert "1 shingles of more than 39 documents" in caplog.text
-        assert len(everything) == 40 * 39 // 2 + 1
-        assert naive.found(capped) == {(40, 41): 1.0}
-        assert (capped.counters["skipped_shingles"], capped.counters["skipped_triplets"]) == (1, 780)
-        assert (everything.counters["skipped_shingles"], everything.counters["skipped_triplets"]) == (0, 0)
+            capped = run(replace(sketch, max_documents=41), documents)
+        assert "of more than 41 documents are left out" in caplog.text
+        assert naive.found(capped) == {(40, 41): everything[40, 41]}  # the frequent shingle still counts
+        assert capped.counters["skipped_shingles"] >= 1
+        assert capped.counters["skipped_triplets"] == 861 * capped.counters["skipped_shingles"]
         caplog.clear()
-        assert naive.found(run(replace(sketch, max_documents=40), documents)) == naive.found(everything)
+        uncapped = run(replace(sketch, max_documents=42), documents)
+        assert naive.found(uncapped) == everything
+        assert (uncapped.counters["skipped_shingles"], uncapped.counters["skipped_triplets"]) == (0, 0)
         assert not caplog.text
 
     def test_too_frequent_shingles_are_refused(self):
