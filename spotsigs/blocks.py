@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from spotsigs.clusters import _numbered
 from spotsigs.engines import Engine
@@ -174,7 +175,8 @@ def join_store(
         BlockTask(store=place, target=str(folder / f"{k:08d}"), a=a, b=b, tau=tau, new_from=new_from, threads=threads)
         for k, (a, b) in enumerate(plan(stored, tau, memory=memory))
     ]
-    for _ in engine.map(join_blocks, tasks):
+    done = engine.map(join_blocks, tasks)
+    for _ in tqdm(done, "joining", total=len(tasks), unit=" blocks", disable=None, leave=False):
         pass
     return PairFiles(tuple(Path(task.target) for task in tasks), len(stored))
 
@@ -218,6 +220,10 @@ def join_blocks(task: BlockTask) -> int:
 
 def _joined(reader: Reader, task: BlockTask) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the pairs of a task by former row numbers."""
+    if task.new_from and not any(
+        (reader.part("rows", np.int64, *block) >= task.new_from).any() for block in {task.a, task.b}
+    ):
+        return _NOTHING
     a, rows_a = read_block(reader, task.a)
     if task.a == task.b:
         [a] = _compact(a)

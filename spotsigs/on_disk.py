@@ -156,7 +156,11 @@ def former_segments(folder: str | Path) -> Segments:
 
 def _vectors(folder: Path, segments: Segments, idf_filter: IdfFilter, memory: int, sets: bool) -> StoredVectors:
     """Build the vectors, unless they are there and come from the same signatures and settings."""
-    made_of = {"segments": [str(place.resolve()) for place in segments.folders], "filter": f"{idf_filter!r} {sets=}"}
+    made_of = {
+        "segments": [str(place.resolve()) for place in segments.folders],
+        "content": xxhash.xxh64_hexdigest("".join(map(fingerprint, segments.folders)).encode()),
+        "filter": f"{idf_filter!r} {sets=}",
+    }
     if (folder / "store.json").exists():
         facts = opened(folder, "vectors", verify=False).facts
         if {key: facts.get(key) for key in made_of} == made_of:

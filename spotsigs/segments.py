@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
@@ -62,8 +63,10 @@ def extract_segments(
     source["files"] = _files(collection)
     _claim(folder, source)
     task = partial(_extract_segment, folder=folder, text=text, scheme=scheme)
-    for _ in engine.map(task, enumerate(shards)):
-        pass
+    done = engine.map(task, enumerate(shards))
+    with tqdm(desc="reading", unit=" pages", disable=None, leave=False) as progress:
+        for pages in done:
+            progress.update(pages)
     return Segments(tuple(folder / _name(k) for k in range(len(shards))))
 
 
