@@ -30,7 +30,7 @@ HALF = np.uint64(32)
 END = np.uint32(0xFFFFFFFF)
 MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 MIX_2 = np.uint64(0xD6E8FEB86659FD93)
-SKETCH_SHIFT = np.uint64(58)
+SKETCH_BITS = np.uint64(63)
 MAX_CLASSES = 64
 
 
@@ -370,48 +370,47 @@ def pack_documents(
 
     Signature ids ascend in a row and tokens are ordered by class first, so one stable counting sort by class suffices.
     """
-    n_signatures = np.uint32(len(order.further) - 1)
-    limit = len(out.first) - 2
+    limit = np.uint64(len(out.first) - 2)
     place = np.zeros(classes + 1, np.uint64)
-    further = np.empty(limit + 1, np.uint32)
+    listed, repeated = np.empty(limit + ONE, np.uint32), np.empty(limit + ONE, np.uint64)
     for r in range(begin, end):
-        if document_of[r] < 0:
+        d = document_of[r]
+        if d < 0:
             continue
+        n = _list_tokens(rows, np.uint64(rows.indptr[r]), np.uint64(rows.indptr[r + 1]), order, listed, repeated)
         place[:] = 0
-        n = np.uint64(0)
-        for k in range(rows.indptr[r], rows.indptr[r + 1]):
-            s = np.uint32(rows.ids[k])
-            place[np.uint64(order.frequency_class[s]) + ONE] += ONE
-            if rows.counts[k] > 1:
-                t = n_signatures + order.further[s]
-                for z in range(np.uint64(rows.counts[k] - 1)):
-                    further[n] = t + z
-                    n += ONE
-                    place[np.uint64(order.frequency_class[t + z]) + ONE] += ONE
-        at = np.uint64(out.starts[document_of[r]])
+        for k in range(n):
+            place[np.uint64(order.frequency_class[listed[k]]) + ONE] += ONE
+        at = np.uint64(out.starts[d])
         for c in range(classes):
             at += place[c]
             place[c] = at
-        for k in range(rows.indptr[r], rows.indptr[r + 1]):
-            _place_token(np.uint32(rows.ids[k]), order, place, out.tokens)
+        sketch = np.uint64(0)
         for k in range(n):
-            _place_token(further[k], order, place, out.tokens)
-        out.sketches[document_of[r]] = _sketch(out.tokens, out.starts, document_of[r])
+            c = np.uint64(order.frequency_class[listed[k]])
+            rank = order.rank[listed[k]]
+            out.tokens[place[c]] = rank
+            place[c] += ONE
+            sketch ^= ONE << (np.uint64(rank) & SKETCH_BITS)
+        out.sketches[d] = sketch
 
 
 @njit(cache=True, nogil=True)
-def _place_token(token: Any, order: TokenOrder, place: Any, tokens: Any) -> None:
-    c = np.uint64(order.frequency_class[token])
-    tokens[place[c]] = order.rank[token]
-    place[c] += ONE
-
-
-@njit(cache=True, nogil=True)
-def _sketch(tokens: Any, starts: Any, d: Any) -> Any:
-    sketch = np.uint64(0)
-    for k in range(np.uint64(starts[d]), np.uint64(starts[d + 1])):
-        sketch ^= ONE << (np.uint64(tokens[k]) * MIX_1 >> SKETCH_SHIFT)
-    return sketch
+def _list_tokens(rows: Rows, begin: Any, end: Any, order: TokenOrder, listed: Any, repeated: Any) -> Any:
+    """List the tokens of the entries ``begin:end`` by number; ``repeated`` is room for the entries counted twice."""
+    n, m = end - begin, np.uint64(0)
+    for k in range(n):
+        listed[k] = rows.ids[begin + k]
+        repeated[m] = begin + k
+        m += np.uint64(rows.counts[begin + k] > 1)  # few: without a branch to mispredict
+    n_signatures = np.uint32(len(order.further) - 1)
+    for q in range(m):
+        k = repeated[q]
+        token = n_signatures + order.further[np.uint32(rows.ids[k])]
+        for z in range(np.uint64(rows.counts[k] - 1)):
+            listed[n] = token + z
+            n += ONE
+    return n
 
 
 @njit(cache=True, nogil=True)

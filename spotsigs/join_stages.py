@@ -75,7 +75,7 @@ class Stages:
 
     def cuts(self, indptr: NDArray[np.int64], times: int = 1) -> NDArray[np.int64]:
         """Cut rows into stretches of about equal size, ``times`` as many as there are threads."""
-        places = np.linspace(indptr[0], indptr[-1], self.threads * times + 1)[1:-1]
+        places = np.linspace(indptr[0], indptr[-1], self.threads * times + 1, dtype=np.int64)[1:-1]
         return np.concatenate([[0], np.searchsorted(indptr, places), [len(indptr) - 1]])
 
 
@@ -317,6 +317,7 @@ class BandJoin:
             postings, probes = tasks.popleft()
             inverting += postings.result()[1]
             found += [piece for probe in probes for piece in probe.result()]
+            _require_listable(sum(piece.shape[1] for piece in found))
         stages.book("postings", inverting / stages.threads)
         states = [self.scratches.get().state for _ in range(stages.threads)]
         for name, place in (("postings", 1), ("candidates", 2), ("verifications", 3)):
@@ -411,7 +412,6 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.i
     InputError
         If there are more than 2**31 pairs.
     """
-    _require_listable(a, b, found)
     partners = _partners(a, b, found, stages)
     starts = np.zeros(len(a.copy_of) + 1, np.int64)
 
@@ -423,6 +423,7 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.i
 
     stages.each(count, stages.cuts(partners.start[:-1]))
     np.cumsum(starts, out=starts)
+    _require_listable(int(starts[-1]))
     out = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32), np.empty(starts[-1])
     stages.each(fill, stages.cuts(starts, times=4))
     stages.lap("expand")
@@ -451,14 +452,10 @@ def _partners(a: Side, b: Side, found: Found, stages: Stages) -> Links:
     return partners
 
 
-def _require_listable(a: Side, b: Side, found: Found) -> None:
-    """Refuse more pairs of rows than can be listed."""
-    copies_a, copies_b = (np.bincount(side.copy_of[side.copy_of >= 0], minlength=1) * 1.0 for side in (a, b))
-    pairs = copies_a[found.a] @ copies_b[found.b]
-    if a is b:
-        pairs += copies_a @ (copies_a - 1) / 2
+def _require_listable(pairs: int) -> None:
+    """Refuse more pairs than can be listed."""
     require(
-        bool(pairs <= MOST_PAIRS),
-        f"{pairs:.3g} pairs are similar, more than the {MOST_PAIRS:.3g} that can be listed; "
+        pairs <= MOST_PAIRS,
+        f"{pairs:,} pairs are similar, more than the {MOST_PAIRS:,} that can be listed; "
         "keep one of each set of identical documents, or raise tau",
     )

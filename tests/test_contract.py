@@ -150,7 +150,7 @@ class TestEverySignature:
     TEXTS = (
         "",
         "word",
-        "The council has approved the plan for a bridge that will be built by the end of the year; it is said so.",
+        "It is said that the council has approved the plan for a new bridge that will be built by the end of the year.",
         "Don't you think it is time? 東京は大きい。 สวัสดี ünïcödé İstanbul ΟΔΟΣ 12½ x² the",
         "the " * 50,
     )
