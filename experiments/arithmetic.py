@@ -128,7 +128,8 @@ def _examples() -> list[Fact]:
     found = algorithm1(three, Fraction(4, 5))
     slides = similarity(three[0], Counter({2: 5, 3: 5}), Fraction(1))
     shingles = Shingles(k=4).readable("My name is Inigo Montoya. You killed my father. Prepare to die")
-    common = longest_common_subsequence(*(np.array([*map(ord, word)], np.uint64) for word in ("abcabba", "cbabac")))
+    first, second = (np.array([*map(ord, word)], np.uint64) for word in ("abcabba", "cbabac"))
+    common = longest_common_subsequence(first, second)
     length = 0 if common is None else len(common[0])
     return [
         Fact(name="extraction example", value=scheme.readable(OBAMA) == OBAMA_SPOTS.split()),

@@ -201,8 +201,8 @@ def _draw_line(
     every = max(1, math.ceil(len(line) / HIGHEST_DENSITY))
     at = slice(int(shift * every), None, every)
     axis.plot([p.x for p in line], [p.y for p in line], label=series, markevery=at, markerfacecolor="white", **look)
-    known = [p for p in (line if banded else line[at]) if p.low is not None and p.high is not None]
-    x, low, high = [p.x for p in known], [p.low for p in known], [p.high for p in known]
+    known = [(p.x, p.low, p.high) for p in (line if banded else line[at]) if p.low is not None and p.high is not None]
+    x, low, high = ([ends[k] for ends in known] for k in range(3))
     if banded:
         axis.fill_between(x, low, high, color=look["color"], alpha=0.15, linewidth=0)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from experiments.config import Settings
 from experiments.facts import Fact
@@ -17,6 +18,9 @@ from spotsigs.errors import require
 
 BANDS = "F1 of I-Match and I-Match-S by IDF band, with 95 % intervals over resampled clusters"
 LEXICA = "Recall and precision of I-Match by the number of lexica, with 95 % intervals over resampled clusters"
+Found = dict[Any, Curve]
+"""Curves of a single point by method and band, and by method and number of lexica."""
+
 WORDS, SPOTS = "I-Match", "I-Match-S"
 
 
@@ -71,7 +75,7 @@ class IMatchFigures:
         work.facts(facts)
         return "I-Match: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + "; " + "; ".join(drawn)
 
-    def _draw_bands(self, work: Work, found: dict[tuple[str, object], Curve]) -> str:
+    def _draw_bands(self, work: Work, found: Found) -> str:
         points = []
         for name, high, low in product((WORDS, SPOTS), self.idf_max, self.idf_min):
             if low < high:
@@ -82,7 +86,7 @@ class IMatchFigures:
         panels = [Panel(name=name, x_label="lower IDF bound", y_label="F1", y_range=(0, 1)) for name in (WORDS, SPOTS)]
         return work.lines("bands", BANDS, panels, points)
 
-    def _draw_lexica(self, work: Work, found: dict[tuple[str, object], Curve]) -> str:
+    def _draw_lexica(self, work: Work, found: Found) -> str:
         points = []
         for name, count in product((WORDS, SPOTS), self.lexica):
             for panel, m in (("Recall", 1), ("Precision", 0)):
@@ -94,7 +98,7 @@ class IMatchFigures:
         return work.lines("lexica", LEXICA, panels, points)
 
 
-def _band_facts(found: dict[tuple[str, object], Curve], bands: list[tuple[float, float]]) -> list[Fact]:
+def _band_facts(found: Found, bands: list[tuple[float, float]]) -> list[Fact]:
     facts = []
     for name in (WORDS, SPOTS):
         ours = found[name, IMATCH_BAND]
@@ -109,7 +113,7 @@ def _band_facts(found: dict[tuple[str, object], Curve], bands: list[tuple[float,
     return [*facts, Fact(name="recall of I-Match-S / I-Match", value=value + 1, low=low + 1, high=high + 1)]
 
 
-def _lexica_facts(found: dict[tuple[str, object], Curve], most: int) -> list[Fact]:
+def _lexica_facts(found: Found, most: int) -> list[Fact]:
     facts = []
     for name in (WORDS, SPOTS):
         value, low, high = difference(found[name, most], 0, found[name, 1], 0, "recall", relative=True)

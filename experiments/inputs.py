@@ -83,7 +83,7 @@ class Stored:
         return None if self.source.signature is None else truth_of(self.source.collection, _signatures(arrays, about))
 
 
-def read(source: Source, folder: Path, engine: Engine) -> Stored:
+def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -> Stored:
     """Read a source, or find it where it was kept.
 
     Parameters
@@ -94,6 +94,8 @@ def read(source: Source, folder: Path, engine: Engine) -> Stored:
         Where inputs are kept.
     engine : Engine
         Where extraction runs.
+    timed : bool
+        Read it again if other processes ran beside when it was kept, so that its time is not known.
 
     Returns
     -------
@@ -101,8 +103,9 @@ def read(source: Source, folder: Path, engine: Engine) -> Stored:
     """
     parts = (repr(source), code_version(source), *_file_states(source.collection))
     path = folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}.npz"
-    if not path.exists():
+    if not path.exists() or (timed and _load(path)[1]["parse_seconds"] is None):
         _extract(source, path, engine)
+        _load.cache_clear()
     _, about = _load(path)
     return Stored(source=source, checksum=about["checksum"], path=path, parse_seconds=about["parse_seconds"])
 

@@ -117,7 +117,8 @@ class Curve:
     def resampled(self) -> FloatArray:
         """Micro averages of each resample, shape (3, resamples, thresholds)."""
         weights = _resamples(self.tallies[0].shape[1])
-        return micro_averages(*((weights @ tally.T)[..., None] for tally in self.tallies))
+        true, false, missed = ((weights @ tally.T)[..., None] for tally in self.tallies)
+        return micro_averages(true, false, missed)
 
     def interval(self, measure: str, level: float = 0.95) -> FloatArray:
         """Return the lower and upper ends of the measure's interval, shape (2, thresholds)."""

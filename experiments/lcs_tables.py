@@ -281,7 +281,8 @@ def _numbered(names: Sequence[str]) -> Groups:
 
 def _resampled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     rng = np.random.default_rng(0)
-    return values[rng.integers(len(values), size=(1000, len(values)))].mean(1)
+    means: NDArray[np.float64] = values[rng.integers(len(values), size=(1000, len(values)))].mean(1)
+    return means
 
 
 def _interval(values: NDArray[np.float64]) -> str:

@@ -36,11 +36,11 @@ def cosine(line: Line) -> Line:
 
 def lsh_s(seed: int, *, l: int = L, native: bool = False, label: str = "LSH-S") -> Line:  # noqa: E741
     """LSH over spot signatures, candidates verified: by datasketch, or on this project's kernels."""
-    if native:
-        from baselines.lsh_native import LshNative as Lsh
-    else:
-        from baselines.lsh import Lsh
-    return Line(label=label, signature=SpotSignatures(), matcher=Lsh(k=K, l=l, seed=seed))
+    from baselines.lsh import Lsh
+    from baselines.lsh_native import LshNative
+
+    matcher = LshNative(k=K, l=l, seed=seed) if native else Lsh(k=K, l=l, seed=seed)
+    return Line(label=label, signature=SpotSignatures(), matcher=matcher)
 
 
 def i_match(seed: int, **parameters: Any) -> Line:

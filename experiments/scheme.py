@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from experiments.config import Settings
 from experiments.facts import Fact
@@ -62,9 +63,9 @@ class Scheme:
         work = Work.begin(self.results, settings)
         name = self.parameter.value
         labels = {value: f"{name} = {value}" for value in self.values}
-        curves = work.curves(
-            [spotsigs(labels[v], **{name: v}) for v in self.values], thresholds(self.step), NAMES[self.parameter]
-        )
+        schemes: dict[str, dict[str, Any]] = {label: {name: value} for value, label in labels.items()}
+        lines = [spotsigs(label, **scheme) for label, scheme in schemes.items()]
+        curves = work.curves(lines, thresholds(self.step), NAMES[self.parameter])
         points = [point for label, curve in curves.items() for point in curve_points(curve, "", label)]
         drawn = work.lines(settings.names["experiment"], CAPTION.format(NAMES[self.parameter]), [f1_panel("")], points)
         best = {value: float(curves[label].micro[2, curves[label].best]) for value, label in labels.items()}

@@ -189,7 +189,7 @@ def _cost(time: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parse(work: Work, line: Line) -> dict[str, Any]:
-    seconds = work.read(line.signature).parse_seconds
+    seconds = work.parse_seconds(line.signature)
     return {"parse_ms": None if seconds is None else seconds * 1000}
 
 

@@ -98,6 +98,10 @@ class Work:
             self.inputs[key] = read(source, self.cells.folder, self.settings.engine)
         return self.inputs[key]
 
+    def parse_seconds(self, signature: SignatureScheme) -> float | None:
+        """Return the seconds of reading and extracting; None if the machine was not quiet."""
+        return read(self.read(signature).source, self.cells.folder, self.settings.engine, timed=True).parse_seconds
+
     def curves(self, lines: Sequence[Line], taus: Sequence[float], describe: str) -> dict[str, Curve]:
         """Return the quality curve of every line, by label; a matcher without tau gives a single point."""
         tasks = [
@@ -189,7 +193,7 @@ def with_threads(matcher: Matcher, threads: int | None) -> Matcher:
     """Return the matcher with so many threads, all cores for None; unchanged if it has no threads."""
     if not hasattr(matcher, "threads"):
         return matcher
-    return replace(matcher, threads=threads or all_cores())  # type: ignore[type-var, call-arg]
+    return replace(matcher, threads=threads or all_cores())  # type: ignore[type-var]
 
 
 def at_threshold(matcher: Matcher, tau: float | None) -> Matcher:

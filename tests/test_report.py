@@ -81,6 +81,42 @@ def test_the_browser_would_run_such_script(tmp_path):
     assert title_in_browser(path)[0] == "taken"
 
 
+def test_the_keyboard_moves_between_pairs_and_changes_the_theme(tmp_path):
+    pieces = [Piece(text="the river")]
+    pages = [Page(id=name, truth="t", found="f", pieces=pieces) for name in "abcdef"]
+    samples = [
+        Sample(kind=kind, similarity=0.5, left=pages[2 * k], right=pages[2 * k + 1])
+        for k, kind in enumerate(("true", "false", "missed"))
+    ]
+    about = provenance() | {"data": "tiny", "seed": 1}
+    page = render(sections=[], judged=judge_all(tmp_path), samples=samples, about=about)
+    press = """
+      const told = [];
+      for (const key of ["n", "n", "n", "p", "2", "1", "t"]) {
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+        const shown = pairs.filter((pair) => !pair.hidden);
+        told.push(shown.length === 1 ? shown[0].dataset.kind : "several", $("place").textContent);
+      }
+      $("verdicts").value = "not_measured";
+      $("verdicts").dispatchEvent(new Event("change"));
+      const kept = [...$("ledger").tBodies[0].rows].filter((row) => !row.hidden);
+      told.push(root.dataset.theme, kept.every((row) => row.dataset.verdict === "not_measured"));
+      document.title = told.join(",");
+    """
+    path = tmp_path / "pressed.html"
+    policy = "script-src 'unsafe-inline'"  # a page of its own, to let the test press keys
+    start, end = page.index("script-src"), page.index("; base-uri")
+    path.write_text(
+        f"{page[:start]}{policy}{page[end:]}".replace("</body>", f"<script>{press}</script></body>"), "utf-8"
+    )
+    title = title_in_browser(path)[0].split(",")
+    assert title[:-2] == [
+        *("false", "2 of 3", "missed", "3 of 3", "true", "1 of 3"),
+        *("missed", "3 of 3", "false", "2 of 3", "true", "1 of 3", "true", "1 of 3"),
+    ]
+    assert title[-2:] == ["dark", "true"]
+
+
 class TestMarks:
     scheme = SpotSignatures(antecedents=["the", "is"], d=1, c=2, stopwords=None)
 
