@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments import measure
 from experiments.cells import Cells, Task, code_version
 from experiments.claims import Judged, failures, judge_all, markdown, summary, write_ledger
 from experiments.facts import Fact, read_facts, write_facts
@@ -329,21 +330,24 @@ def test_published_figures():
     assert {len(published(name)) for name in ("table2", "lcs_table1", "lcs_table2")} == {7, 3, 4}
 
 
-def test_foreign_load_sees_another_process():
-    with ForeignLoad() as idle:
-        time.sleep(0.3)
-    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+def test_foreign_load_is_what_the_machine_was_busy_with_beyond_our_own_work(monkeypatch):
+    busy, own = iter([10.0, 16.0]), iter([1.0, 3.0])
+    monkeypatch.setattr(measure, "_busy_seconds", lambda: next(busy))
+    monkeypatch.setattr(measure, "_own_seconds", lambda: next(own))
+    clock = iter([100.0, 104.0])
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: next(clock))
+    with ForeignLoad() as load:
+        pass
+    assert load.cores == 1.0  # (6 busy - 2 of ours) / 4 seconds
+
+
+def test_foreign_load_does_not_count_our_workers():
+    worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        time.sleep(0.3)
-        with ForeignLoad() as load:
-            time.sleep(1.0)
+        before, began = measure._own_seconds(), time.perf_counter()
+        while measure._own_seconds() - before < 0.2:
+            assert time.perf_counter() - began < 30, "the worker's CPU time is not counted as ours"
+            time.sleep(0.05)
     finally:
-        busy.kill()
-        busy.wait()
-    own = time.perf_counter()
-    with ForeignLoad() as mine:
-        while time.perf_counter() - own < 2.0:
-            pass
-    assert load.cores > 0.3
-    assert idle.cores <= os.cpu_count() + 0.5
-    assert mine.cores < load.cores + os.cpu_count()
+        worker.kill()
+        worker.wait()
