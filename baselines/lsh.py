@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from baselines.hashing import splitmix64
 from baselines.verify import verified
 from spotsigs.errors import require, require_tau
 from spotsigs.records import Corpus, Pairs, Vectors
@@ -132,12 +133,8 @@ def occurrence_hashes(vectors: Vectors) -> NDArray[np.uint64]:
     -------
     ndarray of uint64, shape (n_occurrences,)
         Row by row, equal for the same occurrence number of the same signature id, and different otherwise: the
-        finaliser of splitmix64 is a bijection on 64 bits.
+        function splitmix64 is a bijection on 64 bits.
     """
     counts = vectors.counts.astype(np.int64)
     number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    x = np.repeat(vectors.ids.astype(np.uint64), counts) << np.uint64(32) | number.astype(np.uint64)
-    x += np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    return splitmix64(np.repeat(vectors.ids.astype(np.uint64), counts) << np.uint64(32) | number.astype(np.uint64))

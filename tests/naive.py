@@ -95,11 +95,12 @@ def cosine_pairs(documents: Sequence[Counter[str]], tau: float) -> dict[tuple[in
     n = len(documents)
     frequency = Counter(term for document in documents for term in document)
     weighted = [{t: c * log(n / frequency[t]) for t, c in document.items()} for document in documents]
-    norms = [sqrt(sum(w * w for w in row.values())) for row in weighted]
+    squares = [sum(w * w for w in row.values()) for row in weighted]
     found = {}
     for i, j in combinations(range(n), 2):
-        if norms[i] and norms[j]:
-            similarity = sum(w * weighted[j].get(t, 0.0) for t, w in weighted[i].items()) / (norms[i] * norms[j])
+        if squares[i] and squares[j]:
+            product = sum(w * weighted[j].get(t, 0.0) for t, w in weighted[i].items())
+            similarity = min(1.0, product / sqrt(squares[i] * squares[j]))  # one root: equal rows give exactly 1
             if similarity >= tau:
                 found[i, j] = similarity
     return found
