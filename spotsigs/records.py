@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.csr import normalise_csr
 from spotsigs.errors import InputError
 
 if TYPE_CHECKING:
@@ -212,8 +213,6 @@ class Vectors:
         InputError
             If the arrays do not describe such rows.
         """
-        from spotsigs.vectors import normalise_csr
-
         indptr, ids, counts = normalise_csr(indptr, ids, counts)
         n = len(indptr) - 1
         if doc_ids is None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.errors import InputError, require
+from spotsigs.errors import require
 from spotsigs.records import Signatures, Vectors
-
-INT32_MAX = np.iinfo(np.int32).max
 
 
 class Idf(Enum):
@@ -135,70 +132,3 @@ def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np
     rank = np.empty(len(distinct), dtype=np.int32)
     rank[order] = np.arange(len(distinct), dtype=np.int32)
     return rank[encoded.indices.to_numpy()], distinct[order]
-
-
-def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Check CSR arrays, sort each row by id and add up repeated ids.
-
-    Parameters
-    ----------
-    indptr, ids, counts : array_like
-        As in `Vectors.from_csr`; ``counts`` may be None.
-
-    Returns
-    -------
-    indptr : ndarray of int64
-    ids, counts : ndarray of int32
-
-    Raises
-    ------
-    InputError
-        With the first violation found.
-    """
-    indptr = _integers("indptr", indptr).astype(np.int64)
-    ids = _integers("ids", ids)
-    counts = np.ones(len(ids), np.int32) if counts is None else _integers("counts", counts)
-    require(len(indptr) >= 1 and indptr[0] == 0, "indptr must start with 0 (one more entry than there are rows)")
-    require(bool(np.all(np.diff(indptr) >= 0)), "indptr must not decrease")
-    require(int(indptr[-1]) == len(ids), f"indptr ends at {indptr[-1]}, but there are {len(ids)} ids")
-    require(len(counts) == len(ids), f"counts has {len(counts)} entries for {len(ids)} ids; give one per id")
-    if len(ids):
-        require(
-            ids.min() >= 0 and ids.max() < INT32_MAX,
-            f"ids must lie in [0, 2**31 - 1), got {ids.min()} to {ids.max()}; number your features densely",
-        )
-        require(
-            counts.min() >= 1 and counts.max() <= INT32_MAX,
-            f"counts must be positive and below 2**31, got {counts.min()} to {counts.max()}",
-        )
-    return _sorted_rows(indptr, ids.astype(np.int32), counts.astype(np.int32))
-
-
-def _integers(name: str, values: Any) -> NDArray[Any]:
-    array = np.asarray(values)
-    if array.size == 0 and array.ndim == 1:
-        return array.astype(np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(
-            f"{name} must be a one-dimensional array of integers, got {array.dtype} of shape {array.shape}"
-        )
-    return array
-
-
-def _sorted_rows(
-    indptr: NDArray[np.int64], ids: NDArray[np.int32], counts: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    rising = np.ones(len(ids), dtype=bool)
-    rising[1:] = ids[1:] > ids[:-1]
-    rising[indptr[:-1][np.diff(indptr) > 0]] = True
-    if rising.all():
-        return indptr, ids, counts
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    order = np.lexsort((ids, rows))
-    rows, ids = rows[order], ids[order]
-    first = np.ones(len(ids), dtype=bool)
-    first[1:] = (ids[1:] != ids[:-1]) | (rows[1:] != rows[:-1])
-    totals = np.add.reduceat(counts[order].astype(np.int64), np.flatnonzero(first))
-    require(int(totals.max()) <= INT32_MAX, "the counts of one id in one row add up to more than 2**31 - 1")
-    sizes = np.bincount(rows[first], minlength=len(indptr) - 1)
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), ids[first], totals.astype(np.int32)
