@@ -227,8 +227,8 @@ def _explain_override(error: HydraException) -> str:
     key = re.search(r"Could not override '([^']+)'", text)
     if key:
         parent, _, name = key[1].rpartition(".")
-        where = f"{parent} has" if parent else "the configuration has"
-        return f"{key[1]}: {where} no parameter '{name}' here; `python run.py --help` lists the groups and keys"
+        known = f"'{name}' here{_set_there(error, parent)}; `python run.py --help` lists the groups and keys"
+        return f"{key[1]}: {parent or 'the configuration'} has no parameter {known}"
     composing = re.match(r"In '[^']+': ValidationError raised while composing config:\s*(.*)", text)
     if composing:
         return composing[1]
@@ -236,6 +236,13 @@ def _explain_override(error: HydraException) -> str:
     if merging and error.__cause__ is not None:
         return f"{merging[1]}: {_first_line(error.__cause__)}"
     return _first_line(error)
+
+
+def _set_there(error: HydraException, parent: str) -> str:
+    node = getattr(error.__cause__, "parent_node", None)
+    own = isinstance(node, DictConfig) and "." not in parent  # deeper, the node is the last one that exists
+    keys = [str(key) for key in node if key not in ("_target_", "hydra")] if own else []
+    return f", but {', '.join(keys)}" if keys else ""
 
 
 def _first_line(error: BaseException) -> str:
