@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pandas import read_csv
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -51,3 +52,41 @@ def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_states_the_committed_results():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    stated = {
+        row[0]: row[1:] for row in re.findall(r"^\| ([\w-]+) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", text, re.M)
+    }
+    table1 = read_csv(ROOT / "results/table1/table1.csv")
+    for method, row in table1.groupby("method", sort=False):
+        f1 = dict(zip(row["row"], row["f1"], strict=True))
+        assert [float(cell) for cell in stated[method][:2]] == [f1["published"], round(f1["measured"], 3)]
+    for place, name in ((2, "gold"), (3, "package_docs")):
+        systems = read_csv(ROOT / f"results/systems/{name}.csv").set_index("system")
+        for method in stated:
+            row = systems.loc["LSH-S, datasketch" if method == "LSH-S" else method]
+            f1, _, tau = stated[method][place].partition(" at ")
+            assert float(f1) == round(row["f1"], 3)
+            assert row["best"] == (f"τ = {float(tau):g}" if tau else "1 lexica")
+
+
+def test_the_readme_counts_the_committed_verdicts():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    count = read_csv(ROOT / "results/claims.csv")["verdict"].value_counts()
+    assert f"Of [{count.sum()} checkable statements](results/claims.md)" in text
+    counts = [
+        count[verdict]
+        for verdict in (
+            "reproduced",
+            "reproduced in direction only",
+            "not reproduced",
+            "contradicted",
+            "not testable here",
+        )
+    ]
+    words = (
+        "{} are reproduced, {} in direction only, {} are not reproduced, {} are contradicted and {} cannot be tested"
+    )
+    assert words.format(*counts) in " ".join(text.split())
