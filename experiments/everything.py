@@ -38,17 +38,22 @@ class Everything:
         Experiments on the collection of pages.
     vectors : list of str
         Experiments on vectors at the scale of WT10g; what the user overrides of ``data`` does not reach them.
+    documents : int or None
+        Rows of those vectors; None for their configuration's. 1,171,960 is WT10g's.
     """
 
     results: Path = Path("results")
     pages: list[str] = field(default_factory=list)
     vectors: list[str] = field(default_factory=list)
+    documents: int | None = None
 
     def __call__(self, settings: Settings) -> str:
         """Run them; return what each says and how long it took."""
         mine = [word for word in overrides() if not word.startswith("experiment")]
         mine.append(f"experiment.results={self.results}")
         general = [word for word in mine if not word.startswith(("data=", "data."))]
+        if self.documents is not None:
+            general.append(f"data.documents={self.documents}")
         wanted = [(name, mine) for name in self.pages] + [(name, general) for name in self.vectors]
         wanted += [(name, mine) for name in CONCLUSIONS]
         plans = [composed(f"experiment={name}", *given) for name, given in wanted]

@@ -256,6 +256,7 @@ def test_everything_on_small_collections_killed_and_continued(tmp_path):
         f"experiment.results={tmp_path / 'results'}",
         "experiment.pages=[figure4,figure5,chain_length]",
         "experiment.vectors=[partitions]",
+        "experiment.documents=3000",
         "data=tiny",
         "workers=2",
         "debug=true",
