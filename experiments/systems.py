@@ -119,7 +119,10 @@ class Systems:
         systems += [(name, "verified", [("", _line(*parts))]) for name, *parts in verified]
         systems.append(("LCS", "verified", [(f"τ = {tau:g}", _line(words, Lcs(tau=tau))) for tau in self.taus]))
         for name, scheme in (("I-Match", words), ("I-Match-S", spots)):
-            tried = [(f"{n} lexica", _line(scheme, IMatch(lexica=n, seed=seed), IMATCH_BAND)) for n in self.lexica]
+            tried = [
+                (f"{n} {'lexicon' if n == 1 else 'lexica'}", _line(scheme, IMatch(lexica=n, seed=seed), IMATCH_BAND))
+                for n in self.lexica
+            ]
             systems += [(name, "unverified", tried[:1]), (f"{name}, randomised", "unverified", tried[1:])]
         radii = [(f"radius {radius}", _line(words, SimHash(radius=radius))) for radius in self.radii]
         systems.append(("SimHash", "unverified", radii))
