@@ -11,6 +11,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 import experiments.config
+import experiments.stopping
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
@@ -24,7 +25,7 @@ def main(config: DictConfig) -> None:
         else:
             from experiments.runner import run
 
-            print(run(settings, HydraConfig.get().runtime.output_dir))
+            print(run(settings, HydraConfig.get().runtime.output_dir, about=experiments.config.files(config)))
     except Exception as error:
         if alone and not config.debug:
             sys.exit(experiments.config.sentence(error))
@@ -32,10 +33,11 @@ def main(config: DictConfig) -> None:
 
 
 if __name__ == "__main__":
+    experiments.stopping.end_on_interrupt()
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit("stopped")
+        experiments.stopping.end()
     except Exception as error:
         if "debug=true" in sys.argv:
             raise

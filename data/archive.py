@@ -113,7 +113,7 @@ def _beginning(data: bytes, packing: str) -> bytes | None:
     if packing == "gzip":
         unpack = lambda data: zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, _OVERLAP)  # noqa: E731
     elif packing == "zstd":
-        unpack = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj().decompress
+        unpack = lambda data: zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(data).read(_OVERLAP)  # noqa: E731
     else:
         return data
     try:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EACCES, EDQUOT, ENOSPC, ENOTDIR, EPERM, EROFS
 from functools import cache
 from hashlib import file_digest
 from pathlib import Path
 
+from spotsigs import atomic
 from spotsigs.errors import InputError
 
 REGISTRY = Path(__file__).parent / "registry.txt"
@@ -42,10 +42,9 @@ def file_sha256(path: Path) -> str:
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary place beside `path`; what was written there appears at `path` when the block succeeds."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
-            temporary = Path(folder, path.name)
+        with atomic.replacing(path) as temporary:
             yield temporary
-            os.replace(temporary, path)
-    except PermissionError as error:
-        raise InputError(f"{path.parent} cannot be written to: {error.strerror}") from error
+    except OSError as error:
+        if error.errno in (EACCES, EPERM, EROFS, ENOSPC, EDQUOT, ENOTDIR):
+            raise InputError(f"{path} cannot be written: {error.strerror}; give another place") from error
+        raise

@@ -20,6 +20,7 @@ from typing import IO, cast
 
 import zstandard
 
+from data.responses import MAX_BODY
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Shard, Skipped
 
@@ -36,6 +37,7 @@ STREAM_SHARDS = 8
 """Most shares of a compressed stream that cannot be entered in the middle."""
 
 _BLOCK = 1 << 20
+_ZSTD_PIECE = 1 << 12  # of input; its output is not bounded otherwise, and zstd packs 128 KiB into four bytes
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x5d\x2a\x4d\x18": "zstd with dictionary"}
 
 
@@ -78,15 +80,15 @@ def find_sources(path: str, suffixes: Sequence[str] = ()) -> list[Source]:
         return [Source(_spooled_input(), "stdin")]
     given = Path(path)
     if given.is_file():
-        return [Source(given, given.name)]
+        return [Source(given, file_name(Path(given.name)))]
     if given.is_dir():
-        found = [Source(p, p.relative_to(given).as_posix()) for p in _walk(given) if _ends_in(p, suffixes)]
+        found = [Source(p, file_name(p.relative_to(given))) for p in _walk(given) if _ends_in(p, suffixes)]
         wanted = f"no file ending in {', '.join(suffixes)}" if suffixes else "no file"
         _require_found(found, f"the folder {path} holds {wanted}")
     elif glob.has_magic(path):
         root = Path(re.split(r"[*?\[]", path, maxsplit=1)[0] + "x").parent
         names = (Path(p) for p in glob.glob(path, recursive=True))
-        found = [Source(p, p.relative_to(root).as_posix()) for p in names if p.is_file()]
+        found = [Source(p, file_name(p.relative_to(root))) for p in names if p.is_file()]
         _require_found(found, f"no file matches {path}")
     else:
         raise InputError(f"{path} does not exist; give a file, a folder or a pattern such as 'crawl/*.gz'")
@@ -148,17 +150,17 @@ class _ZstdFile(io.RawIOBase):
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         while not self._output:
-            self._input = self._input or self._file.read(_BLOCK // 8)
+            self._input = self._input or self._file.read(16 * _ZSTD_PIECE)
             if not self._input:
                 if self._frame is not None:
                     raise EOFError("the zstd stream ends before its end mark")
                 return 0
             if self._frame is None:
                 self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
-            self._output = memoryview(self._frame.decompress(self._input))
-            self._input = b""
+            piece, self._input = self._input[:_ZSTD_PIECE], self._input[_ZSTD_PIECE:]
+            self._output = memoryview(self._frame.decompress(piece))
             if self._frame.eof:
-                self._input, self._frame = self._frame.unused_data, None
+                self._input, self._frame = self._frame.unused_data + self._input, None
         size = min(len(buffer), len(self._output))
         buffer[:size] = self._output[:size]
         self._output = self._output[size:]
@@ -242,7 +244,8 @@ def file_shards(sources: Sequence[Source], fault: Fault, cut: Cut, read: Reader)
     wrong = []
     for source in sources:
         try:
-            sentence = fault(source.path)
+            sentence = None if source.path.is_file() else not_readable(source.path)
+            sentence = sentence or fault(source.path)
             parts = [] if sentence else cut(source.path)
         except READ_ERRORS as error:
             sentence, parts = reason(error), []
@@ -285,14 +288,19 @@ def beginning(path: Path, size: int = 1 << 16) -> bytes:
 def lines(path: Path, start: int = 0, stop: int = END) -> Iterator[tuple[int, bytes]]:
     """Iterate over the lines that begin in ``[start, stop)``, each with its offset in the content.
 
-    Consecutive shares give every line of the file exactly once.
+    Consecutive shares give every line of the file exactly once. A line longer than `MAX_BODY` comes in pieces of one
+    byte more; those behind the share's stop are left out.
     """
     with open_bytes(path) as stream:
         offset = start
         if start:
             skip(stream, start - 1)
-            offset += len(stream.readline()) - 1
-        while offset < stop and (line := stream.readline()):
+            offset -= 1
+            while rest := stream.readline(_BLOCK):
+                offset += len(rest)
+                if rest.endswith(b"\n"):
+                    break
+        while offset < stop and (line := stream.readline(MAX_BODY + 1)):
             yield offset, line
             offset += len(line)
 
@@ -304,6 +312,16 @@ def skip(stream: IO[bytes], size: int) -> None:
         return
     while size > 0 and (block := stream.read(min(size, _BLOCK))):
         size -= len(block)
+
+
+def not_readable(path: Path) -> str:
+    """Say why a path that is no regular file is not read: a pipe would be waited for."""
+    return "the file is no longer there" if not path.exists() else "it is no regular file"
+
+
+def file_name(path: Path) -> str:
+    """Return a relative path as the name of a record; bytes that are not UTF-8 are shown as such."""
+    return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
 
 
 def reason(error: BaseException) -> str:

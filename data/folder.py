@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -10,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from data.files import SHARD_BYTES, Source, find_sources, lines, reason
+from data.files import SHARD_BYTES, Source, file_name, find_sources, lines, not_readable, reason
+from data.responses import MAX_BODY
 from data.writers import Keep, place
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
@@ -46,8 +48,8 @@ class Folder:
         found = find_sources(self.path)
         if self.path != "-":
             return found
-        names = [line.decode().rstrip("\r\n") for _, line in lines(found[0].path)]
-        sources = [Source(Path(name), Path(name).as_posix()) for name in names if name]
+        names = [Path(os.fsdecode(line.rstrip(b"\r\n"))) for _, line in lines(found[0].path) if line.strip()]
+        sources = [Source(name, file_name(name)) for name in names]
         require(bool(sources), "standard input names no file; give one name a line")
         return sources
 
@@ -106,6 +108,10 @@ def _record(collection: Folder, source: Source) -> Document | Skipped:
         return Skipped(source.name, f"a file ending in {Path(source.name).suffix!r} is taken for no page")
     folder, _, rest = source.name.partition("/")
     cluster = folder if rest and collection.path != "-" else None
+    if not source.path.is_file():
+        return Skipped(source.name, not_readable(source.path))
+    if (size := _size(source.path)) > MAX_BODY:
+        return Skipped(source.name, f"the page has {size >> 20} MiB, more than {MAX_BODY >> 20} MiB")
     try:
         return Document(id=source.name, content=source.path.read_bytes(), media_type=media_type, cluster=cluster)
     except OSError as error:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.files import READ_ERRORS, Source, beginning, compression, file_shards, find_sources, lines, reason, windows
+from data.responses import MAX_BODY
 from data.rows import Rows
 from data.writers import Keep, packing, place
 from spotsigs.errors import InputError
@@ -59,18 +60,22 @@ def _fault(path: Path) -> str | None:
 
 
 def _records(collection: Jsonl, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
+    inside = False  # a line that is too long
     for offset, line in lines(source.path, start, stop):
-        if line.strip():
+        if not inside and line.strip():
             yield _record(collection, source.name, offset, line)
+        inside = (inside or len(line) > MAX_BODY) and not line.endswith(b"\n")
 
 
 def _record(collection: Jsonl, name: str, offset: int, line: bytes) -> Document | Skipped:
     at = f"{name}@{offset}"
+    if len(line) > MAX_BODY:
+        return Skipped(at, f"the line is longer than {MAX_BODY >> 20} MiB")
     try:
         row = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode())
     except UnicodeDecodeError as error:
         return Skipped(at, f"the line is not UTF-8: {error.reason} at byte {error.start}")
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of too many digits is a bare ValueError
         return Skipped(at, f"the line is not JSON: {error}")
     if not isinstance(row, dict):
         return Skipped(at, f"the line holds a JSON {type(row).__name__}, not an object")
@@ -130,7 +135,7 @@ def _judgment(place: str, line: bytes, rows: Mapping[str, int]) -> tuple[tuple[i
     try:
         row = json.loads(line)
         a, b, duplicate = str(row["doc_a"]), str(row["doc_b"]), row["duplicate"]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(f"{place} is no judged pair; each line is {form}") from error
     if not isinstance(duplicate, bool):
         raise InputError(f"{place}: 'duplicate' must be true or false, got {duplicate!r}")

@@ -11,8 +11,11 @@ from spotsigs.records import Document, Skipped
 MAX_BODY = 256 << 20
 """Bytes a compressed body may unpack to; more is taken for an attack."""
 
+MOST_ENCODINGS = 8
+
 HTML_TYPES = {"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"}
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:+-]+)", re.ASCII | re.IGNORECASE)
+# Possessive: a page may put any amount of white space wherever a pattern lets it stand.
+_CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([\w.:+-]+)", re.ASCII | re.IGNORECASE)
 _HEAD_END = re.compile(rb"\r?\n[ \t]*\r?\n")
 _HTML_START = re.compile(
     rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title)\b", re.I | re.S
@@ -96,9 +99,11 @@ def decode_body(response: Response) -> bytes:
     Raises
     ------
     ValueError
-        If an encoding is unknown or the body unpacks to more than `MAX_BODY`.
+        If an encoding is unknown, there are more than `MOST_ENCODINGS`, or the body unpacks to more than `MAX_BODY`.
     """
     body = response.body
+    if len(response.encodings) > MOST_ENCODINGS:
+        raise ValueError(f"its body is encoded {len(response.encodings)} times; {MOST_ENCODINGS} are undone at most")
     for encoding in response.encodings:
         match encoding:
             case "chunked":

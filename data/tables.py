@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar
+from typing import IO, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +24,7 @@ from data.files import (
     open_bytes,
     windows,
 )
+from data.responses import MAX_BODY
 from data.rows import Rows
 from data.writers import Keep, packing, place
 from spotsigs.errors import require
@@ -61,7 +62,7 @@ def _copy_parquet(collection: Parquet, source: Source, target: Path, keep: Keep)
         for group in groups:
             batches = []
             for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group]):
-                records = (collection.document("", row) for row in batch.to_pylist())
+                records = (collection.document("", row) if isinstance(row, dict) else None for row in _rows(batch))
                 stays = [not isinstance(record, Document) or keep(record) for record in records]
                 batches.append(batch.filter(pa.array(stays, pa.bool_())))
             out.write_table(pa.Table.from_batches(batches, file.schema_arrow))
@@ -70,7 +71,7 @@ def _copy_parquet(collection: Parquet, source: Source, target: Path, keep: Keep)
 def _parquet_fault(path: Path) -> str | None:
     try:
         pq.read_schema(path)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowException, ValueError) as error:
         return f"the file is not Parquet or is truncated: {str(error).splitlines()[0]}"
     return None
 
@@ -92,10 +93,23 @@ def _parquet_records(collection: Parquet, source: Source, start: int, stop: int)
     columns = collection.check_columns(source.path, file.schema_arrow.names)
     try:
         for first, batch in _batches(file, columns, start, stop):
-            for row, values in enumerate(batch.to_pylist(), start=first):
-                yield collection.document(f"{source.name}#{row}", values)
+            for row, values in enumerate(_rows(batch), start=first):
+                place = f"{source.name}#{row}"
+                yield collection.document(place, values) if isinstance(values, dict) else Skipped(place, values)
     except (pa.ArrowException, OSError) as error:
         yield Skipped(source.name, f"rows {start} to {stop - 1} cannot all be read: {str(error).splitlines()[0]}")
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | str]:
+    """Iterate over the rows of a batch; where Python has no such value, over why not (text need not be UTF-8)."""
+    try:
+        yield from batch.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException):
+        for k in range(len(batch)):
+            try:
+                yield from batch.slice(k, 1).to_pylist()
+            except (ValueError, OverflowError, pa.ArrowException) as error:
+                yield f"the row cannot be read: {str(error).splitlines()[0]}"
 
 
 def _batches(file: pq.ParquetFile, columns: list[str], start: int, stop: int) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -202,12 +216,16 @@ def _csv_rows(collection: Csv, path: Path) -> Iterator[tuple[int, bytes, list[by
     return alone, which the parser refuses, counts as white space.
     """
     csv.field_size_limit(2**31 - 1)
-    offset = 0
+    offset = size = 0
     taken: list[bytes] = []
 
-    def text(stream: Iterable[bytes]) -> Iterator[str]:
-        for line in stream:
+    def text(stream: IO[bytes]) -> Iterator[str]:
+        nonlocal size
+        while line := stream.readline(MAX_BODY + 1):
             taken.append(line)
+            size += len(line)
+            if size > MAX_BODY:
+                raise OSError(f"the row at byte {offset} is longer than {MAX_BODY >> 20} MiB: is a quote left open?")
             body = line.rstrip(b"\r\n")
             yield (body.replace(b"\r", b" ") + line[len(body) :]).decode("latin-1")
 
@@ -215,5 +233,6 @@ def _csv_rows(collection: Csv, path: Path) -> Iterator[tuple[int, bytes, list[by
         for row in csv.reader(text(stream), delimiter=collection.delimiter):
             raw = b"".join(taken)
             taken.clear()
+            size = 0
             yield offset, raw, [field.encode("latin-1") for field in row]
             offset += len(raw)

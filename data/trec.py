@@ -21,13 +21,13 @@ from data.files import (
     lines,
     windows,
 )
-from data.responses import iso_date, parse_response
+from data.responses import MAX_BODY, iso_date, parse_response
 from data.writers import Keep, packing, place
 from spotsigs.errors import require
 from spotsigs.records import Document, Shard, Skipped
 
-_NUMBER = re.compile(rb"<DOCNO>\s*(.*?)\s*</DOCNO>\s*", re.IGNORECASE | re.DOTALL)
-_HEADER = re.compile(rb"<DOCHDR>\s*(.*?)\s*</DOCHDR>\r?\n?", re.IGNORECASE | re.DOTALL)
+_NUMBER = re.compile(rb"<DOCNO>", re.IGNORECASE), re.compile(rb"</DOCNO>\s*", re.IGNORECASE)
+_HEADER = re.compile(rb"<DOCHDR>", re.IGNORECASE), re.compile(rb"</DOCHDR>\r?\n?", re.IGNORECASE)
 _CLOSE = re.compile(rb"</DOC>\s*$", re.IGNORECASE)
 _DATE = re.compile(rb"\S+ \S+ (\d{14}) ")
 
@@ -92,7 +92,7 @@ def _blocks(path: Path, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
     ``<DOC>`` opens a document only where ``<DOCNO>`` follows at once: a page may contain the tag itself.
     """
     block: list[bytes] = []
-    begin = 0
+    begin = size = 0
     held: tuple[int, bytes] | None = None
     for following in _and_an_end(lines(path, start)):
         if held is not None:
@@ -102,9 +102,11 @@ def _blocks(path: Path, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
                     yield begin, b"".join(block)
                 if offset >= stop:
                     return
-                begin, block = offset, [line]
+                begin, block, size = offset, [line], len(line)
             elif block:
-                block.append(line)
+                if size <= MAX_BODY:
+                    block.append(line)
+                size += len(line)
             elif offset >= stop:
                 return
             if block and _CLOSE.search(line):
@@ -126,23 +128,33 @@ def _opens(line: bytes, following: bytes) -> bool:
 
 
 def _document(place: str, block: bytes) -> Document | Skipped:
-    number = _NUMBER.search(block, 0, 1 << 12)
-    if number is None or not number[1]:
+    number, begin = _element(block, *_NUMBER, 0, 1 << 12)
+    if not number:
         return Skipped(place, "the document has no <DOCNO>")
-    doc_id = number[1].decode("utf-8", "replace")
+    doc_id = number.decode("utf-8", "replace")
     close = _CLOSE.search(block)
     if close is None:
-        return Skipped(doc_id, "the document has no </DOC>: it is truncated")
-    header = _HEADER.search(block, number.end(), number.end() + (1 << 16))
+        fault = f"is longer than {MAX_BODY >> 20} MiB" if len(block) > MAX_BODY else "has no </DOC>: it is truncated"
+        return Skipped(doc_id, f"the document {fault}")
+    header, begin = _element(block, *_HEADER, begin, begin + (1 << 16))
     if header is None:
-        return Document(id=doc_id, content=block[number.end() : close.start()])
-    origin, _, http = header[1].partition(b"\n")
+        return Document(id=doc_id, content=block[begin : close.start()])
+    origin, _, http = header.partition(b"\n")
     response = parse_response(http + b"\r\n\r\n")
     date = _DATE.match(origin)
     return Document(
         id=doc_id,
-        content=block[header.end() : close.start()],
+        content=block[begin : close.start()],
         media_type="text/plain" if response.content_type == "text/plain" else "text/html",
         charset=response.charset,
         date=iso_date(date[1]) if date else None,
     )
+
+
+def _element(
+    block: bytes, opening: re.Pattern[bytes], closing: re.Pattern[bytes], start: int, stop: int
+) -> tuple[bytes | None, int]:
+    """Return the content of the first element between two places and where it ends; None and `start` without one."""
+    first = opening.search(block, start, stop)
+    last = closing.search(block, first.end(), stop) if first else None
+    return (block[first.end() : last.start()].strip(), last.end()) if first and last else (None, start)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -16,12 +15,16 @@ import zstandard
 from numpy.typing import NDArray
 
 from data.downloads import replacing
+from spotsigs.atomic import beside
 from spotsigs.errors import InputError
 from spotsigs.keep import Decisions
 from spotsigs.records import Document
 
 Keep = Callable[[Document], bool]
 """Called with every readable document in order: whether it belongs to the copy."""
+
+
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 class Copied(Protocol):
@@ -69,9 +72,8 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
         return bool(kept[row - 1])
 
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
-            copy = Path(temporary, "copy")
+        with beside(folder) as temporary:
+            copy = temporary / "copy"
             copy.mkdir()
             collection.copy(copy, keep)
             if row < len(doc_ids):
@@ -125,14 +127,14 @@ def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def harmless(cell: str) -> str:
-    """Quote text that a spreadsheet would run as a formula.
+    """Quote text that a spreadsheet would run as a formula, wide forms and leading white space included.
 
     Examples
     --------
-    >>> harmless("=cmd()"), harmless("page.html")
-    ("'=cmd()", 'page.html')
+    >>> harmless("=cmd()"), harmless(" +1"), harmless("page.html")
+    ("'=cmd()", "' +1", 'page.html')
     """
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+    return f"'{cell}" if cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n")) else cell
 
 
 def place(folder: Path, name: str) -> Path:

@@ -160,6 +160,27 @@ def overrides() -> list[str]:
     return list(HydraConfig.get().overrides.task)
 
 
+def files(config: DictConfig) -> dict[str, str]:
+    """Return the files that say how the running job was configured, by name.
+
+    Parameters
+    ----------
+    config : DictConfig
+        What Hydra composed.
+
+    Returns
+    -------
+    dict of str to str
+        The configuration, what the user overrode, and Hydra's own part.
+    """
+    hydra = HydraConfig.get()
+    return {
+        "config.yaml": OmegaConf.to_yaml(config),
+        "overrides.yaml": OmegaConf.to_yaml(hydra.overrides.task),
+        "hydra.yaml": OmegaConf.to_yaml({"hydra": hydra}),
+    }
+
+
 def build(node: DictConfig, group: str) -> Any:
     """Merge a node into its target's own dataclass, which is its schema, and return the object.
 
@@ -202,7 +223,12 @@ def build(node: DictConfig, group: str) -> Any:
 
 def sentence(error: Exception) -> str:
     """Return one line for any error of a run: what is wrong, where, and what is allowed."""
-    return f"error: {_explain(error)}"
+    return f"error: {''.join(map(_shown, _explain(error)))}"
+
+
+def _shown(character: str) -> str:
+    """Return a character of an error, which may quote an input: none that a terminal or a log would obey."""
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
 def _explain(error: Exception) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from data.writers import harmless
+from spotsigs import atomic
 from spotsigs.errors import InputError
 
 
@@ -33,23 +34,32 @@ def replacing(path: Path) -> Iterator[Path]:
     InputError
         If the folder cannot be written or the disk is full.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        os.replace(temporary, path)
+        with atomic.replacing(path) as temporary:
+            yield temporary
     except OSError as error:
         raise InputError(
             f"{path} cannot be written: {error.strerror or error}; choose another folder with hydra.run.dir="
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if it is there."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be removed: {error.strerror or error}; choose another folder") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text as UTF-8."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON; NaN becomes null."""
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(_plain(value), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(_plain(value), indent=2, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> Any:
@@ -71,12 +81,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
-        writer.writerows([_harmless(cell) for cell in row] for row in rows)
-
-
-def _harmless(cell: Any) -> Any:
-    """Quote text that a spreadsheet would take for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+        writer.writerows([harmless(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
 
 
 def _plain(value: Any) -> Any:

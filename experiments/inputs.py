@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -103,7 +105,8 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
     """
     parts = (repr(source), code_version(source), *_file_states(source.collection))
     path = folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}.npz"
-    if not path.exists() or (timed and _load(path)[1]["parse_seconds"] is None):
+    kept = _kept(path)
+    if kept is None or (timed and kept["parse_seconds"] is None):
         _extract(source, path, engine)
         _load.cache_clear()
     _, about = _load(path)
@@ -133,6 +136,14 @@ def _extract(source: Source, path: Path, engine: Engine) -> None:
     about |= {"checksum": digest.hexdigest(), "parse_seconds": seconds if load.cores <= QUIET else None}
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
+
+
+def _kept(path: Path) -> dict[str, Any] | None:
+    """Return what is known about a kept input; None where there is none or it cannot be read."""
+    try:
+        return _load(path)[1]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+        return None
 
 
 @lru_cache(maxsize=2)

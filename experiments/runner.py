@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from experiments.config import Settings
-from experiments.files import write_csv, write_json, write_parquet
+from experiments.files import remove, write_csv, write_json, write_parquet, write_text
 from experiments.measure import provenance
 from experiments.pipeline import Outcome, match, memory_bytes, prepare
+from spotsigs.atomic import locked
 from spotsigs.errors import require
 from spotsigs.keep import decide
 from spotsigs.metrics import Quality
@@ -20,8 +22,12 @@ from spotsigs.records import Clusters, Pairs
 MIB = 1024 * 1024
 
 
-def run(settings: Settings, folder: str | Path, *, contended: bool = False) -> str:
+def run(
+    settings: Settings, folder: str | Path, *, contended: bool = False, about: Mapping[str, str] | None = None
+) -> str:
     """Run one configuration and write its folder, ``metrics.json`` last.
+
+    Nothing of a former run there is touched before there is something to write, and no two runs write at once.
 
     Parameters
     ----------
@@ -31,6 +37,8 @@ def run(settings: Settings, folder: str | Path, *, contended: bool = False) -> s
         The run's folder.
     contended : bool
         Other jobs run beside this one, so its times say nothing.
+    about : mapping of str to str, optional
+        Files that say how the run was configured, by their names in the folder ``.hydra``.
 
     Returns
     -------
@@ -38,7 +46,6 @@ def run(settings: Settings, folder: str | Path, *, contended: bool = False) -> s
         The row in the paper's columns, where the folder lies, and what to do next.
     """
     folder = Path(folder)
-    (folder / "metrics.json").unlink(missing_ok=True)
     prepared = prepare(
         settings.collection,
         settings.text,
@@ -50,13 +57,17 @@ def run(settings: Settings, folder: str | Path, *, contended: bool = False) -> s
     )
     outcome = match(prepared, settings.matcher, settings.clusters, settings.keep)
     metrics = measured(outcome, settings)
-    write_outcome(folder, outcome)
-    write_decisions(folder, outcome, settings)
-    write_json(
-        folder / "run.json",
-        provenance() | {"seed": settings.seed, "input_sha256": prepared.checksum, "contended": contended},
-    )
-    write_json(folder / "metrics.json", metrics)
+    with locked(folder):
+        remove(folder / "metrics.json")
+        for name, text in (about or {}).items():
+            write_text(folder / ".hydra" / name, text)
+        write_outcome(folder, outcome)
+        write_decisions(folder, outcome, settings)
+        write_json(
+            folder / "run.json",
+            provenance() | {"seed": settings.seed, "input_sha256": prepared.checksum, "contended": contended},
+        )
+        write_json(folder / "metrics.json", metrics)
     return told(metrics, settings, outcome, folder)
 
 
@@ -106,7 +117,7 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     if skipped:
         write_csv(folder / "skipped.csv", ("id", "reason"), skipped)
     else:
-        (folder / "skipped.csv").unlink(missing_ok=True)
+        remove(folder / "skipped.csv")
 
 
 def write_decisions(folder: Path, outcome: Outcome, settings: Settings) -> None:

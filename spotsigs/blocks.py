@@ -21,12 +21,13 @@ from numba import njit
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from spotsigs.atomic import replacing
 from spotsigs.clusters import _numbered
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require, require_tau
 from spotsigs.layout import look_up
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, RowNumbers, Vectors
-from spotsigs.store import Reader, StoredVectors, open_vectors, opened, writing
+from spotsigs.store import Reader, StoredVectors, claim, open_vectors, opened, writing
 
 BYTES_AN_OCCURRENCE = 48
 """What a join holds for each occurrence of its rows, measured with room to spare."""
@@ -170,7 +171,10 @@ def join_store(
     folder = Path(folder)
     place = str(Path(store).resolve())
     job = {"store": place, "checksum": fingerprint(Path(store)), "tau": tau, "new_from": new_from, "memory": memory}
-    _claim(folder, job)
+    require(
+        not claim(folder, "job.json", job),
+        f"{folder} holds the pairs of another join; give another place or delete it",
+    )
     tasks = [
         BlockTask(store=place, target=str(folder / f"{k:08d}"), a=a, b=b, tau=tau, new_from=new_from, threads=threads)
         for k, (a, b) in enumerate(plan(stored, tau, memory=memory))
@@ -185,19 +189,6 @@ def fingerprint(store: Path) -> str:
     """Return what changes with any file of a store."""
     files = json.loads((store / "store.json").read_text(encoding="utf-8"))["files"]
     return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
-
-
-def _claim(folder: Path, job: dict[str, object]) -> None:
-    path = folder / "job.json"
-    if path.exists():
-        require(
-            json.loads(path.read_text(encoding="utf-8")) == job,
-            f"{folder} holds the pairs of another join; give another place or delete it",
-        )
-        return
-    require(not folder.exists() or not any(folder.iterdir()), f"{folder} is not empty; give another place")
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(job), encoding="utf-8")
 
 
 def join_blocks(task: BlockTask) -> int:
@@ -422,16 +413,13 @@ class PairFiles:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path = Path(path)
-        temporary = path.with_name(f".{path.name}.new")
         schema = pa.schema([("doc_a", pa.string()), ("doc_b", pa.string()), ("similarity", pa.float64())])
-        with pq.ParquetWriter(temporary, schema, compression="zstd") as out:
+        with replacing(Path(path)) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as out:
             for i, j, similarity in self.chunks(memory // 16):
                 named, places = np.unique(np.concatenate([i, j]), return_inverse=True)
                 names = pa.array([doc_ids[row] for row in named.tolist()], pa.string())
                 a, b = (names.take(pa.array(part)) for part in np.split(places, 2))
                 out.write_table(pa.table([a, b, pa.array(similarity)], schema=schema))
-        temporary.replace(path)
 
 
 def _whole(reader: Reader, name: str) -> NDArray[np.int64]:

@@ -13,7 +13,9 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_DECLARED = re.compile(rb"<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_DECLARED = re.compile(
+    rb"<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*+=\s*+[\"']?+\s*+([\w.:-]+)", re.IGNORECASE
+)
 _PROLOGUE = 4096  # bytes that are searched for a declaration and for zero bytes
 _ASCII = bytes(range(128))
 # Browsers read these labels as the vendor's superset, Python's codec of that name is the bare standard.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from math import ceil
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.atomic import beside
 from spotsigs.errors import InputError, require
 from spotsigs.segments import Segments
 from spotsigs.store import Reader, StoredVectors, Writer, open_vectors, opened, writing
@@ -95,9 +95,8 @@ def build_vectors(
         f"memory is too small for {n:,} documents: {n * BYTES_A_DOCUMENT / 1e6:,.0f} MB are needed to order them",
     )
     folder = Path(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
-        unordered = Path(scratch, "unordered")
+    with beside(folder) as scratch:
+        unordered = scratch / "unordered"
         with writing(unordered, "unordered") as store:
             _count(store, segments, idf_filter, n, memory)
             vocabulary = np.load(store.folder / "vocabulary.npy", mmap_mode="r")

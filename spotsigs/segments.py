@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from tqdm import tqdm
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
-from spotsigs.store import Reader, opened, save_signatures
+from spotsigs.store import Reader, claim, opened, save_signatures
 
 _SOURCE = "source.json"
 
@@ -61,7 +60,12 @@ def extract_segments(
     shards = collection.shards()
     source = {"collection": repr(collection), "text": repr(text), "scheme": repr(scheme), "shards": len(shards)}
     source["files"] = _files(collection)
-    _claim(folder, source)
+    differing = claim(folder, _SOURCE, source)
+    require(
+        not differing,
+        f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
+        "give another place or delete it",
+    )
     task = partial(_extract_segment, folder=folder, text=text, scheme=scheme)
     done = engine.map(task, enumerate(shards))
     with tqdm(desc="reading", unit=" pages", disable=None, leave=False) as progress:
@@ -78,22 +82,6 @@ def _files(collection: Any) -> list[list[Any]]:
         facts = source.path.stat()
         found.append([source.name, facts.st_size, facts.st_mtime_ns])
     return found
-
-
-def _claim(folder: Path, source: dict[str, Any]) -> None:
-    path = folder / _SOURCE
-    if path.exists():
-        known = json.loads(path.read_text(encoding="utf-8"))
-        differing = [key for key in source if known.get(key) != source[key]]
-        if differing:
-            raise InputError(
-                f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
-                "give another place or delete it"
-            )
-    else:
-        require(not folder.exists() or not any(folder.iterdir()), f"{folder} is not empty; give another place")
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(source, indent=1), encoding="utf-8")
 
 
 def _name(k: int) -> str:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
 from typing import IO, Any, overload
 
@@ -22,14 +22,18 @@ import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
-from spotsigs.errors import InputError
+from spotsigs.atomic import beside, is_empty, replacing
+from spotsigs.errors import InputError, require
 from spotsigs.records import Signatures, Skipped, Vectors
+from spotsigs.vectors import INT32_MAX
 
 FORMAT = "spotsigs store"
 VERSION = 1
 
 _MANIFEST = "store.json"
 _BLOCK = 1 << 20
+_ATTEMPTS = 100
+_FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
 
 
 class Strings(Sequence[str]):
@@ -162,20 +166,75 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
     if folder.exists() and not (folder / _MANIFEST).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is no store and will not be overwritten; give another place")
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
-            writer = Writer(Path(temporary, "new"))
+        with beside(folder) as temporary:
+            writer = Writer(temporary / "new")
             writer.folder.mkdir()
             yield writer
             files = {path.name: _described(path) for path in sorted(writer.folder.iterdir())}
             manifest = {"format": FORMAT, "version": VERSION, "kind": kind, **writer.facts, "files": files}
-            with (writer.folder / _MANIFEST).open("w", encoding="utf-8") as file:
-                json.dump(manifest, file, indent=1)
-            if folder.exists():
-                os.replace(folder, Path(temporary, "old"))
-            os.replace(writer.folder, folder)
+            (writer.folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+            _put_in_place(writer.folder, folder, temporary)
     except OSError as error:
-        raise InputError(f"the store {folder} cannot be written: {error.strerror or error}") from error
+        raise InputError(
+            f"the store {folder} cannot be written: {error.strerror or error}; give another place"
+        ) from error
+
+
+def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
+    """Rename a finished store to its place, unless the same one is there: another process may be reading it."""
+    for attempt in range(_ATTEMPTS):
+        with suppress(OSError):
+            if (folder / _MANIFEST).read_bytes() == (new / _MANIFEST).read_bytes():
+                return
+        with suppress(FileNotFoundError):
+            os.replace(folder, temporary / f"old{attempt}")
+        try:
+            os.replace(new, folder)
+        except OSError as error:  # another process put its store there in the meantime
+            if error.errno not in (EEXIST, ENOTEMPTY) or attempt == _ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
+    """Say in a file of a folder what the folder is for.
+
+    Parameters
+    ----------
+    folder : Path
+        Empty, or claimed before.
+    name : str
+        Name of the file.
+    facts : mapping
+        JSON values.
+
+    Returns
+    -------
+    list of str
+        Which of the facts differ from those the folder was claimed for before.
+
+    Raises
+    ------
+    InputError
+        If the folder holds something else, or cannot be written.
+    """
+    path = folder / name
+    try:
+        if not path.exists():
+            if folder.exists() and not is_empty(folder):
+                raise InputError(f"{folder} is not empty; give another place")
+            with replacing(path) as temporary:
+                temporary.write_text(json.dumps(facts, indent=1), encoding="utf-8")
+            return []
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        known = {}
+    except OSError as error:
+        raise InputError(f"{path} cannot be written or read: {error.strerror}; give another place") from error
+    return [key for key in facts if not isinstance(known, dict) or known.get(key) != facts[key]]
 
 
 def _described(path: Path) -> dict[str, Any]:
@@ -225,18 +284,31 @@ class Reader:
     def part(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
         """Read a range of an array into memory of its own, so that no page of the file stays mapped."""
         path = self.folder / f"{name}.npy"
-        with path.open("rb") as file:
-            np.lib.format.read_magic(file)
-            np.lib.format.read_array_header_1_0(file)
-            file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
-            values = np.fromfile(file, dtype, max(stop - start, 0))
+        try:
+            with path.open("rb") as file:
+                np.lib.format.read_magic(file)
+                np.lib.format.read_array_header_1_0(file)
+                file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
+                values = np.fromfile(file, dtype, max(stop - start, 0))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} is no array of a store: {error}; build the store again") from error
         if len(values) < stop - start:
             raise InputError(f"{path} is truncated; build the store again")
         return values
 
     def strings(self, name: str) -> Strings:
-        """Return strings of the store."""
-        return Strings(self.array(f"{name}.text", np.uint8), self.array(f"{name}.ends", np.int64))
+        """Return strings of the store.
+
+        Raises
+        ------
+        InputError
+            If they are missing, or where they end does not fit their text.
+        """
+        text, ends = self.array(f"{name}.text", np.uint8), self.array(f"{name}.ends", np.int64)
+        last = int(ends[-1]) if len(ends) else 0
+        if last != len(text) or (len(ends) and int(ends[0]) < 0) or not bool((np.diff(ends) >= 0).all()):
+            raise InputError(f"{self.folder / name} does not end where its text does; build the store again")
+        return Strings(text, ends)
 
 
 def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
@@ -276,9 +348,22 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         )
     if manifest.get("kind") != kind:
         raise InputError(f"the store {folder} holds {manifest.get('kind')}, not {kind}")
-    for name, facts in manifest["files"].items():
+    files = manifest.get("files")
+    numbers = [manifest.get(name) for name in _FACTS.get(kind, ())]
+    if (
+        not isinstance(files, dict)
+        or not all(map(_is_described, files.items()))
+        or not all(isinstance(number, int) and number >= 0 for number in numbers)
+    ):
+        raise InputError(f"{folder / _MANIFEST} does not list what the store holds; build the store again")
+    for name, facts in files.items():
         _check(folder / name, facts, verify)
     return Reader(folder, manifest)
+
+
+def _is_described(entry: tuple[str, Any]) -> bool:
+    name, facts = entry
+    return Path(name).name == name and isinstance(facts, dict) and facts.keys() >= {"bytes", "xxh3_128"}
 
 
 def _check(path: Path, facts: dict[str, Any], verify: bool) -> None:
@@ -362,7 +447,7 @@ def open_vectors(folder: str | Path, *, verify: bool = True) -> StoredVectors:
     StoredVectors
     """
     store = opened(folder, "vectors", verify=verify)
-    has_vocabulary = (store.folder / "vocabulary.npy").exists()
+    has_vocabulary = "vocabulary.npy" in store.facts["files"]
     rows, doc_ids = store.array("rows", np.int64), store.strings("doc_ids")
     vectors = Vectors(
         indptr=store.array("indptr", np.int64),
@@ -372,7 +457,35 @@ def open_vectors(folder: str | Path, *, verify: bool = True) -> StoredVectors:
         doc_ids=Renumbered(doc_ids, rows),
         vocabulary=store.array("vocabulary", np.uint64) if has_vocabulary else None,
     )
-    return StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"))
+    stored = StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"))
+    if verify:
+        _require_rows(store, vectors.indptr, vectors.ids, vectors.counts)
+        n = len(vectors)
+        fits = len(rows) == len(vectors.lengths) == len(doc_ids) == n and len(stored.clusters) in (0, n)
+        fits = fits and bool((np.bincount(rows[(rows >= 0) & (rows < n)], minlength=n) == 1).all())
+        fits = fits and bool((np.diff(vectors.lengths) >= 0).all())
+        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(vectors.counts, dtype=np.int64)])[vectors.indptr]
+        fits = fits and np.array_equal(np.diff(sums), vectors.lengths)
+        limit = INT32_MAX if vectors.vocabulary is None else len(vectors.vocabulary)
+        fits = fits and int(vectors.ids.max(initial=-1)) < limit and int(vectors.ids.min(initial=0)) >= 0
+        _require_sound(fits, store)
+    return stored
+
+
+def _require_rows(store: Reader, indptr: NDArray[np.int64], values: NDArray[Any], counts: NDArray[np.int32]) -> None:
+    """Refuse CSR arrays whose parts do not fit together: kernels do not look where they read."""
+    sound = len(indptr) >= 1 and int(indptr[0]) == 0 and bool((np.diff(indptr) >= 0).all())
+    sound = sound and int(indptr[-1]) == len(values) == len(counts) and int(counts.min(initial=1)) >= 1
+    if sound and len(values) > 1:
+        rising = values[1:] > values[:-1]
+        starts = indptr[1:-1]
+        rising[starts[(starts > 0) & (starts < len(values))] - 1] = True
+        sound = bool(rising.all())
+    _require_sound(sound, store)
+
+
+def _require_sound(sound: bool, store: Reader) -> None:
+    require(sound, f"the arrays of the store {store.folder} do not fit together; build the store again")
 
 
 def save_signatures(folder: str | Path, signatures: Signatures) -> None:
@@ -412,15 +525,21 @@ def load_signatures(folder: str | Path, *, verify: bool = True) -> Signatures:
     Signatures
     """
     store = opened(folder, "signatures", verify=verify)
-    clusters = zip(store.strings("clusters"), store.array("has_cluster", np.bool_).tolist(), strict=True)
-    skipped = zip(store.strings("skipped"), store.strings("reasons"), strict=True)
+    names, has_cluster = store.strings("clusters"), store.array("has_cluster", np.bool_)
+    skipped, reasons, doc_ids = store.strings("skipped"), store.strings("reasons"), store.strings("doc_ids")
+    indptr, hashes = store.array("indptr", np.int64), store.array("hashes", np.uint64)
+    counts = store.array("counts", np.int32)
+    if verify:
+        _require_rows(store, indptr, hashes, counts)
+        fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
+        _require_sound(fits, store)
     return Signatures(
-        doc_ids=tuple(store.strings("doc_ids")),
-        clusters=tuple(cluster if has else None for cluster, has in clusters),
-        indptr=store.array("indptr", np.int64),
-        hashes=store.array("hashes", np.uint64),
-        counts=store.array("counts", np.int32),
-        skipped=tuple(Skipped(doc_id, reason) for doc_id, reason in skipped),
+        doc_ids=tuple(doc_ids),
+        clusters=tuple(name if has else None for name, has in zip(names, has_cluster.tolist(), strict=True)),
+        indptr=indptr,
+        hashes=hashes,
+        counts=counts,
+        skipped=tuple(map(Skipped, skipped, reasons)),
         content_bytes=store.facts["content_bytes"],
     )
 

@@ -1,0 +1,50 @@
+"""Ctrl-C ends a run within two seconds, whatever it is doing, and leaves no worker behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import NoReturn
+
+import psutil
+
+GRACE_SECONDS = 1.0
+"""Time for an orderly end: an exception cannot reach a thread that is inside a kernel or waits for other threads."""
+
+INTERRUPTED = 130
+"""Exit code of a program that SIGINT ended, as shells count it."""
+
+
+def end_on_interrupt() -> None:
+    """Let SIGINT end the process after `GRACE_SECONDS` if `KeyboardInterrupt` has not done so before.
+
+    The interpreter writes the number of a signal to a socket the moment it arrives; a thread waits there. So this works
+    while the main thread runs a kernel, which must have released the interpreter's lock, as all of them do.
+    """
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_wait, args=(receiver, sender), daemon=True).start()
+
+
+def _wait(receiver: socket.socket, sender: socket.socket) -> None:
+    with receiver, sender:
+        while receiver.recv(1) != bytes([signal.SIGINT]):
+            pass
+        time.sleep(GRACE_SECONDS)
+        end()
+
+
+def end() -> NoReturn:
+    """End this process and all that it started, now."""
+    for worker in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            worker.kill()
+    sys.stderr.write("stopped\n")
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
