@@ -83,11 +83,15 @@ class Tokens:
         of token ``i`` to the end of token ``i + k - 1`` are the canonical form of that k-gram.
     starts, ends : ndarray of int32, shape (n_tokens,)
         Byte offsets of each token in ``buffer``.
+    links : ndarray of int32, shape (n_tokens,), optional
+        The link each token lies in, numbered from 1, ascending, 0 outside links; a block inside a link begins a new one.
+        None where the text does not say.
     """
 
     buffer: NDArray[np.uint8]
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
+    links: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.starts)
