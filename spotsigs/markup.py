@@ -305,8 +305,9 @@ def simplify(html: bytes, *, marked: bool = False) -> bytes:
     html : bytes
         In UTF-8, or any encoding that keeps ASCII.
     marked : bool
-        Mark links and blocks in a page without such characters (`UNMARKED`): `LINK_MARK` after the start tag of a link (an ``a`` with an ``href``), `LINK_END_MARK`
-        at the end tag or where another ``a`` begins, and `BLOCK_MARK` in place of the space.
+        Mark links and blocks, in a page that holds no such characters itself (`UNMARKED`): `LINK_MARK` after the
+        start tag of a link (an ``a`` with an ``href``), `LINK_END_MARK` at the end tag or where another ``a`` begins,
+        and `BLOCK_MARK` in place of the space.
 
     Returns
     -------

@@ -189,20 +189,20 @@ def _links_of(text: NDArray[np.uint8], kinds: NDArray[np.uint8], links: NDArray[
     length = 0  # characters of the unspaced run under way
     while at < len(text):
         code, at = _code_point(text, at)
-        if code == _LINK or code == _LINK_END:
+        if code == _LINK or code == _LINK_END:  # noqa: SIM109 - faster so when compiled
             inside = code == _LINK
             last += inside
             continue
         last += code == _BLOCK and inside
         kind = kinds[code] & ~np.uint8(_CHANGES)
-        if previous == _WORD and kind != _WORD or previous == _BIGRAMS and (kind == _BIGRAMS or length == 1):
+        if (previous == _WORD and kind != _WORD) or (previous == _BIGRAMS and (kind == _BIGRAMS or length == 1)):
             links[n] = first
             n += 1
         if kind != previous or kind == _BIGRAMS:
             first = last if inside else 0
         length = length + 1 if kind == _BIGRAMS else 0
         previous = kind
-    if previous == _WORD or previous == _BIGRAMS and length == 1:
+    if previous == _WORD or (previous == _BIGRAMS and length == 1):
         links[n] = first
         n += 1
     return n
