@@ -13,10 +13,16 @@ from spotsigs.regions import LINK, TEXT, heaviest
 SAME = 0.5
 """Two main parts that share this much say the same, whatever their frames: the pages are versions, never mates."""
 
+FEWEST_VOTES = 2
+"""So many mates must have a spot, where there are so many, before it counts as the frame's: one may be a version."""
+
 WITNESSES = 4
 """So many pages of different content must agree before what they share with a page counts as their frame."""
 
-_FIRST_STRIDE = 1024  # ranks looked through at first; doubled while too few neighbours are found
+LOOKED = 64
+"""So many pages with links alike are looked at, at most, to find those in the same frame."""
+
+_FIRST_STRIDE = 1024  # pages gone through at first, twice as many each time too few neighbours are found
 
 
 class Portraits(NamedTuple):
@@ -31,8 +37,9 @@ class Portraits(NamedTuple):
 
 
 class Links(NamedTuple):
-    """The distinct links of each page, rarest first, and the pages of each link, ascending."""
+    """The distinct links of some pages, rarest first, and the pages of each link, ascending."""
 
+    rows: NDArray[np.int64]  # of the pages, in their portraits
     indptr: NDArray[np.int64]
     ids: NDArray[np.int32]
     posting_indptr: NDArray[np.int64]
@@ -92,54 +99,7 @@ def _needed(n: int, alike: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def search(
-    left: Links, right: Links, ranks: NDArray[np.int32], alike: float, most: int, first: int, last: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Find, for some left pages, the first right pages whose links are alike.
-
-    Right pages are looked through in their order, a stretch at a time; those that share one of the page's rarer links
-    are counted, and those whose count can suffice are compared. A left page's own place among the right ones, or the
-    number of those, is in ``ranks``.
-    """
-    n_right = len(right.indptr) - 1
-    sizes, found, n = np.zeros(last - first, np.int64), np.empty((last - first) * most, np.int32), 0
-    counts, touched = np.zeros(n_right, np.int32), np.empty(n_right, np.int32)
-    for page in range(first, last):
-        own = left.ids[left.indptr[page] : left.indptr[page + 1]]
-        if len(own) == 0:
-            continue
-        needed = _needed(len(own), alike)
-        probed = own[: len(own) - needed + 1]  # whatever is alike shares one of these
-        at = right.posting_indptr[probed]
-        begin, low, stride = n, 0, _FIRST_STRIDE
-        while low < n_right and n - begin < most:
-            high, n_touched = min(low + stride, n_right), 0
-            for k in range(len(probed)):
-                stop = right.posting_indptr[probed[k] + 1]
-                while at[k] < stop and right.postings[at[k]] < high:
-                    other = right.postings[at[k]]
-                    at[k] += 1
-                    touched[n_touched] = other
-                    n_touched += counts[other] == 0
-                    counts[other] += 1
-            candidates = np.sort(touched[:n_touched])
-            for other in candidates:
-                theirs = right.ids[right.indptr[other] : right.indptr[other + 1]]
-                overlap = counts[other] + needed - 1
-                counts[other] = 0
-                if n - begin == most or other == ranks[page] or overlap < _needed(len(theirs), alike):
-                    continue
-                overlap = shared(own, theirs)
-                if overlap / (len(own) + len(theirs) - overlap) >= alike:
-                    found[n] = other
-                    n += 1
-            low, stride = high, 2 * stride
-        sizes[page - first] = n - begin
-    return sizes, found[:n].copy()
-
-
-@njit(cache=True, nogil=True)
-def _main_jaccard(pages: Portraits, a: int, b: int) -> float:
+def main_jaccard(pages: Portraits, a: int, b: int) -> float:
     """Return the Jaccard similarity of two pages' main parts; 1 where both are empty, for then nothing differs."""
     i, j = pages.spot_indptr[a], pages.spot_indptr[b]
     end_i, end_j = pages.spot_indptr[a + 1], pages.spot_indptr[b + 1]
@@ -152,6 +112,148 @@ def _main_jaccard(pages: Portraits, a: int, b: int) -> float:
         either += in_a or in_b
         i, j = i + from_a, j + from_b
     return both / either if either > 0 else 1.0
+
+
+@njit(cache=True, nogil=True)
+def _probed(n: int, alike: float) -> int:
+    """Return how many of n links, the rarest first, must be looked up: whatever is alike has one of them."""
+    return n - _needed(n, alike) + 1
+
+
+@njit(cache=True, nogil=True)
+def _candidates(
+    right: Links,
+    probed: NDArray[np.int32],
+    at: NDArray[np.int64],
+    high: int,
+    counts: NDArray[np.int32],
+    touched: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Count the probed links of each page below ``high``, from where the last call stopped; return these pages."""
+    n = 0
+    for k in range(len(probed)):
+        stop = right.posting_indptr[probed[k] + 1]
+        while at[k] < stop and right.postings[at[k]] < high:
+            other = right.postings[at[k]]
+            at[k] += 1
+            touched[n] = other
+            n += counts[other] == 0
+            counts[other] += 1
+    return np.sort(touched[:n])
+
+
+@njit(cache=True, nogil=True)
+def _look(
+    pages: Portraits,
+    page: int,
+    own: NDArray[np.int32],
+    right: Links,
+    itself: int,
+    alike: float,
+    most: int,
+    counts: NDArray[np.int32],
+    touched: NDArray[np.int32],
+    found: NDArray[np.int32],
+) -> tuple[int, int]:
+    """Write the neighbours of one page; return how many there are, and the first right page not looked at."""
+    n_right = len(right.rows)
+    likeness, n, looked, strong, best = np.empty(LOOKED), 0, 0, 0, 0.0
+    threshold, n_probed = alike, _probed(len(own), alike)
+    at = right.posting_indptr[own]
+    low, stride = 0, _FIRST_STRIDE
+    while low < n_right:
+        high = min(low + stride, n_right)
+        unprobed = len(own) - n_probed
+        candidates = _candidates(right, own[:n_probed], at, high, counts, touched)
+        end = high
+        for other in candidates:
+            theirs = right.ids[right.indptr[other] : right.indptr[other + 1]]
+            at_most = counts[other] + unprobed
+            counts[other] = 0
+            if end < high or other == itself or at_most < _needed(len(theirs), threshold):
+                continue
+            overlap = shared(own, theirs)
+            similarity = overlap / (len(own) + len(theirs) - overlap)
+            if similarity < threshold:
+                continue
+            looked += 1
+            if main_jaccard(pages, page, right.rows[other]) < SAME:
+                found[n], likeness[n] = other, similarity
+                n, strong = n + 1, strong + (similarity >= 0.5)
+                if similarity > best:
+                    best = similarity
+                    threshold = max(alike, best / 2)
+                    n = _drop_below(threshold, found, likeness, n)
+            if looked == LOOKED or strong == most:
+                end = other + 1
+        if end < high:
+            return n, end
+        n_probed = _probed(len(own), threshold)
+        low, stride = high, 2 * stride
+    return n, n_right
+
+
+@njit(cache=True, nogil=True)
+def _drop_below(threshold: float, found: NDArray[np.int32], likeness: NDArray[np.float64], n: int) -> int:
+    kept = 0
+    for k in range(n):
+        if likeness[k] >= threshold:
+            found[kept], likeness[kept] = found[k], likeness[k]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def search(
+    pages: Portraits,
+    left: Links,
+    right: Links,
+    ranks: NDArray[np.int32],
+    alike: float,
+    most: int,
+    first: int,
+    last: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """Find, for some left pages, right pages in the same frame: how many, which, and where the search stopped.
+
+    Right pages are looked at in their order, a stretch at a time. Only those that have one of a page's rarer links are
+    counted, and those whose count can suffice compared. ``ranks`` holds each left page's place among the right ones.
+    """
+    sizes, stops = np.zeros(last - first, np.int64), np.zeros(last - first, np.int32)
+    found, n = np.empty((last - first) * most, np.int32), 0
+    counts, touched = np.zeros(len(right.rows), np.int32), np.empty(len(right.rows) + 1, np.int32)
+    looked = np.empty(LOOKED, np.int32)
+    for k in range(first, last):
+        own = left.ids[left.indptr[k] : left.indptr[k + 1]]
+        if len(own) == 0:
+            continue
+        size, stops[k - first] = _look(pages, left.rows[k], own, right, ranks[k], alike, most, counts, touched, looked)
+        size = min(size, most)
+        found[n : n + size] = looked[:size]
+        sizes[k - first] = size
+        n += size
+    return sizes, found[:n].copy(), stops
+
+
+@njit(cache=True, nogil=True)
+def meets(
+    left: Links, right: Links, limits: NDArray[np.int32], alike: float, first: int, last: int
+) -> NDArray[np.bool_]:
+    """Tell, for some left pages, whether the links of any of the first so many right pages are alike."""
+    found = np.zeros(last - first, np.bool_)
+    counts, touched = np.zeros(len(right.rows), np.int32), np.empty(len(right.rows) + 1, np.int32)
+    for k in range(first, last):
+        own = left.ids[left.indptr[k] : left.indptr[k + 1]]
+        if len(own) == 0:
+            continue
+        probed = own[: _probed(len(own), alike)]
+        for other in _candidates(right, probed, right.posting_indptr[probed], limits[k], counts, touched):
+            counts[other] = 0
+            theirs = right.ids[right.indptr[other] : right.indptr[other + 1]]
+            if not found[k - first]:
+                overlap = shared(own, theirs)
+                found[k - first] = overlap > 0 and overlap / (len(own) + len(theirs) - overlap) >= alike
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -179,7 +281,7 @@ def choose_mates(
     doubtful, n_doubtful = np.empty(len(neighbours), np.int32), 0
     witnesses, n_witnesses = np.empty(len(neighbours), np.int32), 0
     for other in neighbours:
-        similarity = _main_jaccard(pages, page, other)
+        similarity = main_jaccard(pages, page, other)
         if similarity < alike:
             mates[n] = other
             n += 1
@@ -188,7 +290,7 @@ def choose_mates(
             n_doubtful += 1
             is_new = True
             for witness in witnesses[:n_witnesses]:
-                is_new = is_new and _main_jaccard(pages, other, witness) < SAME
+                is_new = is_new and main_jaccard(pages, other, witness) < SAME
             witnesses[n_witnesses] = other
             n_witnesses += is_new
     if n_witnesses < WITNESSES:
@@ -205,15 +307,78 @@ def choose_mates(
 
 
 @njit(cache=True, nogil=True)
-def _kept(pages: Portraits, page: int, votes: NDArray[np.int32], most: float) -> NDArray[np.int64]:
+def vote(
+    pages: Portraits,
+    indptr: NDArray[np.int64],
+    neighbours: NDArray[np.int32],
+    alike: float,
+    share: float,
+    first: int,
+    last: int,
+) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+    """Tell which distinct spots of some pages their mates declare to be the frame's, and how many mates each has."""
+    begin = pages.spot_indptr[first]
+    dropped = np.zeros(pages.spot_indptr[last] - begin, np.bool_)
+    n_mates = np.empty(last - first, np.int32)
+    for page in range(first, last):
+        mates = choose_mates(pages, page, neighbours[indptr[page] : indptr[page + 1]], alike, share)
+        n_mates[page - first] = len(mates)
+        if len(mates) == 0:
+            continue
+        votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
+        for mate in mates:
+            _vote(pages, page, mate, False, votes)
+        enough = max(min(FEWEST_VOTES, len(mates)), share * len(mates))
+        dropped[pages.spot_indptr[page] - begin : pages.spot_indptr[page + 1] - begin] = votes >= enough
+    return dropped, n_mates
+
+
+@njit(cache=True, nogil=True)
+def count_among(
+    pages: Portraits, spots: NDArray[np.uint64], dropped: NDArray[np.bool_], first: int, last: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the pages, of some, that have each of the given spots (ascending), and those that drop it."""
+    having, dropping = np.zeros(len(spots), np.int64), np.zeros(len(spots), np.int64)
+    for page in range(first, last):
+        at = 0
+        for k in range(pages.spot_indptr[page], pages.spot_indptr[page + 1]):
+            at += np.searchsorted(spots[at:], pages.spots[k])
+            if at == len(spots):
+                break
+            if spots[at] == pages.spots[k]:
+                having[at] += 1
+                dropping[at] += dropped[k]
+    return having, dropping
+
+
+@njit(cache=True, nogil=True)
+def drop_everywhere(
+    pages: Portraits, spots: NDArray[np.uint64], dropped: NDArray[np.bool_], first: int, last: int
+) -> NDArray[np.bool_]:
+    """Return which distinct spots of some pages are dropped there, or are among the given ones (ascending)."""
+    begin = pages.spot_indptr[first]
+    found = dropped[begin : pages.spot_indptr[last]].copy()
+    for page in range(first, last):
+        at = 0
+        for k in range(pages.spot_indptr[page], pages.spot_indptr[page + 1]):
+            at += np.searchsorted(spots[at:], pages.spots[k])
+            if at == len(spots):
+                break
+            found[k - begin] |= spots[at] == pages.spots[k]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _kept(pages: Portraits, page: int, dropped: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the places in a page's outline of the spots that stay: not the frame's, and inside the main part."""
     begin, end = pages.indptr[page], pages.indptr[page + 1]
-    own = pages.spots[pages.spot_indptr[page] : pages.spot_indptr[page + 1]]
+    first = pages.spot_indptr[page]
+    own = pages.spots[first : pages.spot_indptr[page + 1]]
     gains, stays = own_gains(pages.kinds[begin:end]), np.zeros(end - begin, np.bool_)
     for i in range(end - begin):
         if pages.kinds[begin + i] == LINK:
             continue
-        stays[i] = votes[np.searchsorted(own, pages.hashes[begin + i])] < most
+        stays[i] = not dropped[first + np.searchsorted(own, pages.hashes[begin + i])]
         if not stays[i]:
             gains[i] = -1
     start, stop = heaviest(gains)
@@ -224,28 +389,18 @@ def _kept(pages: Portraits, page: int, votes: NDArray[np.int32], most: float) ->
 
 @njit(cache=True, nogil=True)
 def suppress(
-    pages: Portraits,
-    indptr: NDArray[np.int64],
-    neighbours: NDArray[np.int32],
-    alike: float,
-    share: float,
-    first: int,
-    last: int,
-) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the distinct spots that stay of some pages, their counts, how many each page has, and its mates."""
+    pages: Portraits, dropped: NDArray[np.bool_], first: int, last: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
+    """Return how many distinct spots stay of each of some pages, these, ascending, and their counts."""
     room = pages.spot_indptr[last] - pages.spot_indptr[first]
     spots, counts, n = np.empty(room, np.uint64), np.empty(room, np.int32), 0
-    sizes, n_mates = np.empty(last - first, np.int64), np.empty(last - first, np.int32)
+    sizes = np.empty(last - first, np.int64)
     for page in range(first, last):
-        mates = choose_mates(pages, page, neighbours[indptr[page] : indptr[page + 1]], alike, share)
-        votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
-        for mate in mates:
-            _vote(pages, page, mate, False, votes)
         begin = n
-        for spot in np.sort(pages.hashes[pages.indptr[page] + _kept(pages, page, votes, max(1, share * len(mates)))]):
+        for spot in np.sort(pages.hashes[pages.indptr[page] + _kept(pages, page, dropped)]):
             if n == begin or spots[n - 1] != spot:
                 spots[n], counts[n] = spot, 0
                 n += 1
             counts[n - 1] += 1
-        sizes[page - first], n_mates[page - first] = n - begin, len(mates)
-    return sizes, spots[:n].copy(), counts[:n].copy(), n_mates
+        sizes[page - first] = n - begin
+    return sizes, spots[:n].copy(), counts[:n].copy()

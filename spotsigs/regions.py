@@ -7,7 +7,6 @@ sequence, where a spot in running text counts 1, a spot in a link 0 and a link -
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import ClassVar
 
 import numpy as np
@@ -20,13 +19,6 @@ from spotsigs.xxh64 import _xxh64
 
 TEXT, LINKED, LINK = range(3)
 """Kinds of an outline's entries: a spot in running text, a spot whose antecedent lies in a link, a link."""
-
-
-class Against(Enum):
-    """What running text is weighed against."""
-
-    links = "links"
-    density = "density"
 
 
 @njit(cache=True, nogil=True)
@@ -76,19 +68,13 @@ def _spans(
 
 
 @njit(cache=True, nogil=True)
-def _text_gains(firsts: NDArray[np.int32], links: NDArray[np.int32], by_density: bool) -> NDArray[np.int64]:
-    """Return what each token adds to a region, as whole numbers."""
-    n = len(links)
-    gains, spots = np.zeros(n, np.int64), 0
+def _text_gains(firsts: NDArray[np.int32], links: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return what each token adds to a region: 1 for each spot that begins there outside links, -1 for a link."""
+    gains = np.zeros(len(links), np.int64)
     for first in firsts:
-        if links[first] == 0:
-            gains[first] += 1
-            spots += 1
-    for i in range(n):
-        if by_density:
-            gains[i] = gains[i] * n - spots
-        elif links[i] != 0 and (i == 0 or links[i] != links[i - 1]):
-            gains[i] -= 1
+        gains[first] += links[first] == 0
+    for i in range(len(links)):
+        gains[i] -= links[i] != 0 and (i == 0 or links[i] != links[i - 1])
     return gains
 
 
@@ -127,16 +113,16 @@ def no_links(tokens: Tokens) -> NDArray[np.int32]:
 class DensestRegion(SpotSignatures):
     """Spot signatures of a page's densest region, found without looking at other pages.
 
-    The region is the maximal-sum segment of the tokens: an antecedent outside links adds 1, and against it stands
-    either every link (-1 at its first token), or the mean number of antecedents a token, so that the sum over the page
-    is 0. Signatures whose whole chain lies inside are kept; a page without a positive gain keeps all.
+    The region is the maximal-sum segment of the tokens, where a signature outside links adds 1 at its antecedent and a
+    link adds -1 at its first token: where prose outweighs navigation. Signatures whose whole chain lies inside are
+    kept. A text without links is kept whole, and so is a page without any signature outside links.
 
     Attributes
     ----------
     d, c : int
         Spot distance 1 and chain length 2: on short pages more signatures survive an edit than with the paper's.
-    against : Against
-        ``links`` needs no parameter and leaves a text without links whole. ``density`` narrows every text.
+    antecedents, stopwords, include_antecedent
+        As in `spotsigs.signatures.SpotSignatures`.
 
     References
     ----------
@@ -144,7 +130,8 @@ class DensestRegion(SpotSignatures):
 
     Deviations
     ----------
-    Pasternack and Roth score tokens by a classifier that was trained on tags; here nothing is trained.
+    Pasternack and Roth score tokens by a classifier that was trained on tags; here nothing is trained. Against prose
+    stand links, not the mean of the page, which would cut into a text that has none.
     """
 
     label: ClassVar[str] = "SpotSigs, densest region"
@@ -152,7 +139,6 @@ class DensestRegion(SpotSignatures):
 
     d: int = 1
     c: int = 2
-    against: Against = Against.links
 
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
         """Return the hash of every spot signature inside the region, in text order."""
@@ -165,7 +151,7 @@ class DensestRegion(SpotSignatures):
     def _inside(self, tokens: Tokens) -> NDArray[np.bool_]:
         table = self._table
         firsts, lasts = _spans(self._roles(tokens), table.first_chain, table.distances, table.lengths)
-        start, stop = heaviest(_text_gains(firsts, no_links(tokens), self.against is Against.density))
+        start, stop = heaviest(_text_gains(firsts, no_links(tokens)))
         return (firsts >= start) & (lasts < stop)
 
 
