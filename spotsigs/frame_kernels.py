@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.regions import LINK, TEXT, heaviest
+from spotsigs.regions import LINK, TEXT, heaviest, own_gains
 
 SAME = 0.5
 """Two main parts that share this much say the same, whatever their frames: the pages are versions, never mates."""
@@ -44,15 +44,6 @@ class Links(NamedTuple):
     ids: NDArray[np.int32]
     posting_indptr: NDArray[np.int64]
     postings: NDArray[np.int32]
-
-
-@njit(cache=True, nogil=True)
-def own_gains(kinds: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return what each entry of an outline adds to the main part of the page, seen alone."""
-    gains = np.zeros(len(kinds), np.int64)
-    for i in range(len(kinds)):
-        gains[i] = (kinds[i] == TEXT) - np.int64(kinds[i] == LINK)
-    return gains
 
 
 @njit(cache=True, nogil=True)

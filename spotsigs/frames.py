@@ -224,7 +224,7 @@ def update_neighbours(
 
 def _ends(keys: NDArray[np.uint64], stops: NDArray[np.int32]) -> NDArray[np.uint64]:
     """Return the key of the last page looked at in each search, the largest there is where it went to the end."""
-    last = np.append(keys, 0)[stops - 1]
+    last = np.append(keys, np.uint64(0))[stops - 1]
     return np.where(stops < len(keys), last, np.uint64(np.iinfo(np.uint64).max))
 
 

@@ -41,18 +41,27 @@ def heaviest(gains: NDArray[np.int64]) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def _spans(
+def own_gains(kinds: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return what each entry of an outline adds to a segment: 1 for a spot in running text, -1 for a link."""
+    gains = np.zeros(len(kinds), np.int64)
+    for i in range(len(kinds)):
+        gains[i] = (kinds[i] == TEXT) - np.int64(kinds[i] == LINK)
+    return gains
+
+
+@njit(cache=True, nogil=True)
+def _firsts(
     roles: NDArray[np.int32],
     first_chain: NDArray[np.int32],
     distances: NDArray[np.int64],
     lengths: NDArray[np.int64],
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the first and the last token of every spot, in the order of `spotsigs.signatures._hash_spots`."""
+) -> NDArray[np.int32]:
+    """Return the antecedent's token of every spot, in the order of `spotsigs.signatures._hash_spots`."""
     spots = 0
     for role in roles:
         if role >= _FIRST_ANTECEDENT:
             spots += first_chain[role - _FIRST_ANTECEDENT + 1] - first_chain[role - _FIRST_ANTECEDENT]
-    firsts, lasts, n = np.empty(spots, np.int32), np.empty(spots, np.int32), 0
+    firsts, n = np.empty(spots, np.int32), 0
     content = _content_from(roles)
     members = np.empty(min(lengths.max(), len(roles)), np.int32)
     for i in range(len(roles)):
@@ -60,22 +69,10 @@ def _spans(
         if antecedent < 0:
             continue
         for chain in range(first_chain[antecedent], first_chain[antecedent + 1]):
-            taken = _chain(content, i, distances[chain], lengths[chain], members)
-            if taken > 0:
-                firsts[n], lasts[n] = i, members[taken - 1]
+            if _chain(content, i, distances[chain], lengths[chain], members) > 0:
+                firsts[n] = i
                 n += 1
-    return firsts[:n], lasts[:n]
-
-
-@njit(cache=True, nogil=True)
-def _text_gains(firsts: NDArray[np.int32], links: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return what each token adds to a region: 1 for each spot that begins there outside links, -1 for a link."""
-    gains = np.zeros(len(links), np.int64)
-    for first in firsts:
-        gains[first] += links[first] == 0
-    for i in range(len(links)):
-        gains[i] -= links[i] != 0 and (i == 0 or links[i] != links[i - 1])
-    return gains
+    return firsts[:n]
 
 
 @njit(cache=True, nogil=True)
@@ -109,12 +106,41 @@ def no_links(tokens: Tokens) -> NDArray[np.int32]:
     return np.zeros(len(tokens), np.int32) if tokens.links is None else tokens.links
 
 
+def outline_of(scheme: SpotSignatures, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Return a page's spots and links, in text order.
+
+    Parameters
+    ----------
+    scheme : SpotSignatures
+        What the spots are.
+    tokens : Tokens
+        Of one document, with their links.
+
+    Returns
+    -------
+    hashes : ndarray of uint64, shape (n,)
+        XXH64 of each spot signature, or of a link's tokens.
+    kinds : ndarray of int32, shape (n,)
+        `TEXT`, `LINKED` or `LINK`.
+    """
+    table, roles = scheme._table, scheme._roles(tokens)
+    buffer, starts, ends = tokens.buffer, tokens.starts, tokens.ends
+    firsts = _firsts(roles, table.first_chain, table.distances, table.lengths)
+    spots = _hash_spots(
+        buffer, starts, ends, roles, table.first_chain, table.distances, table.lengths, scheme.include_antecedent
+    )
+    found: tuple[NDArray[np.uint64], NDArray[np.int32]] = _outline(
+        buffer, starts, ends, no_links(tokens), firsts, spots
+    )
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class DensestRegion(SpotSignatures):
     """Spot signatures of a page's densest region, found without looking at other pages.
 
-    The region is the maximal-sum segment of the tokens, where a signature outside links adds 1 at its antecedent and a
-    link adds -1 at its first token: where prose outweighs navigation. Signatures whose whole chain lies inside are
+    The region is the maximal-sum segment of the page, where a signature outside links adds 1 at its antecedent and a
+    link adds -1 at its first token: where prose outweighs navigation. Signatures whose antecedent lies inside are
     kept. A text without links is kept whole, and so is a page without any signature outside links.
 
     Attributes
@@ -149,36 +175,10 @@ class DensestRegion(SpotSignatures):
         return [chain for chain, kept in zip(super().chains(tokens), self._inside(tokens), strict=True) if kept]
 
     def _inside(self, tokens: Tokens) -> NDArray[np.bool_]:
-        table = self._table
-        firsts, lasts = _spans(self._roles(tokens), table.first_chain, table.distances, table.lengths)
-        start, stop = heaviest(_text_gains(firsts, no_links(tokens)))
-        return (firsts >= start) & (lasts < stop)
-
-
-def outline_of(scheme: SpotSignatures, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return a page's spots and links, in text order.
-
-    Parameters
-    ----------
-    scheme : SpotSignatures
-        What the spots are.
-    tokens : Tokens
-        Of one document, with their links.
-
-    Returns
-    -------
-    hashes : ndarray of uint64, shape (n,)
-        XXH64 of each spot signature, or of a link's tokens.
-    kinds : ndarray of int32, shape (n,)
-        `TEXT`, `LINKED` or `LINK`.
-    """
-    table, roles = scheme._table, scheme._roles(tokens)
-    buffer, starts, ends = tokens.buffer, tokens.starts, tokens.ends
-    firsts, _ = _spans(roles, table.first_chain, table.distances, table.lengths)
-    spots = _hash_spots(
-        buffer, starts, ends, roles, table.first_chain, table.distances, table.lengths, scheme.include_antecedent
-    )
-    found: tuple[NDArray[np.uint64], NDArray[np.int32]] = _outline(
-        buffer, starts, ends, no_links(tokens), firsts, spots
-    )
-    return found
+        """Tell of each spot whether it lies inside."""
+        _, kinds = outline_of(self, tokens)
+        start, stop = heaviest(own_gains(kinds))
+        inside = np.zeros(len(kinds), np.bool_)
+        inside[start:stop] = True
+        of_spots: NDArray[np.bool_] = inside[kinds != LINK]
+        return of_spots
