@@ -22,9 +22,12 @@ from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require, require_tau
 from spotsigs.keep import Keep
 from spotsigs.records import Matcher, SignatureScheme
+from spotsigs.threshold import FLOOR
 from spotsigs.vectors import Idf, IdfFilter
 
 OURS = ("spotsigs.", "baselines.", "data.", "experiments.")
+AUTO = "auto"
+"""In place of tau: a threshold suggested by the collection itself."""
 GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
 
@@ -32,7 +35,7 @@ GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 class Root:
     """Types of the root keys; values stand in `conf/config.yaml`."""
 
-    tau: float = 0.44
+    tau: Any = 0.44  # a number or AUTO, which no type of the library tells
     sets: bool = False
     idf_min: float = 0.2
     idf_max: float = 1.0
@@ -68,6 +71,8 @@ class Settings:
         The stages' parts; see `spotsigs.records`.
     experiment : object or None
         Called with these settings instead of a single run.
+    auto : bool
+        The threshold is to be suggested; ``tau`` and the matcher's own hold the lowest one looked at.
     tau, sets, clusters, keep, copy, page, workers, threads, seed, strict
         Root keys.
     names : dict of str to str
@@ -81,6 +86,7 @@ class Settings:
     matcher: Matcher
     engine: Engine
     experiment: Any
+    auto: bool
     tau: float
     sets: bool
     clusters: Method
@@ -113,6 +119,14 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     InputError
         One sentence for the first bad value of any node, before any work starts.
     """
+    auto = config.tau == AUTO
+    if auto:
+        config = config.copy()
+        config.tau = FLOOR
+    require(
+        isinstance(config.tau, (int, float)) and not isinstance(config.tau, bool),
+        f"tau must be a number in (0, 1], or {AUTO}, got {config.tau!r}",
+    )
     require_tau(config.tau)
     require(config.workers >= 1, f"workers must be at least 1, got {config.workers}")
     require(config.threads is None or config.threads >= 1, f"threads must be at least 1, got {config.threads}")
@@ -125,8 +139,11 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
             f"an experiment sweeps by itself: run each alone, as in `python run.py experiment={names['experiment']}`, "
             "without -m",
         )
+    if auto:
+        _require_similarities(built)
     return Settings(
         collection=built.pop("data"),
+        auto=auto,
         **built,
         idf_filter=IdfFilter(
             idf_min=config.idf_min, idf_max=config.idf_max, idf=config.idf, min_spots=config.min_spots
@@ -136,6 +153,16 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
             for key in ("tau", "sets", "clusters", "keep", "copy", "page", "workers", "threads", "seed", "strict")
         },
         names=names,
+    )
+
+
+def _require_similarities(built: dict[str, Any]) -> None:
+    """Refuse ``tau=auto`` for what has no similarities to suggest a threshold by."""
+    matcher = built["matcher"]
+    require(built["experiment"] is None, f"tau={AUTO} is for single runs; experiments choose their thresholds")
+    require(
+        matcher.measure == "jaccard" and hasattr(matcher, "tau"),
+        f"tau={AUTO} needs a matcher with a threshold on Jaccard similarity, which {matcher.label} is not",
     )
 
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.config import Settings
+from experiments.config import AUTO, Settings
 from experiments.files import remove, write_csv, write_json, write_parquet, write_text
 from experiments.measure import provenance
-from experiments.pipeline import Outcome, match, memory_bytes, prepare
+from experiments.pipeline import Outcome, Prepared, match, memory_bytes, prepare
+from experiments.work import at_threshold
 from spotsigs.atomic import locked
-from spotsigs.errors import require
+from spotsigs.errors import InputError, require
+from spotsigs.join import self_join
 from spotsigs.keep import decide
 from spotsigs.metrics import Quality
 from spotsigs.records import Clusters, Pairs
+from spotsigs.threshold import FLOOR, Suggestion, suggest
 
 MIB = 1024 * 1024
 
@@ -55,6 +58,10 @@ def run(
         sets=settings.sets,
         strict=settings.strict,
     )
+    suggestion = None
+    if settings.auto:
+        suggestion = suggested(prepared)
+        settings = replace(settings, tau=suggestion.tau, matcher=at_threshold(settings.matcher, suggestion.tau))
     outcome = match(prepared, settings.matcher, settings.clusters, settings.keep)
     metrics = measured(outcome, settings)
     with locked(folder):
@@ -63,12 +70,35 @@ def run(
             write_text(folder / ".hydra" / name, text)
         write_outcome(folder, outcome)
         write_decisions(folder, outcome, settings)
+        if suggestion:
+            write_histogram(folder, suggestion)
         write_json(
             folder / "run.json",
             provenance() | {"seed": settings.seed, "input_sha256": prepared.checksum, "contended": contended},
         )
         write_json(folder / "metrics.json", metrics)
-    return told(metrics, settings, outcome, folder)
+    return (f"\n{suggestion}" if suggestion else "") + told(metrics, settings, outcome, folder)
+
+
+def suggested(prepared: Prepared) -> Suggestion:
+    """Return the threshold that the similarities of all pairs suggest.
+
+    Raises
+    ------
+    InputError
+        If they suggest none.
+    """
+    suggestion = suggest(self_join(prepared.corpus.vectors, FLOOR).similarity)
+    if suggestion.tau is None:
+        raise InputError(f"tau={AUTO} finds no threshold here: {suggestion.reason}; give one, as in tau=0.44")
+    return suggestion
+
+
+def write_histogram(folder: Path, suggestion: Suggestion) -> None:
+    """Write ``histogram.csv``, what a suggested threshold stands on."""
+    edges = suggestion.edges.tolist()
+    rows = zip(edges[:-1], edges[1:], suggestion.counts.tolist(), strict=True)
+    write_csv(folder / "histogram.csv", ("similarity_from", "similarity_to", "pairs"), rows)
 
 
 def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:

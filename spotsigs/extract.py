@@ -13,8 +13,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
-from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
-from spotsigs.tokens import tokenize
+from spotsigs.records import Collection, CollectionScheme, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.tokens import tokenize, tokenize_marked
 
 TextExtractor = Callable[[Document], str]
 """What turns a document into text, for example `spotsigs.text.VisibleText`."""
@@ -79,6 +79,19 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
             yield record, content
 
 
+def _reads(text: TextExtractor, scheme: SignatureScheme) -> TextExtractor:
+    """Return what gives a scheme its texts: with their links and blocks marked if it looks at those."""
+    is_marked = getattr(scheme, "marked", False)
+    return getattr(text, "marked", text) if is_marked else text
+
+
+def _row(scheme: SignatureScheme, content: str) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Return a document's distinct signatures and their counts, or its outline if the scheme wants that."""
+    if isinstance(scheme, CollectionScheme):
+        return scheme.outline(tokenize_marked(content))
+    return count_signatures(scheme((tokenize_marked if getattr(scheme, "marked", False) else tokenize)(content)))
+
+
 def _skipped(document: Document, error: Exception) -> Skipped:
     return Skipped(document.id, str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
 
@@ -98,7 +111,8 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme) ->
     Returns
     -------
     Signatures
-        One row per document, in order; a document that raises an exception is in ``skipped`` instead.
+        One row per document, in order; a document that raises an exception is in ``skipped`` instead. Where the scheme
+        is a `CollectionScheme`, the rows are outlines, for its ``refine``.
     """
     doc_ids: list[str] = []
     clusters: list[str | None] = []
@@ -107,24 +121,23 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme) ->
     sizes: list[int] = []
     hashes, counts = _Growing(np.uint64), _Growing(np.int32)
     content_bytes = 0
-    for record in read_texts(shard, text):
+    for record in read_texts(shard, _reads(text, scheme)):
         if isinstance(record, Skipped):
             skipped.append(record)
             continue
         document, content = record
         content_bytes += _size(document.content)
         try:
-            found = scheme(tokenize(content))
+            found, multiplicities = _row(scheme, content)
         except Exception as error:  # noqa: BLE001 - as above
             skipped.append(_skipped(document, error))
             continue
-        distinct, multiplicities = count_signatures(found)
-        hashes.extend(distinct)
+        hashes.extend(found)
         counts.extend(multiplicities)
         doc_ids.append(document.id)
         clusters.append(document.cluster)
         dates.append(document.date)
-        sizes.append(len(distinct))
+        sizes.append(len(found))
     indptr = np.cumsum([0, *sizes], dtype=np.int64)
     return Signatures(
         tuple(doc_ids),
@@ -281,7 +294,7 @@ def extract(collection: Collection, text: TextExtractor, scheme: SignatureScheme
     from tqdm import tqdm
 
     # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
-    count_signatures(scheme(tokenize(text(Document(id="", content=b"<p>the one")))))
+    _row(scheme, _reads(text, scheme)(Document(id="", content=b"<p>the one")))
     batches = engine.map(partial(extract_shard, text=text, scheme=scheme), collection.shards())
     with tqdm(unit=" pages", disable=None) as progress:
 
@@ -291,4 +304,6 @@ def extract(collection: Collection, text: TextExtractor, scheme: SignatureScheme
                 yield batch
 
         signatures = concatenate(watched())
+    if isinstance(scheme, CollectionScheme):
+        signatures = scheme.refine(signatures)
     return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))

@@ -7,6 +7,11 @@ of it is the body, and character references.
 
 Tags, comments and raw text end where the tokenizer of the HTML Standard (section 13.2.5) ends them. That tokenizer asks
 the tree in two places, raw text elements and CDATA sections inside SVG and MathML, where this pass is approximate.
+
+On request it marks links and blocks with three control characters, which no token contains and which pass through the
+parser as text: where the content of a link begins and ends, and, in place of the space before a tag, a form feed. That
+one is white space to the parser, so that it stays inside a table; the other two, between the tags of a table's rows,
+move out of it as all text does there, and the link counts as empty.
 """
 
 from __future__ import annotations
@@ -14,6 +19,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+BLOCK_MARK, LINK_MARK, LINK_END_MARK = "\f", "\x1e", "\x1f"
+"""A new block, the begin and the end of a link, in a text whose links are marked."""
+
+UNMARKED = bytes.maketrans((LINK_MARK + LINK_END_MARK).encode(), b"  ")
+"""For ``bytes.translate``: what a document has of these characters itself; they separate words as spaces do."""
 
 # Elements that may stand inside a word. All others separate words, unknown ones too.
 _INLINE_NAMES = """a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark nobr q s samp small
@@ -30,6 +41,8 @@ _MAX_DEPTH = 512  # as browsers have one; the parser's time grows with the squar
 _MAX_REFERENCE = 40  # bytes of the longest character reference, and some
 _SPACE, _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = b" !\"#&'"
 _DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION = b"-/<=>?"
+_BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
+_A, _HREF = (np.uint64(int.from_bytes(name, "big")) for name in (b"a", b"href"))
 _GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
 
 
@@ -86,21 +99,26 @@ def _name_end(html: NDArray[np.uint8], at: int) -> tuple[np.uint64, int]:
 
 
 @njit(cache=True, nogil=True)
-def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool]:
-    """Skip the attributes at a position; return the position after the tag, -1 if it has no end, and whether ``/>``."""
-    is_closed = False
+def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool, bool]:
+    """Skip the attributes at a position.
+
+    Returns the position after the tag, -1 if it has no end, whether that is ``/>``, and whether there is an ``href``.
+    """
+    is_closed = has_href = False
     while at < len(html):
         byte = html[at]
         at += 1
         if byte == _GT:
-            return at, is_closed
+            return at, is_closed, has_href
         is_closed = byte == _SLASH
         if is_closed or _is_white(byte):
             continue
+        start = at - 1
         while at < len(html) and not (
             html[at] == _EQUALS or html[at] == _GT or html[at] == _SLASH or _is_white(html[at])
         ):
             at += 1
+        has_href |= at - start == 4 and _name_end(html[:at], start)[0] == _HREF
         while at < len(html) and _is_white(html[at]):
             at += 1
         if at == len(html) or html[at] != _EQUALS:
@@ -113,7 +131,7 @@ def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool]:
         else:
             while at < len(html) and html[at] != _GT and not _is_white(html[at]):
                 at += 1
-    return -1, False
+    return -1, False, has_href
 
 
 @njit(cache=True, nogil=True)
@@ -222,9 +240,9 @@ def _write_nothing(out: NDArray[np.uint8], size: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _simplify(
-    html: NDArray[np.uint8], keys: NDArray[np.uint64], kinds: NDArray[np.uint8], out: NDArray[np.uint8]
+    html: NDArray[np.uint8], keys: NDArray[np.uint64], kinds: NDArray[np.uint8], out: NDArray[np.uint8], marked: bool
 ) -> int:
-    """Write the simplified page; return its size."""
+    """Write the simplified page, with marks if wanted; return its size."""
     at, size, depth, foreign = 0, 0, 0, 0
     stack = np.empty(_MAX_DEPTH, np.uint64)
     while at < len(html):
@@ -243,15 +261,19 @@ def _simplify(
                 size, at = _write_nothing(out, size), after
             continue
         key, end = _name_end(html, start)
-        at, is_closed = _tag_end(html, end)
+        at, is_closed, has_href = _tag_end(html, end)
         if at < 0:
             break  # the standard, too, drops a tag without an end
         kind = _kind_of(key, keys, kinds)
         if kind == _INLINE:
             size = _write_nothing(out, size)
+            if marked and key == _A:
+                out[size] = _LINK if has_href and not is_end else _LINK_END
+                size += 1
             continue
-        if size > 0 and out[size - 1] != _GT and not _is_white(out[size - 1]):
-            out[size] = _SPACE
+        before = out[size - 1] if size > 0 else _GT
+        if before != _GT and (before != _BLOCK if marked else not _is_white(before)):
+            out[size] = _BLOCK if marked else _SPACE
             size += 1
         is_empty = is_closed and foreign > 0
         if kind in (_HIDDEN, _SCRIPT):
@@ -275,13 +297,17 @@ def _simplify(
     return size
 
 
-def simplify(html: bytes) -> bytes:
+def simplify(html: bytes, *, marked: bool = False) -> bytes:
     """Drop what makes no difference to the text that a parser finds in a page.
 
     Parameters
     ----------
     html : bytes
         In UTF-8, or any encoding that keeps ASCII.
+    marked : bool
+        Mark links and blocks, in a page that holds no such characters itself (`UNMARKED`): `LINK_MARK` after the
+        start tag of a link (an ``a`` with an ``href``), `LINK_END_MARK` at the end tag or where another ``a`` begins,
+        and `BLOCK_MARK` in place of the space.
 
     Returns
     -------
@@ -290,5 +316,5 @@ def simplify(html: bytes) -> bytes:
         follows a word, nested at most 512 deep.
     """
     out = np.empty(2 * len(html) + 8, np.uint8)
-    size = _simplify(np.frombuffer(html, np.uint8), _KEYS, _KINDS, out)
+    size = _simplify(np.frombuffer(html, np.uint8), _KEYS, _KINDS, out, marked)
     return out[:size].tobytes()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,11 +84,15 @@ class Tokens:
         of token ``i`` to the end of token ``i + k - 1`` are the canonical form of that k-gram.
     starts, ends : ndarray of int32, shape (n_tokens,)
         Byte offsets of each token in ``buffer``.
+    links : ndarray of int32, shape (n_tokens,), optional
+        The link each token lies in, numbered from 1, ascending, 0 outside links; a block in a link begins another one.
+        None where the text does not say.
     """
 
     buffer: NDArray[np.uint8]
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
+    links: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -100,7 +104,10 @@ class Tokens:
 
 
 class SignatureScheme(Protocol):
-    """What turns tokens into signatures: a frozen keyword-only dataclass, one YAML in ``conf/signature/`` each."""
+    """What turns tokens into signatures: a frozen keyword-only dataclass, one YAML in ``conf/signature/`` each.
+
+    A scheme with a class attribute ``marked = True`` looks at links: its tokens come with them where the text has any.
+    """
 
     label: ClassVar[str]
 
@@ -110,6 +117,23 @@ class SignatureScheme(Protocol):
 
     def readable(self, text: str) -> list[str]:
         """Return the same signatures in readable form, in text order."""
+        ...
+
+
+@runtime_checkable
+class CollectionScheme(Protocol):
+    """A marked scheme that looks at the whole collection before it says what a document's signatures are.
+
+    Documents are outlined one by one, anywhere; `refine` sees all outlines at once. Called with the tokens of one
+    document, the scheme treats it as a collection of its own.
+    """
+
+    def outline(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return what `refine` needs of a document: entries, each a hash and a kind, in text order."""
+        ...
+
+    def refine(self, outlines: Signatures) -> Signatures:
+        """Turn outlines, entries in place of distinct hashes and kinds in place of counts, into signatures."""
         ...
 
 

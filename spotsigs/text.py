@@ -10,11 +10,11 @@ from importlib.util import find_spec
 
 from spotsigs.charset import to_utf8
 from spotsigs.errors import require
-from spotsigs.markup import simplify
+from spotsigs.markup import UNMARKED, simplify
 from spotsigs.records import Document
 
 
-def visible_text(document: Document) -> str:
+def visible_text(document: Document, *, marked: bool = False) -> str:
     """Return the visible text of the whole page, boilerplate included.
 
     Scripts, styles, templates, ``noscript`` and frame fallbacks are removed. Words that inline elements split stay
@@ -25,6 +25,8 @@ def visible_text(document: Document) -> str:
     ----------
     document : Document
         HTML, or plain text, which is only decoded.
+    marked : bool
+        Mark links and blocks, see `spotsigs.markup.simplify`; without the marks, the words are the same.
 
     Returns
     -------
@@ -32,14 +34,16 @@ def visible_text(document: Document) -> str:
         With the source's own white space; empty where the page has no body.
     """
     content = to_utf8(document.content, document.charset)
-    text = content.decode() if _is_plain(document) else _body_text(content)
+    if marked:
+        content = content.translate(UNMARKED)
+    text = content.decode() if _is_plain(document) else _body_text(content, marked)
     return text.replace("\xad", "")
 
 
-def _body_text(html: bytes) -> str:
+def _body_text(html: bytes, marked: bool) -> str:
     from selectolax.lexbor import LexborHTMLParser
 
-    body = LexborHTMLParser(simplify(html)).body
+    body = LexborHTMLParser(simplify(html, marked=marked)).body
     return "" if body is None else body.text()
 
 
@@ -54,6 +58,10 @@ class VisibleText:
     def __call__(self, document: Document) -> str:
         """Return `visible_text` of the document."""
         return visible_text(document)
+
+    def marked(self, document: Document) -> str:
+        """Return the same text with its links and blocks marked, for schemes that look at them."""
+        return visible_text(document, marked=True)
 
 
 @dataclass(frozen=True, kw_only=True)

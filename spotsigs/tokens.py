@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.errors import require
+from spotsigs.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
 from spotsigs.records import Tokens
 
 # Scripts that are written without spaces, with the kana marks that Unicode files under no script of their own:
@@ -20,6 +22,7 @@ TOKEN_PATTERN = rf"(?V1)(?P<unspaced>[[{_LETTERS}]&&[{_UNSPACED}]]+)|(?P<word>[[
 
 _WORD, _BIGRAMS, _CHANGES = 1, 2, 128
 _COLON = 58
+_BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
 _MAX_BYTES = 900_000_000  # bigrams take up to 7/3 of the text, and offsets are 32 bits
 
 
@@ -172,3 +175,61 @@ def tokenize(text: str) -> Tokens:
     starts = np.zeros(n, np.int32)
     starts[1:] = ends[: max(n - 1, 0)] + 1
     return Tokens(buffer[: max(size - 1, 0)], starts, ends[:n])
+
+
+@njit(cache=True, nogil=True)
+def _links_of(text: NDArray[np.uint8], kinds: NDArray[np.uint8], links: NDArray[np.int32]) -> int:
+    """Write the link of each token of a marked text, or 0; return the number of tokens.
+
+    The tokens are those of `_tokenize` without the marks of links, which stand inside words, too: a token belongs to
+    the link that holds its first character.
+    """
+    n, at, last, inside = 0, 0, 0, False
+    previous, first = 0, 0  # kind of the character before, and the link at the begin of the token or bigram under way
+    length = 0  # characters of the unspaced run under way
+    while at < len(text):
+        code, at = _code_point(text, at)
+        if code == _LINK or code == _LINK_END:  # noqa: SIM109 - faster so when compiled
+            inside = code == _LINK
+            last += inside
+            continue
+        last += code == _BLOCK and inside
+        kind = kinds[code] & ~np.uint8(_CHANGES)
+        if (previous == _WORD and kind != _WORD) or (previous == _BIGRAMS and (kind == _BIGRAMS or length == 1)):
+            links[n] = first
+            n += 1
+        if kind != previous or kind == _BIGRAMS:
+            first = last if inside else 0
+        length = length + 1 if kind == _BIGRAMS else 0
+        previous = kind
+    if previous == _WORD or (previous == _BIGRAMS and length == 1):
+        links[n] = first
+        n += 1
+    return n
+
+
+def tokenize_marked(text: str) -> Tokens:
+    """Cut a text whose links and blocks are marked into tokens, each with the link it lies in.
+
+    Parameters
+    ----------
+    text : str
+        As `spotsigs.text.VisibleText.marked` gives it.
+
+    Returns
+    -------
+    Tokens
+        Those of the text without its marks, and their ``links``.
+
+    Raises
+    ------
+    InputError
+        As in `tokenize`.
+    """
+    tokens = tokenize(text.replace(LINK_MARK, "").replace(LINK_END_MARK, ""))
+    data = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+    links = np.empty(len(data) // 2 + 2, np.int32)
+    n = _links_of(data, character_kinds(), links)
+    if n != len(tokens):
+        raise RuntimeError(f"{n} tokens have a link or none, but the text has {len(tokens)}")
+    return replace(tokens, links=links[:n])

@@ -71,13 +71,27 @@ def test_a_sweep_runs_every_cell(tmp_path):
     assert cells["spotsigs", 0.3] == cells["brute_force", 0.3] > cells["spotsigs", 0.6] == cells["brute_force", 0.6]
 
 
+def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
+    result = front_door("data=gold", "data.pages=200", "data.clusters=20", "tau=auto", f"hydra.run.dir={tmp_path}")
+    assert result.returncode == 0, result.stderr
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert f"tau={metrics['tau']:.3f} lies in the valley" in result.stdout
+    assert "<- tau" in result.stdout
+    histogram = pd.read_csv(tmp_path / "histogram.csv")
+    assert histogram.pairs[histogram.similarity_from >= metrics["tau"]].sum() <= metrics["pairs"]
+    assert metrics["pairs"] <= histogram.pairs[histogram.similarity_to > metrics["tau"]].sum()
+    assert len(pd.read_parquet(tmp_path / "pairs.parquet")) == metrics["pairs"] > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["matcher=spotsig"], "matcher=spotsig is not known (did you mean spotsigs?)"),
         (["tau=1.4"], "tau must lie in (0, 1], got 1.4"),
         (["tau=0"], "tau must lie in (0, 1], got 0"),
-        (["tau=abc"], "tau=abc: Value 'abc' of type 'str' could not be converted to Float"),
+        (["tau=abc"], "tau must be a number in (0, 1], or auto, got 'abc'"),
+        (["tau=auto", "matcher=simhash"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
+        (["tau=auto", "experiment=figure5"], "tau=auto is for single runs"),
         (["data=folder", "data.path=missing"], "missing"),
         (["data=folder"], "data"),
         (["data.paht=missing"], "data.paht: data has no parameter 'paht'"),

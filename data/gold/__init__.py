@@ -8,16 +8,80 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
+
+if TYPE_CHECKING:
+    from data.gold.pages import Page
 
 SHARD_BYTES = 3_000_000
 """Content a shard holds, at least, but for the last."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gold:
+class _Generated:
+    """Pages that are generated once and kept as files, one sub-folder a cluster; from then on they are read back."""
+
+    seed: int = 2008
+    cache: Path = Path("data/cache")
+
+    def __post_init__(self) -> None:
+        require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
+
+    def _name(self) -> str:
+        """Return the name of the pages' folder, up to the generator's fingerprint."""
+        raise NotImplementedError
+
+    def _pages(self) -> Iterator[Page]:
+        """Generate the pages in the order of their paths."""
+        raise NotImplementedError
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the pages in the order of their paths, in shares of about 3 MB; the first call generates them."""
+        folder = self.folder()
+        shards, ids, size = [], [], 0
+        for path in sorted(folder.glob("*/*.html")):
+            ids.append(path.relative_to(folder).as_posix())
+            size += path.stat().st_size
+            if size >= SHARD_BYTES:
+                shards.append(partial(_read, folder, tuple(ids)))
+                ids, size = [], 0
+        return [*shards, partial(_read, folder, tuple(ids))] if ids else shards
+
+    def folder(self) -> Path:
+        """Return the folder of the pages, generated where it is missing: all of it or nothing."""
+        target = Path(self.cache) / f"{self._name()}-{_version()}"
+        if target.is_dir():
+            return target
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"cache must be a folder that can be written, {self.cache} cannot: {error.strerror}"
+            ) from error
+        with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as unfinished:
+            pages = Path(unfinished) / "pages"
+            self._write(pages)
+            try:
+                pages.rename(target)
+            except OSError:
+                if not target.is_dir():  # otherwise another process was first, with the same bytes
+                    raise
+        return target
+
+    def _write(self, folder: Path) -> None:
+        from tqdm import tqdm
+
+        for page in tqdm(self._pages(), desc=f"generating {self._name()}", unit="page", leave=False, disable=None):
+            path = folder / page.cluster / page.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(page.content)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gold(_Generated):
     """Near-duplicate news pages: stories as many sites print them, each site in its own frame and encoding.
 
     The pages are generated once and kept as files, one sub-folder a cluster as in the original; from then on they are
@@ -44,62 +108,99 @@ class Gold:
     The Gold Set was never published; this one shares its description and none of its text.
     """
 
-    seed: int = 2008
     pages: int = 2160
     clusters: int = 68
-    cache: Path = Path("data/cache")
 
     def __post_init__(self) -> None:
-        require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
+        super().__post_init__()
         require(self.clusters >= 1, f"clusters must be at least 1, got {self.clusters}")
         require(
             self.pages >= 2 * self.clusters,
             f"pages must be at least {2 * self.clusters}, two for each of {self.clusters} clusters, got {self.pages}",
         )
 
-    def shards(self) -> Sequence[Shard]:
-        """Return the pages in the order of their paths, in shares of about 3 MB; the first call generates them."""
-        folder = self.folder()
-        shards, ids, size = [], [], 0
-        for path in sorted(folder.glob("*/*.html")):
-            ids.append(path.relative_to(folder).as_posix())
-            size += path.stat().st_size
-            if size >= SHARD_BYTES:
-                shards.append(partial(_read, folder, tuple(ids)))
-                ids, size = [], 0
-        return [*shards, partial(_read, folder, tuple(ids))] if ids else shards
+    def _name(self) -> str:
+        return f"gold-{self.seed}-{self.pages}-{self.clusters}"
 
-    def folder(self) -> Path:
-        """Return the folder of the pages, generated where it is missing: all of it or nothing."""
-        target = Path(self.cache) / f"gold-{self.seed}-{self.pages}-{self.clusters}-{_version()}"
-        if target.is_dir():
-            return target
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(
-                f"cache must be a folder that can be written, {self.cache} cannot: {error.strerror}"
-            ) from error
-        with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as unfinished:
-            pages = Path(unfinished) / "pages"
-            self._write(pages)
-            try:
-                pages.rename(target)
-            except OSError:
-                if not target.is_dir():  # otherwise another process was first, with the same bytes
-                    raise
-        return target
-
-    def _write(self, folder: Path) -> None:
-        from tqdm import tqdm
-
+    def _pages(self) -> Iterator[Page]:
         from data.gold.pages import generate
 
-        pages = generate(self.seed, self.pages, self.clusters)
-        for page in tqdm(pages, total=self.pages, desc="generating gold", unit="page", leave=False, disable=None):
-            path = folder / page.cluster / page.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(page.content)
+        return generate(self.seed, self.pages, self.clusters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldDrift(Gold):
+    """`Gold` with frames that change: each page replaces a share of the blocks around its article by others.
+
+    The article of a page is that of the same page without drift.
+
+    Parameters
+    ----------
+    drift : float
+        Share of the blocks, in [0, 1]; `data.gold.drift` says which.
+    seed, pages, clusters, cache
+        As in `Gold`.
+    """
+
+    pages: int = 600
+    clusters: int = 40
+    drift: float = 0.3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(0 <= self.drift <= 1, f"drift, a share of blocks, must lie in [0, 1], got {self.drift}")
+
+    def _name(self) -> str:
+        return f"gold-drift-{self.seed}-{self.pages}-{self.clusters}-{self.drift:g}"
+
+    def _pages(self) -> Iterator[Page]:
+        from data.gold.pages import generate
+
+        return generate(self.seed, self.pages, self.clusters, self.drift)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldVersions(_Generated):
+    """Archives of news sites: many pages in one frame, some of them versions of one another.
+
+    No two sites share a story, so that all true pairs stand in the same frame, as do most false ones.
+
+    Parameters
+    ----------
+    seed : int
+        Same seed, same bytes, on every machine.
+    sites, stories : int
+        Sites, and stories of each.
+    versions : int
+        Pages of a story: 1 up to this many.
+    rewritten : float
+        Share in [0, 1] of the paragraphs that a version replaces in the one before it.
+    cache : Path
+        As in `Gold`.
+    """
+
+    sites: int = 8
+    stories: int = 30
+    versions: int = 4
+    rewritten: float = 0.3
+
+    def __post_init__(self) -> None:
+        from data.gold.sites import sites
+
+        super().__post_init__()
+        most = len(sites())
+        require(1 <= self.sites <= most, f"sites must lie between 1 and {most}, got {self.sites}")
+        require(self.stories >= 1, f"stories, of a site, must be at least 1, got {self.stories}")
+        require(self.versions >= 1, f"versions, of a story, must be at least 1, got {self.versions}")
+        require(0 <= self.rewritten <= 1, f"rewritten, a share, must lie in [0, 1], got {self.rewritten}")
+
+    def _name(self) -> str:
+        return f"gold-versions-{self.seed}-{self.sites}-{self.stories}-{self.versions}-{self.rewritten:g}"
+
+    def _pages(self) -> Iterator[Page]:
+        from data.gold.archive import generate_archives
+
+        return generate_archives(self.seed, self.sites, self.stories, self.versions, self.rewritten)
 
 
 def _read(folder: Path, ids: Sequence[str]) -> Iterator[Document | Skipped]:

@@ -36,7 +36,7 @@ class Dice:
         """Return an integer in ``[low, high]``."""
         return low + int(self.random() * (high - low + 1))
 
-    def chance(self, percent: int) -> bool:
+    def chance(self, percent: float) -> bool:
         """Return True in ``percent`` of 100 draws."""
         return self.random() * 100 < percent
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from data.gold import assets
 from data.gold.dice import Dice
+from data.gold.drift import drifted
 from data.gold.edits import Version
 from data.gold.language import Rules, Terminal, compile_rules, expand, fill, grammar, tidy, toml
 from data.gold.sites import Site, frame
@@ -49,10 +50,12 @@ class Newsroom:
         Seed of the collection.
     news : sequence of Story
         All stories of the time: what it may tease.
+    drift : float
+        Share of the blocks around an article that each fetch replaces, see `data.gold.drift`.
     """
 
-    def __init__(self, site: Site, seed: int, news: Sequence[Story]) -> None:
-        self.site, self.seed, self.news = site, seed, news
+    def __init__(self, site: Site, seed: int, news: Sequence[Story], drift: float = 0.0) -> None:
+        self.site, self.seed, self.news, self.drift = site, seed, news, drift
         self._teasers: dict[int, Item] = {}
         self._days: dict[int, dict[str, Any]] = {}
         self._front_pages: dict[int, list[int]] = {}
@@ -61,27 +64,29 @@ class Newsroom:
         self._lexicon = make_lexicon("cityhall", dice)
         self._phone = f"555-{dice.between(100, 199):04d}"
         self.constants = self._constants(dice)
-        self._ads = [self._ad(text) for text in self._boilerplate("ad", 40, dice)]
+        self._ads = [self._ad(text) for text in self.boilerplate("ad", 40, dice)]
 
     def render(self, story: Story, version: Version, crawl: int, dice: Dice) -> str:
         """Return the page a crawl found: the same article, that day's surroundings."""
         day = story.day + crawl // 3
         if day not in self._days:
             self._days[day] = self._of_the_day(day)
-        return frame(self.site.frame).render(
-            self.constants | self._article(story, version) | self._days[day] | self._around(story, day, crawl, dice)
-        )
+        shown = self.constants | self._article(story, version) | self._days[day]
+        shown |= self._around(story, day, crawl, dice)
+        if self.drift:
+            shown = drifted(self, shown, story, self.drift, dice)  # last: what was drawn before is as without drift
+        return frame(self.site.frame).render(shown)
 
     def _constants(self, dice: Dice) -> dict[str, Any]:
         site = self.site
         sections = toml("boilerplate.toml")["sections"].strip().split("\n")
         return {
             "site": site,
-            "nav": [self._link(label) for label in [sections[0], *dice.sample(sections[1:], site.nav)][: site.nav]],
-            "towns": [self._link(town_name(dice)) for _ in range(site.towns)],
-            "tools": [self._link(label) for label in toml("boilerplate.toml")["tools"].strip().split("\n")],
-            "legal": [site.markup(text) for text in self._boilerplate("legal", site.legal, dice)],
-            "pitches": [site.markup(text) for text in self._boilerplate("pitch", site.pitches, dice)],
+            "nav": [self.link(label) for label in [sections[0], *dice.sample(sections[1:], site.nav)][: site.nav]],
+            "towns": [self.link(town_name(dice)) for _ in range(site.towns)],
+            "tools": [self.link(label) for label in toml("boilerplate.toml")["tools"].strip().split("\n")],
+            "legal": [site.markup(text) for text in self.boilerplate("legal", site.legal, dice)],
+            "pitches": [site.markup(text) for text in self.boilerplate("pitch", site.pitches, dice)],
             "css": assets.css(dice, site.css * KILOBYTE),
             "js": assets.js(dice, site.js * KILOBYTE),
             "tail_js": assets.js(dice, KILOBYTE),
@@ -125,7 +130,7 @@ class Newsroom:
         return {
             "weather": {"sky": self._phrase("sky", local), "low": low, "high": low + local.between(6, 24)},
             "ticker": ticker,
-            "boxes": [self._box(kind, local) for kind in self.site.boxes],
+            "boxes": [self.box(kind, local) for kind in self.site.boxes],
             "poll": {"question": self.site.markup(self._phrase("poll", local)), "options": ("Yes", "No", "Not sure")},
         }
 
@@ -133,13 +138,13 @@ class Newsroom:
         """Return what changes from crawl to crawl: teasers, headlines, advertisements, the comments so far."""
         site = self.site
         front = [i for i in self.front_page(day) if self.news[i] is not story]
-        teasers = [self._teaser(i) for i in dice.sample(front[: site.teasers[1] + 4], dice.between(*site.teasers))]
+        teasers = [self.teaser(i) for i in dice.sample(front[: site.teasers[1] + 4], dice.between(*site.teasers))]
         date, serial = date_of(day), dice.between(1_000_000, 9_999_999)
         low, high = site.comments
         so_far = low + (high - low) * min(crawl + dice.below(3), 9) // 9
         return {
             "teasers": teasers,
-            "headlines": [self._teaser(i) for i in front[::-1][: dice.between(*site.headlines)]],
+            "headlines": [self.teaser(i) for i in front[::-1][: dice.between(*site.headlines)]],
             "ads": dice.sample(self._ads, dice.between(*site.ads)),
             "comments": self._thread(story)[:so_far],
             "fetched": f"{date.month}/{date.day}/{date.year} {_clock(dice)}:{dice.between(0, 59):02d}",
@@ -147,7 +152,7 @@ class Newsroom:
             "state_blob": b64encode(shake_256(str(serial).encode()).digest(2_400)).decode(),
         }
 
-    def _box(self, kind: str, dice: Dice) -> dict[str, Any]:
+    def box(self, kind: str, dice: Dice) -> dict[str, Any]:
         """Return the listings of a day: names, numbers and hardly a stopword."""
         box = toml("boilerplate.toml")["boxes"][kind]
         rules, terminals = {**_boilerplate_rules(), **compile_rules({"item": box["item"]})}, self._terminals(dice)
@@ -162,7 +167,8 @@ class Newsroom:
             self._front_pages[day] = Dice(self.seed, "front", self.site.key, day).sample(recent, FRONT_PAGE)
         return self._front_pages[day]
 
-    def _teaser(self, i: int) -> Item:
+    def teaser(self, i: int) -> Item:
+        """Return the site's teaser of a story, by its number."""
         if i not in self._teasers:
             story, dice = self.news[i], Dice(self.seed, "teaser", self.site.key, i)
             prose = [block for block in (story.leads[0], *story.paragraphs) if isinstance(block, tuple)]
@@ -201,7 +207,8 @@ class Newsroom:
             html = html.replace(name, f'<A href="/topics/{name.replace(" ", "_")}">{name}</A>', 1)
         return html
 
-    def _link(self, label: str) -> Item:
+    def link(self, label: str) -> Item:
+        """Return a link of a menu."""
         return {"label": self.site.markup(label), "url": f"/{label.lower().replace(' ', '-').replace('&', 'and')}/"}
 
     def _ad(self, text: str) -> Item:
@@ -210,7 +217,11 @@ class Newsroom:
         url = f"http://ads.example/click?to={target}&amp;from={self.site.key}"
         return {"title": self.site.markup(heading), "line": self.site.markup(line), "url": url}
 
-    def _boilerplate(self, rule: str, k: int, dice: Dice) -> list[str]:
+    def fresh_ad(self, dice: Dice) -> Item:
+        """Return an advertisement that is not among the site's own."""
+        return self._ad(self.boilerplate("ad", 1, dice)[0])
+
+    def boilerplate(self, rule: str, k: int, dice: Dice) -> list[str]:
         """Return ``k`` different texts of a boilerplate rule."""
         rules, terminals = _boilerplate_rules(), self._terminals(dice)
         return [tidy(fill(parts, rules, terminals, dice)) for parts in dice.sample(rules[rule].items, k)]

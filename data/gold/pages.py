@@ -42,7 +42,7 @@ class Page:
         return self.site.encode(self.html)
 
 
-def generate(seed: int, pages: int, clusters: int) -> Iterator[Page]:
+def generate(seed: int, pages: int, clusters: int, drift: float = 0.0) -> Iterator[Page]:
     """Generate a collection, page by page, cluster by cluster, in the order of their names.
 
     Parameters
@@ -51,6 +51,8 @@ def generate(seed: int, pages: int, clusters: int) -> Iterator[Page]:
         Same seed, same bytes.
     pages, clusters : int
         How many of each.
+    drift : float
+        Share of the blocks around an article that each page replaces, see `data.gold.drift`.
 
     Yields
     ------
@@ -58,7 +60,7 @@ def generate(seed: int, pages: int, clusters: int) -> Iterator[Page]:
     """
     layout = plan(seed, pages, clusters)
     news = [cluster.story for cluster in layout] + outside_stories(seed)
-    newsrooms = {site.key: Newsroom(site, seed, news) for site in sites()}
+    newsrooms = {site.key: Newsroom(site, seed, news, drift) for site in sites()}
     for cluster in layout:
         for site, crawls in sorted(cluster.crawls, key=lambda pair: pair[0].key):
             yield from _crawl(newsrooms[site.key], cluster, crawls, seed)

@@ -1,0 +1,531 @@
+"""Frame-aware suppression: a page's spots without those that belong to its site's frame.
+
+Pages that share links and not their main part stand in the same frame, and what else they share is the frame's. There
+are two passes over a collection. The first finds each page's neighbours, pages whose links are alike, by an exact set
+join, and lets its mates among them vote on what is frame. The second drops that and narrows what is left to the main
+part. All that follows, IDF, vectors, matching, works on plain multisets as ever, so that matching stays exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from spotsigs.errors import require
+from spotsigs.frame_kernels import (
+    Links,
+    Portraits,
+    count_among,
+    drop_everywhere,
+    meets,
+    portray,
+    search,
+    suppress,
+    vote,
+)
+from spotsigs.kernels import all_cores, joined, over_blocks
+from spotsigs.records import Signatures, Tokens
+from spotsigs.regions import LINK, DensestRegion, outline_of
+
+_BLOCK_PAGES = 2048
+
+
+@dataclass(frozen=True, kw_only=True)
+class FramedSpots(DensestRegion):
+    """Spot signatures of what a page says itself: its site's frame suppressed, its main part kept.
+
+    1. Neighbours of a page are other pages whose sets of links have a Jaccard similarity of at least ``alike``: a
+       sample of at most ``sample``, those first in an order given by their content. Exact copies count once.
+    2. Mates are the neighbours whose main parts (`spotsigs.regions`) have a similarity below ``alike``: they share the
+       frame only. Main parts that are alike, but not the same (similarity below 1/2), still belong to mates if at least
+       four neighbours of different content agree: if at most a ``share`` of the spots that any of them has in common
+       with the page is missing in some of them. Versions of one text differ from one another in what they share.
+    3. A spot that at least a ``share`` of the mates has, and two of them where there are two, is the frame's and is
+       dropped. A spot that is dropped so on at least a ``share`` of the pages that have it is dropped on all.
+    4. The page's main part is found once more, where each dropped spot counts -1, and what lies outside is dropped. A
+       page without mates keeps its main part but for what is dropped everywhere.
+
+    The result depends neither on the order of the documents nor on threads. Text without links has neither neighbours
+    nor anything to narrow it: all its spots stay.
+
+    Attributes
+    ----------
+    d, c, antecedents, stopwords, include_antecedent
+        As in `DensestRegion`.
+    alike : float
+        Jaccard similarity in (0, 1/2) from which two sets are alike.
+    share : float
+        Part in (0, 1) of a page's mates that makes a spot the frame's.
+    sample : int
+        Neighbours that are looked at, at least 1.
+    """
+
+    label: ClassVar[str] = "SpotSigs, framed"
+
+    alike: float = 0.1
+    share: float = 1 / 3
+    sample: int = 16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(0 < self.alike < 0.5, f"alike, a Jaccard similarity, must lie in (0, 0.5), got {self.alike}")
+        require(0 < self.share < 1, f"share, of a page's mates, must lie in (0, 1), got {self.share}")
+        require(self.sample >= 1, f"sample, of a page's neighbours, must be at least 1, got {self.sample}")
+
+    def outline(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return what `refine` needs of a page: the hashes and kinds of its spots and links, in text order."""
+        return outline_of(self, tokens)
+
+    def refine(self, outlines: Signatures, *, threads: int | None = None) -> Signatures:
+        """Turn the outlines of a whole collection into signatures.
+
+        Parameters
+        ----------
+        outlines : Signatures
+            Rows of `outline`: hashes in text order, kinds in place of counts.
+        threads : int, optional
+            All cores where omitted.
+
+        Returns
+        -------
+        Signatures
+            The same documents with the spots that stay.
+        """
+        pages = portraits(outlines, threads)
+        frames = find_frames(outlines, pages, self.alike, self.share, self.sample, threads=threads)
+        return suppressed(outlines, pages, frames, self.share, threads=threads)
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Pages in the same frame, a sample for each page.
+
+    Attributes
+    ----------
+    keys : ndarray of uint64, shape (n,)
+        Hash of each page's outline, by which pages are ordered; equal for exact copies.
+    ends : ndarray of uint64, shape (n,)
+        Largest key that a page may have to be looked at for this one.
+    indptr : ndarray of int64, shape (n + 1,)
+        Row ``r`` lies at ``indptr[r]:indptr[r + 1]``.
+    pages : ndarray of int32
+        Row numbers of the neighbours, ascending by key; of exact copies the first.
+    """
+
+    keys: NDArray[np.uint64]
+    ends: NDArray[np.uint64]
+    indptr: NDArray[np.int64]
+    pages: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def of(self, page: int) -> NDArray[np.int32]:
+        """Return the neighbours of a page."""
+        return self.pages[self.indptr[page] : self.indptr[page + 1]]
+
+
+def find_neighbours(
+    outlines: Signatures, pages: Portraits, alike: float, most: int, *, threads: int | None = None
+) -> Neighbours:
+    """Find, for each page, others whose links are alike: at least half as much as those most alike of other content.
+
+    An exact set join over links whose threshold rises with what it finds. Pages are looked at in the order of their
+    keys, up to the ``most``-th whose links have a similarity of 1/2, and 64 altogether.
+
+    Parameters
+    ----------
+    outlines : Signatures
+        See `FramedSpots.refine`.
+    pages : Portraits
+        Of the same documents.
+    alike : float
+        Least Jaccard similarity of two pages' sets of links.
+    most : int
+        Neighbours a page, at most: the first of them by key.
+    threads : int, optional
+        All cores where omitted.
+
+    Returns
+    -------
+    Neighbours
+    """
+    keys = _keys(outlines, threads)
+    distinct, copy_of = _distinct(keys)
+    links = _links(outlines, distinct, threads)
+    ranks = np.arange(len(distinct), dtype=np.int32)
+    indptr, found, stops = _search(pages, links, links, ranks, alike, most, threads)
+    ends = _ends(keys[distinct], stops)
+    return Neighbours(keys, ends[copy_of], *_spread(indptr, distinct[found].astype(np.int32), copy_of))
+
+
+def update_neighbours(
+    old: Neighbours,
+    outlines: Signatures,
+    pages: Portraits,
+    alike: float,
+    most: int,
+    *,
+    threads: int | None = None,
+) -> tuple[Neighbours, NDArray[np.int64]]:
+    """Find the neighbours after pages have been added.
+
+    Old pages are compared with the new ones only; those for which a new page would have been looked at are searched
+    again, like the new ones. All others keep their neighbours.
+
+    Parameters
+    ----------
+    old : Neighbours
+        Of the first pages, found with the same ``alike`` and ``most``.
+    outlines, pages : Signatures, Portraits
+        Of all pages, the old ones first.
+    alike, most, threads
+        As in `find_neighbours`.
+
+    Returns
+    -------
+    neighbours : Neighbours
+        What `find_neighbours` gives for all pages.
+    affected : ndarray of int64
+        Old pages whose neighbours are others now: those whose signatures must be made again.
+    """
+    n_old = len(old)
+    keys = np.concatenate([old.keys, _keys(outlines, threads, first=n_old)])
+    distinct, copy_of = _distinct(keys)
+    links = _links(outlines, distinct, threads)
+    again = distinct >= n_old
+    added = np.flatnonzero(again)
+    fresh, known = _take(links, added), np.flatnonzero(~again)
+    limits = np.searchsorted(keys[distinct[added]], old.ends[distinct[known]], side="right").astype(np.int32)
+    again[known] = _meets(_take(links, known), fresh, limits, alike, threads)
+    searched = np.flatnonzero(again)
+    parts = _search(pages, _take(links, searched), links, searched.astype(np.int32), alike, most, threads)
+    starts = np.searchsorted(searched, copy_of)
+    lists, ends = [], np.empty(len(keys), np.uint64)
+    new_ends = _ends(keys[distinct], parts[2])
+    for page, place in enumerate(copy_of.tolist()):
+        if again[place]:
+            k = starts[page]
+            lists.append(distinct[parts[1][parts[0][k] : parts[0][k + 1]]].astype(np.int32))
+            ends[page] = new_ends[k]
+        else:
+            lists.append(old.of(page) if page < n_old else old.of(int(distinct[place])))
+            ends[page] = old.ends[page if page < n_old else distinct[place]]
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(found) for found in lists], dtype=np.int64)])
+    found = Neighbours(keys, ends, indptr, np.concatenate([np.empty(0, np.int32), *lists]))
+    changed = [page for page in range(n_old) if not np.array_equal(old.of(page), found.of(page))]
+    return found, np.array(changed, np.int64)
+
+
+def _ends(keys: NDArray[np.uint64], stops: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """Return the key of the last page looked at in each search, the largest there is where it went to the end."""
+    last = np.append(keys, np.uint64(0))[stops - 1]
+    return np.where(stops < len(keys), last, np.uint64(np.iinfo(np.uint64).max))
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What each page has of frames.
+
+    Attributes
+    ----------
+    neighbours : Neighbours
+        Of all pages.
+    dropped : ndarray of bool
+        For each page's distinct spots, in the order of its portrait: whether its mates declare it to be the frame's.
+    n_mates : ndarray of int32, shape (n,)
+        Mates of each page.
+    """
+
+    neighbours: Neighbours
+    dropped: NDArray[np.bool_]
+    n_mates: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.neighbours)
+
+
+def find_frames(
+    outlines: Signatures, pages: Portraits, alike: float, share: float, most: int, *, threads: int | None = None
+) -> Frames:
+    """Find the neighbours of all pages and let their mates vote.
+
+    Parameters
+    ----------
+    outlines : Signatures
+        See `FramedSpots.refine`.
+    pages : Portraits
+        Of the same documents.
+    alike, share, most
+        See `FramedSpots`; ``most`` is its ``sample``.
+    threads : int, optional
+        All cores where omitted.
+
+    Returns
+    -------
+    Frames
+    """
+    found = find_neighbours(outlines, pages, alike, most, threads=threads)
+    parts = _over_pages(
+        lambda first, last: vote(pages, found.indptr, found.pages, alike, share, first, last), len(outlines), threads
+    )
+    return Frames(found, *joined(parts, (np.bool_, np.int32)))
+
+
+def update_frames(
+    old: Frames,
+    outlines: Signatures,
+    pages: Portraits,
+    alike: float,
+    share: float,
+    most: int,
+    *,
+    threads: int | None = None,
+) -> tuple[Frames, NDArray[np.int64]]:
+    """Find the frames after pages have been added, and the old pages whose signatures must be made again.
+
+    Parameters
+    ----------
+    old : Frames
+        Of the first pages, found with the same parameters.
+    outlines, pages : Signatures, Portraits
+        Of all pages, the old ones first.
+    alike, share, most, threads
+        As in `find_frames`.
+
+    Returns
+    -------
+    frames : Frames
+        What `find_frames` gives for all pages.
+    affected : ndarray of int64
+        Old pages of which another set of spots is dropped now: because their mates are others, or because a spot of
+        theirs has become, or is no longer, one that is dropped everywhere. All other old pages keep their signatures.
+    """
+    found, changed = update_neighbours(old.neighbours, outlines, pages, alike, most, threads=threads)
+    n_old, n = len(old), len(outlines)
+    before = np.zeros(pages.spot_indptr[n], np.bool_)
+    before[: len(old.dropped)] = old.dropped
+    dropped, n_mates = before.copy(), np.concatenate([old.n_mates, np.zeros(n - n_old, np.int32)])
+    for first, last in _runs(np.concatenate([changed, np.arange(n_old, n)])):
+        span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
+        dropped[span], n_mates[first:last] = vote(pages, found.indptr, found.pages, alike, share, first, last)
+    earlier = _take_first(pages, n_old)
+    was = _dropped_everywhere(earlier, before[: len(old.dropped)], share, threads)
+    now = _dropped_everywhere(pages, dropped, share, threads)
+    differs = np.add.reduceat(np.append(was != now[: len(was)], False), pages.spot_indptr[:n_old]) > 0
+    differs &= np.diff(pages.spot_indptr[: n_old + 1]) > 0
+    return Frames(found, dropped, n_mates), np.flatnonzero(differs)
+
+
+def _runs(pages: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return the ranges of consecutive numbers in an ascending array."""
+    breaks = np.flatnonzero(np.diff(pages) != 1) + 1
+    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(pages, breaks) if len(run)]
+
+
+def _take_first(pages: Portraits, n: int) -> Portraits:
+    """Return the portraits of the first pages."""
+    end, spots = pages.indptr[n], pages.spot_indptr[n]
+    return Portraits(
+        pages.indptr[: n + 1],
+        pages.hashes[:end],
+        pages.kinds[:end],
+        pages.spot_indptr[: n + 1],
+        pages.spots[:spots],
+        pages.is_main[:spots],
+    )
+
+
+def _dropped_everywhere(
+    pages: Portraits, dropped: NDArray[np.bool_], share: float, threads: int | None
+) -> NDArray[np.bool_]:
+    """Return which distinct spots of each page are dropped, by its own mates or everywhere."""
+    n = len(pages.indptr) - 1
+    suspects = np.unique(pages.spots[dropped])
+    parts = _over_pages(lambda first, last: count_among(pages, suspects, dropped, first, last), n, threads)
+    having, dropping = (sum(part[k] for part in parts) for k in (0, 1))
+    frame = suspects[dropping >= share * having] if len(suspects) else suspects
+    parts = _over_pages(lambda first, last: (drop_everywhere(pages, frame, dropped, first, last),), n, threads)
+    found: NDArray[np.bool_] = joined(parts, (np.bool_,))[0]
+    return found
+
+
+def suppressed(
+    outlines: Signatures, pages: Portraits, frames: Frames, share: float, *, threads: int | None = None
+) -> Signatures:
+    """Drop from every page the spots of frames and those outside its main part.
+
+    Parameters
+    ----------
+    outlines : Signatures
+        See `FramedSpots.refine`.
+    pages : Portraits
+        Of the same documents.
+    frames : Frames
+        Of all pages.
+    share : float
+        See `FramedSpots`.
+    threads : int, optional
+        All cores where omitted.
+
+    Returns
+    -------
+    Signatures
+    """
+    dropped = _dropped_everywhere(pages, frames.dropped, share, threads)
+    parts = _over_pages(lambda first, last: suppress(pages, dropped, first, last), len(outlines), threads)
+    sizes, hashes, counts = joined(parts, (np.int64, np.uint64, np.int32))
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return replace(outlines, indptr=indptr, hashes=hashes, counts=counts)
+
+
+def portraits(outlines: Signatures, threads: int | None = None) -> Portraits:
+    """Return what the second pass compares of each page."""
+    indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
+    parts = _over_pages(lambda first, last: portray(indptr, hashes, kinds, first, last), len(outlines), threads)
+    sizes, spots, is_main = joined(parts, (np.int64, np.uint64, np.bool_))
+    return Portraits(indptr, hashes, kinds, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), spots, is_main)
+
+
+@njit(cache=True, nogil=True)
+def _hash_outlines(indptr, hashes, kinds, first, last):  # type: ignore[no-untyped-def]
+    """Return one hash for each outline, its entries in order; the multipliers are SplitMix64's."""
+    keys = np.empty(last - first, np.uint64)
+    for page in range(first, last):
+        key = np.uint64(indptr[page + 1] - indptr[page])
+        for i in range(indptr[page], indptr[page + 1]):
+            key = (key ^ hashes[i] ^ np.uint64(kinds[i])) + np.uint64(0x9E3779B97F4A7C15)
+            key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            key ^= key >> np.uint64(31)
+        keys[page - first] = key
+    return keys
+
+
+def _keys(outlines: Signatures, threads: int | None, first: int = 0) -> NDArray[np.uint64]:
+    parts = _over_pages(
+        lambda start, stop: (
+            _hash_outlines(outlines.indptr, outlines.hashes, outlines.counts, first + start, first + stop),
+        ),
+        len(outlines) - first,
+        threads,
+    )
+    keys: NDArray[np.uint64] = joined(parts, (np.uint64,))[0]
+    return keys
+
+
+def _distinct(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first page of each key in the order of the keys, and the place of each page's key in that order."""
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    return first, place
+
+
+@njit(cache=True, nogil=True)
+def _distinct_links(indptr, hashes, kinds, pages, first, last):  # type: ignore[no-untyped-def]
+    """Return how many distinct links some pages have, and these."""
+    sizes, room = np.empty(last - first, np.int64), 0
+    for k in range(first, last):
+        room += indptr[pages[k] + 1] - indptr[pages[k]]
+    links, n = np.empty(room, np.uint64), 0
+    for k in range(first, last):
+        begin = n
+        own = hashes[indptr[pages[k]] : indptr[pages[k] + 1]]
+        for link in np.sort(own[kinds[indptr[pages[k]] : indptr[pages[k] + 1]] == LINK]):
+            if n == begin or links[n - 1] != link:
+                links[n] = link
+                n += 1
+        sizes[k - first] = n - begin
+    return sizes, links[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def _sort_rows(indptr, ids, first, last):  # type: ignore[no-untyped-def]
+    for row in range(first, last):
+        ids[indptr[row] : indptr[row + 1]].sort()
+
+
+@njit(cache=True, nogil=True)
+def _invert(indptr, ids, n_ids):  # type: ignore[no-untyped-def]
+    """Return the rows of each id, ascending."""
+    starts = np.zeros(n_ids + 1, np.int64)
+    for i in ids:
+        starts[i + 1] += 1
+    starts = np.cumsum(starts)
+    at, rows = starts[:-1].copy(), np.empty(len(ids), np.int32)
+    for row in range(len(indptr) - 1):
+        for i in ids[indptr[row] : indptr[row + 1]]:
+            rows[at[i]] = row
+            at[i] += 1
+    return starts, rows
+
+
+def _links(outlines: Signatures, pages: NDArray[np.int64], threads: int | None) -> Links:
+    """Number the links of some pages, rarest first, equally rare ones by hash."""
+    from spotsigs.vectors import dense_ids
+
+    indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
+    parts = _over_pages(
+        lambda first, last: _distinct_links(indptr, hashes, kinds, pages, first, last), len(pages), threads
+    )
+    sizes, links = joined(parts, (np.int64, np.uint64))
+    ids, vocabulary = dense_ids(links)
+    del links, parts
+    order = np.argsort(np.bincount(ids, minlength=len(vocabulary)), kind="stable")
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    ids = place[ids]
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    over_blocks(lambda first, last: _sort_rows(indptr, ids, first, last), len(pages), threads)
+    return Links(pages, indptr, ids, *_invert(indptr, ids, len(order)))
+
+
+def _take(links: Links, rows: NDArray[np.int64]) -> Links:
+    """Return the links of some pages, numbered as before."""
+    sizes = links.indptr[rows + 1] - links.indptr[rows]
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    ids = links.ids[np.arange(indptr[-1]) + np.repeat(links.indptr[rows] - indptr[:-1], sizes)]
+    return Links(links.rows[rows], indptr, ids, *_invert(indptr, ids, len(links.posting_indptr) - 1))
+
+
+def _search(
+    pages: Portraits,
+    left: Links,
+    right: Links,
+    ranks: NDArray[np.int32],
+    alike: float,
+    most: int,
+    threads: int | None,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    parts = _over_pages(
+        lambda first, last: search(pages, left, right, ranks, alike, most, first, last), len(left.rows), threads
+    )
+    sizes, found, stops = joined(parts, (np.int64, np.int32, np.int32))
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), found, stops
+
+
+def _meets(
+    left: Links, right: Links, limits: NDArray[np.int32], alike: float, threads: int | None
+) -> NDArray[np.bool_]:
+    parts = _over_pages(lambda first, last: (meets(left, right, limits, alike, first, last),), len(left.rows), threads)
+    found: NDArray[np.bool_] = joined(parts, (np.bool_,))[0]
+    return found
+
+
+def _spread(
+    indptr: NDArray[np.int64], values: NDArray[np.int32], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the given rows of a CSR, in the given order."""
+    sizes = indptr[rows + 1] - indptr[rows]
+    spread = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return spread, values[np.arange(spread[-1]) + np.repeat(indptr[rows] - spread[:-1], sizes)]
+
+
+def _over_pages(kernel: Callable[[int, int], Any], n: int, threads: int | None) -> list[Any]:
+    """Run a kernel over blocks of pages, of about two thousand each in a large collection."""
+    threads = all_cores() if threads is None else threads
+    return over_blocks(kernel, n, threads, blocks_a_thread=max(8, -(-n // (threads * _BLOCK_PAGES))))

@@ -1,0 +1,142 @@
+"""Slow, obvious twins of links, regions and frames: plain Python on lists and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests import naive_extract
+
+LINK_MARK, LINK_END_MARK, BLOCK_MARK = "\x1e", "\x1f", "\f"
+TEXT, LINKED, LINK = range(3)
+
+
+def links(text: str) -> list[int]:
+    """The link of each token of a marked text: that of its first character."""
+    of_character: list[int] = []
+    last, inside = 0, False
+    for character in text:
+        if character in (LINK_MARK, LINK_END_MARK):
+            inside = character == LINK_MARK
+            last += inside
+        else:
+            last += character == BLOCK_MARK and inside
+            of_character += [last if inside else 0] * len(character.lower())
+    plain = text.replace(LINK_MARK, "").replace(LINK_END_MARK, "").lower()
+    return [of_character[at] for at in _token_starts(plain)]
+
+
+def _token_starts(lowered: str) -> list[int]:
+    """The places where `naive_extract.tokens` finds its words."""
+    starts = []
+    for run in naive_extract.RUN.finditer(lowered):
+        at = run.start()
+        for part in naive_extract.UNSPACED.finditer(lowered, run.start(), run.end()):
+            starts += [at] * (part.start() > at)
+            starts += range(part.start(), max(part.end() - 1, part.start() + 1))
+            at = part.end()
+        starts += [at] * (run.end() > at)
+    return starts
+
+
+def heaviest(gains: Sequence[int]) -> tuple[int, int]:
+    """The segment of largest sum: the first of the shortest, extended over zeros; everything if none is positive."""
+    n = len(gains)
+    sums = {(i, j): sum(gains[i:j]) for i in range(n) for j in range(i + 1, n + 1)}
+    best = max(sums.values(), default=0)
+    if best <= 0:
+        return 0, n
+    stop = min(j for (i, j), total in sums.items() if total == best)
+    start = max(i for (i, j), total in sums.items() if total == best and j == stop)
+    while stop < n and gains[stop] == 0:
+        stop += 1
+    return start, stop
+
+
+Entry = tuple[int, int]  # of an outline: hash and kind
+
+
+def framed(
+    outlines: Sequence[Sequence[Entry]], keys: Sequence[int], alike: float, share: float, most: int
+) -> list[dict[int, int]]:
+    """Frame-aware suppression page by page: neighbours, mates, votes, what is dropped everywhere, the main part."""
+    spots = [{h for h, kind in page if kind != LINK} for page in outlines]
+    links = [{h for h, kind in page if kind == LINK} for page in outlines]
+    mains = [main_part(page) for page in outlines]
+    near = neighbours(links, mains, keys, alike, most)
+    dropped = []
+    for page in range(len(outlines)):
+        found = mates(page, near[page], mains, alike, share)
+        votes = {spot: sum(spot in spots[mate] for mate in found) for spot in spots[page]}
+        enough = max(min(FEWEST_VOTES, len(found)), share * len(found))
+        dropped.append({spot for spot in spots[page] if found and votes[spot] >= enough})
+    everywhere = {
+        spot
+        for spot in set().union(*dropped)
+        if sum(spot in d for d in dropped) >= share * sum(spot in page for page in spots)
+    }
+    return [_left(page, own | everywhere) for page, own in zip(outlines, dropped, strict=True)]
+
+
+FEWEST_VOTES, WITNESSES, LOOKED, SAME = 2, 4, 64, 0.5
+
+
+def main_part(outline: Sequence[Entry]) -> set[int]:
+    """The spots in running text inside the heaviest segment, where text adds 1 and a link -1."""
+    start, stop = heaviest([{TEXT: 1, LINKED: 0, LINK: -1}[kind] for _, kind in outline])
+    return {h for h, kind in outline[start:stop] if kind == TEXT}
+
+
+def set_jaccard(a: set[int], b: set[int]) -> float:
+    """The similarity of two sets; of two empty ones, 1."""
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def neighbours(
+    links: Sequence[set[int]], mains: Sequence[set[int]], keys: Sequence[int], alike: float, most: int
+) -> list[list[int]]:
+    """Pages of other content whose links are alike, and half as much as the most alike, in the order of their keys."""
+    order = sorted({key: page for page, key in reversed(list(enumerate(keys)))}.items())
+    found = []
+    for page, own in enumerate(links):
+        threshold, looked, kept = alike, 0, []
+        for key, other in order:
+            similarity = set_jaccard(own, links[other])
+            if key == keys[page] or not own & links[other] or similarity < threshold:
+                continue
+            looked += 1
+            if set_jaccard(mains[page], mains[other]) < SAME:
+                kept.append((similarity, other))
+                threshold = max(alike, max(kept)[0] / 2)
+                kept = [(s, o) for s, o in kept if s >= threshold]
+            if looked == LOOKED or sum(s >= 0.5 for s, _ in kept) == most:
+                break
+        found.append([other for _, other in kept][:most])
+    return found
+
+
+def mates(page: int, near: Sequence[int], mains: Sequence[set[int]], alike: float, share: float) -> list[int]:
+    """The neighbours that share the frame and not the content."""
+    similarity = {other: set_jaccard(mains[page], mains[other]) for other in near}
+    certain = [other for other in near if similarity[other] < alike]
+    doubtful = [other for other in near if alike <= similarity[other] < SAME]
+    witnesses: list[int] = []
+    for other in doubtful:
+        if all(set_jaccard(mains[other], mains[witness]) < SAME for witness in witnesses):
+            witnesses.append(other)
+    if len(witnesses) < WITNESSES:
+        return certain
+    common = [mains[page] & mains[witness] for witness in witnesses]
+    some, every = set.union(*common), set.intersection(*common)
+    return certain + doubtful if len(some) - len(every) <= share * len(some) else certain
+
+
+def _left(outline: Sequence[Entry], dropped: set[int]) -> dict[int, int]:
+    gains = []
+    for h, kind in outline:
+        gains.append(-1 if kind == LINK or h in dropped else int(kind == TEXT))
+    start, stop = heaviest(gains)
+    counts: dict[int, int] = {}
+    for h, kind in outline[start:stop]:
+        if kind != LINK and h not in dropped:
+            counts[h] = counts.get(h, 0) + 1
+    return dict(sorted(counts.items()))

@@ -1,0 +1,234 @@
+"""Frame-aware suppression: twins, order, workers, what is added, and what must be left alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data.gold import GoldVersions
+from spotsigs import frames as module
+from spotsigs.engines import Processes, Serial
+from spotsigs.errors import InputError
+from spotsigs.extract import extract
+from spotsigs.frames import FramedSpots, find_frames, portraits, suppressed, update_frames
+from spotsigs.records import Document, Signatures
+from spotsigs.regions import LINK, TEXT, DensestRegion
+from spotsigs.signatures import SpotSignatures
+from spotsigs.text import VisibleText
+from spotsigs.tokens import tokenize, tokenize_marked
+from tests import naive_frames as naive
+
+SCHEME = FramedSpots()
+
+
+class Pages:
+    """A collection in memory."""
+
+    def __init__(self, *pages: str, media_type: str = "text/html") -> None:
+        self.documents = [Document(id=str(k), content=page, media_type=media_type) for k, page in enumerate(pages)]
+
+    def shards(self):
+        return [lambda: iter(self.documents)]
+
+
+def outlines(pages: list[list[naive.Entry]]) -> Signatures:
+    entries = [entry for page in pages for entry in page]
+    return Signatures(
+        tuple(str(k) for k in range(len(pages))),
+        (None,) * len(pages),
+        np.cumsum([0, *map(len, pages)], dtype=np.int64),
+        np.array([h for h, _ in entries], np.uint64),
+        np.array([kind for _, kind in entries], np.int32),
+    )
+
+
+def rows(signatures: Signatures) -> list[dict[int, int]]:
+    bounds = zip(signatures.indptr[:-1].tolist(), signatures.indptr[1:].tolist(), strict=True)
+    return [dict(zip(signatures.hashes[a:b].tolist(), signatures.counts[a:b].tolist(), strict=True)) for a, b in bounds]
+
+
+@st.composite
+def collections(draw: st.DrawFn) -> list[list[naive.Entry]]:
+    """Draw pages: an article within one of a few frames, both of which may have changed, or anything at all."""
+    entry = st.one_of(st.tuples(st.integers(0, 30), st.integers(0, 1)), st.tuples(st.integers(100, 120), st.just(LINK)))
+    frames = draw(st.lists(st.lists(entry, min_size=2, max_size=10), min_size=1, max_size=3))
+    articles = draw(
+        st.lists(st.lists(st.tuples(st.integers(31, 60), st.just(TEXT)), max_size=8), min_size=1, max_size=6)
+    )
+    pages = []
+    for _ in range(draw(st.integers(0, 14))):
+        frame, article = draw(st.sampled_from(frames)), draw(st.sampled_from(articles))
+        at = draw(st.integers(0, len(frame)))
+        page = [*frame[:at], *article, *frame[at:]]
+        for change in draw(st.lists(st.tuples(st.integers(0, 30), entry), max_size=3)):
+            if page:
+                page[change[0] % len(page)] = change[1]
+        pages.append(page)
+    return pages
+
+
+PARAMETERS = st.tuples(st.sampled_from([0.05, 0.1, 0.25, 0.4]), st.sampled_from([0.2, 1 / 3, 0.6]), st.integers(1, 6))
+
+
+@settings(max_examples=250)
+@given(collections(), PARAMETERS, st.integers(1, 3))
+def test_any_collection(pages, parameters, threads):
+    alike, share, sample = parameters
+    drawn = outlines(pages)
+    expected = naive.framed(pages, module._keys(drawn, 1).tolist(), alike, share, sample)
+    assert rows(FramedSpots(alike=alike, share=share, sample=sample).refine(drawn, threads=threads)) == expected
+
+
+@settings(max_examples=60)
+@given(collections(), st.randoms(use_true_random=False))
+def test_the_order_of_the_pages_makes_no_difference(pages, random):
+    order = list(range(len(pages)))
+    random.shuffle(order)
+    found = rows(SCHEME.refine(outlines(pages)))
+    assert rows(SCHEME.refine(outlines([pages[k] for k in order]))) == [found[k] for k in order]
+
+
+@settings(max_examples=60)
+@given(collections(), st.integers(0, 20))
+def test_copies_of_a_page_look_for_its_neighbours_together(pages, which):
+    if pages:
+        pages = [*pages, pages[which % len(pages)]]
+        found = rows(SCHEME.refine(outlines(pages)))
+        assert found[-1] == found[which % (len(pages) - 1)]
+
+
+@settings(max_examples=200)
+@given(collections(), PARAMETERS, st.integers(0, 14))
+def test_pages_added_later(pages, parameters, n_old):
+    alike, share, sample = parameters
+    n_old = min(n_old, len(pages))
+    old, everything = outlines(pages[:n_old]), outlines(pages)
+    before = find_frames(old, portraits(old), alike, share, sample)
+    frames, affected = update_frames(before, everything, portraits(everything), alike, share, sample)
+    fresh = find_frames(everything, portraits(everything), alike, share, sample)
+    assert np.array_equal(frames.dropped, fresh.dropped)
+    assert np.array_equal(frames.n_mates, fresh.n_mates)
+    for found, expected in zip(vars(frames.neighbours).items(), vars(fresh.neighbours).items(), strict=True):
+        assert found[0] == expected[0]
+        assert np.array_equal(found[1], expected[1]), found[0]
+    was = rows(suppressed(old, portraits(old), before, share))
+    now = rows(suppressed(everything, portraits(everything), frames, share))
+    assert {k for k in range(n_old) if was[k] != now[k]} <= set(affected.tolist())
+
+
+def test_more_pages_than_are_gone_through_at_once():
+    random = np.random.default_rng(3)
+    frames = [[(int(h), LINK) for h in random.integers(10_000, 10_900, 12)] for _ in range(300)]
+    pages = []
+    for k in range(1100):
+        article = [(int(h), TEXT) for h in random.integers(0, 5000, 6)]
+        pages.append([*frames[k % 300], (20_000 + k % 300, TEXT), *article])
+    drawn = outlines(pages)
+    expected = naive.framed(pages, module._keys(drawn, 1).tolist(), 0.1, 1 / 3, 16)
+    assert rows(SCHEME.refine(drawn, threads=2)) == expected
+    assert not any(h >= 20_000 for row in expected for h in row)
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+MENU = "".join(f'<li><a href="/{k}">Section number {k}</a> ' for k in range(12))
+LEGAL = "<p>The site is a service of the publisher and the terms of use are on the page of the legal office."
+STORIES = [
+    f"<p>The {name} has opened a {thing} near the {place}, and the {name} was proud of the {thing}. "
+    f"A {place} is the home of the {name}, who will be a {role} in the {time} when the {thing} has been built."
+    for name, thing, place, role, time in zip(
+        "mayor bishop doctor farmer sailor judge pilot".split(),
+        "bridge school clinic market harbour court airport".split(),
+        "river church valley forest island square meadow".split(),
+        "guest witness leader teacher captain speaker guide".split(),
+        "spring summer autumn winter evening morning weekend".split(),
+        strict=True,
+    )
+]
+
+
+def in_frame(story: str) -> str:
+    return f"<ul>{MENU}</ul>{story}<footer>{LEGAL}</footer>"
+
+
+def spots(*pages: str, **kwargs: str) -> list[set[int]]:
+    return [set(row) for row in rows(extract(Pages(*pages, **kwargs), VisibleText(), SCHEME, Serial()))]
+
+
+def plain(text: str) -> set[int]:
+    return set(SpotSignatures(d=1, c=2)(tokenize_marked(VisibleText().marked(Document(id="", content=text)))).tolist())
+
+
+def test_the_frame_goes_and_the_story_stays():
+    found = spots(*map(in_frame, STORIES))
+    for story, left in zip(STORIES, found, strict=True):
+        assert not left & plain(LEGAL)
+        assert len(left & plain(story)) >= len(plain(story)) - 2  # the last chains reach into the frame
+
+
+def test_a_page_alone_keeps_its_densest_region():
+    (left,) = spots(in_frame(STORIES[0]))
+    tokens = tokenize_marked(VisibleText().marked(Document(id="", content=in_frame(STORIES[0]))))
+    assert len(left & plain(STORIES[0])) >= len(plain(STORIES[0])) - 2
+    assert left == set(SCHEME(tokens).tolist()) == set(DensestRegion()(tokens).tolist())
+
+
+@pytest.mark.parametrize("text", ["", "word", "the the the", LEGAL])
+def test_pages_without_links_keep_everything(text):
+    for media_type in ("text/html", "text/plain"):
+        found = spots(text, *STORIES, media_type=media_type)
+        assert found[0] == set(SpotSignatures(d=1, c=2)(tokenize(text.removeprefix("<p>"))).tolist())
+
+
+def test_versions_are_not_mates():
+    rewritten = STORIES[0].replace("mayor", "governor").replace("proud", "glad")
+    found = spots(in_frame(STORIES[0]), in_frame(rewritten))
+    shared = plain(STORIES[0]) & plain(rewritten)
+    assert len(shared) > 5
+    assert len(shared & found[0] & found[1]) >= len(shared) - 2  # the last chains reach into the frame
+
+
+def test_a_stub_has_nothing_of_its_own():
+    found = spots(*map(in_frame, STORIES), in_frame(""))
+    assert found[-1] == set()
+
+
+def test_equal_pages_stay_equal():
+    found = spots(*map(in_frame, STORIES), in_frame(STORIES[2]))
+    assert found[-1] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"alike": 0}, "alike, a Jaccard similarity, must lie in"), ({"alike": 0.5}, "alike"),
+        ({"share": 0}, "share, of a page's mates"), ({"share": 1}, "share"), ({"sample": 0}, "sample, of a page's"),
+        ({"d": 0}, "d, the spot distance"),
+    ],
+)  # fmt: skip
+def test_wrong_fields(fields, sentence):
+    with pytest.raises(InputError, match=sentence):
+        FramedSpots(**fields)
+
+
+def test_workers_and_shards_make_no_difference(tmp_path):
+    collection = GoldVersions(seed=1, sites=2, stories=8, cache=tmp_path)
+    alone = extract(collection, VisibleText(), SCHEME, Serial())
+    many = extract(collection, VisibleText(), SCHEME, Processes(workers=2))
+    for name in ("doc_ids", "clusters", "indptr", "hashes", "counts"):
+        assert np.array_equal(getattr(alone, name), getattr(many, name)), name
+    everything = extract(collection, VisibleText(), SpotSignatures(d=1, c=2), Serial())
+    assert alone.counts.sum() < everything.counts.sum()
+
+
+def test_the_outline_is_kept_as_it_is():
+    given_ = outlines([[(1, TEXT), (9, LINK)], [(2, TEXT), (9, LINK)]])
+    copy = replace(given_, hashes=given_.hashes.copy(), counts=given_.counts.copy())
+    SCHEME.refine(given_)
+    assert np.array_equal(given_.hashes, copy.hashes)
+    assert np.array_equal(given_.counts, copy.counts)
