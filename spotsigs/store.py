@@ -26,7 +26,7 @@ from spotsigs.errors import InputError
 from spotsigs.records import Signatures, Skipped, Vectors
 
 FORMAT = "spotsigs store"
-VERSION = 1
+VERSION = 2
 
 _MANIFEST = "store.json"
 _BLOCK = 1 << 20
@@ -392,6 +392,7 @@ def save_signatures(folder: str | Path, signatures: Signatures) -> None:
         store.put("has_cluster", np.array([cluster is not None for cluster in signatures.clusters], dtype=np.bool_))
         store.strings("doc_ids", signatures.doc_ids)
         store.strings("clusters", (cluster or "" for cluster in signatures.clusters))
+        store.strings("dates", (date or "" for date in signatures.dates))
         store.strings("skipped", (skipped.id for skipped in signatures.skipped))
         store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
         store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes}
@@ -422,6 +423,7 @@ def load_signatures(folder: str | Path, *, verify: bool = True) -> Signatures:
         counts=store.array("counts", np.int32),
         skipped=tuple(Skipped(doc_id, reason) for doc_id, reason in skipped),
         content_bytes=store.facts["content_bytes"],
+        dates=tuple(date or None for date in store.strings("dates")),
     )
 
 
