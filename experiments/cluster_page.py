@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.files import replacing
+from spotsigs.clusters import Cohesion, cohesion
 from spotsigs.records import Clusters, Pairs, SignatureScheme
 from spotsigs.tokens import tokenize
 
@@ -73,7 +74,8 @@ def write_cluster_page(
     chosen = _chosen(rows, with_texts, members)
     kept = {row: text[:characters] for row, text in enumerate(texts) if text is not None and row in chosen}
     own_pairs = _pairs_by_cluster(pairs, clusters)
-    listed = [_described(label, group, doc_ids, clusters, own_pairs.get(label)) for label, group in rows]
+    held = cohesion(clusters, pairs.chunks())
+    listed = [_described(label, group, doc_ids, clusters, held) for label, group in rows]
     blocks = [_packed(group, kept, own_pairs.get(label), scheme) for label, group in rows]
     documents = sum(len(group) for _, group in all_rows)
     told = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
@@ -117,25 +119,24 @@ def _pairs_by_cluster(pairs: Pairs, clusters: Clusters) -> dict[int, tuple[NDArr
     }
 
 
-def _described(label: int, rows: list[int], doc_ids: Sequence[str], clusters: Clusters, pairs: Any) -> dict[str, Any]:
+def _described(
+    label: int, rows: list[int], doc_ids: Sequence[str], clusters: Clusters, held: Cohesion
+) -> dict[str, Any]:
     """Return what the list shows of a cluster; ``chain`` counts members without a pair with the representative."""
-    values = pairs[2][~np.isnan(pairs[2])] if pairs else np.empty(0)
-    to_representative = clusters.similarity_to_representative[rows]
-    paired = _partners(rows[0], pairs) if pairs else set()
     return {
         "label": label,
         "ids": [doc_ids[row] for row in rows],
-        "similarities": [None if np.isnan(value) else round(float(value), 6) for value in to_representative],
-        "low": round(float(values.min()), 6) if len(values) else None,
-        "high": round(float(values.max()), 6) if len(values) else None,
-        "mean": round(float(values.mean()), 6) if len(values) else None,
-        "chain": sum(row not in paired for row in rows[1:]),
+        "similarities": [_rounded(value) for value in clusters.similarity_to_representative[rows].tolist()],
+        "low": _rounded(float(held.minimum[label])),
+        "mean": _rounded(float(held.mean[label])),
+        "pairs": int(held.pairs[label]),
+        "chain": int(held.apart[label]),
+        "giant": bool(held.chain[label]),
     }
 
 
-def _partners(row: int, pairs: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]) -> set[int]:
-    i, j, _ = pairs
-    return {*j[i == row].tolist(), *i[j == row].tolist()}
+def _rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 6)
 
 
 def _packed(rows: list[int], kept: dict[int, str], pairs: Any, scheme: SignatureScheme | None) -> str | None:
