@@ -85,7 +85,7 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
         raise InputError(f"the copy {folder} cannot be written: {error.strerror or error}") from error
 
 
-def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path) -> None:
+def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path, *, new_from: int = 0) -> None:
     """Write ``kept.csv`` and ``removed.csv``.
 
     ``removed.csv`` says for each removed document which one was kept instead, which is most similar to it, how much,
@@ -99,9 +99,12 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
         Ids of the documents, by row.
     folder : str or Path
         Where to.
+    new_from : int
+        ``kept.csv`` lists the documents from this row on: those that were added to a store now.
     """
     folder = Path(folder)
-    _write_csv(folder / "kept.csv", ["doc"], ([doc_ids[row]] for row in np.flatnonzero(decisions.kept).tolist()))
+    kept = new_from + np.flatnonzero(decisions.kept[new_from:])
+    _write_csv(folder / "kept.csv", ["doc"], ([doc_ids[row]] for row in kept.tolist()))
     header = ["doc", "kept_instead", "partner", "similarity", "reason"]
     _write_csv(folder / "removed.csv", header, _removed(decisions, doc_ids))
 

@@ -8,7 +8,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.files import replacing
+from spotsigs.clusters import Cohesion, cohesion
 from spotsigs.records import Clusters, Pairs, SignatureScheme
 from spotsigs.tokens import tokenize
 
@@ -29,13 +29,14 @@ def write_cluster_page(
     doc_ids: Sequence[str],
     pairs: Pairs,
     clusters: Clusters,
-    texts: Iterable[str] = (),
+    texts: Iterable[str | None] = (),
     *,
     scheme: SignatureScheme | None = None,
     title: str = "Near-duplicates",
     with_texts: int = 4000,
     members: int = 8,
     characters: int = 20_000,
+    most: int = 20_000,
 ) -> None:
     """Write ``clusters.html``.
 
@@ -53,8 +54,8 @@ def write_cluster_page(
         Near-duplicate pairs.
     clusters : Clusters
         The same, grouped.
-    texts : iterable of str, optional
-        Text of every document in row order, read once.
+    texts : iterable of (str or None), optional
+        Text of every document in row order, read once; None for one whose text is not at hand.
     scheme : SignatureScheme, optional
         Marks signatures where given.
     title : str
@@ -65,15 +66,21 @@ def write_cluster_page(
         Documents a cluster whose text is in the page.
     characters : int
         Longest text; longer ones are cut.
+    most : int
+        Clusters in the page, the largest ones.
     """
-    rows = _members(clusters)
+    all_rows = _members(clusters)
+    rows = all_rows[:most]
     chosen = _chosen(rows, with_texts, members)
-    kept = {row: text[:characters] for row, text in enumerate(texts) if row in chosen}
+    kept = {row: text[:characters] for row, text in enumerate(texts) if text is not None and row in chosen}
     own_pairs = _pairs_by_cluster(pairs, clusters)
-    listed = [_described(label, group, doc_ids, clusters, own_pairs.get(label)) for label, group in rows]
+    held = cohesion(clusters, pairs.chunks())
+    listed = [_described(label, group, doc_ids, clusters, held) for label, group in rows]
     blocks = [_packed(group, kept, own_pairs.get(label), scheme) for label, group in rows]
-    documents = sum(len(group) for _, group in rows)
+    documents = sum(len(group) for _, group in all_rows)
     told = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
+    if len(rows) < len(all_rows):
+        told = f"the largest of {len(all_rows):,}, {told}"
     page = {"clusters": listed, "told": told, "marked": scheme is not None}
     with replacing(Path(path)) as temporary:
         temporary.write_text(_rendered(title, page, blocks), encoding="utf-8")
@@ -112,39 +119,38 @@ def _pairs_by_cluster(pairs: Pairs, clusters: Clusters) -> dict[int, tuple[NDArr
     }
 
 
-def _described(label: int, rows: list[int], doc_ids: Sequence[str], clusters: Clusters, pairs: Any) -> dict[str, Any]:
+def _described(
+    label: int, rows: list[int], doc_ids: Sequence[str], clusters: Clusters, held: Cohesion
+) -> dict[str, Any]:
     """Return what the list shows of a cluster; ``chain`` counts members without a pair with the representative."""
-    values = pairs[2][~np.isnan(pairs[2])] if pairs else np.empty(0)
-    to_representative = clusters.similarity_to_representative[rows]
-    paired = _partners(rows[0], pairs) if pairs else set()
     return {
         "label": label,
         "ids": [doc_ids[row] for row in rows],
-        "similarities": [None if np.isnan(value) else round(float(value), 6) for value in to_representative],
-        "low": round(float(values.min()), 6) if len(values) else None,
-        "high": round(float(values.max()), 6) if len(values) else None,
-        "mean": round(float(values.mean()), 6) if len(values) else None,
-        "chain": sum(row not in paired for row in rows[1:]),
+        "similarities": [_rounded(value) for value in clusters.similarity_to_representative[rows].tolist()],
+        "low": _rounded(float(held.minimum[label])),
+        "mean": _rounded(float(held.mean[label])),
+        "pairs": int(held.pairs[label]),
+        "chain": int(held.apart[label]),
+        "giant": bool(held.chain[label]),
     }
 
 
-def _partners(row: int, pairs: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]) -> set[int]:
-    i, j, _ = pairs
-    return {*j[i == row].tolist(), *i[j == row].tolist()}
+def _rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 6)
 
 
 def _packed(rows: list[int], kept: dict[int, str], pairs: Any, scheme: SignatureScheme | None) -> str | None:
     """Return texts, signatures and pairs of a cluster, compressed, so that a browser reads only what is looked at."""
-    shown = list(takewhile(kept.__contains__, rows))
+    shown = rows[: max((k + 1 for k, row in enumerate(rows) if row in kept), default=0)]
     if not shown:
         return None
     number: dict[str, int] = {}
-    spots = [_spots(kept[row], scheme, number) for row in shown] if scheme else []
+    spots = [_spots(kept.get(row, ""), scheme, number) for row in shown] if scheme else []
     place = {row: k for k, row in enumerate(shown)}
     triples = zip(*(column.tolist() for column in pairs), strict=True) if pairs else ()
     known = [(place[i], place[j], s) for i, j, s in triples if i in place and j in place]
     content = {
-        "texts": [kept[row] for row in shown],
+        "texts": [kept.get(row) for row in shown],
         "spots": spots,
         "pairs": [[min(a, b), max(a, b), None if np.isnan(s) else round(s, 6)] for a, b, s in known],
     }

@@ -45,6 +45,10 @@ class Root:
     keep: Keep = Keep.first
     copy: str | None = None
     page: bool = False
+    memory: str | None = None
+    store: str | None = None
+    add: bool = False
+    query: str | None = None
     workers: int = 8
     threads: int | None = None
     seed: int = 2008
@@ -73,8 +77,10 @@ class Settings:
         Called with these settings instead of a single run.
     auto : bool
         The threshold is to be suggested; ``tau`` and the matcher's own hold the lowest one looked at.
-    tau, sets, clusters, keep, copy, page, workers, threads, seed, strict
+    tau, sets, clusters, keep, copy, page, store, add, query, workers, threads, seed, strict
         Root keys.
+    memory : int or None
+        Bytes for all processes of a run on disk; None for a run in memory.
     names : dict of str to str
         What the user chose in each group, for example ``{"matcher": "spotsigs"}``.
     """
@@ -93,6 +99,10 @@ class Settings:
     keep: Keep
     copy: str | None
     page: bool
+    memory: int | None
+    store: str | None
+    add: bool
+    query: str | None
     workers: int
     threads: int | None
     seed: int
@@ -141,6 +151,12 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         )
     if auto:
         _require_similarities(built)
+    memory = _memory(config, names)
+    require(
+        memory is None or built["experiment"] is None,
+        "memory= and store= belong to a single run; leave out experiment=",
+    )
+    require(memory is None or not auto, f"tau={AUTO} looks at all similarities in memory; leave out memory= and store=")
     return Settings(
         collection=built.pop("data"),
         auto=auto,
@@ -150,8 +166,12 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         ),
         **{
             key: config[key]
-            for key in ("tau", "sets", "clusters", "keep", "copy", "page", "workers", "threads", "seed", "strict")
+            for key in (
+                *("tau", "sets", "clusters", "keep", "copy", "page", "store", "add", "query"),
+                *("workers", "threads", "seed", "strict"),
+            )
         },
+        memory=memory,
         names=names,
     )
 
@@ -164,6 +184,28 @@ def _require_similarities(built: dict[str, Any]) -> None:
         matcher.measure == "jaccard" and hasattr(matcher, "tau"),
         f"tau={AUTO} needs a matcher with a threshold on Jaccard similarity, which {matcher.label} is not",
     )
+
+
+def _memory(config: DictConfig, names: dict[str, str]) -> int | None:
+    """Return the budget of a run on disk, half the machine's memory where a store but no budget is named."""
+    for wanted, key in (
+        (config.add, "add=true"),
+        (config.query is not None, "query="),
+        (names["data"] == "stored", "data=stored"),
+    ):
+        require(not wanted or config.store is not None, f"{key} needs a store: name it with store=folder")
+    require(not (config.add and config.query is not None), "add=true and query= are two different things; do one first")
+    require(
+        not (config.add and names["data"] == "stored"), "data=stored is in the store already; add=true needs new data"
+    )
+    if config.memory is None and config.store is None:
+        return None
+    from spotsigs.layout import parse_memory
+    from spotsigs.on_disk import default_memory
+
+    if config.memory is not None:
+        return parse_memory(config.memory)
+    return default_memory()
 
 
 def composed(*overrides: str) -> Settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -160,6 +161,24 @@ def draw_bars(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> N
                 axis.legend()
 
     _write(path, points, draw, width=7.0, height=2.6 * len(panels))
+
+
+def draw_histogram(path: Path, panel: Panel, edges: Sequence[float], counts: Sequence[int]) -> None:
+    """Draw a histogram and write ``path`` as svg, png and csv, a point in the middle of each bin."""
+    middles = [(a * b) ** 0.5 if panel.x_log else (a + b) / 2 for a, b in itertools.pairwise(edges)]
+    points = [
+        Point(panel=panel.name, series="pairs", x=float(x), y=float(y)) for x, y in zip(middles, counts, strict=True)
+    ]
+
+    def draw(figure: Figure) -> None:
+        axis = figure.subplots()
+        _prepare(axis, panel, 1)
+        look = _looks(points)["pairs"]
+        axis.stairs(counts, edges, fill=True, color=look["color"], alpha=0.6, baseline=0.5 if panel.y_log else 0)
+        if panel.y_log:
+            axis.set_ylim(bottom=0.5)
+
+    _write(path, points, draw, width=5.0)
 
 
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:

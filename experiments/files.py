@@ -34,9 +34,21 @@ def replacing(path: Path) -> Iterator[Path]:
     InputError
         If the folder cannot be written or the disk is full.
     """
+    with writing(path), atomic.replacing(path) as temporary:
+        yield temporary
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say in one sentence that a path cannot be written, or the disk is full.
+
+    Raises
+    ------
+    InputError
+        In place of the system's error.
+    """
     try:
-        with atomic.replacing(path) as temporary:
-            yield temporary
+        yield
     except OSError as error:
         raise InputError(
             f"{path} cannot be written: {error.strerror or error}; choose another folder with hydra.run.dir="
@@ -65,15 +77,6 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """Return the content of a JSON file."""
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def write_parquet(path: Path, columns: dict[str, Any]) -> None:
-    """Write a table of columns."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with replacing(path) as temporary:
-        pq.write_table(pa.table(columns), temporary, compression="zstd")
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

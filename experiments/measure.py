@@ -56,6 +56,54 @@ class PeakMemory:
             self._record()
 
 
+class TreeMemory:
+    """Resident memory of this process and all its workers inside a ``with`` block, added up.
+
+    Pages that processes share are counted for each of them, so the sum is no less than what the tree holds.
+
+    Attributes
+    ----------
+    peak_bytes : int
+        The largest sample.
+    stage : str
+        What goes on; set it to name the samples that follow.
+    samples : list of (float, str, int)
+        Seconds since the beginning, stage, bytes; empty unless a trace was asked for.
+    """
+
+    def __init__(self, interval_seconds: float = 0.05, *, trace: bool = False) -> None:
+        self.interval_seconds, self._trace = interval_seconds, trace
+        self.peak_bytes, self.stage = 0, ""
+        self.samples: list[tuple[float, str, int]] = []
+
+    def __enter__(self) -> Self:
+        self._process, self._began = psutil.Process(), time.perf_counter()
+        self._done = threading.Event()
+        self._sampler = threading.Thread(target=self._sample, daemon=True)
+        self._sampler.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        self._sampler.join()
+        self._record()
+
+    def _record(self) -> None:
+        total = self._process.memory_info().rss
+        for worker in self._process.children(recursive=True):
+            with suppress(psutil.Error):
+                total += worker.memory_info().rss
+        self.peak_bytes = max(self.peak_bytes, total)
+        if self._trace:
+            self.samples.append((time.perf_counter() - self._began, self.stage, total))
+
+    def _sample(self) -> None:
+        while not self._done.wait(self.interval_seconds):
+            self._record()
+
+
 class ForeignLoad:
     """Cores that other processes kept busy inside a ``with`` block.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.measure import PeakMemory
-from spotsigs.clusters import Method, cluster
+from spotsigs.blocks import BYTES_A_PAIR, PairFiles
+from spotsigs.clusters import Cohesion, Method, cluster, cohesion
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.keep import Keep, priority
@@ -42,18 +43,26 @@ class Prepared:
         SHA-256 over document ids, signature hashes and counts: the same for the same input, whatever its form.
     occurrences : ndarray of int64, shape (n,)
         Signature occurrences of each document before the filters: how much prose it has.
-    dates : tuple of (str or None)
+    dates : sequence of (str or None)
         Capture times.
+    new_from : int
+        Number of the first document that was added to a store now.
     """
 
     corpus: Corpus
     truth: Truth | None
-    skipped: tuple[Skipped, ...]
+    skipped: Sequence[Skipped]
     parse_seconds: float
     content_bytes: int
     checksum: str
     occurrences: NDArray[np.int64]
-    dates: tuple[str | None, ...] = ()
+    dates: Sequence[str | None] = ()
+    new_from: int = 0
+
+    @property
+    def doc_ids(self) -> Sequence[str]:
+        """Document ids, by document number."""
+        return self.corpus.vectors.doc_ids
 
 
 @dataclass(frozen=True)
@@ -64,21 +73,37 @@ class Outcome:
     ----------
     prepared : Prepared
         What was matched.
-    pairs : Pairs
+    pairs : Pairs or PairFiles
         What was found.
     clusters : Clusters
         The pairs, grouped.
+    cohesion : Cohesion
+        How well each cluster holds together.
     quality : Quality or None
         None where the collection brings no truth.
     peak_rss_bytes : int
-        Largest resident memory of this process while matching.
+        Largest resident memory of this process while matching; on disk, of all processes during the whole run.
+    budget : int or None
+        Bytes of pairs that may be held at a time; None for pairs in memory.
     """
 
     prepared: Prepared
-    pairs: Pairs
+    pairs: Pairs | PairFiles
     clusters: Clusters
+    cohesion: Cohesion
     quality: Quality | None
     peak_rss_bytes: int
+    budget: int | None = None
+
+    def chunks(self) -> Iterator[Any]:
+        """Iterate over the pairs, as many at a time as the budget allows."""
+        return self.pairs.chunks(self.budget or 0)
+
+    def pairs_in_memory(self) -> Pairs | None:
+        """Return the pairs in memory, or None if they do not fit."""
+        if isinstance(self.pairs, Pairs):
+            return self.pairs
+        return self.pairs.load() if 2 * len(self.pairs) * BYTES_A_PAIR <= (self.budget or 0) else None
 
 
 def prepare(
@@ -184,7 +209,7 @@ def match(
     order = priority(keep, pairs.n, prepared.occurrences, prepared.dates)
     clusters = cluster(pairs, method=method, priority=order)
     quality = None if prepared.truth is None else evaluate(pairs, prepared.truth, clusters, resamples=resamples)
-    return Outcome(prepared, pairs, clusters, quality, memory.peak_bytes)
+    return Outcome(prepared, pairs, clusters, cohesion(clusters, pairs.chunks()), quality, memory.peak_bytes)
 
 
 def memory_bytes(matcher: Any, vectors: Vectors) -> int:

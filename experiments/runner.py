@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -10,23 +11,30 @@ from typing import Any
 import numpy as np
 
 from experiments.config import AUTO, Settings
-from experiments.files import remove, write_csv, write_json, write_parquet, write_text
-from experiments.measure import provenance
+from experiments.files import remove, write_csv, write_json, write_text, writing
+from experiments.measure import TreeMemory, provenance
 from experiments.pipeline import Outcome, Prepared, match, memory_bytes, prepare
 from experiments.work import at_threshold
 from spotsigs.atomic import locked
+from spotsigs.clusters import GIANT
 from spotsigs.errors import InputError, require
 from spotsigs.join import self_join
 from spotsigs.keep import decide
 from spotsigs.metrics import Quality
-from spotsigs.records import Clusters, Pairs
+from spotsigs.parquet import write_clusters, write_pairs
+from spotsigs.store import Renumbered
 from spotsigs.threshold import FLOOR, Suggestion, suggest
 
 MIB = 1024 * 1024
 
 
 def run(
-    settings: Settings, folder: str | Path, *, contended: bool = False, about: Mapping[str, str] | None = None
+    settings: Settings,
+    folder: str | Path,
+    *,
+    contended: bool = False,
+    about: Mapping[str, str] | None = None,
+    say: Callable[[str], object] = print,
 ) -> str:
     """Run one configuration and write its folder, ``metrics.json`` last.
 
@@ -42,13 +50,69 @@ def run(
         Other jobs run beside this one, so its times say nothing.
     about : mapping of str to str, optional
         Files that say how the run was configured, by their names in the folder ``.hydra``.
+    say : callable
+        Told what a run on disk is going to take.
 
     Returns
     -------
     str
         The row in the paper's columns, where the folder lies, and what to do next.
     """
+    if settings.query is not None:
+        from experiments.large import ask
+
+        return ask(settings)
     folder = Path(folder)
+    if settings.memory is not None:
+        with locked(folder):  # its store lies there
+            return _run_on_disk(settings, folder, contended, about or {}, say)
+    settings, outcome, suggestion = matched(settings)
+    with locked(folder):
+        _begin(folder, about or {})
+        write_outcome(folder, outcome)
+        write_decisions(folder, outcome, settings, say)
+        if suggestion:
+            write_histogram(folder, suggestion)
+        metrics = _finish(folder, outcome, settings, contended)
+    return (f"\n{suggestion}" if suggestion else "") + told(metrics, settings, outcome, folder)
+
+
+def _run_on_disk(
+    settings: Settings, folder: Path, contended: bool, about: Mapping[str, str], say: Callable[[str], object]
+) -> str:
+    from experiments.large import matched_on_disk, own_store
+
+    with TreeMemory() as memory:
+        outcome = matched_on_disk(settings, folder, say)
+        _begin(folder, about)
+        write_outcome(folder, outcome)
+        write_decisions(folder, outcome, settings, say)
+    outcome = replace(outcome, peak_rss_bytes=memory.peak_bytes)
+    metrics = _finish(folder, outcome, settings, contended)
+    if settings.store is None:
+        shutil.rmtree(own_store(settings, folder))  # the results stand on their own
+    return told(metrics, settings, outcome, folder)
+
+
+def _begin(folder: Path, about: Mapping[str, str]) -> None:
+    """Replace the former results from here on: without ``metrics.json`` a folder is not complete."""
+    remove(folder / "metrics.json")
+    for name, text in about.items():
+        write_text(folder / ".hydra" / name, text)
+
+
+def _finish(folder: Path, outcome: Outcome, settings: Settings, contended: bool) -> dict[str, Any]:
+    metrics = measured(outcome, settings)
+    write_json(
+        folder / "run.json",
+        provenance() | {"seed": settings.seed, "input_sha256": outcome.prepared.checksum, "contended": contended},
+    )
+    write_json(folder / "metrics.json", metrics)
+    return metrics
+
+
+def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
+    """Match in memory; return the settings with the threshold that was taken, and what suggested it."""
     prepared = prepare(
         settings.collection,
         settings.text,
@@ -58,26 +122,10 @@ def run(
         sets=settings.sets,
         strict=settings.strict,
     )
-    suggestion = None
-    if settings.auto:
-        suggestion = suggested(prepared)
+    suggestion = suggested(prepared) if settings.auto else None
+    if suggestion is not None:
         settings = replace(settings, tau=suggestion.tau, matcher=at_threshold(settings.matcher, suggestion.tau))
-    outcome = match(prepared, settings.matcher, settings.clusters, settings.keep)
-    metrics = measured(outcome, settings)
-    with locked(folder):
-        remove(folder / "metrics.json")
-        for name, text in (about or {}).items():
-            write_text(folder / ".hydra" / name, text)
-        write_outcome(folder, outcome)
-        write_decisions(folder, outcome, settings)
-        if suggestion:
-            write_histogram(folder, suggestion)
-        write_json(
-            folder / "run.json",
-            provenance() | {"seed": settings.seed, "input_sha256": prepared.checksum, "contended": contended},
-        )
-        write_json(folder / "metrics.json", metrics)
-    return (f"\n{suggestion}" if suggestion else "") + told(metrics, settings, outcome, folder)
+    return settings, match(prepared, settings.matcher, settings.clusters, settings.keep), suggestion
 
 
 def suggested(prepared: Prepared) -> Suggestion:
@@ -103,8 +151,9 @@ def write_histogram(folder: Path, suggestion: Suggestion) -> None:
 
 def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     """Return the run's figures: sizes, quality (null without truth), memory in MiB, times in ms, choices."""
-    prepared, pairs = outcome.prepared, outcome.pairs
+    prepared, pairs, cohesion = outcome.prepared, outcome.pairs, outcome.cohesion
     vectors = prepared.corpus.vectors
+    several = outcome.clusters.sizes > 1
     seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
     quality = asdict(outcome.quality) if outcome.quality else dict.fromkeys(f.name for f in fields(Quality))
     return {
@@ -114,7 +163,12 @@ def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
         "signatures": vectors.n_signatures,
         "occurrences": vectors.n_occurrences,
         "pairs": len(pairs),
-        "clusters": int(np.count_nonzero(outcome.clusters.sizes > 1)),
+        "clusters": int(np.count_nonzero(several)),
+        "largest_cluster": int(outcome.clusters.sizes.max(initial=0)),
+        "least_similarity": _over(np.nanmin, cohesion.minimum[several]),
+        "mean_similarity": _over(np.nanmean, cohesion.mean[several]),
+        "giant_chains": int(np.count_nonzero(cohesion.chain)),
+        "new_documents": len(vectors) - prepared.new_from,
         **quality,
         "memory_mib": memory_bytes(settings.matcher, vectors) / MIB,
         "peak_rss_mib": outcome.peak_rss_bytes / MIB,
@@ -129,6 +183,7 @@ def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
         "idf_max": settings.idf_filter.idf_max,
         "k": getattr(settings.matcher, "k", None),
         "l": getattr(settings.matcher, "l", None),
+        "memory_budget_mib": None if settings.memory is None else settings.memory / MIB,
         "exact": settings.matcher.exact,
         "verified": settings.matcher.verified,
         "data": settings.names["data"],
@@ -138,53 +193,71 @@ def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     }
 
 
+def _over(function: Callable[[Any], Any], values: Any) -> float | None:
+    """Return a statistic of the values that are known; None without any."""
+    return None if np.isnan(values).all() else float(function(values))
+
+
 def write_outcome(folder: Path, outcome: Outcome) -> None:
-    """Write ``pairs.parquet``, ``clusters.parquet`` and ``skipped.csv``."""
-    names = np.asarray(outcome.prepared.corpus.vectors.doc_ids, dtype=object)
-    write_parquet(folder / "pairs.parquet", _pair_columns(outcome.pairs, names))
-    write_parquet(folder / "clusters.parquet", _cluster_columns(outcome.clusters, names))
-    skipped = [(record.id, record.reason) for record in outcome.prepared.skipped]
-    if skipped:
+    """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv`` and ``skipped.csv``."""
+    doc_ids = outcome.prepared.doc_ids
+    with writing(folder):
+        write_pairs(folder / "pairs.parquet", doc_ids, outcome.chunks())
+        write_clusters(folder / "clusters.parquet", doc_ids, outcome.clusters, outcome.cohesion)
+    columns = "cluster, representative, size, pairs, min_similarity, mean_similarity, apart, chain".split(", ")
+    write_csv(folder / "clusters.csv", columns, _cluster_rows(outcome))
+    skipped = ((record.id, record.reason) for record in outcome.prepared.skipped)
+    if len(outcome.prepared.skipped):
         write_csv(folder / "skipped.csv", ("id", "reason"), skipped)
     else:
         remove(folder / "skipped.csv")
 
 
-def write_decisions(folder: Path, outcome: Outcome, settings: Settings) -> None:
+def _cluster_rows(outcome: Outcome) -> Iterator[list[Any]]:
+    """Yield a row for each cluster of several documents, the largest first."""
+    clusters, cohesion = outcome.clusters, outcome.cohesion
+    for label in np.argsort(-clusters.sizes, kind="stable").tolist():
+        if clusters.sizes[label] < 2:
+            return
+        known = not np.isnan(cohesion.minimum[label])
+        yield [
+            label,
+            outcome.prepared.doc_ids[int(clusters.representatives[label])],
+            int(clusters.sizes[label]),
+            int(cohesion.pairs[label]),
+            float(cohesion.minimum[label]) if known else "",
+            float(cohesion.mean[label]) if known else "",
+            int(cohesion.apart[label]),
+            str(bool(cohesion.chain[label])).lower(),
+        ]
+
+
+def write_decisions(folder: Path, outcome: Outcome, settings: Settings, say: Callable[[str], object]) -> None:
     """Write ``kept.csv`` and ``removed.csv``, and on request the copy of the collection and the page of clusters."""
     from data.writers import write_copy, write_lists
 
-    corpus = outcome.prepared.corpus
-    doc_ids = corpus.vectors.doc_ids
-    decisions = decide(outcome.pairs, outcome.clusters, settings.keep)
-    write_lists(decisions, doc_ids, folder)
+    prepared, doc_ids = outcome.prepared, outcome.prepared.doc_ids
+    decisions = decide(outcome.chunks(), outcome.clusters, settings.keep)
+    write_lists(decisions, doc_ids, folder, new_from=prepared.new_from)
     if settings.copy is not None:
         require(hasattr(settings.collection, "copy"), f"data={settings.names['data']} cannot be copied; use kept.csv")
-        write_copy(settings.collection, doc_ids, decisions.kept, settings.copy)
+        new = np.arange(prepared.new_from, len(doc_ids))
+        write_copy(settings.collection, Renumbered(doc_ids, new), decisions.kept[prepared.new_from :], settings.copy)
     if settings.page:
         from experiments.cluster_page import write_cluster_page
 
+        pairs = outcome.pairs_in_memory()
+        if pairs is None:
+            say(f"clusters.html is left out: {len(outcome.pairs):,} pairs do not fit into memory={settings.memory}")
+            return
         write_cluster_page(
             folder / "clusters.html",
             doc_ids,
-            outcome.pairs,
+            pairs,
             outcome.clusters,
-            corpus.texts(),
+            prepared.corpus.texts(),
             scheme=settings.signature,
         )
-
-
-def _pair_columns(pairs: Pairs, names: Any) -> dict[str, Any]:
-    return {"doc_a": names[pairs.i], "doc_b": names[pairs.j], "similarity": pairs.similarity}
-
-
-def _cluster_columns(clusters: Clusters, names: Any) -> dict[str, Any]:
-    return {
-        "doc": names,
-        "cluster": clusters.labels,
-        "representative": names[clusters.representatives[clusters.labels]],
-        "similarity_to_representative": clusters.similarity_to_representative,
-    }
 
 
 def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:
@@ -233,8 +306,21 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
     lines = [
         f"{_count(metrics['documents'], 'document')}, {_count(metrics['pairs'], 'pair')} in "
         f"{_count(metrics['clusters'], 'cluster')}; "
-        f"read and extracted in {seconds:.1f} s, peak memory while matching {metrics['peak_rss_mib']:,.0f} MiB"
+        f"read and extracted in {seconds:.1f} s, {_peak(metrics)}"
     ]
+    if metrics["new_documents"] < metrics["documents"]:
+        lines.append(f"{_count(metrics['new_documents'], 'new document')}; only pairs with at least one are reported")
+    if metrics["least_similarity"] is not None:
+        lines.append(
+            f"largest cluster {_count(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
+            f"{metrics['least_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
+        )
+    if metrics["giant_chains"]:
+        chains = _count(metrics["giant_chains"], "giant chain")
+        lines.append(
+            f"{chains}: {GIANT} documents or more of which most pairs do not reach tau, see clusters.csv; "
+            "clusters=anchored cuts them up"
+        )
     if outcome.quality and "f1" in outcome.quality.intervals:
         low, high = outcome.quality.intervals["f1"]
         lines.append(
@@ -246,6 +332,13 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
     if metrics["skipped"]:
         lines.append(f"{_count(metrics['skipped'], 'record')} could not be read: see skipped.csv")
     return lines
+
+
+def _peak(metrics: dict[str, Any]) -> str:
+    peak = f"{metrics['peak_rss_mib'] * MIB / 1e6:,.0f} MB"
+    if metrics["memory_budget_mib"] is None:
+        return f"peak memory while matching {metrics['peak_rss_mib']:,.0f} MiB"
+    return f"peak memory of all processes {peak} of {metrics['memory_budget_mib'] * MIB / 1e6:,.0f} MB"
 
 
 def _count(number: int, noun: str) -> str:

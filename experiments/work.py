@@ -10,7 +10,7 @@ from typing import Any
 from experiments.cells import Cells, Task
 from experiments.config import Settings
 from experiments.facts import Fact, write_facts
-from experiments.figures import Panel, Point, draw_bars, draw_lines
+from experiments.figures import Panel, Point, draw_bars, draw_histogram, draw_lines
 from experiments.files import write_json
 from experiments.inputs import Source, Stored, read
 from experiments.judge import Curve, judge
@@ -162,6 +162,11 @@ class Work:
     def bars(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
         """Draw bars with their provenance; return where they lie."""
         draw_bars(self.folder / name, panels, points)
+        return self._drawn(name, caption)
+
+    def histogram(self, name: str, caption: str, panel: Panel, edges: Any, counts: Any) -> str:
+        """Draw a histogram with its provenance; return where it lies."""
+        draw_histogram(self.folder / name, panel, edges, counts)
         return self._drawn(name, caption)
 
     def _drawn(self, name: str, caption: str) -> str:

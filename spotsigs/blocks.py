@@ -12,8 +12,8 @@ passes through an engine, a task can run again anywhere, and what is complete ne
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from spotsigs.atomic import replacing
-from spotsigs.clusters import _numbered
+from spotsigs.clusters import Method, _numbered
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require, require_tau
 from spotsigs.layout import look_up
@@ -170,7 +169,7 @@ def join_store(
     stored = open_vectors(store, verify=False)
     folder = Path(folder)
     place = str(Path(store).resolve())
-    job = {"store": place, "checksum": fingerprint(Path(store)), "tau": tau, "new_from": new_from, "memory": memory}
+    job = {"checksum": fingerprint(Path(store)), "tau": tau, "new_from": new_from, "memory": memory}
     require(
         not claim(folder, "job.json", job),
         f"{folder} holds the pairs of another join; give another place or delete it",
@@ -318,10 +317,14 @@ class PairFiles:
         One store of pairs a task, each sorted by (i, j).
     n : int
         Number of documents.
+    seconds, counters : mapping
+        As in `spotsigs.records.Pairs`.
     """
 
     folders: tuple[Path, ...]
     n: int
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return sum(int(opened(folder, "pairs", verify=False).facts["pairs"]) for folder in self.folders)
@@ -329,7 +332,7 @@ class PairFiles:
     def load(self) -> Pairs:
         """Return all pairs, in memory."""
         [(i, j, similarity)] = self.chunks(BYTES_A_PAIR * (len(self) + 1))
-        return Pairs.build(i, j, similarity, self.n)
+        return Pairs.build(i, j, similarity, self.n, self.seconds, self.counters)
 
     def chunks(self, memory: int) -> Iterator[Found]:
         """Iterate over the pairs in ascending order of (i, j), as many at a time as a budget allows.
@@ -368,8 +371,8 @@ class PairFiles:
             taken += size
         yield self.n
 
-    def cluster(self, memory: int, priority: IntArray | None = None) -> Clusters:
-        """Group the documents into connected components, as `spotsigs.clusters.cluster` does.
+    def cluster(self, memory: int, priority: IntArray | None = None, *, method: Method = Method.components) -> Clusters:
+        """Group the documents, as `spotsigs.clusters.cluster` does.
 
         Parameters
         ----------
@@ -377,19 +380,15 @@ class PairFiles:
             Bytes of pairs at a time.
         priority : ndarray of int, shape (n,), optional
             The smallest value of a cluster is its representative, ties going to the first document.
+        method : Method
+            What a cluster is.
 
         Returns
         -------
         Clusters
         """
-        parent = np.arange(self.n)
-        for i, j, _ in self.chunks(memory):
-            _unite(parent, i, j)
-        _flatten(parent)
         order = np.arange(self.n) if priority is None else np.argsort(priority, kind="stable")
-        best = np.empty(self.n, np.int32)
-        best[parent[order[::-1]]] = order[::-1]
-        heads = best[parent]
+        heads = self._component_heads(memory, order) if method is Method.components else self._anchored(memory, order)
         similarity = np.where(heads == np.arange(self.n), 1.0, np.nan)
         for i, j, values in self.chunks(memory):
             for a, b in ((i, j), (j, i)):
@@ -398,28 +397,42 @@ class PairFiles:
         representatives, labels = _numbered(heads)
         return Clusters(labels, representatives, similarity)
 
-    def write_parquet(self, path: str | Path, doc_ids: Sequence[str], memory: int) -> None:
-        """Write ``doc_a, doc_b, similarity`` in ascending order of (i, j), a row group a chunk.
+    def _component_heads(self, memory: int, order: NDArray[np.int64]) -> NDArray[np.int32]:
+        parent = np.arange(self.n)
+        for i, j, _ in self.chunks(memory):
+            _unite(parent, i, j)
+        _flatten(parent)
+        best = np.empty(self.n, np.int32)
+        best[parent[order[::-1]]] = order[::-1]
+        heads: NDArray[np.int32] = best[parent]
+        return heads
 
-        Parameters
-        ----------
-        path : str or Path
-            The file; it appears when it is complete.
-        doc_ids : sequence of str
-            By document number.
-        memory : int
-            Bytes of pairs at a time.
-        """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        schema = pa.schema([("doc_a", pa.string()), ("doc_b", pa.string()), ("similarity", pa.float64())])
-        with replacing(Path(path)) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as out:
-            for i, j, similarity in self.chunks(memory // 16):
-                named, places = np.unique(np.concatenate([i, j]), return_inverse=True)
-                names = pa.array([doc_ids[row] for row in named.tolist()], pa.string())
-                a, b = (names.take(pa.array(part)) for part in np.split(places, 2))
-                out.write_table(pa.table([a, b, pa.array(similarity)], schema=schema))
+    def _anchored(self, memory: int, order: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return each row's anchor: pass after pass over the pairs, as many of them in order of rank as fit."""
+        rank = np.empty(self.n, np.int64)
+        rank[order] = np.arange(self.n)
+        sizes = np.zeros(self.n, np.int64)
+        for i, j, _ in self.chunks(memory):
+            sizes += np.bincount(np.minimum(rank[i], rank[j]), minlength=self.n)
+        behind = np.cumsum(sizes)
+        heads = np.full(self.n, -1, np.int32)  # by rank
+        first = 0
+        while first < self.n:
+            done = int(behind[first - 1]) if first else 0
+            last = int(np.searchsorted(behind, done + memory // BYTES_A_PAIR, side="right"))
+            last = min(max(last, first + 1), self.n)
+            found = [np.empty((2, 0), np.int64)]
+            for i, j, _ in self.chunks(memory) if behind[last - 1] > done else ():
+                low, high = np.minimum(rank[i], rank[j]), np.maximum(rank[i], rank[j])
+                inside = (low >= first) & (low < last)
+                found.append(np.stack([low[inside], high[inside]]))
+            low, high = np.concatenate(found, axis=1)
+            by_rank = np.lexsort((high, low))
+            _anchor(first, last, low[by_rank], high[by_rank], heads)
+            first = last
+        anchors = np.empty(self.n, np.int32)
+        anchors[order] = order[heads]
+        return anchors
 
 
 def _whole(reader: Reader, name: str) -> NDArray[np.int64]:
@@ -468,6 +481,20 @@ def _flatten(parent):  # type: ignore[no-untyped-def]
         parent[row] = parent[parent[row]]
 
 
+@njit(cache=True, nogil=True)
+def _anchor(first, last, low, high, heads):  # type: ignore[no-untyped-def]
+    """Let each rank that belongs to no cluster yet take its partners of higher rank; pairs come sorted."""
+    p = 0
+    for rank in range(first, last):
+        anchors = heads[rank] < 0
+        if anchors:
+            heads[rank] = rank
+        while p < len(low) and low[p] == rank:
+            if anchors and heads[high[p]] < 0:
+                heads[high[p]] = rank
+            p += 1
+
+
 def query(
     store: str | Path, hashes: NDArray[np.uint64], counts: NDArray[np.int32], tau: float, *, memory: int
 ) -> tuple[NDArray[np.int64], FloatArray]:
@@ -508,6 +535,8 @@ def query(
     used = known | unseen
     page = Vectors.from_csr([0, np.count_nonzero(used)], ids[used], counts[used])
     length = int(page.lengths[0])
+    if length < reader.facts.get("min_spots", 1):
+        return np.empty(0, np.int64), np.empty(0)
     lengths = stored.vectors.lengths
     first = int(np.searchsorted(lengths, max(1, int(length * tau) - 1)))
     found = []

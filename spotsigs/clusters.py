@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -9,7 +11,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.errors import InputError, require
-from spotsigs.records import Clusters, IntArray, Pairs
+from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
+
+GIANT = 20
+"""Documents from which on a cluster that hangs together by few pairs is a giant chain."""
 
 
 class Method(Enum):
@@ -117,3 +122,69 @@ def _similarity_to(heads: NDArray[np.int32], pairs: Pairs) -> NDArray[np.float64
         to_head = heads[a] == b
         similarity[a[to_head]] = pairs.similarity[to_head]
     return similarity
+
+
+@dataclass(frozen=True)
+class Cohesion:
+    """How well each cluster holds together.
+
+    Attributes
+    ----------
+    pairs : ndarray of int64, shape (n_clusters,)
+        Reported pairs between its members.
+    minimum, mean : ndarray of float64, shape (n_clusters,)
+        Of their similarities; NaN for a cluster of one document, and where the method has no similarity.
+    apart : ndarray of int64, shape (n_clusters,)
+        Members without a reported pair with the representative.
+    chain : ndarray of bool, shape (n_clusters,)
+        Whether it is a giant chain: at least `GIANT` documents, some of them apart from the representative, and fewer
+        than half of all pairs of its members reported.
+    """
+
+    pairs: NDArray[np.int64]
+    minimum: FloatArray
+    mean: FloatArray
+    apart: NDArray[np.int64]
+    chain: NDArray[np.bool_]
+
+
+def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, FloatArray]]) -> Cohesion:
+    """Measure how well clusters hold together.
+
+    Parameters
+    ----------
+    clusters : Clusters
+        Of any method.
+    chunks : iterable of (i, j, similarity)
+        The pairs they were made of, in ascending order of (i, j): `spotsigs.records.Pairs.chunks`. The result does not
+        depend on how they are cut.
+
+    Returns
+    -------
+    Cohesion
+    """
+    k = len(clusters.representatives)
+    pairs, known, paired = (np.zeros(k, np.int64) for _ in range(3))
+    minimum, total = np.full(k, np.inf), np.zeros(k)
+    for i, j, similarity in chunks:
+        _add_up(clusters.labels, clusters.representatives, i, j, similarity, pairs, known, paired, minimum, total)
+    with np.errstate(invalid="ignore"):
+        mean = total / known
+    sizes = clusters.sizes
+    apart = sizes - 1 - paired
+    chain = (sizes >= GIANT) & (apart > 0) & (4 * pairs < sizes * (sizes - 1))
+    return Cohesion(pairs, np.where(known > 0, minimum, np.nan), mean, apart, chain)
+
+
+@njit(cache=True, nogil=True)
+def _add_up(labels, heads, i, j, similarity, pairs, known, paired, minimum, total):  # type: ignore[no-untyped-def]
+    for p in range(len(i)):
+        label = labels[i[p]]
+        if label != labels[j[p]]:
+            continue  # anchored clusters leave pairs between them
+        pairs[label] += 1
+        paired[label] += heads[label] == i[p] or heads[label] == j[p]
+        if not np.isnan(similarity[p]):
+            known[label] += 1
+            total[label] += similarity[p]
+            minimum[label] = min(minimum[label], similarity[p])

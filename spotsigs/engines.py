@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import chain, islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from spotsigs.errors import InputError, require
 from spotsigs.kernels import all_cores
@@ -23,7 +23,16 @@ Result = TypeVar("Result")
 
 
 class Engine(Protocol):
-    """Runs tasks that carry only what is needed to find their input."""
+    """Runs tasks that carry only what is needed to find their input.
+
+    Attributes
+    ----------
+    processes : int
+        Worker processes that work at once; 0 where everything runs in the calling one.
+    """
+
+    @property
+    def processes(self) -> int: ...  # noqa: D102
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order."""
@@ -33,6 +42,8 @@ class Engine(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Serial:
     """Everything in this process, one task after the other: for debugging and small collections."""
+
+    processes: ClassVar[int] = 0
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order."""
@@ -54,6 +65,12 @@ class Processes:
     def __post_init__(self) -> None:
         require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
 
+    @property
+    def processes(self) -> int:
+        """Worker processes: no more than there are cores."""
+        workers = min(self.workers, all_cores())
+        return workers if workers > 1 else 0
+
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order.
 
@@ -65,9 +82,9 @@ class Processes:
             yield function(task)
             break
         waiting = list(islice(tasks, 1))
-        workers = min(self.workers, all_cores())
-        if not waiting or workers == 1:
-            yield from map(function, [*waiting, *tasks])
+        workers = self.processes
+        if not waiting or not workers:
+            yield from map(function, chain(waiting, tasks))
             return
         yield from _in_order(lambda task: _executor(workers).submit(function, task), chain(waiting, tasks), 2 * workers)
 
@@ -97,6 +114,11 @@ class Dask:
 
     def __post_init__(self) -> None:
         require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
+
+    @property
+    def processes(self) -> int:
+        """Worker processes; on this machine no more than there are cores."""
+        return self.workers if self.address is not None else min(self.workers, all_cores())
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order."""
@@ -143,6 +165,11 @@ class Ray:
 
     def __post_init__(self) -> None:
         require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
+
+    @property
+    def processes(self) -> int:
+        """Worker processes; on this machine no more than there are cores."""
+        return self.workers if self.address is not None else min(self.workers, all_cores())
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.errors import InputError, require
@@ -113,13 +114,16 @@ def _percent(similarity: float) -> str:
     return "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
 
 
-def decide(pairs: Pairs, clusters: Clusters, keep: Keep = Keep.first) -> Decisions:
+Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
+
+
+def decide(pairs: Pairs | Chunks, clusters: Clusters, keep: Keep = Keep.first) -> Decisions:
     """Decide which documents stay.
 
     Parameters
     ----------
-    pairs : Pairs
-        Near-duplicate pairs.
+    pairs : Pairs, or iterable of (i, j, similarity)
+        Near-duplicate pairs, or what `spotsigs.blocks.PairFiles.chunks` gives.
     clusters : Clusters
         Grouped with the policy's `priority`.
     keep : Keep
@@ -131,7 +135,7 @@ def decide(pairs: Pairs, clusters: Clusters, keep: Keep = Keep.first) -> Decisio
         One document of each cluster stays, or with ``none`` only those that are alone in theirs.
     """
     n = len(clusters.labels)
-    partner, similarity = _nearest(pairs, n)
+    partner, similarity = _nearest(pairs.chunks() if isinstance(pairs, Pairs) else pairs, n)
     representative = clusters.representatives[clusters.labels]
     if keep is Keep.none:
         kept = clusters.sizes[clusters.labels] == 1
@@ -143,15 +147,21 @@ def decide(pairs: Pairs, clusters: Clusters, keep: Keep = Keep.first) -> Decisio
     return Decisions(kept, instead, partner, similarity, to_instead)
 
 
-def _nearest(pairs: Pairs, n: int) -> tuple[NDArray[np.int32], FloatArray]:
-    """Return each row's most similar partner and that similarity."""
-    rows = np.concatenate([pairs.i, pairs.j])
-    others = np.concatenate([pairs.j, pairs.i])
-    values = np.concatenate([pairs.similarity, pairs.similarity])
-    order = np.lexsort((others, -np.nan_to_num(values, nan=-1.0), rows))
-    rows, first = np.unique(rows[order], return_index=True)
-    partner = np.full(n, -1, dtype=np.int32)
-    similarity = np.full(n, np.nan)
-    partner[rows] = others[order][first]
-    similarity[rows] = values[order][first]
+def _nearest(chunks: Chunks, n: int) -> tuple[NDArray[np.int32], FloatArray]:
+    """Return each row's most similar partner, the first of equal ones, and that similarity."""
+    partner, similarity = np.full(n, -1, np.int32), np.full(n, np.nan)
+    for i, j, values in chunks:
+        _take_nearer(i, j, values, partner, similarity)
     return partner, similarity
+
+
+@njit(cache=True, nogil=True)
+def _take_nearer(i, j, values, partner, similarity):  # type: ignore[no-untyped-def]
+    for p in range(len(i)):
+        for row, other in ((i[p], j[p]), (j[p], i[p])):
+            new, old = values[p], similarity[row]
+            nearer = new > old or (np.isnan(old) and not np.isnan(new))
+            equal = new == old or (np.isnan(old) and np.isnan(new))
+            if partner[row] < 0 or nearer or (equal and other < partner[row]):
+                partner[row] = other
+                similarity[row] = new

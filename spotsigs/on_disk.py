@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
+from typing import Any
 
+import numpy as np
 import xxhash
 
-from spotsigs.blocks import PairFiles, estimate, fingerprint, join_store
-from spotsigs.engines import Engine
-from spotsigs.errors import InputError, require_tau
-from spotsigs.layout import build_vectors
-from spotsigs.records import Collection, Document, SignatureScheme
-from spotsigs.segments import Segments, extract_segments
+from spotsigs.blocks import PairFiles, estimate, fingerprint, join_store, query
+from spotsigs.engines import Engine, Processes, Serial
+from spotsigs.errors import InputError, require, require_tau
+from spotsigs.layout import BYTES_A_DOCUMENT, build_vectors
+from spotsigs.records import Collection, Document, SignatureScheme, Skipped
+from spotsigs.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.store import StoredVectors, open_vectors, opened
 from spotsigs.vectors import IdfFilter
 
-PROGRAM = 300 * 10**6
-"""Bytes of a process with numba, scipy and pyarrow loaded, before any data: 210 MB measured, with room to spare."""
+PROGRAM = 350 * 10**6
+"""Bytes of a process with numba, scipy and pyarrow loaded, before any data.
+
+210 MB were measured for a worker, 320 MB for `run.py`.
+"""
 
 LEAST = 32 * 10**6
 """Bytes for data below which a stage would spend its time opening files."""
+
+COMFORT = 128 * 10**6
+"""Bytes for data that each worker shall have; where the budget does not give them, fewer workers run."""
+
+BYTES_A_RESULT = 160
+"""What clusters, decisions and their tables hold for each document after the join."""
+
+Say = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -32,17 +46,20 @@ class OnDisk:
     ----------
     segments : Segments
         Signatures, old documents first.
+    added : Segments
+        Those of the new documents.
     stored : StoredVectors
         What was joined.
     pairs : PairFiles
-        What was found.
+        What was found, with the wall seconds ``extract``, ``sort_hash`` (layout) and ``cluster`` (join).
     new_from : int
-        Number of the first new document.
+        Number of the first new document; 0 where all are new.
     budget : int
         Bytes for data in each process.
     """
 
     segments: Segments
+    added: Segments
     stored: StoredVectors
     pairs: PairFiles
     new_from: int
@@ -53,33 +70,56 @@ class OnDisk:
         return estimate(self.stored, tau, memory=self.budget)
 
 
-def data_budget(memory: int, workers: int = 1) -> int:
+def data_budget(memory: int, workers: int = 0) -> int:
     """Return how much of a budget each process has for data, beside the program itself.
 
     Parameters
     ----------
     memory : int
-        Bytes for all processes together.
+        Bytes for all processes together: the calling one and its workers.
     workers : int
-        Processes that work at once.
+        Worker processes; 0 where the calling process does everything. Workers and caller take turns, so that only the
+        workers' data counts, or the caller's.
 
     Raises
     ------
     InputError
-        If the program alone needs nearly all of it.
+        If the programs alone need nearly all of it.
     """
-    budget = memory // workers - PROGRAM
+    budget = (memory - (workers + 1) * PROGRAM) // max(workers, 1)
     if budget < LEAST:
+        least = (workers + 1) * PROGRAM + max(workers, 1) * LEAST
         raise InputError(
-            f"memory={memory / 1e6:,.0f}MB is too little for {workers} processes, whose code alone takes "
-            f"{PROGRAM / 1e6:,.0f} MB each; give at least {workers * (PROGRAM + LEAST) / 1e6:,.0f}MB, or fewer workers"
+            f"memory={memory / 1e6:,.0f}MB is too little for {workers + 1} processes, whose code alone takes "
+            f"{PROGRAM / 1e6:,.0f} MB each; give at least {least / 1e6:,.0f}MB"
+            + (", or fewer workers" if workers else "")
         )
     return budget
 
 
+def fitting(engine: Engine, memory: int) -> Engine:
+    """Return an engine with as many worker processes of this machine as a budget has room for.
+
+    Parameters
+    ----------
+    engine : Engine
+        One whose workers run elsewhere is returned as it is.
+    memory : int
+        Bytes for all processes together.
+    """
+    if not engine.processes or getattr(engine, "address", None) is not None:
+        return engine
+    room = max((memory - PROGRAM) // (PROGRAM + COMFORT), 1)
+    if room >= engine.processes:
+        return engine
+    if room == 1 and isinstance(engine, Processes):
+        return Serial()
+    return replace(engine, workers=room)  # type: ignore[type-var]
+
+
 def match_on_disk(
     folder: str | Path,
-    collection: Collection,
+    collection: Collection | None,
     text: Callable[[Document], str],
     scheme: SignatureScheme,
     idf_filter: IdfFilter,
@@ -87,9 +127,10 @@ def match_on_disk(
     engine: Engine,
     *,
     memory: int,
-    workers: int = 1,
     sets: bool = False,
-    old: str | Path | None = None,
+    add: bool = False,
+    strict: bool = False,
+    say: Say = lambda sentence: None,
 ) -> OnDisk:
     """Find all pairs of a collection that does not fit into memory.
 
@@ -98,71 +139,253 @@ def match_on_disk(
     Parameters
     ----------
     folder : str or Path
-        Where everything is kept, on a file system that all workers see.
-    collection : Collection
-        The documents; with `old`, the new ones.
+        The store, on a file system that all workers see.
+    collection : Collection or None
+        The documents; with `add`, the new ones. None for all that the store holds.
     text, scheme, idf_filter : callable
-        As for a run in memory.
+        As for a run in memory. A store has one text and one scheme.
     tau : float
         Similarity threshold.
     engine : Engine
         Where extraction and joins run.
     memory : int
         Bytes for all processes together.
-    workers : int
-        Processes of the engine.
     sets : bool
         Count every signature once.
-    old : str or Path, optional
-        Folder of a former call: its documents come first, and only pairs with at least one new document are looked
-        for. They are what a run over all documents gives, because document frequencies are counted over all of them.
+    add : bool
+        Put the documents behind those of the store, and look only for pairs with at least one of them. They are what a
+        run over all documents gives, because document frequencies are counted over all of them. The same documents
+        once more go on with the call that added them last.
+    strict : bool
+        Refuse unreadable records.
+    say : callable, optional
+        Told in a sentence what each stage is going to take.
 
     Returns
     -------
     OnDisk
+
+    Raises
+    ------
+    InputError
+        If tau or the budget is out of range, or the store was made otherwise.
     """
     require_tau(tau)
     folder = Path(folder)
-    earlier = former_segments(old) if old is not None else Segments(())
-    added = extract_segments(folder / "segments", collection, text, scheme, engine)
-    new_from = int(earlier.sizes().sum())
+    budget = data_budget(memory, engine.processes)
+    say(_shares(memory, engine, budget))
+    began = perf_counter()
+    earlier, added = _extracted(folder, collection, text, scheme, engine, add)
+    _check(added, strict)
     segments = earlier + added
-    budget = data_budget(memory, workers)
-    stored = _vectors(folder / "vectors", segments, idf_filter, budget, sets)
+    new_from = int(earlier.sizes().sum())
+    extracted = perf_counter()
+    stored = _vectors(folder, segments, idf_filter, budget, sets, say)
+    laid_out = perf_counter()
+    facts = estimate(stored, tau, memory=budget)
+    say(
+        f"join: {facts['tasks']:,} tasks, the largest of {facts['bytes_a_task'] / 1e6:,.0f} MB; "
+        f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
+    )
     place = folder / f"pairs-{tau!r}-{_job(folder / 'vectors', budget, new_from)}"
     pairs = join_store(folder / "vectors", place, tau, engine, memory=budget, new_from=new_from, threads=1)
-    return OnDisk(segments, stored, pairs, new_from, budget)
+    seconds = {
+        "extract": extracted - began,
+        "sort_hash": laid_out - extracted,
+        "cluster": perf_counter() - laid_out,
+    }
+    pairs = replace(pairs, seconds=seconds, counters={"tasks": facts["tasks"]})
+    return OnDisk(segments, added, stored, pairs, new_from, budget)
+
+
+def _shares(memory: int, engine: Engine, budget: int) -> str:
+    workers = engine.processes
+    who = f"each of {workers} workers" if workers else "this process"
+    return (
+        f"memory: {memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of each of "
+        f"{workers + 1} processes and {budget / 1e6:,.0f} MB for the data of {who}"
+    )
 
 
 def _job(store: Path, budget: int, new_from: int) -> str:
     return xxhash.xxh64_hexdigest(f"{fingerprint(store)} {budget} {new_from}".encode())
 
 
-def former_segments(folder: str | Path) -> Segments:
-    """Return the segments of a former call, those it added to first.
+def _extracted(
+    folder: Path, collection: Collection | None, text: Any, scheme: SignatureScheme, engine: Engine, add: bool
+) -> tuple[Segments, Segments]:
+    """Return the segments of the old documents, and of the new ones."""
+    batches = _batches(folder)
+    if batches:
+        _require_made_with(batches[0], text, scheme)
+    if collection is None:
+        return Segments(()), stored_segments(folder)
+    source = source_of(collection, text, scheme)
+    known = [known_source(batch) for batch in batches]
+    same = [k for k, other in enumerate(known) if {key: other.get(key) for key in source} == source]
+    if add:
+        number = same[-1] if same else len(batches)
+        require(
+            not same or number == len(batches) - 1,
+            f"these documents are in the store {folder} already, and others were added behind them",
+        )
+    else:
+        number = 0
+        require(
+            len(batches) < 2,
+            f"the store {folder} holds documents that were added; add=true adds more, data=stored matches them all",
+        )
+        require(
+            not batches or bool(same),
+            f"the store {folder} holds other documents; add=true adds to them, or give another place",
+        )
+    earlier = Segments(())
+    for batch in batches[:number]:
+        earlier += finished_segments(batch)
+    return earlier, extract_segments(_batch(folder, number), collection, text, scheme, engine)
+
+
+def _check(added: Segments, strict: bool) -> None:
+    """Refuse new documents of which none, or with `strict` not every one, could be read."""
+    if strict and (first := next(added.skipped(), None)) is not None:
+        raise InputError(f"{first.id}: {first.reason} (strict=true stops at the first)")
+    if not added.sizes().sum():
+        raise InputError(f"the collection holds no readable document ({sum(1 for _ in added.skipped())} skipped)")
+
+
+def _batch(folder: Path, number: int) -> Path:
+    return folder / "segments" / f"{number:06d}"
+
+
+def _batches(folder: Path) -> list[Path]:
+    """Return where the documents lie that were put into a store, in order."""
+    found: list[Path] = []
+    while (_batch(folder, len(found)) / "source.json").exists():
+        found.append(_batch(folder, len(found)))
+    return found
+
+
+def _require_made_with(batch: Path, text: Any, scheme: SignatureScheme) -> None:
+    known = known_source(batch)
+    for key, value, name in (("text", text, "text="), ("scheme", scheme, "signature=")):
+        require(
+            known[key] == repr(value),
+            f"the store {batch.parent.parent} was made with {name} {known[key]}, not {value!r}; give the same",
+        )
+
+
+def stored_segments(folder: str | Path) -> Segments:
+    """Return the signatures of all documents of a store, in the order in which they were put there.
 
     Raises
     ------
     InputError
-        If there are none, or the extraction was stopped.
+        If there are none, or an extraction was stopped.
     """
-    folder = Path(folder)
-    listed = folder / "vectors" / "store.json"
-    if not listed.exists():
-        raise InputError(f"{folder} holds no finished extraction; run it to its end first")
-    facts = opened(folder / "vectors", "vectors", verify=False).facts
-    return Segments(tuple(Path(place) for place in facts["segments"]))
+    batches = _batches(Path(folder))
+    require(bool(batches), f"{folder} is no store of documents; make it with store={folder} data=...")
+    segments = Segments(())
+    for batch in batches:
+        segments += finished_segments(batch)
+    return segments
 
 
-def _vectors(folder: Path, segments: Segments, idf_filter: IdfFilter, memory: int, sets: bool) -> StoredVectors:
+def _vectors(
+    store: Path, segments: Segments, idf_filter: IdfFilter, memory: int, sets: bool, say: Say
+) -> StoredVectors:
     """Build the vectors, unless they are there and come from the same signatures and settings."""
+    folder = store / "vectors"
     made_of = {
-        "segments": [str(place.resolve()) for place in segments.folders],
+        "segments": [place.relative_to(store).as_posix() for place in segments.folders],
         "content": xxhash.xxh64_hexdigest("".join(map(fingerprint, segments.folders)).encode()),
         "filter": f"{idf_filter!r} {sets=}",
+        "sets": sets,
+        "min_spots": idf_filter.min_spots,
     }
     if (folder / "store.json").exists():
         facts = opened(folder, "vectors", verify=False).facts
         if {key: facts.get(key) for key in made_of} == made_of:
             return open_vectors(folder, verify=False)
+    n = int(segments.sizes().sum())
+    needed = n * max(BYTES_A_DOCUMENT, BYTES_A_RESULT)
+    require(
+        needed <= memory,
+        f"memory is too little for {n:,} documents: ordering and grouping them takes {needed / 1e6:,.0f} MB beside the "
+        f"code, and there are {memory / 1e6:,.0f} MB for data",
+    )
+    say(f"layout: {n:,} documents, of which {needed / 1e6:,.0f} MB are held at once; signatures pass in ranges")
     return build_vectors(folder, segments, idf_filter, memory=memory, sets=sets, facts=made_of)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A document of a store that a page is similar to."""
+
+    doc: str
+    similarity: float
+
+
+def query_page(
+    folder: str | Path,
+    page: Document,
+    text: Callable[[Document], str],
+    scheme: SignatureScheme,
+    tau: float,
+    *,
+    memory: int = 10**9,
+) -> list[Match]:
+    """Find the documents of a store that one page is similar to; the store stays as it is.
+
+    Parameters
+    ----------
+    folder : str or Path
+        A store that `match_on_disk` has made.
+    page : Document
+        The page.
+    text, scheme : callable
+        Those the store was made with.
+    tau : float
+        Similarity threshold.
+    memory : int
+        Bytes that may be held.
+
+    Returns
+    -------
+    list of Match
+        The most similar first, equal ones in document order. See `spotsigs.blocks.query` for signatures that the store
+        does not know.
+
+    Raises
+    ------
+    InputError
+        If there is no finished store, it was made otherwise, or the page cannot be read.
+    """
+    from spotsigs.extract import extract_shard
+
+    require_tau(tau)
+    folder = Path(folder)
+    batches = _batches(folder)
+    require(
+        bool(batches) and (folder / "vectors" / "store.json").exists(),
+        f"{folder} holds no finished store; make it with store={folder} data=...",
+    )
+    _require_made_with(batches[0], text, scheme)
+
+    def shard() -> Iterator[Document | Skipped]:
+        yield page
+
+    signatures = extract_shard(shard, text, scheme)
+    require(not signatures.skipped, "".join(f"{record.id}: {record.reason}" for record in signatures.skipped))
+    facts = opened(folder / "vectors", "vectors", verify=False).facts
+    counts = np.ones_like(signatures.counts) if facts["sets"] else signatures.counts
+    rows, similarity = query(folder / "vectors", signatures.hashes, counts, tau, memory=memory)
+    doc_ids = open_vectors(folder / "vectors", verify=False).doc_ids
+    order = np.lexsort((rows, -similarity))
+    return [Match(doc_ids[row], value) for row, value in zip(rows[order].tolist(), similarity[order], strict=True)]
+
+
+def default_memory() -> int:
+    """Return half of the machine's memory: the budget where none is given."""
+    import psutil
+
+    return int(psutil.virtual_memory().total) // 2

@@ -418,6 +418,10 @@ class Pairs:
         keep = self.similarity >= tau
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
+    def chunks(self, memory: int = 0) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """Yield everything at once: the form that pairs on disk have, see `spotsigs.blocks.PairFiles.chunks`."""
+        yield self.i, self.j, self.similarity
+
     def to_pandas(self, doc_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return a frame with columns ``doc_a, doc_b, similarity``; row numbers where no ids are given."""
         import pandas as pd

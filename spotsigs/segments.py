@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -58,9 +59,7 @@ def extract_segments(
     folder = Path(folder)
     scheme(tokenize(""))  # a scheme that cannot work says so here, once, and not once a document
     shards = collection.shards()
-    source = {"collection": repr(collection), "text": repr(text), "scheme": repr(scheme), "shards": len(shards)}
-    source["files"] = _files(collection)
-    differing = claim(folder, _SOURCE, source)
+    differing = claim(folder, _SOURCE, source_of(collection, text, scheme) | {"shards": len(shards)})
     require(
         not differing,
         f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
@@ -72,6 +71,39 @@ def extract_segments(
         for pages in done:
             progress.update(pages)
     return Segments(tuple(folder / _name(k) for k in range(len(shards))))
+
+
+def source_of(collection: Collection, text: Any, scheme: Any) -> dict[str, Any]:
+    """Return what the signatures of a collection depend on, as it is kept beside them."""
+    source: dict[str, Any] = {"collection": repr(collection), "text": repr(text), "scheme": repr(scheme)}
+    return source | {"files": _files(collection)}
+
+
+def known_source(folder: Path) -> dict[str, Any]:
+    """Return what the signatures of a folder were made of."""
+    path = folder / _SOURCE
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read ({error}); extract again into another place") from error
+
+
+def finished_segments(folder: Path) -> Segments:
+    """Return the signatures that a finished call of `extract_segments` left.
+
+    Raises
+    ------
+    InputError
+        If it was stopped before its end.
+    """
+    places = [folder / _name(k) for k in range(known_source(folder)["shards"])]
+    missing = [place for place in places if not (place / "store.json").exists()]
+    require(
+        not missing,
+        f"{folder} holds an unfinished extraction ({len(missing)} of {len(places)} parts are missing); "
+        "run it to its end first",
+    )
+    return Segments(tuple(places))
 
 
 def _files(collection: Any) -> list[list[Any]]:
@@ -162,6 +194,28 @@ class Segments:
         """Iterate over the truth labels, the empty string for a document without one."""
         for folder in self.folders:
             yield from opened(folder, "signatures", verify=False).strings("clusters")
+
+    def dates(self) -> Iterator[str]:
+        """Iterate over the capture times, the empty string for a document without one."""
+        for folder in self.folders:
+            reader = opened(folder, "signatures", verify=False)
+            dates = reader.strings("dates")
+            yield from dates if len(dates) else ("" for _ in range(reader.facts["rows"]))
+
+    def occurrences(self) -> NDArray[np.int64]:
+        """Return the signature occurrences of each document, before any filter."""
+        found = [np.empty(0, np.int64)]
+        for folder in self.folders:
+            reader = opened(folder, "signatures", verify=False)
+            counts = reader.array("counts", np.int32)
+            totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+            found.append(np.diff(totals[reader.array("indptr", np.int64)]))
+        return np.concatenate(found)
+
+    @property
+    def content_bytes(self) -> int:
+        """Bytes of content that were read."""
+        return sum(opened(folder, "signatures", verify=False).facts["content_bytes"] for folder in self.folders)
 
 
 def _holds(ordered: NDArray[np.uint64], name: str) -> bool:

@@ -23,12 +23,12 @@ import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.atomic import beside, is_empty, replacing
+from spotsigs.csr import INT32_MAX
 from spotsigs.errors import InputError, require
 from spotsigs.records import Signatures, Skipped, Vectors
-from spotsigs.vectors import INT32_MAX
 
 FORMAT = "spotsigs store"
-VERSION = 1
+VERSION = 2
 
 _MANIFEST = "store.json"
 _BLOCK = 1 << 20
@@ -505,6 +505,7 @@ def save_signatures(folder: str | Path, signatures: Signatures) -> None:
         store.put("has_cluster", np.array([cluster is not None for cluster in signatures.clusters], dtype=np.bool_))
         store.strings("doc_ids", signatures.doc_ids)
         store.strings("clusters", (cluster or "" for cluster in signatures.clusters))
+        store.strings("dates", (date or "" for date in signatures.dates))
         store.strings("skipped", (skipped.id for skipped in signatures.skipped))
         store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
         store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes}
@@ -541,6 +542,7 @@ def load_signatures(folder: str | Path, *, verify: bool = True) -> Signatures:
         counts=counts,
         skipped=tuple(map(Skipped, skipped, reasons)),
         content_bytes=store.facts["content_bytes"],
+        dates=tuple(date or None for date in store.strings("dates")),
     )
 
 

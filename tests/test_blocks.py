@@ -1,6 +1,8 @@
 """The join of blocks on disk gives the pairs of one join in memory, whatever the budget, the engine and the split."""
 
+import itertools
 from collections import Counter
+from dataclasses import fields
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -10,10 +12,12 @@ from hypothesis import strategies as st
 
 from spotsigs.blocks import PairFiles, estimate, join_store, plan, query
 from spotsigs.brute_force import BruteForce
-from spotsigs.clusters import cluster
+from spotsigs.clusters import Cohesion, Method, cluster, cohesion
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
+from spotsigs.keep import Decisions, Keep, decide
 from spotsigs.layout import build_vectors
+from spotsigs.parquet import write_pairs
 from spotsigs.records import Corpus, Signatures, Vectors
 from spotsigs.segments import segments_of
 from spotsigs.store import open_vectors, save_vectors
@@ -138,14 +142,33 @@ def test_clusters_and_table_equal_those_in_memory(tmp_path, engine):
     save_vectors(tmp_path / "v", vectors)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.6, engine, memory=SMALL)
     pairs = BruteForce(tau=0.6)(Corpus(vectors))
-    for priority in (None, -vectors.lengths):
-        ours, theirs = found.cluster(3000, priority), cluster(pairs, priority=priority)
+    for method, priority in itertools.product(Method, (None, -vectors.lengths)):
+        ours = found.cluster(3000, priority, method=method)
+        theirs = cluster(pairs, method=method, priority=priority)
         for name in ("labels", "representatives", "similarity_to_representative"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
-    found.write_parquet(tmp_path / "pairs.parquet", vectors.doc_ids, 12_000)
-    table = pq.read_table(tmp_path / "pairs.parquet").to_pandas()
+        one, other = cohesion(ours, found.chunks(3000)), cohesion(theirs, pairs.chunks())
+        for column in fields(Cohesion):
+            np.testing.assert_array_equal(getattr(one, column.name), getattr(other, column.name))
+        for keep in (Keep.longest, Keep.none):
+            left, right = decide(found.chunks(3000), ours, keep), decide(pairs, theirs, keep)
+            for column in fields(Decisions):
+                np.testing.assert_array_equal(getattr(left, column.name), getattr(right, column.name))
+
+
+def test_the_table_of_pairs_is_the_same_file_for_any_budget(tmp_path, monkeypatch):
+    monkeypatch.setattr("spotsigs.parquet.ROW_GROUP", 7)
+    vectors = copies(3)
+    save_vectors(tmp_path / "v", vectors)
+    found = join_store(tmp_path / "v", tmp_path / "p", 0.6, Serial(), memory=SMALL)
+    pairs = BruteForce(tau=0.6)(Corpus(vectors))
+    write_pairs(tmp_path / "memory.parquet", vectors.doc_ids, pairs.chunks())
+    for budget in (2_000, 12_000, LARGE):
+        write_pairs(tmp_path / "disk.parquet", vectors.doc_ids, found.chunks(budget))
+        assert (tmp_path / "disk.parquet").read_bytes() == (tmp_path / "memory.parquet").read_bytes()
+    table = pq.read_table(tmp_path / "disk.parquet").to_pandas()
     assert table.equals(pairs.to_pandas(vectors.doc_ids).astype(table.dtypes.to_dict()))
-    assert pq.ParquetFile(tmp_path / "pairs.parquet").num_row_groups > 1
+    assert pq.ParquetFile(tmp_path / "disk.parquet").num_row_groups > 1
 
 
 def test_a_join_goes_on_where_it_stopped(tmp_path):

@@ -59,9 +59,10 @@ def test_page_holds_clusters_by_size_with_their_cohesion(tmp_path):
         "ids": ["doc3", "doc4", "doc5"],
         "similarities": [1.0, 0.5, None],
         "low": 0.5,
-        "high": 1.0,
         "mean": 0.75,
+        "pairs": 2,
         "chain": 1,
+        "giant": False,
     }
     assert (second["ids"], second["chain"]) == (["doc0", "doc2"], 0)
     content = unpacked(blocks[1])
@@ -159,7 +160,7 @@ def test_differences_and_shared_signatures_are_marked(tmp_path):
     path = write(tmp_path / "p.html", [STORY, OTHER], [(0, 1, 0.8)])
     with Browser() as browser:
         browser.open(path)
-        assert browser.text("#summary").startswith("Cluster 0: 2 documents, similarity of its pairs 0.800 to 0.800")
+        assert browser.text("#summary").startswith("Cluster 0: 2 documents, 1 of 1 pairs similar, by 0.800")
         left, right = Counter(SCHEME.readable(STORY)), Counter(SCHEME.readable(OTHER))
         both = f"{(left & right).total()} of {(left | right).total()} signatures shared"
         assert both in browser.text("#comparison")
@@ -206,6 +207,23 @@ def test_keyboard_and_filter(tmp_path):
         assert not browser.js("document.getElementById('help').open")
         browser.click("#members .row:nth-child(3)")
         assert browser.text("#right-name") == "Site/2.html"
+        assert browser.complaints() == []
+
+
+@in_browser
+def test_giant_chains_are_flagged(tmp_path):
+    edges = [(k, k + 1, 0.9) for k in range(29)] + [(a, b, 0.9) for a in range(30, 65) for b in range(a + 1, 65)]
+    path = write(tmp_path / "p.html", [f"the text {k}" for k in range(65)], edges)
+    with Browser() as browser:
+        browser.open(path)
+        values = "[...document.querySelectorAll('#clusters .value')].map(e => e.textContent)"
+        assert browser.js(values) == ["0.900", "giant chain 0.900"]
+        browser.js(
+            "{const o = document.getElementById('order'); o.value = 'chain'; o.dispatchEvent(new Event('change'))}"
+        )
+        assert browser.js(values) == ["giant chain 0.900", "0.900"]
+        assert "29 of 435 pairs similar" in browser.text("#summary")
+        assert "28 of them did not reach" in browser.text("#summary")
         assert browser.complaints() == []
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spotsigs import InputError, cluster
+from spotsigs.clusters import GIANT, cohesion
 from spotsigs.records import Pairs
 
 EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda e: e[0] != e[1]), max_size=20)
@@ -34,6 +35,38 @@ def test_anchored_members_all_pair_with_their_representative(edges):
     head = naive.anchored(12, edges)
     assert clusters.representatives[clusters.labels].tolist() == [head[x] for x in range(12)]
     assert not np.isnan(clusters.similarity_to_representative).any()
+
+
+@given(EDGES, st.sampled_from(["components", "anchored"]), st.integers(1, 5), st.randoms())
+def test_cohesion_equals_its_definition(edges, method, cut, random):
+    edges = sorted({(min(e), max(e)) for e in edges})
+    values = [random.choice([0.3, 0.5, 0.7, np.nan]) for _ in edges]
+    i, j = np.array(edges, np.int64).reshape(-1, 2).T
+    pairs = Pairs.build(i, j, np.array(values, float), 12)
+    clusters = cluster(pairs, method=method)
+    chunks = [
+        (pairs.i[k : k + cut], pairs.j[k : k + cut], pairs.similarity[k : k + cut]) for k in range(0, len(i), cut)
+    ]
+    found = cohesion(clusters, chunks)
+    for label, head in enumerate(clusters.representatives.tolist()):
+        members = set(np.flatnonzero(clusters.labels == label).tolist())
+        inside = [(e, s) for e, s in zip(edges, values, strict=True) if set(e) <= members]
+        known = [s for _, s in inside if s == s]
+        assert found.pairs[label] == len(inside)
+        np.testing.assert_equal(found.minimum[label], min(known, default=np.nan))
+        np.testing.assert_equal(found.mean[label], sum(known) / len(known) if known else np.nan)
+        assert found.apart[label] == sum((min(m, head), max(m, head)) not in edges for m in members - {head})
+        assert not found.chain[label]
+
+
+def test_giant_chains():
+    chain = [(k, k + 1) for k in range(GIANT - 1)]
+    short = [(30 + k, 31 + k) for k in range(GIANT - 2)]
+    whole = [(a, b) for a in range(60, 60 + GIANT) for b in range(a + 1, 60 + GIANT)]
+    for method, expected in (("components", [True, False, False]), ("anchored", [])):
+        clusters = cluster(pairs_of(chain + short + whole, 100), method=method)
+        flags = cohesion(clusters, pairs_of(chain + short + whole, 100).chunks()).chain
+        assert flags[clusters.labels[[0, 30, 60]]].tolist() == (expected or [False] * 3)
 
 
 def test_priority_chooses_the_representative():

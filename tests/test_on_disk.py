@@ -10,16 +10,16 @@ import pytest
 
 from data.jsonl import Jsonl
 from spotsigs.brute_force import BruteForce
-from spotsigs.engines import Processes, Serial
+from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.extract import extract
-from spotsigs.on_disk import PROGRAM, data_budget, match_on_disk
-from spotsigs.records import Corpus
+from spotsigs.on_disk import LEAST, PROGRAM, data_budget, fitting, match_on_disk, query_page
+from spotsigs.records import Corpus, Document
 from spotsigs.signatures import SpotSignatures
 from spotsigs.text import VisibleText
 from spotsigs.vectors import IdfFilter
 
-MEMORY = 10**9
+MEMORY = 2 * 10**9
 PARTS = (VisibleText(), SpotSignatures(), IdfFilter(idf_min=0.1))
 
 
@@ -66,26 +66,76 @@ def test_on_disk_equals_in_memory(tmp_path, engine):
     assert found.estimate(0.9)["tasks"] == len(found.pairs.folders)
 
 
+def run(folder, collection, tau=0.5, memory=MEMORY, **more):
+    return match_on_disk(folder, collection, *PARTS, tau, Serial(), memory=memory, **more)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_new_against_old_equals_the_full_run(tmp_path, seed):
+    """Documents come in three random batches: the pairs of each are those of a full run that have a new member."""
     rows = stories(200, seed)
-    rng = np.random.default_rng(seed)
-    split = rng.random(200) < 0.7
-    parts = [
-        [row for row, old in zip(rows, split, strict=True) if old],
-        [row for row, old in zip(rows, split, strict=True) if not old],
-    ]
-    late = parts[1][::2]
-    old, new, newer = (
-        written(tmp_path / f"{k}.jsonl", part) for k, part in enumerate([parts[0], parts[1][1::2], late])
-    )
-    match_on_disk(tmp_path / "old", old, *PARTS, 0.5, Serial(), memory=MEMORY)
-    match_on_disk(tmp_path / "new", new, *PARTS, 0.5, Serial(), memory=MEMORY, old=tmp_path / "old")
-    found = match_on_disk(tmp_path / "newer", newer, *PARTS, 0.5, Serial(), memory=MEMORY, old=tmp_path / "new")
-    fresh = {row["id"] for row in late}
-    everything = in_memory(written(tmp_path / "all.jsonl", rows), 0.5)
-    assert named(found.pairs.load(), found.stored.doc_ids) == {p for p in everything if {p[0], p[1]} & fresh}
-    assert found.new_from == 200 - len(late)
+    batch = np.sort(np.random.default_rng(seed).choice(3, 200, p=[0.6, 0.25, 0.15]))
+    rows = [rows[k] for k in np.random.default_rng(seed).permutation(200)]
+    parts = [[row for row, b in zip(rows, batch, strict=True) if b == k] for k in range(3)]
+    for k, part in enumerate(parts):
+        new = written(tmp_path / f"{k}.jsonl", part)
+        found = run(tmp_path / "store", new, add=True)
+        everything = in_memory(written(tmp_path / "all.jsonl", [row for part in parts[: k + 1] for row in part]), 0.5)
+        fresh = {row["id"] for row in part}
+        assert named(found.pairs.load(), found.stored.doc_ids) == {p for p in everything if {p[0], p[1]} & fresh}
+        assert found.new_from == sum(map(len, parts[:k]))
+    whole = run(tmp_path / "store", None)
+    assert named(whole.pairs.load(), whole.stored.doc_ids) == everything
+    again = run(tmp_path / "store", new, add=True)
+    assert again.new_from == found.new_from
+    assert again.pairs.folders == found.pairs.folders
+
+
+def test_a_store_refuses_what_does_not_belong_there(tmp_path):
+    rows = stories(40)
+    one, two = written(tmp_path / "1.jsonl", rows[:30]), written(tmp_path / "2.jsonl", rows[30:])
+    run(tmp_path / "s", one)
+    with pytest.raises(InputError, match="holds other documents; add=true adds to them"):
+        run(tmp_path / "s", two)
+    with pytest.raises(InputError, match=r"was made with signature= SpotSignatures\(.*give the same"):
+        match_on_disk(
+            tmp_path / "s", one, PARTS[0], SpotSignatures(c=2), PARTS[2], 0.5, Serial(), memory=MEMORY, add=True
+        )
+    run(tmp_path / "s", two, add=True)
+    with pytest.raises(InputError, match="holds documents that were added"):
+        run(tmp_path / "s", one)
+    with pytest.raises(InputError, match=r"in the store .* already, and others were added behind them"):
+        run(tmp_path / "s", one, add=True)
+    (tmp_path / "s" / "segments" / "000001" / "00000000" / "store.json").unlink()
+    with pytest.raises(InputError, match=r"unfinished extraction \(1 of 1 parts are missing\)"):
+        run(tmp_path / "s", None)
+    with pytest.raises(InputError, match="is no store of documents"):
+        run(tmp_path / "none", None)
+
+
+def test_one_page_is_looked_up(tmp_path):
+    rows = stories(120)
+    collection = written(tmp_path / "x.jsonl", rows)
+    found = run(tmp_path / "s", collection, 0.3)
+    pairs = named(found.pairs.load(), found.stored.doc_ids)
+    moved = (tmp_path / "s").rename(tmp_path / "moved")
+    for row in rows[::10]:
+        page = Document(id="page", content=row["text"], media_type="text/plain")
+        matches = query_page(moved, page, PARTS[0], PARTS[1], 0.3, memory=MEMORY)
+        expected = {(a if b == row["id"] else b): s for a, b, s in pairs if row["id"] in (a, b)} | {row["id"]: 1.0}
+        assert {match.doc: match.similarity for match in matches} == expected
+        values = [match.similarity for match in matches]
+        assert values == sorted(values, reverse=True)
+    with pytest.raises(InputError, match="holds no finished store"):
+        query_page(tmp_path / "none", page, PARTS[0], PARTS[1], 0.3)
+
+
+def test_what_is_told_before(tmp_path):
+    told = []
+    run(tmp_path / "s", written(tmp_path / "x.jsonl", stories(50)), say=told.append)
+    assert told[0].startswith("memory: 2,000 MB, of which 350 MB for the code of each of 1 processes and 1,650 MB")
+    assert told[1].startswith("layout: 50 documents")
+    assert told[2].startswith("join: 1 tasks, the largest of 0 MB")
 
 
 def test_finished_stages_are_not_repeated(tmp_path):
@@ -103,12 +153,23 @@ def test_finished_stages_are_not_repeated(tmp_path):
 
 
 def test_what_cannot_be_done_is_said(tmp_path):
-    with pytest.raises(InputError, match=r"memory=900MB is too little for 4 processes.*at least 1,328MB, or fewer"):
+    with pytest.raises(InputError, match=r"memory=900MB is too little for 5 processes.*at least 1,878MB, or fewer"):
         data_budget(900 * 10**6, 4)
-    assert data_budget(2 * 10**9, 2) == 10**9 - PROGRAM
-    collection = written(tmp_path / "x.jsonl", stories(10))
-    with pytest.raises(InputError, match="holds no finished extraction"):
-        match_on_disk(tmp_path / "run", collection, *PARTS, 0.5, Serial(), memory=MEMORY, old=tmp_path / "none")
+    assert data_budget(2 * 10**9) == 2 * 10**9 - PROGRAM
+    assert data_budget(2 * 10**9, 2) == (2 * 10**9 - 3 * PROGRAM) // 2
+    with pytest.raises(InputError, match="holds no readable document"):
+        run(tmp_path / "run", written(tmp_path / "x.jsonl", [{"id": "no text"}]))
+
+
+def test_workers_that_do_not_fit_are_left_out(monkeypatch):
+    monkeypatch.setattr("spotsigs.engines.all_cores", lambda: 16)
+    assert fitting(Processes(workers=8), 10**12) == Processes(workers=8)
+    assert fitting(Processes(workers=8), 2 * 10**9) == Processes(workers=3)
+    assert fitting(Processes(workers=8), 5 * 10**8) == Serial()
+    assert fitting(Dask(workers=64, address="tcp://head:8786"), 2 * 10**9).workers == 64
+    assert fitting(Serial(), 4 * 10**8) == Serial()
+    for memory in (10**9, 2 * 10**9, 16 * 10**9):
+        assert data_budget(memory, fitting(Dask(workers=16), memory).processes) >= LEAST
 
 
 SCRIPT = """
@@ -119,6 +180,7 @@ from spotsigs.blocks import join_store
 from spotsigs.engines import Serial
 from spotsigs.layout import build_vectors
 from spotsigs.on_disk import data_budget
+from spotsigs.parquet import write_pairs
 from spotsigs.segments import Segments
 from spotsigs.vectors import IdfFilter
 folder, memory = Path(sys.argv[1]), int(sys.argv[2])
@@ -127,7 +189,7 @@ segments = Segments(tuple(sorted((folder / "s").iterdir())))
 stored = build_vectors(folder / "v", segments, IdfFilter(idf_min=0), memory=budget)
 pairs = join_store(folder / "v", folder / "p", 0.5, Serial(), memory=budget)
 pairs.cluster(budget)
-pairs.write_parquet(folder / "pairs.parquet", stored.doc_ids, budget)
+write_pairs(folder / "pairs.parquet", stored.doc_ids, pairs.chunks(budget // 16))
 print(len(pairs), len(pairs.folders), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
 
@@ -140,7 +202,7 @@ def test_the_budget_is_kept(tmp_path):
     from spotsigs.records import Signatures
     from spotsigs.segments import segments_of
 
-    n, step, memory = 400_000, 20_000, 450 * 10**6
+    n, step, memory = 400_000, 20_000, 500 * 10**6
     vectors = Wt10gLike(documents=n).vectors()
     hashes = np.sort((np.arange(vectors.n_signatures, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
 

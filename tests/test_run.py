@@ -52,7 +52,8 @@ def test_a_run_writes_its_folder(finished):
     assert list(pairs.columns) == ["doc_a", "doc_b", "similarity"]
     assert len(pairs) == metrics["pairs"] > 0
     clusters = pd.read_parquet(folder / "clusters.parquet")
-    assert list(clusters.columns) == ["doc", "cluster", "representative", "similarity_to_representative"]
+    columns = "doc cluster representative similarity_to_representative size min_similarity mean_similarity chain"
+    assert list(clusters.columns) == columns.split()
     assert len(clusters) == metrics["documents"]
     run = json.loads((folder / "run.json").read_text())
     assert {"command", "commit", "versions", "machine", "seed", "input_sha256", "contended"} <= run.keys()

@@ -86,7 +86,8 @@ const clusterList = new List($("clusters"), (index) => {
   return [
     ["count", cluster.ids.length.toLocaleString("en")],
     ["name", cluster.ids[0]],
-    [cluster.chain ? "value chain" : "value", `${cluster.chain ? "chain " : ""}${number(cluster.low)}`],
+    [cluster.chain ? "value chain" : "value",
+      `${cluster.giant ? "giant chain " : cluster.chain ? "chain " : ""}${number(cluster.low)}`],
   ];
 }, (index) => show(order[index]));
 
@@ -108,6 +109,7 @@ function reorder() {
     size: (a, b) => clusters[b].ids.length - clusters[a].ids.length || a - b,
     loose: (a, b) => (clusters[a].low ?? 2) - (clusters[b].low ?? 2) || a - b,
     tight: (a, b) => (clusters[b].low ?? -1) - (clusters[a].low ?? -1) || a - b,
+    chain: (a, b) => clusters[b].giant - clusters[a].giant || clusters[b].chain - clusters[a].chain || a - b,
   };
   order = clusters.map((_, k) => k);
   if (wanted) order = order.filter((k) => clusters[k].ids.some((id) => id.toLowerCase().includes(wanted)));
@@ -130,9 +132,14 @@ async function show(k) {
     compare();
     return;
   }
-  const chain = open.chain ? `; ${open.chain} of them were not compared as similar to the representative: a chain` : "";
-  $("summary").textContent = `Cluster ${open.label}: ${open.ids.length.toLocaleString("en")} documents, ` +
-    `similarity of its pairs ${number(open.low)} to ${number(open.high)}, mean ${number(open.mean)}${chain}.`;
+  const size = open.ids.length;
+  const chain = open.chain
+    ? ` ${open.chain.toLocaleString("en")} of them did not reach the threshold with the representative: ` +
+      (open.giant ? "a giant chain, most of whose pairs are unlike." : "a chain.")
+    : "";
+  $("summary").textContent = `Cluster ${open.label}: ${size.toLocaleString("en")} documents, ` +
+    `${open.pairs.toLocaleString("en")} of ${(size * (size - 1) / 2).toLocaleString("en")} pairs similar, ` +
+    `by ${number(open.low)} at least, ${number(open.mean)} on average.${chain}`;
   memberList.fill(open.ids.length, 1);
   const mine = open;
   const unpacked = packed[k] ? await unpack(packed[k]) : {};

@@ -9,7 +9,7 @@ function theme() {
 }
 $("theme").addEventListener("click", theme);
 
-$("verdicts").addEventListener("change", () => {
+$("verdicts")?.addEventListener("change", () => {
   for (const row of $("ledger").tBodies[0].rows) {
     row.hidden = $("verdicts").value !== "" && row.dataset.verdict !== $("verdicts").value;
   }
@@ -39,8 +39,8 @@ document.addEventListener("keydown", (event) => {
   if (!pairs.length) return;
   if (event.key === "n") show(at + 1);
   if (event.key === "p") show(at - 1);
-  const kind = { 1: "true", 2: "false", 3: "missed" }[event.key];
+  const kind = $("inspector").dataset.kinds.split(" ")[event.key - 1];
   const first = pairs.findIndex((pair) => pair.dataset.kind === kind);
   if (kind && first >= 0) show(first);
-  if ("np123".includes(event.key)) $("inspector").scrollIntoView();
+  if ((kind && first >= 0) || "np".includes(event.key)) $("inspector").scrollIntoView();
 });

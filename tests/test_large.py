@@ -1,0 +1,160 @@
+"""Runs within a memory budget, from the front door: the same files as in memory, stores to add to and to ask."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hydra import compose, initialize_config_dir
+
+from experiments.config import GROUPS, settings
+from experiments.runner import run
+from spotsigs.errors import InputError
+
+ROOT = Path(__file__).parents[1]
+TINY = ROOT / "data" / "tiny"
+
+
+def configured(*overrides):
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        config = compose("config", list(overrides), return_hydra_config=True)
+    return settings(config, {group: str(config.hydra.runtime.choices[group]) for group in GROUPS})
+
+
+def ran(folder, *overrides):
+    told = []
+    text = run(configured(*overrides), folder, say=told.append)
+    return "\n".join([*told, text])
+
+
+def same(one, other, names=("pairs.parquet", "clusters.parquet", "clusters.csv", "kept.csv", "removed.csv")):
+    return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+
+
+@pytest.mark.parametrize("choices", [[], ["keep=longest", "sets=true"], ["clusters=anchored", "keep=none"]])
+def test_a_run_on_disk_writes_the_files_of_a_run_in_memory(tmp_path, choices):
+    asked = ["data=tiny", "tau=0.25", "engine=serial", "page=true", *choices]
+    ran(tmp_path / "memory", *asked)
+    text = ran(tmp_path / "disk", *asked, "memory=1GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    assert (tmp_path / "memory/clusters.html").read_bytes() == (tmp_path / "disk/clusters.html").read_bytes()
+    one, other = (json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("memory", "disk"))
+    equal = "documents documents_matched signatures occurrences pairs clusters f1 macro_f1 memory_mib giant_chains"
+    assert {key: one[key] for key in equal.split()} == {key: other[key] for key in equal.split()}
+    shas = [json.loads((tmp_path / name / "run.json").read_text())["input_sha256"] for name in ("memory", "disk")]
+    assert shas[0] == shas[1]
+    assert "memory: 1,000 MB, of which" in text
+    assert "join: 1 tasks, the largest of" in text
+    assert "of 1,000 MB" in text.split("peak memory of all processes")[1]
+    assert not list((tmp_path / "disk").glob("store-*"))
+
+
+ENGINES = ["processes", pytest.param("dask", marks=pytest.mark.long), pytest.param("ray", marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_gives_the_same_bytes(tmp_path, engine):
+    for module in {"dask": ["distributed"], "ray": ["ray"]}.get(engine, []):
+        pytest.importorskip(module)
+    ran(tmp_path / "memory", "data=tiny", "engine=serial", "tau=0.25")
+    ran(tmp_path / "disk", "data=tiny", f"engine={engine}", "workers=2", "memory=2GB", "tau=0.25")
+    ran(tmp_path / "plain", "data=tiny", f"engine={engine}", "workers=2", "tau=0.25")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    assert same(tmp_path / "memory", tmp_path / "plain")
+
+
+def split_tiny(tmp_path):
+    """Return two folders of the small collection: every third page is new."""
+    for number, path in enumerate(sorted(path for path in TINY.rglob("*") if path.is_file())):
+        place = tmp_path / ("new" if number % 3 == 2 else "old") / path.relative_to(TINY)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    return tmp_path / "old", tmp_path / "new"
+
+
+def test_new_against_old_and_one_page(tmp_path):
+    old, new = split_tiny(tmp_path)
+    base = ["data=folder", "tau=0.25", "engine=serial", "memory=1GB", f"store={tmp_path / 'store'}"]
+    ran(tmp_path / "1", *base, f"data.path={old}")
+    text = ran(tmp_path / "2", *base, f"data.path={new}", "add=true", f"copy={tmp_path / 'copy'}", "page=true")
+    assert "15 new documents; only pairs with at least one are reported" in text
+    fresh = {path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file()}
+    full = ran(tmp_path / "3", "data=folder", "tau=0.25", f"data.path={TINY}", "engine=serial")
+    assert "45 documents" in full
+    wanted = {
+        (frozenset((a, b)), s)
+        for a, b, s in pd.read_parquet(tmp_path / "3/pairs.parquet").itertuples(index=False)
+        if {a, b} & fresh
+    }
+    found = pd.read_parquet(tmp_path / "2/pairs.parquet").itertuples(index=False)
+    assert {(frozenset((a, b)), s) for a, b, s in found} == wanted
+    assert wanted
+    kept = set(pd.read_csv(tmp_path / "2/kept.csv")["doc"])
+    assert kept < fresh
+    assert {path.relative_to(tmp_path / "copy").as_posix() for path in (tmp_path / "copy").rglob("*.*")} == kept
+    everything = ran(tmp_path / "4", *base[1:], "data=stored")
+    assert "45 documents" in everything
+    assert len(pd.read_parquet(tmp_path / "4/pairs.parquet")) == len(pd.read_parquet(tmp_path / "3/pairs.parquet"))
+    page = next(iter(sorted(TINY.rglob("*.html"))))
+    answer = ran(tmp_path / "5", *base[1:], f"query={page}")
+    assert answer.splitlines()[0] == "similarity  document"
+    assert f"1.000000  {page.relative_to(TINY).as_posix()}" in answer
+    (tmp_path / "page.txt").write_text("Nothing like it.")
+    assert "no document of" in ran(tmp_path / "5", *base[1:], f"query={tmp_path / 'page.txt'}")
+    assert not (tmp_path / "5").exists()
+
+
+@pytest.mark.parametrize(
+    ("choices", "says"),
+    [
+        (["memory=2"], "memory must be at least 64MB"),
+        (["memory=much"], "memory must be a size such as 2GB"),
+        (["memory=100MB"], "is too little for 1 processes"),
+        (["add=true"], "add=true needs a store"),
+        (["query=x.html"], "query= needs a store"),
+        (["data=stored"], "data=stored needs a store"),
+        (["data=stored", "add=true", "store=x"], "data=stored is in the store already"),
+        (["memory=1GB", "matcher=lsh"], "matcher=lsh is another method"),
+        (["memory=1GB", "matcher=cosine"], "matcher=cosine is another method"),
+        (["memory=1GB", "data=wt10g_like"], "data=wt10g_like brings vectors"),
+        (["memory=1GB", "experiment=table1"], "memory= and store= belong to a single run"),
+        (["store=nowhere", "query=missing.html"], "query=missing.html: No such file"),
+    ],
+)
+def test_mistakes_are_one_sentence(tmp_path, choices, says):
+    with pytest.raises(InputError, match=says):
+        ran(tmp_path / "x", "data=tiny", "engine=serial", *choices)
+    assert not (tmp_path / "x" / "metrics.json").exists()
+
+
+@pytest.mark.parametrize("more", [[], ["memory=1GB"]])
+def test_standard_input(tmp_path, more):
+    pages = [{"id": path.name, "html": path.read_text("utf-8", "replace")} for path in sorted(TINY.rglob("*.html"))]
+    content = gzip.compress("\n".join(map(json.dumps, pages)).encode())
+    asked = ["data=jsonl", "data.path=-", "workers=2", f"hydra.run.dir={tmp_path / 'run'}", "tau=0.25", *more]
+    result = subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *asked], input=content, cwd=ROOT, capture_output=True, timeout=300
+    )
+    assert result.returncode == 0, result.stderr.decode()
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["documents"] == len(pages) > 20
+    assert metrics["pairs"] > 20
+
+
+def test_a_web_archive_from_standard_input(tmp_path):
+    pytest.importorskip("fastwarc")
+    from archives import warc_record
+
+    content = b"".join(warc_record(f"http://x/{path.name}", path.read_bytes()) for path in TINY.rglob("*.html"))
+    asked = ["data=warc", "data.path=-", f"hydra.run.dir={tmp_path / 'run'}", "tau=0.25", "memory=1GB"]
+    result = subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *asked], input=content, cwd=ROOT, capture_output=True, timeout=300
+    )
+    assert result.returncode == 0, result.stderr.decode()
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["pairs"] > 20
