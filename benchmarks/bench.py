@@ -27,7 +27,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from baselines.lsh_native import LshNative
-from benchmarks import extraction, report, startup
+from benchmarks import extraction, profile, report, startup
 from benchmarks.cell import ARRAYS
 from benchmarks.inputs import COLLECTIONS, SMALLER
 from benchmarks.tools import OURS, PACKAGES, TOOLS
@@ -43,6 +43,7 @@ BUDGET_MINUTES = 30
 """After which nothing is measured again and no cell is started; what is left out says so."""
 ATTEMPTS = 3
 """Times a cell that other processes disturbed is measured."""
+PROFILED, PROFILE_TAUS = ["short 1.17M"], (0.9, 0.5)
 STEEPEST = 2.0
 """Exponent up to which a tool's growth is believed when the time of the next collection is foreseen."""
 
@@ -227,6 +228,12 @@ def main() -> None:
     beside: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "extraction": lambda: extraction.measure(few=any(chosen)),
         "startup": startup.measure,
+        "profile": lambda: [
+            row
+            for name in arguments.collection or PROFILED
+            for tau in PROFILE_TAUS
+            for row in profile.measure(name, tau, report.OUR_THREADS)
+        ],
     }
     others = {} if arguments.tool else {name: pd.DataFrame(measured()) for name, measured in beside.items()}
     report.write_csvs(out, cells=pd.json_normalize(list(bench.rows())), machine=pd.Series(machine()), **others)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
@@ -62,12 +63,11 @@ def measure(*, few: bool) -> list[dict[str, Any]]:
     name, documents = _pages(FEW_MEGABYTES if few else MEGABYTES)
     size = sum(len(page.content) for page in documents) / 1e6
     about = {"collection": name, "pages": len(documents), "mb": size}
-    rows = [about | _speed(size, lambda run=run: run(documents)) | {"step": step} for step, run in STEPS.items()]  # type: ignore[misc]
+    rows = [{"step": step} | about | _speed(size, partial(run, documents)) for step, run in STEPS.items()]
     shares = [documents[k :: all_cores()] for k in range(all_cores())]
     with ProcessPoolExecutor(len(shares), get_context("spawn"), initializer=_hold, initargs=(shares,)) as pool:
-        rows.append(about | _speed(size, lambda: list(pool.map(_extract_share, range(len(shares))))))
-    rows[-1]["step"] = f"pages to signatures, {len(shares)} processes"
-    return rows
+        speed = _speed(size, lambda: list(pool.map(_extract_share, range(len(shares)))))
+    return [*rows, {"step": f"pages to signatures, {len(shares)} processes"} | about | speed]
 
 
 def _speed(size: float, run: Callable[[], Any]) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """Where the join's time goes: ``python -m benchmarks.profile [--collection "short 1.17M"] [--tau 0.9 0.5]``.
 
-Prints, for each threshold, the wall seconds of each stage and, of every kernel, how often it was called and how many
-seconds of a core it took; of the fastest of several runs. Kernels run side by side, so these add up to more than the
+Tells, for each threshold, the wall seconds of each stage and, of every kernel, how often it was called and how many
+seconds of a core it took, in the fastest of several runs. Kernels run side by side, so these add up to more than the
 wall, and what is missing to the number of threads times the wall is Python, allocation and waiting.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,10 +18,9 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.inputs import COLLECTIONS
-from benchmarks.report import markdown
+from benchmarks.report import STAGES, markdown
 from spotsigs import join_kernels
 from spotsigs.join import self_join
-from spotsigs.records import Vectors
 
 
 class Clock:
@@ -61,29 +61,22 @@ def watched() -> Iterator[Clock]:
             setattr(join_kernels, name, kernel)
 
 
-def profile(vectors: Vectors, tau: float, threads: int, repeats: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return stages and kernels of the fastest of several runs."""
-    best: tuple[float, Any, Clock] | None = None
-    for _ in range(repeats + 1):  # the first loads the kernels
-        pairs = None
+def measure(collection: str, tau: float, threads: int, repeats: int = 5) -> list[dict[str, Any]]:
+    """Return the stages and the kernels of the fastest of several runs, after one that loads the kernels."""
+    vectors = COLLECTIONS[collection].vectors()
+    fastest, stages, best = math.inf, {}, Clock()
+    for run in range(repeats + 1):
         with watched() as clock:
             began = time.perf_counter()
-            pairs = self_join(vectors, tau, threads=threads)
+            seconds = self_join(vectors, tau, threads=threads).seconds
             wall = time.perf_counter() - began
-        if best is None or wall < best[0]:
-            best = wall, pairs.seconds, clock
-    assert best is not None
-    wall, seconds, clock = best
-    stages = pd.DataFrame([{"tau": tau, "threads": threads, "wall": round(wall, 4)} | _rounded(seconds)])
-    rows = [
-        {"tau": tau, "kernel": name, "calls": clock.calls[name], "core_seconds": round(busy, 4)}
-        for name, busy in clock.busy.items()
-    ]
-    return stages, pd.DataFrame(rows, columns=["tau", "kernel", "calls", "core_seconds"])
-
-
-def _rounded(seconds: Any) -> dict[str, float]:
-    return {stage: round(one, 4) for stage, one in seconds.items() if stage not in ("sort_hash", "cluster")}
+        if run and wall < fastest:
+            fastest, stages, best = wall, dict(seconds), clock
+    about = {"collection": collection, "tau": tau, "threads": threads}
+    rows = [{"part": "everything", "wall_seconds": fastest}]
+    rows += [{"part": f"stage {stage}", "wall_seconds": stages[stage]} for stage in STAGES]
+    rows += [{"part": name, "core_seconds": busy, "calls": best.calls[name]} for name, busy in best.busy.items()]
+    return [about | row for row in rows]
 
 
 def main() -> None:
@@ -94,10 +87,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
-    vectors = COLLECTIONS[arguments.collection].vectors()
     for tau in arguments.tau:
-        for table in profile(vectors, tau, arguments.threads, arguments.repeats):
-            print(markdown(table), end="\n\n")
+        rows = measure(arguments.collection, tau, arguments.threads, arguments.repeats)
+        print(markdown(pd.DataFrame(rows).round(4)), end="\n\n")
 
 
 if __name__ == "__main__":

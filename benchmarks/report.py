@@ -1,7 +1,8 @@
 """Tables, goals and a plot from what was measured: ``python -m benchmarks.report`` makes them again.
 
-Of a folder with ``cells.csv``, ``extraction.csv``, ``startup.csv`` and ``machine.csv`` it makes ``goals.csv``,
-``crossing.csv``, ``bench.md``, ``bench.svg``, ``bench.png`` and, of the whole run, the README's table.
+Of a folder with ``cells.csv``, ``extraction.csv``, ``startup.csv``, ``profile.csv`` and ``machine.csv`` it makes
+``goals.csv``, ``crossing.csv``, ``bench.md``, ``bench.svg``, ``bench.png`` and, of the whole run, the tables in the
+README and in ``docs/performance.md``.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Measured:
     cells: pd.DataFrame
     extraction: pd.DataFrame
     startup: pd.DataFrame
+    profile: pd.DataFrame
     machine: pd.DataFrame
 
     @classmethod
@@ -152,9 +154,19 @@ def goals(measured: Measured) -> pd.DataFrame:
         goal = goal._replace(tau=float(goal.tau) if goal.tau else math.nan)
         value = MEASURES[goal.measure](measured, goal) if len(measured.cells) else None
         verdict = "not measured" if value is None else "met" if met(value, goal.sense, goal.value) else "missed"
+        verdict += " †" if value is not None and _disturbed(measured, goal) else ""
         row = {"goal": goal.goal, "wanted": f"{goal.sense} {goal.value:g} {goal.unit}".strip()}
         rows.append(row | {"measured": "" if value is None else shown(value), "verdict": verdict})
     return pd.DataFrame(rows)
+
+
+def _disturbed(measured: Measured, goal: Any) -> bool:
+    """Return whether other processes disturbed anything a goal's figure may stand on."""
+    if goal.measure in ("mb_per_s", "linear_share", "startup"):
+        return bool((measured.startup if goal.measure == "startup" else measured.extraction).contended.any())
+    cells = measured.cells
+    at = cells.collection.isin(goal.where.split("|")) & cells.tool.isin([*goal.tool.split("|"), OUR_JOIN])
+    return bool((cells[at & ((cells.tau == goal.tau) | math.isnan(goal.tau))].contended == True).any())  # noqa: E712
 
 
 def crossing(measured: Measured, where: str = "short 1.17M") -> pd.DataFrame:
@@ -254,7 +266,9 @@ def document(measured: Measured) -> str:
             others = finished[finished.tool != OUR_JOIN]
             parts += ["Peak memory of the process, MB.", markdown(wide(finished, lambda row: f"{row.peak_mb:,.0f}"))]
             parts += ["Recall.", markdown(wide(others, lambda row: _share(row.recall)))] if len(others) else []
-    parts += ["## Stages of spotsigs_tight", "Seconds.", markdown(stages(done)), "## Extraction"]
+    parts += ["## Stages of spotsigs_tight", "Seconds.", markdown(stages(done))]
+    parts += ["## Profile", "Stages: wall seconds. Kernels: seconds of a core.", markdown(profiled(measured.profile))]
+    parts += ["## Extraction"]
     parts += [markdown(measured.extraction.map(_brief)), "## Start-up", markdown(measured.startup.map(_brief))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -296,11 +310,41 @@ def _cell_of_readme(measured: Measured, cell: Any) -> str:
     return f"{_timed(measured, cell)}{found}"
 
 
-def with_table(readme: str, table: str) -> str:
-    """Return the README with the table between its markers."""
+def goals_and_profile(measured: Measured) -> str:
+    """Return the tables of ``docs/performance.md``."""
+    parts = [_contended(measured.cells[measured.cells.status == "ok"]), markdown(goals(measured))]
+    return "\n\n".join(part for part in [*parts, markdown(profiled(measured.profile))] if part)
+
+
+def profiled(profile: pd.DataFrame) -> pd.DataFrame:
+    """Return wall seconds of stages and core seconds of kernels, one column a threshold."""
+    if profile.empty:
+        return profile
+    parts = list(dict.fromkeys(profile.part))
+    seconds = profile.wall_seconds.fillna(profile.core_seconds).map(shown)
+    table = profile.assign(
+        of=[f"{where}, tau {tau:g}" for where, tau in zip(profile.collection, profile.tau, strict=True)],
+        seconds=seconds,
+    ).pivot(index="part", columns="of", values="seconds")
+    return table.loc[parts].reset_index()
+
+
+PLACES: dict[str, Callable[[Measured], str]] = {
+    "README.md": readme_table,
+    "docs/performance.md": goals_and_profile,
+}
+"""Pages of the project that show tables of the last whole run."""
+
+
+def with_table(page: str, table: str) -> str:
+    """Return a page with the table between its markers."""
     begin, end = MARKERS
-    before, _, rest = readme.partition(begin)
-    return f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}" if rest else readme
+    before, _, rest = page.partition(begin)
+    return f"{before}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}" if rest else page
+
+
+def _rank(column: pd.Series) -> pd.Series:
+    return column.map({tool: place for place, tool in enumerate(TOOLS)}) if column.name == "tool" else column
 
 
 def plot(measured: Measured, path: Path) -> None:
@@ -311,7 +355,7 @@ def plot(measured: Measured, path: Path) -> None:
     done = cells[(cells.status == "ok") & cells.collection.isin(names)]
     points = [
         Point(panel=row.collection, series=_label(row) if row.tool in OURS else row.tool, x=row.tau, y=row.seconds)
-        for row in done.sort_values("tau").itertuples()
+        for row in done.sort_values(["tool", "threads", "tau"], key=_rank).itertuples()
     ]
     panels = [Panel(name=name, x_label="tau", y_label="seconds", y_log=True, guides=[0.78]) for name in names]
     if points:
@@ -341,9 +385,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = parser.parse_args(arguments).folder
     write(folder)
     if folder == ROOT / "results/bench":
-        readme = ROOT / "README.md"
-        with replacing(readme) as temporary:
-            temporary.write_text(with_table(readme.read_text("utf-8"), readme_table(Measured.read(folder))), "utf-8")
+        measured = Measured.read(folder)
+        for name, table in PLACES.items():
+            page = (ROOT / name).read_text("utf-8")
+            with replacing(ROOT / name) as temporary:
+                temporary.write_text(with_table(page, table(measured)), "utf-8")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 They run in the order of this file: read the rows once (`scan_rows`), find exact copies (`bucket_hashes`,
 `first_of_hash`, `confirm_copies`), number the distinct documents by length (`count_lengths`, `number_documents`), order
 the tokens (`rank_tokens`) and rewrite every document as its sorted tokens (`pack_documents`), invert the prefixes
-(`count_postings`, `fill_postings`), probe (`probe`, `name_pairs`), and spread the found pairs over the copies (`fill_links`,
-`fill_partners`, `fill_pairs`).
+(`count_postings`, `fill_postings`), probe (`probe`, `name_pairs`), and spread the found pairs over the copies
+(`fill_links`, `fill_partners`, `fill_pairs`).
 
 Conventions: indices into arrays are unsigned, so that no negative index has to be considered; a *token* is one unit of
 weight, (signature, number of its occurrence).

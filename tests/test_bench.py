@@ -59,7 +59,7 @@ def measured(**seconds):
         row |= {f"details.seconds.{stage}": value / 10 for stage in report.STAGES}
         rows.append(row)
     empty = pd.DataFrame()
-    return report.Measured(cells=pd.DataFrame(rows), extraction=empty, startup=empty, machine=empty)
+    return report.Measured(cells=pd.DataFrame(rows), extraction=empty, startup=empty, profile=empty, machine=empty)
 
 
 def verdicts(found):
@@ -123,17 +123,20 @@ def test_the_plan_can_be_narrowed():
 
 def test_a_table_stands_between_its_markers():
     begin, end = report.MARKERS
-    assert report.with_table(f"a\n{begin}\nold\n{end}\nb", "new") == f"a\n{begin}\nnew\n{end}\nb"
+    assert report.with_table(f"a\n{begin}\nold\n{end}\nb", "new") == f"a\n{begin}\n\nnew\n\n{end}\nb"
     assert report.with_table("no markers", "new") == "no markers"
 
 
-def test_the_readme_shows_the_last_whole_run():
-    folder = ROOT / "results/bench"
+@pytest.mark.parametrize("name", report.PLACES)
+def test_pages_show_the_last_whole_run(name):
+    page, folder = (ROOT / name).read_text("utf-8"), ROOT / "results/bench"
+    assert all(page.count(marker) == 1 for marker in report.MARKERS)
     if not (folder / "cells.csv").exists():
-        pytest.skip("there is no whole run of make bench")
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert report.with_table(readme, report.readme_table(report.Measured.read(folder))) == readme
-    assert (folder / "bench.md").read_text("utf-8") == report.document(report.Measured.read(folder))
+        assert not page.partition(report.MARKERS[0])[2].partition(report.MARKERS[1])[0].strip()
+        return
+    measured = report.Measured.read(folder)
+    assert report.with_table(page, report.PLACES[name](measured)) == page
+    assert (folder / "bench.md").read_text("utf-8") == report.document(measured)
 
 
 def test_everything_is_written(tmp_path):
