@@ -184,8 +184,12 @@ def draw_histogram(path: Path, panel: Panel, edges: Sequence[float], counts: Seq
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
     cycle = plt.rcParams["axes.prop_cycle"].by_key()
     names = list(dict.fromkeys(point.series for point in points))
+    # after one round of colours each property goes on at another place, so that no two series look alike
     return {
-        name: {look: values[number % len(values)] for look, values in cycle.items()}
+        name: {
+            look: values[(number + number // len(values) * step) % len(values)]
+            for step, (look, values) in enumerate(cycle.items())
+        }
         for number, name in enumerate(names)
     }
 

@@ -135,10 +135,11 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
 
     require_tau(tau)
     with Stages(threads) as stages:
-        [source] = inputs([vectors], sets, stages)
         # at tau 1 the copies are the pairs and no signature need be counted, unless hashes of different rows collide
-        side = read(source, stages, count=tau < 1)
+        [source] = inputs([vectors], sets, stages, count=tau < 1)
+        side = read(source, stages)
         if tau == 1 and side.collided:
+            [source] = inputs([vectors], sets, stages)
             side = read(source, stages)
         found = search(side, side, tau, stages) if tau < 1 or side.collided else Found.none()
         i, j, similarity = expand(side, side, found, stages)

@@ -3,8 +3,8 @@
 They run in the order of this file: read the rows once (`scan_rows`), find exact copies (`bucket_hashes`,
 `first_of_hash`, `confirm_copies`), number the distinct documents by length (`count_lengths`, `number_documents`), order
 the tokens (`rank_tokens`) and rewrite every document as its sorted tokens (`pack_documents`), invert the prefixes
-(`count_postings`, `fill_postings`), probe (`probe`), and spread the found pairs over the copies (`fill_links`,
-`fill_partners`, `fill_pairs`).
+(`count_postings`, `fill_postings`), probe (`probe`, `name_pairs`), and spread the found pairs over the copies
+(`fill_links`, `fill_partners`, `fill_pairs`).
 
 Conventions: indices into arrays are unsigned, so that no negative index has to be considered; a *token* is one unit of
 weight, (signature, number of its occurrence).
@@ -608,6 +608,22 @@ def _sift(probing: Documents, indexed: Documents, offset: Any, least: Any, candi
         candidates[1, kept] = candidates[1, c]
         kept += np.uint64(bit_count(probing.sketches[d] ^ indexed.sketches[y]) <= total - 2 * least[total])
     return kept
+
+
+@njit(cache=True, nogil=True)
+def name_pairs(found: Any, probing: Documents, indexed: Documents, row_of: Any, out: Any) -> None:
+    """Translate pairs of documents as `probe` finds them into pairs of rows and their similarity.
+
+    ``row_of`` holds the first rows of the probing and of the indexed documents, ``out`` the arrays for the rows of
+    both and for the similarity.
+    """
+    of_probing, of_indexed = row_of
+    row_a, row_b, similarity = out
+    for m in range(len(similarity)):
+        d, y = np.uint64(found[0, m]), np.uint64(found[1, m])
+        total = probing.starts[d + ONE] - probing.starts[d] + indexed.starts[y + ONE] - indexed.starts[y]
+        row_a[m], row_b[m] = of_probing[d], of_indexed[y]
+        similarity[m] = found[2, m] / (total - np.int64(found[2, m]))
 
 
 @njit(cache=True, nogil=True)

@@ -93,12 +93,12 @@ class Input(NamedTuple):
     limit: int
 
 
-def inputs(collections: Sequence[Vectors], sets: bool, stages: Stages) -> list[Input]:
-    """Bring collections into the kernels' form, with ids that are dense over all of them."""
+def inputs(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count: bool = True) -> list[Input]:
+    """Bring collections into the kernels' form, with ids dense over all of them; none of those if not to be counted."""
     parts = [vectors.as_sets() if sets else vectors for vectors in collections]
     ids = [part.ids for part in parts]
     entries = sum(map(len, ids))
-    n_signatures = 1 + max(_greatest(part, stages) for part in ids)
+    n_signatures = 1 + max(_greatest(part, stages) for part in ids) if count else 0
     if n_signatures > 2**16 + 4 * entries:
         names, dense = np.unique(np.concatenate(ids), return_inverse=True)
         ids = np.split(dense.astype(np.int32), np.cumsum([len(part) for part in ids])[:-1])
@@ -149,9 +149,9 @@ class Side(NamedTuple):
     collided: int
 
 
-def read(source: Input, stages: Stages, *, count: bool = True) -> Side:
-    """Read all rows once: find the copies and, if asked to, count in how many rows each signature is."""
-    n, counted = len(source.lengths), source.n_signatures if count else 0
+def read(source: Input, stages: Stages) -> Side:
+    """Read all rows once: find the copies and count in how many rows each signature is, where they are dense."""
+    n, counted = len(source.lengths), source.n_signatures
     hashes = np.empty(n, np.uint64)
     cuts = stages.cuts(source.rows.indptr)
     seen = [np.zeros(counted, np.uint64) for _ in cuts[1:]]
@@ -212,16 +212,16 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     order, classes, unshared = _order_tokens(sides)
     documents = [_pack(*one, order, classes, stages) for one in zip(sides, numbered, strict=True)]
     stages.lap("pack")
-    # the smaller collection is inverted; similarity is symmetric
-    if len(documents[0].tokens) >= len(documents[-1].tokens):
-        x, y, overlap = BandJoin(documents[0], documents[-1], own_side, tables, order, unshared).run(stages)
-    else:
-        y, x, overlap = BandJoin(documents[1], documents[0], own_side, tables, order, unshared).run(stages)
-    row_a, row_b = numbered[0].row_of[x], numbered[-1].row_of[y]
-    similarity = overlap / (a.source.lengths[row_a] + b.source.lengths[row_b] - overlap)
-    parts = [Found(row_a, row_b, similarity), *_compare_long(a, b, numbered[0], numbered[-1], tau)]
+    swapped = len(documents[0].tokens) < len(documents[-1].tokens)
+    x, y = (-1, 0) if swapped else (0, -1)  # the smaller collection is inverted; similarity is symmetric
+    row_of = numbered[x].row_of, numbered[y].row_of
+    parts = BandJoin(documents[x], documents[y], row_of, own_side, tables, order, unshared).run(stages)
+    if swapped:
+        parts = [Found(part.b, part.a, part.similarity) for part in parts]
+    parts += _compare_long(a, b, numbered[0], numbered[-1], tau)
+    found = Found(*map(np.concatenate, zip(Found.none(), *parts, strict=True)))
     stages.lap("join")
-    return Found(*map(np.concatenate, zip(*parts, strict=True)))
+    return found
 
 
 class Numbered(NamedTuple):
@@ -292,19 +292,26 @@ class BandJoin:
     """
 
     def __init__(
-        self, probing: Documents, indexed: Documents, own_side: bool, tables: Bounds, order: TokenOrder, unshared: int
+        self,
+        probing: Documents,
+        indexed: Documents,
+        row_of: tuple[NDArray[np.int32], NDArray[np.int32]],
+        own_side: bool,
+        tables: Bounds,
+        order: TokenOrder,
+        unshared: int,
     ) -> None:
-        self.probing, self.indexed, self.own_side, self.tables = probing, indexed, own_side, tables
-        self.n_tokens, self.unshared = len(order.rank), unshared
+        self.probing, self.indexed, self.row_of = probing, indexed, row_of
+        self.own_side, self.tables, self.n_tokens, self.unshared = own_side, tables, len(order.rank), unshared
         self.scratches: SimpleQueue[Scratch] = SimpleQueue()
 
-    def run(self, stages: Stages) -> NDArray[np.uint32]:
-        """Return the similar pairs as (probing document, indexed document, overlap), shape (3, n_pairs)."""
+    def run(self, stages: Stages) -> list[Found]:
+        """Return the similar pairs in pieces; first rows of probing documents come first."""
         for _ in range(stages.threads):
             self.scratches.put(self._scratch())
         bands = _bands(self.probing.first)
         ahead = deque(stages.pool.submit(self._invert, *band) for band in bands[: stages.threads])
-        tasks: deque[tuple[Future[tuple[Postings, float]], list[Future[list[NDArray[np.uint32]]]]]] = deque()
+        tasks: deque[tuple[Future[tuple[Postings, float]], list[Future[list[Found]]]]] = deque()
         for k, (lowest, highest) in enumerate(bands):
             begin, end = int(self.probing.first[lowest]), int(self.probing.first[highest + 1])
             cuts = np.linspace(begin, end, min(max((end - begin) // 2048, 1), 16) + 1).astype(np.int64).tolist()
@@ -312,17 +319,18 @@ class BandJoin:
             tasks.append((postings, [stages.pool.submit(self._look_up, postings, *cut) for cut in pairwise(cuts)]))
             if k + stages.threads < len(bands):
                 ahead.append(stages.pool.submit(self._invert, *bands[k + stages.threads]))
-        found, inverting = [np.empty((3, 0), np.uint32)], 0.0
+        found: list[Found] = []
+        inverting = 0.0
         while tasks:  # what was probed goes out of scope, and with it its postings
             postings, probes = tasks.popleft()
             inverting += postings.result()[1]
             found += [piece for probe in probes for piece in probe.result()]
-            _require_listable(sum(piece.shape[1] for piece in found))
+            _require_listable(sum(len(piece.a) for piece in found))
         stages.book("postings", inverting / stages.threads)
         states = [self.scratches.get().state for _ in range(stages.threads)]
         for name, place in (("postings", 1), ("candidates", 2), ("verifications", 3)):
             stages.counters[name] += sum(int(state[place]) for state in states)
-        return np.concatenate(found, axis=1)
+        return found
 
     def _invert(self, lowest: int, highest: int) -> tuple[Postings, float]:
         """Invert what documents of the lengths ``lowest`` to ``highest`` look into; return also the seconds it took."""
@@ -338,12 +346,14 @@ class BandJoin:
         kernels.fill_postings(self.indexed, shortest, taken, starts, postings)
         return postings, time.perf_counter() - began
 
-    def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[NDArray[np.uint32]]:
+    def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[Found]:
         """Probe the documents ``begin:end``; return the pairs in pieces."""
         inverted, found, scratch = postings.result()[0], [], self.scratches.get()
         while begin < end:
             begin = kernels.probe(self.probing, self.indexed, self.own_side, inverted, self.tables, begin, end, scratch)
-            found.append(scratch.found[:, : scratch.state[kernels.FOUND]].copy())
+            n = int(scratch.state[kernels.FOUND])
+            found.append(Found(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)))
+            kernels.name_pairs(scratch.found, self.probing, self.indexed, self.row_of, tuple(found[-1]))
         self.scratches.put(scratch)
         return found
 

@@ -17,6 +17,7 @@ from spotsigs import join_kernels, join_stages
 from spotsigs.errors import InputError
 from spotsigs.join import CrossPairs, SpotSigsTight, join, self_join
 from spotsigs.join_bounds import bounds, indexed_prefixes
+from spotsigs.matcher import SpotSigs
 from spotsigs.records import Corpus, RowNumbers, Vectors
 
 TAUS = (1 / 3, 0.44, 0.5, 0.8, 0.9, 1.0)
@@ -319,6 +320,17 @@ def test_equals_a_sparse_product_on_20_000_documents():
 @pytest.mark.long
 def test_equals_a_sparse_product_on_100_000_documents():
     assert_equals_the_product(Wt10gLike(documents=100_000, seed=1).vectors(), [0.3, 0.5, 0.7, 0.9])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("tau", [0.5, 0.9])
+def test_equals_algorithm_1_on_100_000_documents(tau):
+    corpus = Corpus(Wt10gLike(documents=100_000).vectors())
+    tight, printed = (matcher(tau=tau)(corpus) for matcher in (SpotSigsTight, SpotSigs))
+    assert len(tight) > 100_000
+    assert np.array_equal(tight.i, printed.i)
+    assert np.array_equal(tight.j, printed.j)
+    assert np.array_equal(tight.similarity, printed.similarity)
 
 
 @pytest.mark.long
