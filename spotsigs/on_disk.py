@@ -12,7 +12,8 @@ from spotsigs.blocks import PairFiles, estimate, fingerprint, join_store
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require_tau
 from spotsigs.layout import build_vectors
-from spotsigs.records import Collection, Document, SignatureScheme
+from spotsigs.records import Collection, CollectionScheme, Document, SignatureScheme
+from spotsigs.refined import refine_segments
 from spotsigs.segments import Segments, extract_segments
 from spotsigs.store import StoredVectors, open_vectors, opened
 from spotsigs.vectors import IdfFilter
@@ -115,7 +116,8 @@ def match_on_disk(
         Count every signature once.
     old : str or Path, optional
         Folder of a former call: its documents come first, and only pairs with at least one new document are looked
-        for. They are what a run over all documents gives, because document frequencies are counted over all of them.
+        for. They are what a run over all documents gives, because document frequencies are counted over all of them;
+        a scheme that looks at the whole collection looks at all of them again, from their outlines.
 
     Returns
     -------
@@ -126,9 +128,11 @@ def match_on_disk(
     earlier = former_segments(old) if old is not None else Segments(())
     added = extract_segments(folder / "segments", collection, text, scheme, engine)
     new_from = int(earlier.sizes().sum())
-    segments = earlier + added
+    extracted = segments = earlier + added
     budget = data_budget(memory, workers)
-    stored = _vectors(folder / "vectors", segments, idf_filter, budget, sets)
+    if isinstance(scheme, CollectionScheme):
+        segments = refine_segments(folder / "refined", extracted, scheme, memory=budget)
+    stored = _vectors(folder / "vectors", segments, extracted, idf_filter, budget, sets)
     place = folder / f"pairs-{tau!r}-{_job(folder / 'vectors', budget, new_from)}"
     pairs = join_store(folder / "vectors", place, tau, engine, memory=budget, new_from=new_from, threads=1)
     return OnDisk(segments, stored, pairs, new_from, budget)
@@ -154,10 +158,12 @@ def former_segments(folder: str | Path) -> Segments:
     return Segments(tuple(Path(place) for place in facts["segments"]))
 
 
-def _vectors(folder: Path, segments: Segments, idf_filter: IdfFilter, memory: int, sets: bool) -> StoredVectors:
+def _vectors(
+    folder: Path, segments: Segments, extracted: Segments, idf_filter: IdfFilter, memory: int, sets: bool
+) -> StoredVectors:
     """Build the vectors, unless they are there and come from the same signatures and settings."""
     made_of = {
-        "segments": [str(place.resolve()) for place in segments.folders],
+        "segments": [str(place.resolve()) for place in extracted.folders],
         "content": xxhash.xxh64_hexdigest("".join(map(fingerprint, segments.folders)).encode()),
         "filter": f"{idf_filter!r} {sets=}",
     }
