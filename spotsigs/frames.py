@@ -103,7 +103,8 @@ class FramedSpots(DensestRegion):
         over = Over(threads, scratch)
         pages = portraits(outlines, over)
         frames = find_frames(outlines, pages, self.alike, self.share, self.sample, over)
-        return suppressed(outlines, pages, frames, self.share, over)
+        dropped = dropped_everywhere(pages, frames.dropped, self.share, over)
+        return suppressed(outlines, pages, dropped, over)
 
 
 @dataclass(frozen=True)
@@ -353,8 +354,8 @@ def update_frames(
         span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
         dropped[span], n_mates[first:last] = vote(pages, found.indptr, found.pages, alike, share, first, last)
     earlier = _take_first(pages, n_old)
-    was = _dropped_everywhere(earlier, before[: len(old.dropped)], share, over)
-    now = _dropped_everywhere(pages, dropped, share, over)
+    was = dropped_everywhere(earlier, before[: len(old.dropped)], share, over)
+    now = dropped_everywhere(pages, dropped, share, over)
     differs = np.add.reduceat(np.append(was != now[: len(was)], False), pages.spot_indptr[:n_old]) > 0
     differs &= np.diff(pages.spot_indptr[: n_old + 1]) > 0
     return Frames(found, dropped, n_mates), np.flatnonzero(differs)
@@ -379,7 +380,7 @@ def _take_first(pages: Portraits, n: int) -> Portraits:
     )
 
 
-def _dropped_everywhere(pages: Portraits, dropped: NDArray[np.bool_], share: float, over: Over) -> NDArray[np.bool_]:
+def dropped_everywhere(pages: Portraits, dropped: NDArray[np.bool_], share: float, over: Over) -> NDArray[np.bool_]:
     """Return which distinct spots of each page are dropped, by its own mates or everywhere."""
     n = len(pages.indptr) - 1
 
@@ -396,7 +397,7 @@ def _dropped_everywhere(pages: Portraits, dropped: NDArray[np.bool_], share: flo
     return over.joined(lambda first, last: (drop_everywhere(pages, frame, dropped, first, last),), n, np.bool_)[0]
 
 
-def suppressed(outlines: Signatures, pages: Portraits, frames: Frames, share: float, over: Over = HERE) -> Signatures:
+def suppressed(outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_], over: Over = HERE) -> Signatures:
     """Drop from every page the spots of frames and those outside its main part.
 
     Parameters
@@ -405,10 +406,8 @@ def suppressed(outlines: Signatures, pages: Portraits, frames: Frames, share: fl
         See `FramedSpots.refine`.
     pages : Portraits
         Of the same documents.
-    frames : Frames
-        Of all pages.
-    share : float
-        See `FramedSpots`.
+    dropped : ndarray of bool
+        Of each page's distinct spots, from `dropped_everywhere`.
     over : Over
         How kernels run.
 
@@ -416,7 +415,6 @@ def suppressed(outlines: Signatures, pages: Portraits, frames: Frames, share: fl
     -------
     Signatures
     """
-    dropped = _dropped_everywhere(pages, frames.dropped, share, over)
     sizes, hashes, counts = over.joined(
         lambda first, last: suppress(pages, dropped, first, last), len(outlines), np.int64, np.uint64, np.int32
     )

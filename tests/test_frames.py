@@ -17,7 +17,7 @@ from spotsigs.brute_force import BruteForce
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.extract import extract
-from spotsigs.frames import FramedSpots, find_frames, portraits, suppressed, update_frames
+from spotsigs.frames import FramedSpots, Frames, dropped_everywhere, find_frames, portraits, suppressed, update_frames
 from spotsigs.on_disk import match_on_disk
 from spotsigs.records import Corpus, Document, Signatures
 from spotsigs.refined import refine_segments
@@ -108,6 +108,11 @@ def test_copies_of_a_page_look_for_its_neighbours_together(pages, which):
         assert found[-1] == found[which % (len(pages) - 1)]
 
 
+def kept(drawn: Signatures, frames: Frames, share: float) -> Signatures:
+    pages = portraits(drawn)
+    return suppressed(drawn, pages, dropped_everywhere(pages, frames.dropped, share))
+
+
 @settings(max_examples=200)
 @given(collections(), PARAMETERS, st.integers(0, 14))
 def test_pages_added_later(pages, parameters, n_old):
@@ -122,8 +127,8 @@ def test_pages_added_later(pages, parameters, n_old):
     for found, expected in zip(vars(frames.neighbours).items(), vars(fresh.neighbours).items(), strict=True):
         assert found[0] == expected[0]
         assert np.array_equal(found[1], expected[1]), found[0]
-    was = rows(suppressed(old, portraits(old), before, share))
-    now = rows(suppressed(everything, portraits(everything), frames, share))
+    was = rows(kept(old, before, share))
+    now = rows(kept(everything, frames, share))
     assert {k for k in range(n_old) if was[k] != now[k]} <= set(affected.tolist())
 
 
