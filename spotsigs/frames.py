@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +32,7 @@ from spotsigs.frame_kernels import (
 from spotsigs.kernels import all_cores, joined, over_blocks
 from spotsigs.records import Signatures, Tokens
 from spotsigs.regions import LINK, DensestRegion, outline_of
+from spotsigs.store import mapped
 
 _BLOCK_PAGES = 2048
 
@@ -81,7 +83,7 @@ class FramedSpots(DensestRegion):
         """Return what `refine` needs of a page: the hashes and kinds of its spots and links, in text order."""
         return outline_of(self, tokens)
 
-    def refine(self, outlines: Signatures, *, threads: int | None = None) -> Signatures:
+    def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
         """Turn the outlines of a whole collection into signatures.
 
         Parameters
@@ -90,15 +92,53 @@ class FramedSpots(DensestRegion):
             Rows of `outline`: hashes in text order, kinds in place of counts.
         threads : int, optional
             All cores where omitted.
+        scratch : Path, optional
+            Folder for what is larger than memory: portraits, votes and signatures are memory-mapped files there.
 
         Returns
         -------
         Signatures
             The same documents with the spots that stay.
         """
-        pages = portraits(outlines, threads)
-        frames = find_frames(outlines, pages, self.alike, self.share, self.sample, threads=threads)
-        return suppressed(outlines, pages, frames, self.share, threads=threads)
+        over = Over(threads, scratch)
+        pages = portraits(outlines, over)
+        frames = find_frames(outlines, pages, self.alike, self.share, self.sample, over)
+        dropped = dropped_everywhere(pages, frames.dropped, self.share, over)
+        return suppressed(outlines, pages, dropped, over)
+
+
+@dataclass(frozen=True)
+class Over:
+    """How kernels run over pages.
+
+    Attributes
+    ----------
+    threads : int or None
+        None takes all cores.
+    scratch : Path or None
+        Folder for large results, memory-mapped; None keeps them in memory.
+    """
+
+    threads: int | None = None
+    scratch: Path | None = None
+
+    def __call__(self, kernel: Callable[[int, int], tuple[NDArray[Any], ...]], n: int) -> list[Any]:
+        """Return the kernel's results over blocks of pages, of about two thousand each in a large collection."""
+        threads = all_cores() if self.threads is None else self.threads
+        return over_blocks(kernel, n, threads, blocks_a_thread=max(8, -(-n // (threads * _BLOCK_PAGES))))
+
+    def joined(
+        self, kernel: Callable[[int, int], tuple[NDArray[Any], ...]], n: int, *dtypes: Any
+    ) -> list[NDArray[Any]]:
+        """Return the kernel's results over all pages, column by column."""
+        if self.scratch is None:
+            return joined(self(kernel, n), dtypes)
+        blocks = (kernel(first, min(first + _BLOCK_PAGES, n)) for first in range(0, n, _BLOCK_PAGES))
+        return mapped(blocks, dtypes, self.scratch)
+
+
+HERE = Over()
+"""All cores, everything in memory."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +170,7 @@ class Neighbours:
         return self.pages[self.indptr[page] : self.indptr[page + 1]]
 
 
-def find_neighbours(
-    outlines: Signatures, pages: Portraits, alike: float, most: int, *, threads: int | None = None
-) -> Neighbours:
+def find_neighbours(outlines: Signatures, pages: Portraits, alike: float, most: int, over: Over = HERE) -> Neighbours:
     """Find, for each page, others whose links are alike: at least half as much as those most alike of other content.
 
     An exact set join over links whose threshold rises with what it finds. Pages are looked at in the order of their
@@ -148,18 +186,18 @@ def find_neighbours(
         Least Jaccard similarity of two pages' sets of links.
     most : int
         Neighbours a page, at most: the first of them by key.
-    threads : int, optional
-        All cores where omitted.
+    over : Over
+        How kernels run.
 
     Returns
     -------
     Neighbours
     """
-    keys = _keys(outlines, threads)
+    keys = _keys(outlines, over)
     distinct, copy_of = _distinct(keys)
-    links = _links(outlines, distinct, threads)
+    links = _links(outlines, distinct, over)
     ranks = np.arange(len(distinct), dtype=np.int32)
-    indptr, found, stops = _search(pages, links, links, ranks, alike, most, threads)
+    indptr, found, stops = _search(pages, links, links, ranks, alike, most, over)
     ends = _ends(keys[distinct], stops)
     return Neighbours(keys, ends[copy_of], *_spread(indptr, distinct[found].astype(np.int32), copy_of))
 
@@ -170,8 +208,7 @@ def update_neighbours(
     pages: Portraits,
     alike: float,
     most: int,
-    *,
-    threads: int | None = None,
+    over: Over = HERE,
 ) -> tuple[Neighbours, NDArray[np.int64]]:
     """Find the neighbours after pages have been added.
 
@@ -184,7 +221,7 @@ def update_neighbours(
         Of the first pages, found with the same ``alike`` and ``most``.
     outlines, pages : Signatures, Portraits
         Of all pages, the old ones first.
-    alike, most, threads
+    alike, most, over
         As in `find_neighbours`.
 
     Returns
@@ -195,16 +232,16 @@ def update_neighbours(
         Old pages whose neighbours are others now: those whose signatures must be made again.
     """
     n_old = len(old)
-    keys = np.concatenate([old.keys, _keys(outlines, threads, first=n_old)])
+    keys = np.concatenate([old.keys, _keys(outlines, over, first=n_old)])
     distinct, copy_of = _distinct(keys)
-    links = _links(outlines, distinct, threads)
+    links = _links(outlines, distinct, over)
     again = distinct >= n_old
     added = np.flatnonzero(again)
     fresh, known = _take(links, added), np.flatnonzero(~again)
     limits = np.searchsorted(keys[distinct[added]], old.ends[distinct[known]], side="right").astype(np.int32)
-    again[known] = _meets(_take(links, known), fresh, limits, alike, threads)
+    again[known] = _meets(_take(links, known), fresh, limits, alike, over)
     searched = np.flatnonzero(again)
-    parts = _search(pages, _take(links, searched), links, searched.astype(np.int32), alike, most, threads)
+    parts = _search(pages, _take(links, searched), links, searched.astype(np.int32), alike, most, over)
     starts = np.searchsorted(searched, copy_of)
     lists, ends = [], np.empty(len(keys), np.uint64)
     new_ends = _ends(keys[distinct], parts[2])
@@ -251,7 +288,7 @@ class Frames:
 
 
 def find_frames(
-    outlines: Signatures, pages: Portraits, alike: float, share: float, most: int, *, threads: int | None = None
+    outlines: Signatures, pages: Portraits, alike: float, share: float, most: int, over: Over = HERE
 ) -> Frames:
     """Find the neighbours of all pages and let their mates vote.
 
@@ -263,18 +300,21 @@ def find_frames(
         Of the same documents.
     alike, share, most
         See `FramedSpots`; ``most`` is its ``sample``.
-    threads : int, optional
-        All cores where omitted.
+    over : Over
+        How kernels run.
 
     Returns
     -------
     Frames
     """
-    found = find_neighbours(outlines, pages, alike, most, threads=threads)
-    parts = _over_pages(
-        lambda first, last: vote(pages, found.indptr, found.pages, alike, share, first, last), len(outlines), threads
+    found = find_neighbours(outlines, pages, alike, most, over)
+    voted = over.joined(
+        lambda first, last: vote(pages, found.indptr, found.pages, alike, share, first, last),
+        len(outlines),
+        np.bool_,
+        np.int32,
     )
-    return Frames(found, *joined(parts, (np.bool_, np.int32)))
+    return Frames(found, *voted)
 
 
 def update_frames(
@@ -284,8 +324,7 @@ def update_frames(
     alike: float,
     share: float,
     most: int,
-    *,
-    threads: int | None = None,
+    over: Over = HERE,
 ) -> tuple[Frames, NDArray[np.int64]]:
     """Find the frames after pages have been added, and the old pages whose signatures must be made again.
 
@@ -295,7 +334,7 @@ def update_frames(
         Of the first pages, found with the same parameters.
     outlines, pages : Signatures, Portraits
         Of all pages, the old ones first.
-    alike, share, most, threads
+    alike, share, most, over
         As in `find_frames`.
 
     Returns
@@ -306,7 +345,7 @@ def update_frames(
         Old pages of which another set of spots is dropped now: because their mates are others, or because a spot of
         theirs has become, or is no longer, one that is dropped everywhere. All other old pages keep their signatures.
     """
-    found, changed = update_neighbours(old.neighbours, outlines, pages, alike, most, threads=threads)
+    found, changed = update_neighbours(old.neighbours, outlines, pages, alike, most, over)
     n_old, n = len(old), len(outlines)
     before = np.zeros(pages.spot_indptr[n], np.bool_)
     before[: len(old.dropped)] = old.dropped
@@ -315,8 +354,8 @@ def update_frames(
         span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
         dropped[span], n_mates[first:last] = vote(pages, found.indptr, found.pages, alike, share, first, last)
     earlier = _take_first(pages, n_old)
-    was = _dropped_everywhere(earlier, before[: len(old.dropped)], share, threads)
-    now = _dropped_everywhere(pages, dropped, share, threads)
+    was = dropped_everywhere(earlier, before[: len(old.dropped)], share, over)
+    now = dropped_everywhere(pages, dropped, share, over)
     differs = np.add.reduceat(np.append(was != now[: len(was)], False), pages.spot_indptr[:n_old]) > 0
     differs &= np.diff(pages.spot_indptr[: n_old + 1]) > 0
     return Frames(found, dropped, n_mates), np.flatnonzero(differs)
@@ -341,23 +380,24 @@ def _take_first(pages: Portraits, n: int) -> Portraits:
     )
 
 
-def _dropped_everywhere(
-    pages: Portraits, dropped: NDArray[np.bool_], share: float, threads: int | None
-) -> NDArray[np.bool_]:
+def dropped_everywhere(pages: Portraits, dropped: NDArray[np.bool_], share: float, over: Over) -> NDArray[np.bool_]:
     """Return which distinct spots of each page are dropped, by its own mates or everywhere."""
     n = len(pages.indptr) - 1
-    suspects = np.unique(pages.spots[dropped])
-    parts = _over_pages(lambda first, last: count_among(pages, suspects, dropped, first, last), n, threads)
+
+    def suspected(first: int, last: int) -> tuple[NDArray[np.uint64]]:
+        span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
+        return (np.unique(pages.spots[span][dropped[span]]),)
+
+    suspects = np.unique(np.concatenate([np.empty(0, np.uint64), *(part[0] for part in over(suspected, n))]))
+    parts = over_blocks(
+        lambda first, last: count_among(pages, suspects, dropped, first, last), n, over.threads, blocks_a_thread=1
+    )
     having, dropping = (sum(part[k] for part in parts) for k in (0, 1))
     frame = suspects[dropping >= share * having] if len(suspects) else suspects
-    parts = _over_pages(lambda first, last: (drop_everywhere(pages, frame, dropped, first, last),), n, threads)
-    found: NDArray[np.bool_] = joined(parts, (np.bool_,))[0]
-    return found
+    return over.joined(lambda first, last: (drop_everywhere(pages, frame, dropped, first, last),), n, np.bool_)[0]
 
 
-def suppressed(
-    outlines: Signatures, pages: Portraits, frames: Frames, share: float, *, threads: int | None = None
-) -> Signatures:
+def suppressed(outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_], over: Over = HERE) -> Signatures:
     """Drop from every page the spots of frames and those outside its main part.
 
     Parameters
@@ -366,29 +406,28 @@ def suppressed(
         See `FramedSpots.refine`.
     pages : Portraits
         Of the same documents.
-    frames : Frames
-        Of all pages.
-    share : float
-        See `FramedSpots`.
-    threads : int, optional
-        All cores where omitted.
+    dropped : ndarray of bool
+        Of each page's distinct spots, from `dropped_everywhere`.
+    over : Over
+        How kernels run.
 
     Returns
     -------
     Signatures
     """
-    dropped = _dropped_everywhere(pages, frames.dropped, share, threads)
-    parts = _over_pages(lambda first, last: suppress(pages, dropped, first, last), len(outlines), threads)
-    sizes, hashes, counts = joined(parts, (np.int64, np.uint64, np.int32))
+    sizes, hashes, counts = over.joined(
+        lambda first, last: suppress(pages, dropped, first, last), len(outlines), np.int64, np.uint64, np.int32
+    )
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     return replace(outlines, indptr=indptr, hashes=hashes, counts=counts)
 
 
-def portraits(outlines: Signatures, threads: int | None = None) -> Portraits:
+def portraits(outlines: Signatures, over: Over = HERE) -> Portraits:
     """Return what the second pass compares of each page."""
     indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
-    parts = _over_pages(lambda first, last: portray(indptr, hashes, kinds, first, last), len(outlines), threads)
-    sizes, spots, is_main = joined(parts, (np.int64, np.uint64, np.bool_))
+    sizes, spots, is_main = over.joined(
+        lambda first, last: portray(indptr, hashes, kinds, first, last), len(outlines), np.int64, np.uint64, np.bool_
+    )
     return Portraits(indptr, hashes, kinds, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), spots, is_main)
 
 
@@ -407,16 +446,11 @@ def _hash_outlines(indptr, hashes, kinds, first, last):  # type: ignore[no-untyp
     return keys
 
 
-def _keys(outlines: Signatures, threads: int | None, first: int = 0) -> NDArray[np.uint64]:
-    parts = _over_pages(
-        lambda start, stop: (
-            _hash_outlines(outlines.indptr, outlines.hashes, outlines.counts, first + start, first + stop),
-        ),
-        len(outlines) - first,
-        threads,
-    )
-    keys: NDArray[np.uint64] = joined(parts, (np.uint64,))[0]
-    return keys
+def _keys(outlines: Signatures, over: Over, first: int = 0) -> NDArray[np.uint64]:
+    def hashed(start: int, stop: int) -> tuple[NDArray[np.uint64]]:
+        return (_hash_outlines(outlines.indptr, outlines.hashes, outlines.counts, first + start, first + stop),)
+
+    return over.joined(hashed, len(outlines) - first, np.uint64)[0]
 
 
 def _distinct(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -464,14 +498,12 @@ def _invert(indptr, ids, n_ids):  # type: ignore[no-untyped-def]
     return starts, rows
 
 
-def _links(outlines: Signatures, pages: NDArray[np.int64], threads: int | None) -> Links:
+def _links(outlines: Signatures, pages: NDArray[np.int64], over: Over) -> Links:
     """Number the links of some pages, rarest first, equally rare ones by hash."""
     from spotsigs.vectors import dense_ids
 
     indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
-    parts = _over_pages(
-        lambda first, last: _distinct_links(indptr, hashes, kinds, pages, first, last), len(pages), threads
-    )
+    parts = over(lambda first, last: _distinct_links(indptr, hashes, kinds, pages, first, last), len(pages))
     sizes, links = joined(parts, (np.int64, np.uint64))
     ids, vocabulary = dense_ids(links)
     del links, parts
@@ -480,7 +512,7 @@ def _links(outlines: Signatures, pages: NDArray[np.int64], threads: int | None) 
     place[order] = np.arange(len(order), dtype=np.int32)
     ids = place[ids]
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    over_blocks(lambda first, last: _sort_rows(indptr, ids, first, last), len(pages), threads)
+    over_blocks(lambda first, last: _sort_rows(indptr, ids, first, last), len(pages), over.threads)
     return Links(pages, indptr, ids, *_invert(indptr, ids, len(order)))
 
 
@@ -499,21 +531,16 @@ def _search(
     ranks: NDArray[np.int32],
     alike: float,
     most: int,
-    threads: int | None,
+    over: Over,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    parts = _over_pages(
-        lambda first, last: search(pages, left, right, ranks, alike, most, first, last), len(left.rows), threads
-    )
+    parts = over(lambda first, last: search(pages, left, right, ranks, alike, most, first, last), len(left.rows))
     sizes, found, stops = joined(parts, (np.int64, np.int32, np.int32))
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), found, stops
 
 
-def _meets(
-    left: Links, right: Links, limits: NDArray[np.int32], alike: float, threads: int | None
-) -> NDArray[np.bool_]:
-    parts = _over_pages(lambda first, last: (meets(left, right, limits, alike, first, last),), len(left.rows), threads)
-    found: NDArray[np.bool_] = joined(parts, (np.bool_,))[0]
-    return found
+def _meets(left: Links, right: Links, limits: NDArray[np.int32], alike: float, over: Over) -> NDArray[np.bool_]:
+    parts = over(lambda first, last: (meets(left, right, limits, alike, first, last),), len(left.rows))
+    return joined(parts, (np.bool_,))[0]
 
 
 def _spread(
@@ -523,9 +550,3 @@ def _spread(
     sizes = indptr[rows + 1] - indptr[rows]
     spread = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     return spread, values[np.arange(spread[-1]) + np.repeat(indptr[rows] - spread[:-1], sizes)]
-
-
-def _over_pages(kernel: Callable[[int, int], Any], n: int, threads: int | None) -> list[Any]:
-    """Run a kernel over blocks of pages, of about two thousand each in a large collection."""
-    threads = all_cores() if threads is None else threads
-    return over_blocks(kernel, n, threads, blocks_a_thread=max(8, -(-n // (threads * _BLOCK_PAGES))))

@@ -15,7 +15,8 @@ from spotsigs.blocks import PairFiles, estimate, fingerprint, join_store, query
 from spotsigs.engines import Engine, Processes, Serial
 from spotsigs.errors import InputError, require, require_tau
 from spotsigs.layout import BYTES_A_DOCUMENT, build_vectors
-from spotsigs.records import Collection, Document, SignatureScheme, Skipped
+from spotsigs.records import Collection, CollectionScheme, Document, SignatureScheme, Skipped
+from spotsigs.refined import refine_segments
 from spotsigs.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.store import StoredVectors, open_vectors, opened
 from spotsigs.vectors import IdfFilter
@@ -154,8 +155,9 @@ def match_on_disk(
         Count every signature once.
     add : bool
         Put the documents behind those of the store, and look only for pairs with at least one of them. They are what a
-        run over all documents gives, because document frequencies are counted over all of them. The same documents
-        once more go on with the call that added them last.
+        run over all documents gives, because document frequencies are counted over all of them, and a scheme that
+        looks at the whole collection looks at all of them again, from their outlines. The same documents once more go
+        on with the call that added them last.
     strict : bool
         Refuse unreadable records.
     say : callable, optional
@@ -180,6 +182,8 @@ def match_on_disk(
     segments = earlier + added
     new_from = int(earlier.sizes().sum())
     extracted = perf_counter()
+    if isinstance(scheme, CollectionScheme):
+        segments = refine_segments(folder / "refined", segments, scheme, memory=budget)
     stored = _vectors(folder, segments, idf_filter, budget, sets, say)
     laid_out = perf_counter()
     facts = estimate(stored, tau, memory=budget)
@@ -363,6 +367,10 @@ def query_page(
     from spotsigs.extract import extract_shard
 
     require_tau(tau)
+    require(
+        not isinstance(scheme, CollectionScheme),
+        "a page cannot be asked for alone where its signatures depend on the other pages; add it with add=true",
+    )
     folder = Path(folder)
     batches = _batches(folder)
     require(

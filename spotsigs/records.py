@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -132,8 +133,11 @@ class CollectionScheme(Protocol):
         """Return what `refine` needs of a document: entries, each a hash and a kind, in text order."""
         ...
 
-    def refine(self, outlines: Signatures) -> Signatures:
-        """Turn outlines, entries in place of distinct hashes and kinds in place of counts, into signatures."""
+    def refine(self, outlines: Signatures, *, scratch: Path | None = None) -> Signatures:
+        """Turn outlines, entries in place of distinct hashes and kinds in place of counts, into signatures.
+
+        What does not fit into memory may be put into the scratch folder, which outlives the result.
+        """
         ...
 
 

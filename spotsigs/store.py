@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
@@ -544,6 +545,34 @@ def load_signatures(folder: str | Path, *, verify: bool = True) -> Signatures:
         content_bytes=store.facts["content_bytes"],
         dates=tuple(date or None for date in store.strings("dates")),
     )
+
+
+def mapped(parts: Iterator[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...], scratch: Path) -> list[NDArray[Any]]:
+    """Concatenate arrays column by column, as `spotsigs.kernels.joined` does, into memory-mapped files.
+
+    Parameters
+    ----------
+    parts : iterator of tuple of ndarray
+        Held one at a time.
+    dtypes : tuple
+        Of the columns.
+    scratch : Path
+        Folder of the files, which stay until it is deleted.
+
+    Returns
+    -------
+    list of ndarray
+        Writable, so that kernels see the same type as in memory.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(tempfile.NamedTemporaryFile(dir=scratch, delete=False)) for _ in dtypes]
+        for part in parts:
+            for file, values, dtype in zip(files, part, dtypes, strict=True):
+                file.write(np.ascontiguousarray(values, dtype).data)
+    return [
+        np.asarray(np.memmap(file.name, dtype, "r+")) if Path(file.name).stat().st_size else np.empty(0, dtype)
+        for file, dtype in zip(files, dtypes, strict=True)
+    ]
 
 
 def remove(folder: str | Path) -> None:

@@ -20,6 +20,18 @@ BINS = 48
 FEWEST = 20
 """Fewer pairs than this make no histogram."""
 
+FEW_BELOW = 0.1
+"""Part of all pairs below the valley, at most, for which no hill is asked there."""
+
+NOISE = 1.0
+"""A valley is at least so deep: twice the standard deviation of the square root of a count."""
+
+LOWEST_PEAK = 0.25
+"""Near-duplicates' similarities peak above this; those of pages that share a frame below."""
+
+LEAST_SEPARATION = 0.5
+"""Share of the variance that lies between the two sides, at least."""
+
 _STEPS = (0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 2.0)
 
 
@@ -35,7 +47,7 @@ class Suggestion:
         One sentence: why this threshold, or why none.
     separation : float
         Otsu's criterion in [0, 1]: the share of the variance of the logarithms that lies between the two sides; NaN
-        where there are not two sides.
+        where there is no threshold.
     edges : ndarray of float64, shape (bins + 1,)
         Similarities that bound the histogram's bins, equally far apart on a logarithmic scale, ascending to 1.
     counts : ndarray of int64, shape (bins,)
@@ -67,11 +79,13 @@ class Suggestion:
 
 
 def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggestion:
-    """Suggest a threshold: the bottom of the valley that Otsu's split of the logarithms points at.
+    """Suggest a threshold: the bottom of the deepest valley of the smoothed histogram of log similarities.
 
-    The logarithms are split in two where the variance between the sides is largest. The threshold is the lowest point
-    of the smoothed histogram between the highest points of the two sides, the middle of it where that is a stretch. It
-    is refused unless the lower hill is at least twice as high as the valley and stands out of its counting noise.
+    A valley is as deep as the square root of the lower of the highest points on its two sides exceeds that of its
+    bottom: the noise of a count's square root is the same for all counts. It must be half as high as that side, deeper
+    than the noise, half of the variance must lie between its sides, and what lies above must peak at a similarity of
+    1/4 at least: below, pages share a frame. Of several valleys the one counts whose depth times separation is largest.
+    Where hardly a pair lies below, no hill is asked for there, and the choice matters little.
 
     Parameters
     ----------
@@ -86,7 +100,7 @@ def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggesti
 
     References
     ----------
-    N. Otsu, "A Threshold Selection Method from Gray-Level Histograms", IEEE Trans. SMC 9(1), 1979.
+    N. Otsu, "A Threshold Selection Method from Gray-Level Histograms", IEEE Trans. SMC 9(1), 1979: the separation.
     """
     require(0 < floor < 1, f"floor must lie in (0, 1), got {floor}")
     values = np.asarray(similarities, dtype=np.float64)
@@ -96,22 +110,30 @@ def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggesti
     edges[0], edges[-1] = floor, 1.0
     counts = np.histogram(values, bins=edges)[0].astype(np.int64)
 
-    def refused(reason: str, separation: float = float("nan")) -> Suggestion:
-        return Suggestion(None, reason, separation, edges, counts, np.empty(0), np.empty(0, np.int64))
+    def refused(reason: str) -> Suggestion:
+        return Suggestion(None, reason, float("nan"), edges, counts, np.empty(0), np.empty(0, np.int64))
 
     if len(values) < FEWEST:
         return refused(f"only {len(values)} pairs reach {floor:g}, too few for a histogram ({FEWEST} are needed)")
-    split, separation = _otsu(counts)
-    if split == 0:
+    if np.count_nonzero(counts) == 1:
         return refused(f"all {len(values):,} similarities lie in one bin, so there is no valley")
-    low, high, bottom, tau = _valley(counts, edges, split)
-    hill, valley = min(low, high), bottom
-    if valley > hill / 2 or hill - valley < 2 * np.sqrt(hill):
+    smooth = _smoothed(counts)
+    first, last = _deepest(counts, smooth)
+    low, valley = float(smooth[:first].max(initial=0)), float(smooth[first])
+    peak = last + int(np.argmax(smooth[last:]))
+    high, below = float(smooth[peak]), int(counts[:first].sum())
+    hill = high if below <= FEW_BELOW * len(values) else min(low, high)
+    if valley > hill / 2 or np.sqrt(hill) - np.sqrt(valley) < NOISE:
         return refused(
-            f"no valley: the histogram's lower hill ({hill:.1f} pairs a bin) does not stand out of its lowest point "
-            f"before it ({valley:.1f})",
-            separation,
+            f"no valley: the deepest place of the histogram ({valley:.1f} pairs a bin) is no gap beside the lower of "
+            f"its hills ({hill:.1f})"
         )
+    if edges[peak + 1] <= LOWEST_PEAK:
+        return refused(f"what lies above the valley peaks at a similarity of {edges[peak]:.2f}: that of a shared frame")
+    tau = float(np.sqrt(edges[first] * edges[last + 1]))
+    separation = _separation(counts, first, last)
+    if separation < LEAST_SEPARATION:
+        return refused(f"only {separation:.0%} of the variance of log similarity lies between the sides of the valley")
     around = np.array([step * tau for step in _STEPS if step * tau <= 1])
     pairs = np.array([np.count_nonzero(values >= limit) for limit in around], np.int64)
     reason = (
@@ -121,38 +143,34 @@ def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggesti
     return Suggestion(tau, reason, separation, edges, counts, around, pairs)
 
 
-def _otsu(counts: NDArray[np.int64]) -> tuple[int, float]:
-    """Return the first bin of the upper side, and the share of the variance between the sides; 0 for one bin alone."""
-    n = counts.sum()
-    places = np.arange(len(counts))
-    mean = float(counts @ places) / n
-    variance = float(counts @ (places - mean) ** 2) / n
-    below = np.cumsum(counts)[:-1]
-    parted = (below > 0) & (below < n)
-    if not parted.any():
-        return 0, float("nan")
-    lower = np.cumsum(counts * places)[:-1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        between = (mean * below - lower) ** 2 / (below * (n - below))
-    between = np.where(parted, between, 0.0)
-    best = int(np.argmax(between))
-    return best + 1, float(between[best] / variance) if variance > 0 else float("nan")
-
-
-def _valley(counts: NDArray[np.int64], edges: NDArray[np.float64], split: int) -> tuple[float, float, float, float]:
-    """Return the heights of the two hills and of the valley between them, and the similarity of its bottom."""
-    smooth = _smoothed(counts)
-    low = int(np.argmax(smooth[:split]))
-    high = split + int(np.argmax(smooth[split:]))
-    between = smooth[low : high + 1]
-    bottom = float(between.min())
-    lowest = low + np.flatnonzero(between <= bottom * (1 + 1e-9))
-    first = last = int(lowest[np.argmin(np.abs(lowest + 0.5 - split))])  # of several stretches, the one at the split
-    while first - 1 in lowest:
+def _deepest(counts: NDArray[np.int64], smooth: NDArray[np.float64]) -> tuple[int, int]:
+    """Return the first and last bin of the valley whose depth times separation is largest."""
+    left = np.maximum.accumulate(np.append(0.0, smooth))[:-1]
+    right = np.maximum.accumulate(np.append(smooth, 0.0)[::-1])[::-1][1:]
+    lower = np.minimum(left, right)
+    if not (lower > smooth).any():  # no hill on the left at all: before the first pair, or the slope's foot
+        lower = right
+    depth = np.maximum(np.sqrt(lower) - np.sqrt(smooth), 0.0)
+    worth = depth * [_separation(counts, k, k) for k in range(len(counts))]
+    first = last = int(np.argmax(worth))
+    while first > 0 and smooth[first - 1] == smooth[last]:
         first -= 1
-    while last + 1 in lowest:
+    while last + 1 < len(smooth) and smooth[last + 1] == smooth[first]:
         last += 1
-    return float(smooth[low]), float(smooth[high]), bottom, float(np.sqrt(edges[first] * edges[last + 1]))
+    return first, last
+
+
+def _separation(counts: NDArray[np.int64], first: int, last: int) -> float:
+    """Return the share of the variance of the bins' places that lies between the sides of a stretch's middle."""
+    places = np.arange(len(counts)) + 0.5
+    middle, n = (first + last + 1) / 2, counts.sum()
+    mean = float(counts @ places) / n
+    variance = float(counts @ (places - mean) ** 2)
+    between = 0.0
+    for side in (places < middle, places >= middle):
+        size = int(counts[side].sum())
+        between += size * (float(counts[side] @ places[side]) / size - mean) ** 2 if size else 0.0
+    return between / variance
 
 
 def _smoothed(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,16 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.gold import GoldVersions
+from data.jsonl import Jsonl
 from spotsigs import frames as module
+from spotsigs.brute_force import BruteForce
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.extract import extract
-from spotsigs.frames import FramedSpots, find_frames, portraits, suppressed, update_frames
-from spotsigs.records import Document, Signatures
+from spotsigs.frames import FramedSpots, Frames, dropped_everywhere, find_frames, portraits, suppressed, update_frames
+from spotsigs.on_disk import match_on_disk
+from spotsigs.records import Corpus, Document, Signatures
+from spotsigs.refined import refine_segments
 from spotsigs.regions import LINK, TEXT, DensestRegion
+from spotsigs.segments import segments_of
 from spotsigs.signatures import SpotSignatures
 from spotsigs.text import VisibleText
 from spotsigs.tokens import tokenize, tokenize_marked
+from spotsigs.vectors import IdfFilter
 from tests import naive_frames as naive
 
 SCHEME = FramedSpots()
@@ -79,7 +86,7 @@ PARAMETERS = st.tuples(st.sampled_from([0.05, 0.1, 0.25, 0.4]), st.sampled_from(
 def test_any_collection(pages, parameters, threads):
     alike, share, sample = parameters
     drawn = outlines(pages)
-    expected = naive.framed(pages, module._keys(drawn, 1).tolist(), alike, share, sample)
+    expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), alike, share, sample)
     assert rows(FramedSpots(alike=alike, share=share, sample=sample).refine(drawn, threads=threads)) == expected
 
 
@@ -101,6 +108,11 @@ def test_copies_of_a_page_look_for_its_neighbours_together(pages, which):
         assert found[-1] == found[which % (len(pages) - 1)]
 
 
+def kept(drawn: Signatures, frames: Frames, share: float) -> Signatures:
+    pages = portraits(drawn)
+    return suppressed(drawn, pages, dropped_everywhere(pages, frames.dropped, share, module.HERE))
+
+
 @settings(max_examples=200)
 @given(collections(), PARAMETERS, st.integers(0, 14))
 def test_pages_added_later(pages, parameters, n_old):
@@ -115,8 +127,8 @@ def test_pages_added_later(pages, parameters, n_old):
     for found, expected in zip(vars(frames.neighbours).items(), vars(fresh.neighbours).items(), strict=True):
         assert found[0] == expected[0]
         assert np.array_equal(found[1], expected[1]), found[0]
-    was = rows(suppressed(old, portraits(old), before, share))
-    now = rows(suppressed(everything, portraits(everything), frames, share))
+    was = rows(kept(old, before, share))
+    now = rows(kept(everything, frames, share))
     assert {k for k in range(n_old) if was[k] != now[k]} <= set(affected.tolist())
 
 
@@ -128,7 +140,7 @@ def test_more_pages_than_are_gone_through_at_once():
         article = [(int(h), TEXT) for h in random.integers(0, 5000, 6)]
         pages.append([*frames[k % 300], (20_000 + k % 300, TEXT), *article])
     drawn = outlines(pages)
-    expected = naive.framed(pages, module._keys(drawn, 1).tolist(), 0.1, 1 / 3, 16)
+    expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), 0.1, 1 / 3, 16)
     assert rows(SCHEME.refine(drawn, threads=2)) == expected
     assert not any(h >= 20_000 for row in expected for h in row)
 
@@ -232,3 +244,55 @@ def test_the_outline_is_kept_as_it_is():
     SCHEME.refine(given_)
     assert np.array_equal(given_.hashes, copy.hashes)
     assert np.array_equal(given_.counts, copy.counts)
+
+
+# --- on disk ----------------------------------------------------------------------------------------------------------
+
+
+def matched(folder, collection, **kwargs):
+    return match_on_disk(
+        folder, collection, VisibleText(), SCHEME, IdfFilter(idf_min=0.0), 0.15, Serial(), memory=10**9, **kwargs
+    )
+
+
+def written(path, numbers):
+    pages = [{"id": str(k), "html": in_frame(STORIES[k % 7].replace("built", f"built {k // 7} "))} for k in numbers]
+    path.write_text("\n".join(map(json.dumps, pages)))
+    return Jsonl(path=str(path), shard_bytes=3_000)
+
+
+def named(pairs, ids):
+    return {
+        (*sorted((ids[i], ids[j])), s)
+        for i, j, s in zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True)
+    }
+
+
+def test_on_disk_equals_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK_PAGES", 5)
+    collection = written(tmp_path / "x.jsonl", range(21))
+    assert len(collection.shards()) > 3
+    found = matched(tmp_path / "run", collection)
+    signatures = extract(collection, VisibleText(), SCHEME, Serial())
+    expected = named(BruteForce(tau=0.15)(Corpus(IdfFilter(idf_min=0.0)(signatures))), signatures.doc_ids)
+    assert named(found.pairs.load(), found.stored.doc_ids) == expected
+    assert len(expected) == 21  # each story's three versions, and no two stories for their frame
+    folder = tmp_path / "run" / "refined"
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    matched(tmp_path / "run", collection)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_new_against_old_equals_the_full_run(tmp_path):
+    old, new = written(tmp_path / "old.jsonl", range(3)), written(tmp_path / "new.jsonl", range(3, 21))
+    matched(tmp_path / "store", old)
+    added = matched(tmp_path / "store", new, add=True)
+    full = matched(tmp_path / "full", written(tmp_path / "all.jsonl", range(21)))
+    expected = {pair for pair in named(full.pairs.load(), full.stored.doc_ids) if max(map(int, pair[:2])) >= 3}
+    assert named(added.pairs.load(), added.stored.doc_ids) == expected
+
+
+def test_too_little_memory_for_the_links(tmp_path):
+    segments = segments_of([outlines([[(1, LINK)] * 50] * 20)], tmp_path / "outlines")
+    with pytest.raises(InputError, match=r"are needed for 1,000 links on 20 pages"):
+        refine_segments(tmp_path / "refined", segments, SCHEME, memory=40_000)

@@ -73,7 +73,8 @@ def test_a_sweep_runs_every_cell(tmp_path):
 
 
 def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
-    result = front_door("data=gold", "data.pages=200", "data.clusters=20", "tau=auto", f"hydra.run.dir={tmp_path}")
+    choices = ("data=gold", "data.pages=200", "data.clusters=20", "signature=spotsigs_framed", "tau=auto")
+    result = front_door(*choices, f"hydra.run.dir={tmp_path}")
     assert result.returncode == 0, result.stderr
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert f"tau={metrics['tau']:.3f} lies in the valley" in result.stdout

@@ -1,0 +1,53 @@
+"""Frame-aware suppression without some of its steps, for the table that shows what each is good for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from spotsigs.extract import count_signatures
+from spotsigs.frames import FramedSpots, Over, dropped_everywhere, find_frames, portraits, suppressed
+from spotsigs.records import Signatures
+from spotsigs.regions import LINK
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ablated(FramedSpots):
+    """Frame-aware suppression without one of its steps.
+
+    Attributes
+    ----------
+    everywhere : bool
+        Drop a spot everywhere that many of its pages drop; otherwise only where a page's own mates say so.
+    narrowed : bool
+        Narrow what is left to the main part.
+    """
+
+    label: ClassVar[str] = "SpotSigs, framed in part"
+
+    everywhere: bool = True
+    narrowed: bool = True
+
+    def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
+        """Turn outlines into signatures, see `spotsigs.frames.FramedSpots.refine`."""
+        over = Over(threads, scratch)
+        pages = portraits(outlines, over)
+        frames = find_frames(outlines, pages, self.alike, self.share, self.sample, over)
+        dropped = dropped_everywhere(pages, frames.dropped, self.share, over) if self.everywhere else frames.dropped
+        if self.narrowed:
+            return suppressed(outlines, pages, dropped, over)
+        rows = []
+        for page in range(len(outlines)):
+            span = slice(pages.spot_indptr[page], pages.spot_indptr[page + 1])
+            entries = slice(outlines.indptr[page], outlines.indptr[page + 1])
+            spots = outlines.hashes[entries][outlines.counts[entries] != LINK]
+            rows.append(count_signatures(spots[~np.isin(spots, pages.spots[span][dropped[span]])]))
+        return replace(
+            outlines,
+            indptr=np.cumsum([0, *(len(hashes) for hashes, _ in rows)], dtype=np.int64),
+            hashes=np.concatenate([np.empty(0, np.uint64), *(hashes for hashes, _ in rows)]),
+            counts=np.concatenate([np.empty(0, np.int32), *(counts for _, counts in rows)]),
+        )
