@@ -55,6 +55,14 @@ def test_a_run_on_disk_writes_the_files_of_a_run_in_memory(tmp_path, choices):
     assert not list((tmp_path / "disk").glob("store-*"))
 
 
+def test_sketches_run_on_disk_too(tmp_path):
+    asked = ["data=tiny", "matcher=sketch", "tau=0.4", "engine=serial"]
+    ran(tmp_path / "memory", *asked)
+    ran(tmp_path / "disk", *asked, "memory=1GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    assert len(pd.read_parquet(tmp_path / "disk/pairs.parquet")) > 20
+
+
 ENGINES = ["processes", pytest.param("dask", marks=pytest.mark.long), pytest.param("ray", marks=pytest.mark.long)]
 
 
