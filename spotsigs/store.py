@@ -95,6 +95,10 @@ class Writer:
         self.folder = folder
         self.facts: dict[str, Any] = {}
 
+    def reader(self) -> Reader:
+        """Read what has been written so far."""
+        return Reader(self.folder, self.facts)
+
     def put(self, name: str, values: NDArray[Any]) -> None:
         """Write an array that is in memory."""
         np.save(self.folder / f"{name}.npy", values, allow_pickle=False)
@@ -233,6 +237,10 @@ class Reader:
         if len(values) < stop - start:
             raise InputError(f"{path} is truncated; build the store again")
         return values
+
+    def length(self, name: str) -> int:
+        """Return the length of an array of the store."""
+        return len(np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))
 
     def strings(self, name: str) -> Strings:
         """Return strings of the store."""
