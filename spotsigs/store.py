@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, overload
 
@@ -30,6 +31,7 @@ VERSION = 2
 
 _MANIFEST = "store.json"
 _BLOCK = 1 << 20
+_STRINGS = 4096
 
 
 class Strings(Sequence[str]):
@@ -59,6 +61,18 @@ class Strings(Sequence[str]):
         row = range(len(self))[index]
         start = self._ends[row - 1] if row else 0
         return self._text[start : self._ends[row]].tobytes().decode("utf-8", "surrogatepass")
+
+
+    def __iter__(self) -> Iterator[str]:
+        start = 0
+        for first in range(0, len(self._ends), _STRINGS):
+            ends = self._ends[first : first + _STRINGS].tolist()
+            text = self._text[start : ends[-1]].tobytes()
+            begin = 0
+            for end in ends:
+                yield text[begin : end - start].decode("utf-8", "surrogatepass")
+                begin = end - start
+            start = ends[-1]
 
 
 class Renumbered(Sequence[str]):
@@ -128,11 +142,12 @@ class Writer:
         ends = array("q")
         end = 0
         with self.growing(f"{name}.text", np.uint8) as append:
-            for value in values:
-                encoded = value.encode("utf-8", "surrogatepass")
-                append(np.frombuffer(encoded, np.uint8))
-                end += len(encoded)
-                ends.append(end)
+            values = iter(values)
+            while block := [value.encode("utf-8", "surrogatepass") for value in islice(values, _STRINGS)]:
+                append(np.frombuffer(b"".join(block), np.uint8))
+                for encoded in block:
+                    end += len(encoded)
+                    ends.append(end)
         self.put(f"{name}.ends", np.frombuffer(ends, np.int64) if ends else np.empty(0, np.int64))
 
 

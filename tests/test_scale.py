@@ -67,7 +67,7 @@ def test_memory_of_stages_is_traced(tmp_path):
     largest = max(total for _, stage, _, total in samples if stage == "extract")
     assert largest - samples[0][3] > 30_000_000
     with (tmp_path / "trace.csv").open("a") as file:
-        file.write("0.0,join,1,100\n0.5,join,1,100\n1.5,layout,1,200\n1.7,la")  # a second attempt, killed while it wrote
+        file.write("0.0,join,1,100\n0.5,join,1,100\n1.5,layout,1,200\n1.7,la")  # a second attempt, killed
     rows = {row["stage"]: row for row in stage_rows(tmp_path / "trace.csv", 300, 6_000_000)}
     assert rows["layout"]["seconds"] == pytest.approx(1)
     assert rows["layout"]["documents_a_second"] == pytest.approx(300)
