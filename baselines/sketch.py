@@ -9,7 +9,8 @@
 7. Each component is a cluster.
 
 Steps 2 to 5 are maps and reductions over arrays. They may run on shards: step 2 on shards of documents, steps 3 and 4
-and a first step 5 on shards of shingles, and a last step 5 over the results of all shards.
+and a first step 5 on shards of shingles, and a last step 5 over the results of all shards. `baselines.sketch_tasks`
+runs them so, on any engine.
 """
 
 from __future__ import annotations
@@ -174,32 +175,52 @@ class Sketch:
         sketches = self.sketches(corpus.vectors)
         keys = super_shingles(sketches, self.super_shingles) if self.super_shingles else sketches
         sketched = perf_counter()
-        groups, skipped = self._without_frequent(group_by_shingle(*shingle_document_pairs(keys)))
-        smaller, larger, common = _sum_of_shards(aggregate(*triplets(shard)) for shard in _shards(groups))
+        groups, skipped = self.without_frequent(group_by_shingle(*shingle_document_pairs(keys)))
+        smaller, larger, common = sum_of_shards(aggregate(*triplets(shard)) for shard in shards_of(groups))
         counters = {
             "values": len(keys.values),
             "shared_shingles": len(groups.starts) - 1,
-            "triplets": int(_pair_counts(groups).sum()),
+            "triplets": int(pair_counts(groups).sum()),
             "candidates": len(common),
         }
+        recount = bool(self.super_shingles or skipped["skipped_shingles"])  # the counts are not those of the sketches
+        i, j, estimate = self.judged(sketches, smaller, larger, common, recount=recount)
+        return Pairs.build(
+            i,
+            j,
+            estimate,
+            len(corpus.vectors),
+            seconds={"sort_hash": sketched - began, "cluster": perf_counter() - sketched},
+            counters=counters | skipped,
+        )
+
+    def judged(
+        self, sketches: Sketches, smaller: IntArray, larger: IntArray, common: IntArray, *, recount: bool
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the candidates whose estimate reaches tau, and the estimates.
+
+        Parameters
+        ----------
+        sketches : Sketches
+            Of the candidates' documents.
+        smaller, larger : ndarray of int, shape (n_candidates,)
+            Rows of the sketches.
+        common : ndarray of int, shape (n_candidates,)
+            Keys that each has in common: values, or super shingles.
+        recount : bool
+            Whether these are not the common values of the sketches.
+        """
         if self.super_shingles:
             enough = threshold(common, self.common_super_shingles)
-            smaller, larger = smaller[enough], larger[enough]
-        if self.super_shingles or skipped["skipped_shingles"]:  # the counts are not those of the sketches
+            smaller, larger, common = smaller[enough], larger[enough], common[enough]
+        if recount:
             common = common_values(sketches, smaller, larger, threads=self.threads)
         # No estimate exceeds the share of common values, so most pairs need no closer look.
         hopeful = threshold(common / self._compared(sketches, smaller, larger, common), self.tau)
         smaller, larger, common = smaller[hopeful], larger[hopeful], common[hopeful]
         estimate = self.estimates(sketches, smaller, larger, common)
         keep = threshold(estimate, self.tau)
-        return Pairs.build(
-            smaller[keep],
-            larger[keep],
-            estimate[keep],
-            len(corpus.vectors),
-            seconds={"sort_hash": sketched - began, "cluster": perf_counter() - sketched},
-            counters=counters | skipped,
-        )
+        return smaller[keep], larger[keep], estimate[keep]
 
     def memory_bytes(self, vectors: Vectors) -> int:
         """Return the expected bytes of the sketches and a document number each: no vectors are needed any more."""
@@ -272,13 +293,13 @@ class Sketch:
             return union
         return np.minimum(union, self.size)
 
-    def _without_frequent(self, groups: Groups) -> tuple[Groups, dict[str, int]]:
+    def without_frequent(self, groups: Groups) -> tuple[Groups, dict[str, int]]:
         """Apply ``max_documents``; return the groups left, and counts of what was left out."""
         sizes = np.diff(groups.starts)
         kept = sizes <= (sizes.max(initial=0) if self.max_documents is None else self.max_documents)
         skipped = {
             "skipped_shingles": int(np.count_nonzero(~kept)),
-            "skipped_triplets": int(_pair_counts(groups)[~kept].sum()),
+            "skipped_triplets": int(pair_counts(groups)[~kept].sum()),
         }
         if skipped["skipped_shingles"]:
             log.warning(
@@ -348,7 +369,7 @@ def triplets(groups: Groups) -> Triplets:
     InputError
         If there are more than 2**31 of them.
     """
-    total = int(_pair_counts(groups).sum())
+    total = int(pair_counts(groups).sum())
     if total > 2**31:
         raise InputError(
             f"a shingle is shared by {np.diff(groups.starts).max():,} documents, and pairing them is too much: "
@@ -424,7 +445,7 @@ def super_shingles(sketches: Sketches, groups: int) -> Sketches:
     parts = sketches.values.reshape(len(filled) * groups, -1) if len(filled) else sketches.values.reshape(0, 1)
     hashes = np.zeros(len(parts), np.uint64)
     for column in parts.T:
-        hashes = _mixed(hashes * np.uint64(0x9E3779B97F4A7C15) + column)
+        hashes = mixed(hashes * np.uint64(0x9E3779B97F4A7C15) + column)
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(sketches.indptr) > 0) * groups])
     return Sketches(indptr, np.sort(hashes.reshape(-1, groups), axis=1).ravel())
 
@@ -483,14 +504,15 @@ def _filtered(
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)])[indptr], values[keep]
 
 
-def _pair_counts(groups: Groups) -> NDArray[np.int64]:
+def pair_counts(groups: Groups) -> NDArray[np.int64]:
+    """Return how many pairs of documents each group makes."""
     sizes = np.diff(groups.starts)
     return np.asarray(sizes * (sizes - 1) // 2, dtype=np.int64)
 
 
-def _shards(groups: Groups) -> Iterator[Groups]:
-    """Cut groups into shards of a limited number of triplets; a group that has more is a shard of its own."""
-    made = np.concatenate([np.zeros(1, np.int64), np.cumsum(_pair_counts(groups))])
+def shards_of(groups: Groups) -> Iterator[Groups]:
+    """Yield groups in shards of a limited number of triplets; a group that has more is a shard of its own."""
+    made = np.concatenate([np.zeros(1, np.int64), np.cumsum(pair_counts(groups))])
     first = 0
     while first < len(made) - 1:
         last = max(int(np.searchsorted(made, made[first] + SHARD_TRIPLETS, side="right")) - 1, first + 1)
@@ -498,7 +520,7 @@ def _shards(groups: Groups) -> Iterator[Groups]:
         first = last
 
 
-def _sum_of_shards(shards: Iterable[Triplets]) -> Triplets:
+def sum_of_shards(shards: Iterable[Triplets]) -> Triplets:
     """Aggregate the results of all shards, now and then, so that they do not pile up."""
     total: Triplets = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
     waiting: list[Triplets] = []
@@ -514,7 +536,7 @@ def _aggregate_all(parts: list[Triplets]) -> Triplets:
     return aggregate(smaller, larger, counts)
 
 
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the finaliser of MurmurHash3 of each value: a bijection on 64 bits."""
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
@@ -523,7 +545,7 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _permuted(shingles: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
     """Return the number of each shingle under the permutation of a key."""
-    return _mixed(shingles ^ key)
+    return mixed(shingles ^ key)
 
 
 @njit(cache=True, nogil=True)

@@ -8,21 +8,27 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from baselines.sketch import Sketch
+from baselines.sketch_tasks import cluster_sketches, cut
 from data.stored import Stored
 from experiments.config import Settings
 from experiments.pipeline import Outcome, Prepared, texts_of
+from spotsigs.blocks import PairFiles
 from spotsigs.clusters import cohesion
+from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.keep import Keep, priority
 from spotsigs.metrics import evaluate
 from spotsigs.on_disk import OnDisk, fitting, match_on_disk, query_page
 from spotsigs.records import Corpus, Document, Truth
+from spotsigs.store import open_vectors
 
 CHUNK = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
@@ -52,9 +58,9 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
     """
     matcher, collection = settings.matcher, settings.collection
     require(
-        matcher.exact and matcher.measure == "jaccard",
-        f"memory= and store= join exactly, and matcher={settings.names['matcher']} is another method; "
-        "take matcher=spotsigs, or leave them out",
+        (matcher.exact and matcher.measure == "jaccard") or isinstance(matcher, Sketch),
+        f"memory= and store= join exactly, or by sketches, and matcher={settings.names['matcher']} is another method; "
+        "take matcher=spotsigs or sketch, or leave them out",
     )
     require(
         not hasattr(collection, "vectors"),
@@ -73,6 +79,7 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
         sets=settings.sets,
         add=settings.add,
         strict=settings.strict,
+        search=(repr(matcher), partial(_sketched, sketch=matcher)) if isinstance(matcher, Sketch) else None,
         say=say,
     )
     chunk = found.budget // CHUNK
@@ -88,6 +95,11 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
         budget=chunk,
     )
     return replace(outcome, quality=_quality(outcome, say))
+
+
+def _sketched(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sketch) -> PairFiles:
+    rows = len(open_vectors(store, verify=False))
+    return cluster_sketches(store, folder, sketch, engine, **cut(sketch, rows, memory))
 
 
 def own_store(settings: Settings, folder: Path) -> Path:

@@ -61,23 +61,38 @@ class TreeMemory:
 
     Pages that processes share are counted for each of them, so the sum is no less than what the tree holds.
 
+    Parameters
+    ----------
+    interval_seconds : float
+        Time between samples.
+    trace : Path, optional
+        A csv file that every sample is added to: ``seconds, stage, processes, bytes``.
+
     Attributes
     ----------
     peak_bytes : int
         The largest sample.
-    stage : str
-        What goes on; set it to name the samples that follow.
-    samples : list of (float, str, int)
-        Seconds since the beginning, stage, bytes; empty unless a trace was asked for.
     """
 
-    def __init__(self, interval_seconds: float = 0.05, *, trace: bool = False) -> None:
+    def __init__(self, interval_seconds: float = 0.05, trace: Path | None = None) -> None:
         self.interval_seconds, self._trace = interval_seconds, trace
-        self.peak_bytes, self.stage = 0, ""
-        self.samples: list[tuple[float, str, int]] = []
+        self.peak_bytes, self._stage, self._recording = 0, "", threading.Lock()
+
+    @property
+    def stage(self) -> str:
+        """What goes on; set it to name the samples that follow, of which the first is taken at once."""
+        return self._stage
+
+    @stage.setter
+    def stage(self, name: str) -> None:
+        if name != self._stage:
+            self._record()
+            self._stage = name
+            self._record()
 
     def __enter__(self) -> Self:
         self._process, self._began = psutil.Process(), time.perf_counter()
+        self._record()
         self._done = threading.Event()
         self._sampler = threading.Thread(target=self._sample, daemon=True)
         self._sampler.start()
@@ -91,13 +106,19 @@ class TreeMemory:
         self._record()
 
     def _record(self) -> None:
-        total = self._process.memory_info().rss
+        with self._recording:
+            self._add_sample()
+
+    def _add_sample(self) -> None:
+        total, processes = self._process.memory_info().rss, 1
         for worker in self._process.children(recursive=True):
             with suppress(psutil.Error):
                 total += worker.memory_info().rss
+                processes += 1
         self.peak_bytes = max(self.peak_bytes, total)
-        if self._trace:
-            self.samples.append((time.perf_counter() - self._began, self.stage, total))
+        if self._trace is not None:
+            with self._trace.open("a", encoding="utf-8") as file:
+                file.write(f"{time.perf_counter() - self._began:.3f},{self._stage},{processes},{total}\n")
 
     def _sample(self) -> None:
         while not self._done.wait(self.interval_seconds):

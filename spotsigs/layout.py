@@ -86,7 +86,7 @@ def build_vectors(
     Raises
     ------
     InputError
-        If the budget is too small for the number of documents, or of distinct signatures.
+        If the budget is too small for the number of documents.
     """
     sizes = segments.sizes()
     n = int(sizes.sum())
@@ -99,14 +99,7 @@ def build_vectors(
         unordered = scratch / "unordered"
         with writing(unordered, "unordered") as store:
             _count(store, segments, idf_filter, n, memory)
-            vocabulary = np.load(store.folder / "vocabulary.npy", mmap_mode="r")
-            require(
-                vocabulary.nbytes <= memory // 4,
-                f"memory is too small for {len(vocabulary):,} distinct signatures: "
-                f"{4 * vocabulary.nbytes / 1e6:,.0f} MB are needed; a narrower IDF band keeps fewer",
-            )
-            kept, lengths = _filter(store, segments, np.array(vocabulary), idf_filter, sets)
-            del vocabulary
+            kept, lengths = _filter(store, segments, idf_filter, sets, memory)
         with writing(folder, "vectors") as store:
             _order(store, opened(unordered, "unordered", verify=False), kept, lengths, memory)
             store.strings("doc_ids", segments.doc_ids())
@@ -137,18 +130,18 @@ def _between(segments: Segments, low: int, high: int) -> Iterator[NDArray[np.uin
 
 
 def _filter(
-    store: Writer, segments: Segments, vocabulary: NDArray[np.uint64], idf_filter: IdfFilter, sets: bool
+    store: Writer, segments: Segments, idf_filter: IdfFilter, sets: bool, memory: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Write the entries that stay, in document order; return how many each row has and its length."""
-    sizes, lengths = [], []
+    vocabulary = store.reader()
+    sizes, lengths = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
     with store.growing("ids", np.int32) as append_ids, store.growing("counts", np.int32) as append_counts:
-        for folder in segments.folders:
-            reader = opened(folder, "signatures", verify=False)
-            indptr = reader.array("indptr", np.int64)
+        for batch in _batches(segments, memory // (2 * BYTES_AN_ENTRY)):
+            indptr, hashes, counts = _together(batch)
             n = len(indptr) - 1
-            hashes, counts = reader.array("hashes", np.uint64), reader.array("counts", np.int32)
-            ids, stays = look_up(hashes, vocabulary)
-            rows = np.repeat(np.arange(n), np.diff(indptr))
+            ids, stays = _number(hashes, vocabulary, memory // 32)
+            del hashes
+            rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
             total = np.bincount(rows[stays], weights=counts[stays], minlength=n)
             stays &= (total >= idf_filter.min_spots)[rows]
             size = np.bincount(rows[stays], minlength=n)
@@ -157,7 +150,50 @@ def _filter(
             append_counts(np.ones(int(size.sum()), np.int32) if sets else counts[stays])
             sizes.append(size.astype(np.int32))
             lengths.append(total.astype(np.int64))
-    return np.concatenate([np.empty(0, np.int32), *sizes]), np.concatenate([np.empty(0, np.int64), *lengths])
+    return np.concatenate(sizes), np.concatenate(lengths)
+
+
+def _batches(segments: Segments, most: int) -> Iterator[list[Reader]]:
+    """Put segments together while they have at most so many entries; a larger one stands alone."""
+    batch: list[Reader] = []
+    held = 0
+    for folder in segments.folders:
+        reader = opened(folder, "signatures", verify=False)
+        entries = len(reader.array("hashes", np.uint64))
+        if batch and held + entries > most:
+            yield batch
+            batch, held = [], 0
+        batch.append(reader)
+        held += entries
+    if batch:
+        yield batch
+
+
+def _together(batch: list[Reader]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
+    """Read the rows of several segments, one after the other."""
+    sizes = [np.diff(reader.array("indptr", np.int64)) for reader in batch]
+    return (
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes))]),
+        np.concatenate([reader.array("hashes", np.uint64) for reader in batch]),
+        np.concatenate([reader.array("counts", np.int32) for reader in batch]),
+    )
+
+
+def _number(hashes: NDArray[np.uint64], store: Reader, most: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Return the place of each hash in the store's vocabulary, and whether it is there; `most` of it at a time."""
+    order = np.argsort(hashes)
+    ascending = hashes[order]
+    ids, known = np.zeros(len(hashes), np.int32), np.zeros(len(hashes), np.bool_)
+    size = store.length("vocabulary")
+    first = 0
+    for start in range(0, size, most):
+        part = store.part("vocabulary", np.uint64, start, min(start + most, size))
+        last = int(np.searchsorted(ascending, part[-1], side="right"))
+        places, there = look_up(ascending[first:last], part)
+        ids[order[first:last]] = places + np.int32(start)
+        known[order[first:last]] = there
+        first = last
+    return ids, known
 
 
 def look_up(hashes: NDArray[np.uint64], vocabulary: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

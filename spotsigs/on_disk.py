@@ -38,6 +38,9 @@ BYTES_A_RESULT = 160
 
 Say = Callable[[str], object]
 
+Search = Callable[[Path, Path, Engine, int], PairFiles]
+"""Another method than the exact join: store of vectors, place of the pairs, engine, bytes for a task."""
+
 
 @dataclass(frozen=True)
 class OnDisk:
@@ -131,6 +134,7 @@ def match_on_disk(
     sets: bool = False,
     add: bool = False,
     strict: bool = False,
+    search: tuple[str, Search] | None = None,
     say: Say = lambda sentence: None,
 ) -> OnDisk:
     """Find all pairs of a collection that does not fit into memory.
@@ -160,6 +164,8 @@ def match_on_disk(
         on with the call that added them last.
     strict : bool
         Refuse unreadable records.
+    search : tuple of (str, callable), optional
+        Another method in place of the join, and what tells it from others. It cannot `add`.
     say : callable, optional
         Told in a sentence what each stage is going to take.
 
@@ -186,20 +192,41 @@ def match_on_disk(
         segments = refine_segments(folder / "refined", segments, scheme, memory=budget)
     stored = _vectors(folder, segments, idf_filter, budget, sets, say)
     laid_out = perf_counter()
-    facts = estimate(stored, tau, memory=budget)
-    say(
-        f"join: {facts['tasks']:,} tasks, the largest of {facts['bytes_a_task'] / 1e6:,.0f} MB; "
-        f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
-    )
-    place = folder / f"pairs-{tau!r}-{_job(folder / 'vectors', budget, new_from)}"
-    pairs = join_store(folder / "vectors", place, tau, engine, memory=budget, new_from=new_from, threads=1)
+    pairs = _pairs(folder, stored, tau, engine, budget, new_from, search, say)
     seconds = {
         "extract": extracted - began,
         "sort_hash": laid_out - extracted,
         "cluster": perf_counter() - laid_out,
     }
-    pairs = replace(pairs, seconds=seconds, counters={"tasks": facts["tasks"]})
+    pairs = replace(pairs, seconds=seconds)
     return OnDisk(segments, added, stored, pairs, new_from, budget)
+
+
+def _pairs(
+    folder: Path,
+    stored: StoredVectors,
+    tau: float,
+    engine: Engine,
+    budget: int,
+    new_from: int,
+    search: tuple[str, Search] | None,
+    say: Say,
+) -> PairFiles:
+    store = folder / "vectors"
+    if search is not None:
+        name, method = search
+        require(not new_from, "this method cannot report pairs with new documents alone; leave out add=true")
+        job = xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)} {budget}".encode())
+        return method(store, folder / f"pairs-{job}", engine, budget)
+    facts = estimate(stored, tau, memory=budget)
+    say(
+        f"join: {facts['tasks']:,} tasks, the largest of {facts['bytes_a_task'] / 1e6:,.0f} MB; "
+        f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
+    )
+    job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {budget} {new_from}".encode())
+    place = folder / f"pairs-{tau!r}-{job}"
+    found = join_store(store, place, tau, engine, memory=budget, new_from=new_from, threads=1)
+    return replace(found, counters={"tasks": facts["tasks"]})
 
 
 def _shares(memory: int, engine: Engine, budget: int) -> str:
@@ -209,10 +236,6 @@ def _shares(memory: int, engine: Engine, budget: int) -> str:
         f"memory: {memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of each of "
         f"{workers + 1} processes and {budget / 1e6:,.0f} MB for the data of {who}"
     )
-
-
-def _job(store: Path, budget: int, new_from: int) -> str:
-    return xxhash.xxh64_hexdigest(f"{fingerprint(store)} {budget} {new_from}".encode())
 
 
 def _extracted(

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EEXIST, ENOTEMPTY
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, overload
 
@@ -35,6 +36,7 @@ _MANIFEST = "store.json"
 _BLOCK = 1 << 20
 _ATTEMPTS = 100
 _FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
+_STRINGS = 4096
 
 
 class Strings(Sequence[str]):
@@ -64,6 +66,18 @@ class Strings(Sequence[str]):
         row = range(len(self))[index]
         start = self._ends[row - 1] if row else 0
         return self._text[start : self._ends[row]].tobytes().decode("utf-8", "surrogatepass")
+
+
+    def __iter__(self) -> Iterator[str]:
+        start = 0
+        for first in range(0, len(self._ends), _STRINGS):
+            ends = self._ends[first : first + _STRINGS].tolist()
+            text = self._text[start : ends[-1]].tobytes()
+            begin = 0
+            for end in ends:
+                yield text[begin : end - start].decode("utf-8", "surrogatepass")
+                begin = end - start
+            start = ends[-1]
 
 
 class Renumbered(Sequence[str]):
@@ -100,6 +114,10 @@ class Writer:
         self.folder = folder
         self.facts: dict[str, Any] = {}
 
+    def reader(self) -> Reader:
+        """Read what has been written so far."""
+        return Reader(self.folder, self.facts)
+
     def put(self, name: str, values: NDArray[Any]) -> None:
         """Write an array that is in memory."""
         np.save(self.folder / f"{name}.npy", values, allow_pickle=False)
@@ -129,11 +147,12 @@ class Writer:
         ends = array("q")
         end = 0
         with self.growing(f"{name}.text", np.uint8) as append:
-            for value in values:
-                encoded = value.encode("utf-8", "surrogatepass")
-                append(np.frombuffer(encoded, np.uint8))
-                end += len(encoded)
-                ends.append(end)
+            values = iter(values)
+            while block := [value.encode("utf-8", "surrogatepass") for value in islice(values, _STRINGS)]:
+                append(np.frombuffer(b"".join(block), np.uint8))
+                for encoded in block:
+                    end += len(encoded)
+                    ends.append(end)
         self.put(f"{name}.ends", np.frombuffer(ends, np.int64) if ends else np.empty(0, np.int64))
 
 
@@ -296,6 +315,10 @@ class Reader:
         if len(values) < stop - start:
             raise InputError(f"{path} is truncated; build the store again")
         return values
+
+    def length(self, name: str) -> int:
+        """Return the length of an array of the store."""
+        return len(np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))
 
     def strings(self, name: str) -> Strings:
         """Return strings of the store.

@@ -223,7 +223,7 @@ def test_giant_chains_are_flagged(tmp_path):
         )
         assert browser.js(values) == ["giant chain 0.900", "0.900"]
         assert "29 of 435 pairs similar" in browser.text("#summary")
-        assert "28 of them did not reach" in browser.text("#summary")
+        assert "28 of the documents did not reach" in browser.text("#summary")
         assert browser.complaints() == []
 
 
@@ -293,6 +293,9 @@ def test_ten_thousand_clusters_stay_fluid(tmp_path):
         browser.press("End")
         assert browser.text("#clusters [aria-selected=true] .name") == "page/29997.html"
         assert browser.text("#left") == "The text of this document is not in this page."
+        assert browser.text("#comparison") == "similarity 0.700."
+        browser.press("Enter", "l", "j")
+        assert browser.text("#comparison") == "how similar these two are is not in this page."
         filtered = (
             "(() => { const t = performance.now(); document.getElementById('filter').value = '2999'; reorder();"
             "return performance.now() - t; })()"

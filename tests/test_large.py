@@ -7,9 +7,11 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 from hydra import compose, initialize_config_dir
 
@@ -53,6 +55,14 @@ def test_a_run_on_disk_writes_the_files_of_a_run_in_memory(tmp_path, choices):
     assert "join: 1 tasks, the largest of" in text
     assert "of 1,000 MB" in text.split("peak memory of all processes")[1]
     assert not list((tmp_path / "disk").glob("store-*"))
+
+
+def test_sketches_run_on_disk_too(tmp_path):
+    asked = ["data=tiny", "matcher=sketch", "tau=0.4", "engine=serial"]
+    ran(tmp_path / "memory", *asked)
+    ran(tmp_path / "disk", *asked, "memory=1GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    assert len(pd.read_parquet(tmp_path / "disk/pairs.parquet")) > 20
 
 
 ENGINES = ["processes", pytest.param("dask", marks=pytest.mark.long), pytest.param("ray", marks=pytest.mark.long)]
@@ -158,3 +168,39 @@ def test_a_web_archive_from_standard_input(tmp_path):
     )
     assert result.returncode == 0, result.stderr.decode()
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["pairs"] > 20
+
+
+WORKERS = {"processes": "loky", "dask": "multiprocessing.spawn", "ray": "ray::"}
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="finds workers as Linux names them")
+@pytest.mark.parametrize("engine", WORKERS)
+def test_a_worker_killed_from_outside_loses_nothing(tmp_path, engine):
+    """A whole run with real worker processes, one of which gets kill -9 in the middle of extraction."""
+    for module in {"dask": ["distributed"], "ray": ["ray"]}.get(engine, []):
+        pytest.importorskip(module)
+    pages = tmp_path / "pages.jsonl"
+    with pages.open("w") as file:
+        for number in range(12_000):
+            words = " ".join(f"the word{(number // 3) * 7 + k} is a part{k % 50} of" for k in range(60))
+            file.write(json.dumps({"id": f"p{number}", "text": words}) + "\n")
+    asked = ["data=jsonl", f"data.path={pages}", "+data.shard_bytes=500000", "memory=3GB", "workers=2"]
+    ran(tmp_path / "serial", *asked[:2], "+data.shard_bytes=500000", "engine=serial")
+    command = [sys.executable, str(ROOT / "run.py"), *asked, f"engine={engine}", f"hydra.run.dir={tmp_path / 'run'}"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        while len(list((tmp_path / "run").glob("store-*/segments/000000/*/store.json"))) < 4:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
+        tree = psutil.Process(process.pid).children(recursive=True)
+        workers = [child for child in tree if any(WORKERS[engine] in word for word in child.cmdline())]
+        victim = max(workers, key=lambda child: sum(child.cpu_times()[:2]))
+        victim.kill()
+        out, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert "12,000 documents" in out
+    assert same(tmp_path / "serial", tmp_path / "run")
+    assert len(pd.read_parquet(tmp_path / "run" / "pairs.parquet")) > 10_000

@@ -6,6 +6,7 @@ const packed = JSON.parse($("texts").textContent);
 const clusters = data.clusters;
 const ROW = 30;
 const MOST_EDITS = 1500;
+const TAIL = 20;
 
 // A list that draws only the rows in sight.
 class List {
@@ -62,7 +63,8 @@ class List {
       for (const [name, text] of this.draw(index)) {
         const cell = document.createElement("span");
         cell.className = name;
-        cell.textContent = text;
+        if (name === "name") cell.append(...halves(text));
+        else cell.textContent = text;
         row.append(cell);
       }
       rows.push(row);
@@ -71,6 +73,17 @@ class List {
     if (this.selected >= 0) this.element.setAttribute("aria-activedescendant", `${this.element.id}-${this.selected}`);
     else this.element.removeAttribute("aria-activedescendant");
   }
+}
+
+// A name that is too long loses its middle: what tells addresses apart stands at their end.
+function halves(text) {
+  const cut = Math.max(0, text.length - TAIL);
+  return [["head", text.slice(0, cut)], ["tail", text.slice(cut)]].map(([name, part]) => {
+    const half = document.createElement("span");
+    half.className = name;
+    half.textContent = part;
+    return half;
+  });
 }
 
 const number = (value) => (value === null ? "–" : value.toFixed(3));
@@ -134,7 +147,7 @@ async function show(k) {
   }
   const size = open.ids.length;
   const chain = open.chain
-    ? ` ${open.chain.toLocaleString("en")} of them did not reach the threshold with the representative: ` +
+    ? ` ${open.chain.toLocaleString("en")} of the documents did not reach the threshold with the representative: ` +
       (open.giant ? "a giant chain, most of whose pairs are unlike." : "a chain.")
     : "";
   $("summary").textContent = `Cluster ${open.label}: ${size.toLocaleString("en")} documents, ` +
@@ -172,8 +185,7 @@ function compare() {
   let exact = true;
   if (texts[0] !== null && texts[1] !== null) exact = differ(texts, flags);
   ["left", "right"].forEach((side, k) => paint($(side), texts[k], flags[k]));
-  const pair = (content.pairs ?? []).find(([a, b]) => a === Math.min(left, right) && b === Math.max(left, right));
-  const parts = [left === right ? "the same document" : pair ? `similarity ${number(pair[2])}` : "not reported as a pair"];
+  const parts = [relation(Math.min(left, right), Math.max(left, right))];
   if (data.marked && texts[0] !== null && texts[1] !== null) {
     const all = spots[0].length + spots[1].length - shared[0].size;
     parts.push(`${shared[0].size} of ${all} signatures shared, counted before the IDF filter`);
@@ -183,6 +195,15 @@ function compare() {
   differences = [...document.querySelectorAll("#right .only, #left .only")]
     .filter((span) => !span.previousSibling?.classList?.contains("only"))
     .sort((a, b) => a.offsetTop - b.offsetTop);
+}
+
+// What is known of two members; of those without text, only how similar they are to the representative.
+function relation(low, high) {
+  if (low === high) return "the same document";
+  const pair = (content.pairs ?? []).find(([a, b]) => a === low && b === high);
+  if (pair) return `similarity ${number(pair[2])}`;
+  if (low === 0 && open.similarities[high] !== null) return `similarity ${number(open.similarities[high])}`;
+  return high < (content.texts ?? []).length ? "not reported as a pair" : "how similar these two are is not in this page";
 }
 
 // The signatures two documents share, each as often as both have it: positions in their lists.

@@ -1,0 +1,130 @@
+"""Made-up pages, and runs at scale: deterministic, within the budget, resumable, and measured as they say."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_large import configured
+
+from data.synthetic import BLOCK, Synthetic, write_jsonl
+from experiments.files import read_json
+from experiments.measure import TreeMemory
+from experiments.scale import growth, read_trace, stage_rows
+from spotsigs.errors import InputError
+from spotsigs.records import Document
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_pages_do_not_depend_on_order_or_shards():
+    whole = Synthetic(documents=500, a_shard=500)
+    parts = Synthetic(documents=500, a_shard=7)
+    one, other = ([record for shard in c.shards() for record in shard()] for c in (whole, parts))
+    assert one == other == [whole.page(k) for k in range(500)]
+    assert len({page.id for page in one}) == 500
+    assert all(isinstance(page, Document) for page in one)
+    assert one != [Synthetic(documents=500, seed=1).page(k) for k in range(500)]
+    stories = pd.Series([page.cluster for page in one]).value_counts()
+    assert 2 < stories.max() <= BLOCK
+    assert (stories == 1).sum() > 50
+    lengths = np.array([len(page.content) for page in one])
+    assert np.percentile(lengths, 95) > 2 * np.median(lengths)
+
+
+def test_files_that_are_there_stay(tmp_path):
+    pages = Synthetic(documents=90)
+    written = write_jsonl(pages, tmp_path, a_file=40)
+    assert next(written) == 40
+    [first] = tmp_path.iterdir()
+    stamp = first.stat().st_mtime_ns
+    assert list(write_jsonl(pages, tmp_path, a_file=40)) == [40, 40, 10]
+    assert first.stat().st_mtime_ns == stamp
+    assert sum(len(path.read_text().splitlines()) for path in tmp_path.iterdir()) == 90
+
+
+@pytest.mark.parametrize("wrong", [{"documents": 0}, {"words": 3}, {"seed": -1}, {"a_shard": 0}])
+def test_parameters(wrong):
+    with pytest.raises(InputError):
+        Synthetic(**wrong)
+
+
+def test_memory_of_stages_is_traced(tmp_path):
+    with TreeMemory(0.01, tmp_path / "trace.csv") as memory:
+        memory.stage = "extract"
+        block = np.ones(40_000_000 // 8)
+        time.sleep(0.03)
+        del block
+        memory.stage = "join"
+    samples = read_trace(tmp_path / "trace.csv")
+    assert {stage for _, stage, _, _ in samples} == {"", "extract", "join"}
+    assert memory.peak_bytes == max(total for *_, total in samples)
+    largest = max(total for _, stage, _, total in samples if stage == "extract")
+    assert largest - samples[0][3] > 30_000_000
+    with (tmp_path / "trace.csv").open("a") as file:
+        file.write("0.0,join,1,100\n0.5,join,1,100\n1.5,layout,1,200\n1.7,la")  # a second attempt, killed
+    rows = {row["stage"]: row for row in stage_rows(tmp_path / "trace.csv", 300, 6_000_000)}
+    assert rows["layout"]["seconds"] == pytest.approx(1)
+    assert rows["layout"]["documents_a_second"] == pytest.approx(300)
+    assert rows["layout"]["megabytes_a_second"] == pytest.approx(6)
+    assert rows["all"]["seconds"] == pytest.approx(samples[-1][0] + 1.5)
+    assert rows["tables"]["documents_a_second"] is None
+
+
+def test_a_small_run_and_its_growth(tmp_path):
+    asked = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
+    for size in (300, 600):
+        settings = configured(*asked, f"experiment.documents={size}", f"experiment.keep={str(size == 300).lower()}")
+        told = settings.experiment(settings)
+        facts = read_json(tmp_path / "scale" / f"{size:010d}" / "scale.json")
+        assert facts["equal_to_memory"] is True
+        assert facts["peak_bytes"] < 10**9
+        pairs = pd.read_parquet(tmp_path / "scale" / f"{size:010d}" / "pairs.parquet")
+        assert len(pairs) == facts["pairs"] > 50
+        assert (tmp_path / "scale" / f"{size:010d}" / "store").exists() == (size == 300)
+        assert (tmp_path / "scale" / f"memory-{size}.svg").exists()
+    assert "Growth from 300 to 600 documents" in told
+    assert "pairs equal to those of one join in memory" in told
+
+
+def test_exponents():
+    def run(n):
+        rows = [{"stage": stage, "seconds": n**2 / 1e6} for stage in "extract layout join clusters tables all".split()]
+        return {
+            "documents": n,
+            "rows": rows,
+            "pairs": n,
+            "segment_bytes": 5 * n,
+            "vector_bytes": n**1.5,
+            "tasks": 0,
+        } | {"peak_bytes": 7}
+
+    found = {row["quantity"]: row["exponent"] for row in growth([run(10), run(100), run(1000)])}
+    assert found["seconds of join"] == pytest.approx(2)
+    assert found["bytes of signatures"] == pytest.approx(1)
+    assert found["bytes of vectors"] == pytest.approx(1.5)
+    assert found["peak bytes"] == pytest.approx(0)
+    assert found["tasks of the join"] is None
+
+
+@pytest.mark.long
+def test_a_killed_run_goes_on(tmp_path):
+    command = [sys.executable, str(ROOT / "run.py"), "experiment=scale", "workers=2", "debug=true"]
+    command += [f"experiment.results={tmp_path}", "experiment.documents=20000", "experiment.keep=true"]
+    folder = tmp_path / "scale" / "0000020000"
+    first = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+    while len(list(folder.glob("store/segments/000000/*/store.json"))) < 3:
+        assert first.poll() is None
+        time.sleep(0.02)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    done = {path: path.stat().st_mtime_ns for path in folder.glob("store/segments/000000/*/store.json")}
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "pairs equal to those of one join in memory" in result.stdout
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in done.items())
+    assert read_json(folder / "scale.json")["peak_bytes"] < 2 * 10**9
