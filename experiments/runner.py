@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from data.writers import require_free, write_copy, write_lists
 from experiments.config import Settings
 from experiments.files import remove, write_csv, write_json, write_parquet, write_text
 from experiments.measure import provenance
 from experiments.pipeline import Outcome, match, memory_bytes, prepare
 from spotsigs.atomic import locked
 from spotsigs.errors import require
-from spotsigs.keep import decide
+from spotsigs.keep import Decisions, decide
 from spotsigs.metrics import Quality
 from spotsigs.records import Clusters, Pairs
 
@@ -46,6 +47,9 @@ def run(
         The row in the paper's columns, where the folder lies, and what to do next.
     """
     folder = Path(folder)
+    if settings.copy is not None:
+        require(hasattr(settings.collection, "copy"), f"data={settings.names['data']} cannot be copied; use kept.csv")
+        require_free(settings.copy)
     prepared = prepare(
         settings.collection,
         settings.text,
@@ -57,12 +61,15 @@ def run(
     )
     outcome = match(prepared, settings.matcher, settings.clusters, settings.keep)
     metrics = measured(outcome, settings)
+    decisions = decide(outcome.pairs, outcome.clusters, settings.keep)
+    if settings.copy is not None:
+        write_copy(settings.collection, prepared.corpus.vectors.doc_ids, decisions.kept, settings.copy)
     with locked(folder):
         remove(folder / "metrics.json")
         for name, text in (about or {}).items():
             write_text(folder / ".hydra" / name, text)
         write_outcome(folder, outcome)
-        write_decisions(folder, outcome, settings)
+        write_decisions(folder, outcome, decisions, settings)
         write_json(
             folder / "run.json",
             provenance() | {"seed": settings.seed, "input_sha256": prepared.checksum, "contended": contended},
@@ -120,17 +127,11 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
         remove(folder / "skipped.csv")
 
 
-def write_decisions(folder: Path, outcome: Outcome, settings: Settings) -> None:
-    """Write ``kept.csv`` and ``removed.csv``, and on request the copy of the collection and the page of clusters."""
-    from data.writers import write_copy, write_lists
-
+def write_decisions(folder: Path, outcome: Outcome, decisions: Decisions, settings: Settings) -> None:
+    """Write ``kept.csv`` and ``removed.csv``, and on request the page of clusters."""
     corpus = outcome.prepared.corpus
     doc_ids = corpus.vectors.doc_ids
-    decisions = decide(outcome.pairs, outcome.clusters, settings.keep)
     write_lists(decisions, doc_ids, folder)
-    if settings.copy is not None:
-        require(hasattr(settings.collection, "copy"), f"data={settings.names['data']} cannot be copied; use kept.csv")
-        write_copy(settings.collection, doc_ids, decisions.kept, settings.copy)
     if settings.page:
         from experiments.cluster_page import write_cluster_page
 

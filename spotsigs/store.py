@@ -228,9 +228,9 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
                 temporary.write_text(json.dumps(facts, indent=1), encoding="utf-8")
             return []
         known = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except (ValueError, RecursionError):
         known = {}
     except OSError as error:
         raise InputError(f"{path} cannot be written or read: {error.strerror}; give another place") from error
@@ -337,7 +337,7 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{folder} is no store: it has no {_MANIFEST}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{folder / _MANIFEST} cannot be read ({error}); build the store again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{folder} is no store: its {_MANIFEST} does not say {FORMAT!r}")
