@@ -95,7 +95,7 @@ def refused(front_door, results, here, arguments, says):
     assert agrees(lines[0], f"error: {says}", here), lines[0]
     after = content(results)
     assert {path: after.get(path) for path in before} == before
-    assert after.keys() - before.keys() <= {Path("multirun.yaml"), Path("run.log"), Path("0/run.log")}  # Hydra's own
+    assert {path.name for path in after.keys() - before.keys()} <= {"multirun.yaml", "run.log"}  # Hydra's own
 
 
 @pytest.mark.parametrize("case", named(COLLECTIONS + CONFIGURATION))
