@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, overload
 
 import numpy as np
@@ -33,6 +34,8 @@ VERSION = 1
 _MANIFEST = "store.json"
 _BLOCK = 1 << 20
 _ATTEMPTS = 100
+# What numpy raises for a header that was made to confuse it.
+_NO_ARRAY = (OSError, ValueError, TypeError, SyntaxError, OverflowError, MemoryError, RecursionError, TokenError)
 _FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
 
 
@@ -275,7 +278,7 @@ class Reader:
         path = self.folder / f"{name}.npy"
         try:
             values = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
+        except _NO_ARRAY as error:
             raise InputError(f"{path} is no array of a store: {error}; build the store again") from error
         if values.dtype != np.dtype(dtype) or values.ndim != 1:
             raise InputError(f"{path} holds {values.dtype}, not {np.dtype(dtype)}; build the store again")
@@ -290,7 +293,7 @@ class Reader:
                 np.lib.format.read_array_header_1_0(file)
                 file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
                 values = np.fromfile(file, dtype, max(stop - start, 0))
-        except (OSError, ValueError) as error:
+        except _NO_ARRAY as error:
             raise InputError(f"{path} is no array of a store: {error}; build the store again") from error
         if len(values) < stop - start:
             raise InputError(f"{path} is truncated; build the store again")
