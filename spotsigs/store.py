@@ -35,7 +35,10 @@ _MANIFEST = "store.json"
 _BLOCK = 1 << 20
 _ATTEMPTS = 100
 # What numpy raises for a header that was made to confuse it.
-_NO_ARRAY = (OSError, ValueError, TypeError, SyntaxError, OverflowError, MemoryError, RecursionError, TokenError)
+_NO_ARRAY = (
+    *(OSError, EOFError, ValueError, TypeError, SyntaxError, TokenError),
+    *(OverflowError, MemoryError, RecursionError),
+)
 _FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
 
 
@@ -65,7 +68,10 @@ class Strings(Sequence[str]):
             return [self[i] for i in range(len(self))[index]]
         row = range(len(self))[index]
         start = self._ends[row - 1] if row else 0
-        return self._text[start : self._ends[row]].tobytes().decode("utf-8", "surrogatepass")
+        try:
+            return self._text[start : self._ends[row]].tobytes().decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise InputError(f"a name in the store is not UTF-8 ({error.reason}); build the store again") from error
 
 
 class Renumbered(Sequence[str]):

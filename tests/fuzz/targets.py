@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -106,10 +107,10 @@ def store(content: bytes) -> None:
             out.facts = {"rows": 3, "n_signatures": 3}
         try:
             stored = open_vectors(Path(folder, "s"))
+            ids = list(stored.doc_ids)
         except InputError:
             return
         assert sorted(stored.rows.tolist()) == list(range(len(stored)))
-        ids = list(stored.doc_ids)
         assert len(ids) == len(stored)
         if stored.vectors.ids.max(initial=0) < 10**6 and stored.vectors.lengths.max(initial=0) < 10**6:
             pairs = self_join(stored.vectors, 0.5, threads=1)
@@ -154,6 +155,28 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "manifest": manifest,
     "judgments": judgments,
 }
+
+
+MARKUP = (
+    *"< > / & ; ! - = ' \" : # x".split(),
+    *"<p> </p> <b> </b> <!-- --> <!--> <script> </script> <style> </style> <svg> </svg> <math>".split(),
+    *"<![CDATA[ ]]> <?xml <textarea> </textarea> <title> </title> <template> <table> <td> </table>".split(),
+    *"<br/> <p/ <a\tb='> &amp &#x41; &#0; &lt".split(),
+    *("\0", "\xad", "\u0301", "\u200d", "İ", "ß", "ﬁ", "漢字", "ก็", "😀", "\ud800", "\ufeff", "\x0c", " the plan is "),
+)
+
+
+def changed_page(rng: random.Random, pages: list[bytes]) -> bytes:
+    """Return a page with stretches cut out, doubled, moved, damaged or replaced by markup."""
+    page = rng.choice(pages)
+    for _ in range(rng.randint(1, 12)):
+        a, b = sorted(rng.randrange(len(page) + 1) for _ in range(2))
+        piece = rng.choice(MARKUP).encode(
+            rng.choice(("utf-8", "utf-8", "utf-16-le", "shift_jis", "latin-1")), "replace"
+        )
+        middle = rng.choice((b"", page[a:b] * 2, piece, piece * rng.randint(1, 40), rng.randbytes(rng.randint(1, 4))))
+        page = page[:a] + middle + page[rng.choice((a, b)) :]
+    return page[:20_000]
 
 
 def seeds() -> dict[str, list[bytes]]:
