@@ -107,7 +107,7 @@ def _ends_in(path: Path, suffixes: Sequence[str]) -> bool:
 
 def _require_found(found: Sequence[Source], sentence: str) -> None:
     if not found:
-        raise InputError(sentence)
+        raise InputError(f"{sentence}; give another path")
 
 
 @cache

@@ -59,8 +59,7 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
         If the folder exists and is not empty, or the collection's documents are no longer those that were matched.
     """
     folder = Path(folder)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is not empty; give another place for the copy")
+    require_free(folder)
     row = 0
 
     def keep(document: Document) -> bool:
@@ -82,7 +81,16 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
                 )
             os.replace(copy, folder)
     except OSError as error:
-        raise InputError(f"the copy {folder} cannot be written: {error.strerror or error}") from error
+        raise InputError(
+            f"the copy {folder} cannot be written: {error.strerror or error}; give another place"
+        ) from error
+
+
+def require_free(folder: str | Path) -> None:
+    """Refuse a place for a copy that is taken."""
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is not empty; give another place for the copy")
 
 
 def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path, *, new_from: int = 0) -> None:

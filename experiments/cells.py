@@ -139,7 +139,7 @@ class Cells:
         """Return a finished cell; one that other jobs disturbed, or that cannot be read, is not finished."""
         try:
             cell = self._loaded(path)
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
         return None if cell.value.get("contended") else cell
 

@@ -142,7 +142,7 @@ def _kept(path: Path) -> dict[str, Any] | None:
     """Return what is known about a kept input; None where there is none or it cannot be read."""
     try:
         return _load(path)[1]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+    except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile, zlib.error):
         return None
 
 

@@ -16,7 +16,7 @@ from experiments.measure import PeakMemory
 from spotsigs.blocks import BYTES_A_PAIR, PairFiles
 from spotsigs.clusters import Cohesion, Method, cluster, cohesion
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError
 from spotsigs.keep import Keep, priority
 from spotsigs.metrics import Quality, evaluate
 from spotsigs.records import Clusters, Corpus, Matcher, Pairs, SignatureScheme, Skipped, Truth, Vectors
@@ -157,7 +157,10 @@ def prepare(
     if strict and signatures.skipped:
         first = signatures.skipped[0]
         raise InputError(f"{first.id}: {first.reason} (strict=true stops at the first of {len(signatures.skipped)})")
-    require(len(signatures) > 0, f"the collection holds no readable document ({len(signatures.skipped)} skipped)")
+    if not len(signatures):
+        bad = signatures.skipped
+        first = f"; the first of {len(bad)} that cannot be read is {bad[0].id}: {bad[0].reason}" if bad else ""
+        raise InputError(f"the collection holds no readable document{first}")
     vectors = idf_filter(signatures)
     corpus = Corpus(vectors.as_sets() if sets else vectors, lambda: texts_of(collection, text))
     return Prepared(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from data.writers import require_free, write_copy, write_lists
 from experiments.config import AUTO, Settings
 from experiments.files import remove, write_csv, write_json, write_text, writing
 from experiments.measure import TreeMemory, provenance
@@ -19,7 +20,7 @@ from spotsigs.atomic import locked
 from spotsigs.clusters import GIANT
 from spotsigs.errors import InputError, require
 from spotsigs.join import self_join
-from spotsigs.keep import decide
+from spotsigs.keep import Decisions, decide
 from spotsigs.metrics import Quality
 from spotsigs.parquet import write_clusters, write_pairs
 from spotsigs.store import Renumbered
@@ -62,15 +63,19 @@ def run(
         from experiments.large import ask
 
         return ask(settings)
+    if settings.copy is not None:
+        require(hasattr(settings.collection, "copy"), f"data={settings.names['data']} cannot be copied; use kept.csv")
+        require_free(settings.copy)
     folder = Path(folder)
     if settings.memory is not None:
         with locked(folder):  # its store lies there
             return _run_on_disk(settings, folder, contended, about or {}, say)
     settings, outcome, suggestion = matched(settings)
+    decisions = decided(outcome, settings)
     with locked(folder):
         _begin(folder, about or {})
         write_outcome(folder, outcome)
-        write_decisions(folder, outcome, settings, say)
+        write_decisions(folder, outcome, decisions, settings, say)
         if suggestion:
             write_histogram(folder, suggestion)
         metrics = _finish(folder, outcome, settings, contended)
@@ -84,9 +89,10 @@ def _run_on_disk(
 
     with TreeMemory() as memory:
         outcome = matched_on_disk(settings, folder, say)
+        decisions = decided(outcome, settings)
         _begin(folder, about)
         write_outcome(folder, outcome)
-        write_decisions(folder, outcome, settings, say)
+        write_decisions(folder, outcome, decisions, settings, say)
     outcome = replace(outcome, peak_rss_bytes=memory.peak_bytes)
     metrics = _finish(folder, outcome, settings, contended)
     if settings.store is None:
@@ -232,17 +238,22 @@ def _cluster_rows(outcome: Outcome) -> Iterator[list[Any]]:
         ]
 
 
-def write_decisions(folder: Path, outcome: Outcome, settings: Settings, say: Callable[[str], object]) -> None:
-    """Write ``kept.csv`` and ``removed.csv``, and on request the copy of the collection and the page of clusters."""
-    from data.writers import write_copy, write_lists
-
-    prepared, doc_ids = outcome.prepared, outcome.prepared.doc_ids
+def decided(outcome: Outcome, settings: Settings) -> Decisions:
+    """Decide which documents stay, and write the copy of the collection on request: before any former result goes."""
+    doc_ids, new_from = outcome.prepared.doc_ids, outcome.prepared.new_from
     decisions = decide(outcome.chunks(), outcome.clusters, settings.keep)
-    write_lists(decisions, doc_ids, folder, new_from=prepared.new_from)
     if settings.copy is not None:
-        require(hasattr(settings.collection, "copy"), f"data={settings.names['data']} cannot be copied; use kept.csv")
-        new = np.arange(prepared.new_from, len(doc_ids))
-        write_copy(settings.collection, Renumbered(doc_ids, new), decisions.kept[prepared.new_from :], settings.copy)
+        new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
+        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy)
+    return decisions
+
+
+def write_decisions(
+    folder: Path, outcome: Outcome, decisions: Decisions, settings: Settings, say: Callable[[str], object]
+) -> None:
+    """Write ``kept.csv`` and ``removed.csv``, and on request the page of clusters."""
+    prepared, doc_ids = outcome.prepared, outcome.prepared.doc_ids
+    write_lists(decisions, doc_ids, folder, new_from=prepared.new_from)
     if settings.page:
         from experiments.cluster_page import write_cluster_page
 

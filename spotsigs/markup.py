@@ -297,6 +297,40 @@ def _simplify(
     return size
 
 
+@njit(cache=True, nogil=True)
+def _is_deep(html: NDArray[np.uint8], keys: NDArray[np.uint64], kinds: NDArray[np.uint8], most: int) -> bool:
+    """Tell whether elements nest deeper; what the parser closes by itself (inline and flat ones) does not count."""
+    at, depth = 0, 0
+    stack = np.empty(most, np.uint64)
+    while at + 1 < len(html):
+        at = _find(html, _LT, at)
+        is_end = at + 1 < len(html) and html[at + 1] == _SLASH
+        start = at + 2 if is_end else at + 1
+        if start >= len(html) or not _is_letter(html[start]):
+            at = max(_declaration_end(html, at), at + 1) if start < len(html) else len(html)
+            continue
+        key, end = _name_end(html, start)
+        at, _, _ = _tag_end(html, end)
+        if at < 0:
+            break
+        kind = _kind_of(key, keys, kinds)
+        if is_end:
+            depth = _close(stack, depth, key)
+        elif kind in (_HIDDEN, _SCRIPT, _LITERAL):
+            at = _raw_text_end(html, at, start, end, kind == _SCRIPT)
+        elif kind in (_NESTED, _FOREIGN):
+            if depth == most:
+                return True
+            stack[depth] = key
+            depth += 1
+    return False
+
+
+def nests_deeper(html: bytes, most: int) -> bool:
+    """Tell whether elements of a page nest more than `most` deep: a parser's time grows with the square of that."""
+    return bool(_is_deep(np.frombuffer(html, np.uint8), _KEYS, _KINDS, most))
+
+
 def simplify(html: bytes, *, marked: bool = False) -> bytes:
     """Drop what makes no difference to the text that a parser finds in a page.
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from errno import EEXIST, ENOTEMPTY
 from itertools import islice
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, overload
 
 import numpy as np
@@ -35,6 +36,11 @@ VERSION = 2
 _MANIFEST = "store.json"
 _BLOCK = 1 << 20
 _ATTEMPTS = 100
+# What numpy raises for a header that was made to confuse it.
+_NO_ARRAY = (
+    *(OSError, EOFError, ValueError, TypeError, SyntaxError, TokenError),
+    *(OverflowError, MemoryError, RecursionError),
+)
 _FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
 _STRINGS = 4096
 
@@ -65,8 +71,10 @@ class Strings(Sequence[str]):
             return [self[i] for i in range(len(self))[index]]
         row = range(len(self))[index]
         start = self._ends[row - 1] if row else 0
-        return self._text[start : self._ends[row]].tobytes().decode("utf-8", "surrogatepass")
-
+        try:
+            return self._text[start : self._ends[row]].tobytes().decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise InputError(f"a name in the store is not UTF-8 ({error.reason}); build the store again") from error
 
     def __iter__(self) -> Iterator[str]:
         start = 0
@@ -248,9 +256,9 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
                 temporary.write_text(json.dumps(facts, indent=1), encoding="utf-8")
             return []
         known = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except (ValueError, RecursionError):
         known = {}
     except OSError as error:
         raise InputError(f"{path} cannot be written or read: {error.strerror}; give another place") from error
@@ -295,7 +303,7 @@ class Reader:
         path = self.folder / f"{name}.npy"
         try:
             values = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
+        except _NO_ARRAY as error:
             raise InputError(f"{path} is no array of a store: {error}; build the store again") from error
         if values.dtype != np.dtype(dtype) or values.ndim != 1:
             raise InputError(f"{path} holds {values.dtype}, not {np.dtype(dtype)}; build the store again")
@@ -310,7 +318,7 @@ class Reader:
                 np.lib.format.read_array_header_1_0(file)
                 file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
                 values = np.fromfile(file, dtype, max(stop - start, 0))
-        except (OSError, ValueError) as error:
+        except _NO_ARRAY as error:
             raise InputError(f"{path} is no array of a store: {error}; build the store again") from error
         if len(values) < stop - start:
             raise InputError(f"{path} is truncated; build the store again")
@@ -361,7 +369,7 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{folder} is no store: it has no {_MANIFEST}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{folder / _MANIFEST} cannot be read ({error}); build the store again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{folder} is no store: its {_MANIFEST} does not say {FORMAT!r}")

@@ -10,8 +10,11 @@ from importlib.util import find_spec
 
 from spotsigs.charset import to_utf8
 from spotsigs.errors import require
-from spotsigs.markup import UNMARKED, simplify
+from spotsigs.markup import UNMARKED, nests_deeper, simplify
 from spotsigs.records import Document
+
+DEEPEST = 2000
+"""Nesting beyond which a page is taken for an attack on a parser whose time grows with the square of the depth."""
 
 
 def visible_text(document: Document, *, marked: bool = False) -> str:
@@ -79,7 +82,12 @@ class MainText:
 
         if _is_plain(document):
             return visible_text(document)
-        html = to_utf8(document.content, document.charset).decode()
+        content = to_utf8(document.content, document.charset)
+        require(
+            not nests_deeper(content, DEEPEST),
+            f"its elements nest more than {DEEPEST:,} deep, beyond what text=main reads; text=visible does",
+        )
+        html = content.decode()
         return extract_plain_text(html, main_content=True, alt_texts=False, list_bullets=False)
 
 

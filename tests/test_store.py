@@ -161,6 +161,7 @@ def test_arrays_of_another_type_and_pickles_are_refused(tmp_path):
         open_vectors(tmp_path / "y")
     with writing(tmp_path / "z", "vectors") as store:
         np.save(store.folder / "ids.npy", np.array([{}]), allow_pickle=True)
+        store.facts = {"rows": 3, "n_signatures": 3}
     with pytest.raises(InputError, match="is no array of a store"):
         opened(tmp_path / "z", "vectors").array("ids", np.int32)
 

@@ -1,0 +1,220 @@
+"""What hostile bytes are given to: each target takes bytes and fails by an exception that is no `InputError`."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from data.arc import Arc
+from data.jsonl import Jsonl, read_judgments
+from data.tables import Csv, Parquet
+from data.trec import Trec
+from data.warc import Warc
+from spotsigs.errors import InputError
+from spotsigs.extract import count_signatures
+from spotsigs.join import self_join
+from spotsigs.records import Document, Skipped, Vectors
+from spotsigs.signatures import SpotSignatures
+from spotsigs.store import open_vectors, save_vectors, writing
+from spotsigs.text import MainText, VisibleText
+from spotsigs.tokens import tokenize
+
+SCHEME = SpotSignatures()
+
+
+def html(content: bytes) -> None:
+    """Bytes of a page to its signatures, by the whole page and by its main part."""
+    for text in (VisibleText(), MainText()):
+        for charset in (None, "utf-16", "shift_jis"):
+            document = Document(id="x", content=content, charset=charset)
+            try:
+                found = text(document)
+            except InputError:
+                continue
+            tokens = tokenize(found)
+            assert all(tokens.words)
+            distinct, counts = count_signatures(SCHEME(tokens))
+            assert counts.sum() == len(SCHEME.readable(found)) >= len(distinct)
+
+
+def _records(collection: object) -> list[Document | Skipped]:
+    try:
+        return [record for shard in collection.shards() for record in shard()]  # type: ignore[attr-defined]
+    except InputError:
+        return []
+
+
+def _reader(suffix: str, make: Callable[..., object], *, same: bool) -> Callable[[bytes], None]:
+    """Return what reads a file whole and in small shares; `same`: its documents must not depend on that."""
+
+    def target(content: bytes) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, f"x{suffix}")
+            path.write_bytes(content)
+            whole = _records(make(path=str(path)))
+            parts = _records(make(path=str(path), shard_bytes=100))
+            assert all(isinstance(record, Document | Skipped) for record in whole + parts)
+            for record in whole:
+                assert isinstance(record.id, str)
+            assert not same or whole == parts
+            assert [entry.name for entry in Path(folder).iterdir()] == [path.name]
+
+    return target
+
+
+warc = _reader(".warc", Warc, same=False)
+arc = _reader(".arc", Arc, same=False)
+trec = _reader("", Trec, same=True)
+jsonl = _reader(".jsonl", Jsonl, same=True)
+csv = _reader(".csv", Csv, same=True)
+parquet = _reader(".parquet", Parquet, same=False)
+
+
+@cache
+def _arrays() -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        vectors = Vectors.from_csr([0, 2, 4, 5], [0, 1, 0, 1, 2], [1, 2, 1, 1, 9], doc_ids=["a", "b", "c"])
+        save_vectors(Path(folder, "s"), vectors, ["x", None, "x"])
+        return {path.name: path.read_bytes() for path in sorted(Path(folder, "s").glob("*.npy"))}
+
+
+def store(content: bytes) -> None:
+    """A store whose arrays were changed by who can compute checksums: refused, or joined without harm.
+
+    The first byte chooses an array, the second how: its values from a place on, or the whole file.
+    """
+    if len(content) < 2:
+        return
+    arrays = dict(_arrays())
+    name = sorted(arrays)[content[0] % len(arrays)]
+    place = content[1] % 128
+    arrays[name] = (
+        content[2:]
+        if place == 127
+        else arrays[name][: 64 + place] + content[2:] + arrays[name][64 + place + len(content) - 2 :]
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        with writing(Path(folder, "s"), "vectors") as out:
+            for file, values in arrays.items():
+                (out.folder / file).write_bytes(values)
+            out.facts = {"rows": 3, "n_signatures": 3}
+        try:
+            stored = open_vectors(Path(folder, "s"))
+            ids = list(stored.doc_ids)
+        except InputError:
+            return
+        assert sorted(stored.rows.tolist()) == list(range(len(stored)))
+        assert len(ids) == len(stored)
+        if stored.vectors.ids.max(initial=0) < 10**6 and stored.vectors.lengths.max(initial=0) < 10**6:
+            pairs = self_join(stored.vectors, 0.5, threads=1)
+            assert (pairs.i < pairs.j).all()
+
+
+def manifest(content: bytes) -> None:
+    """A store's manifest."""
+    with tempfile.TemporaryDirectory() as folder:
+        with writing(Path(folder, "s"), "vectors") as out:
+            for file, values in _arrays().items():
+                (out.folder / file).write_bytes(values)
+            out.facts = {"rows": 3, "n_signatures": 3}
+        (Path(folder, "s") / "store.json").write_bytes(content)
+        with suppress(InputError):
+            open_vectors(Path(folder, "s"))
+
+
+def judgments(content: bytes) -> None:
+    """Judged pairs of four documents."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "x.jsonl")
+        path.write_bytes(content)
+        try:
+            i, j, positive = read_judgments(str(path), ["a", "b", "c", "1"])
+        except InputError:
+            return
+        assert (i < j).all()
+        assert (np.diff(i * 4 + j) > 0).all()
+        assert len(positive) == len(i)
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "html": html,
+    "warc": warc,
+    "arc": arc,
+    "trec": trec,
+    "jsonl": jsonl,
+    "csv": csv,
+    "parquet": parquet,
+    "store": store,
+    "manifest": manifest,
+    "judgments": judgments,
+}
+
+
+MARKUP = (
+    *"< > / & ; ! - = ' \" : # x".split(),
+    *"<p> </p> <b> </b> <!-- --> <!--> <script> </script> <style> </style> <svg> </svg> <math>".split(),
+    *"<![CDATA[ ]]> <?xml <textarea> </textarea> <title> </title> <template> <table> <td> </table>".split(),
+    *"<br/> <p/ <a\tb='> &amp &#x41; &#0; &lt".split(),
+    *("\0", "\xad", "\u0301", "\u200d", "İ", "ß", "ﬁ", "漢字", "ก็", "😀", "\ud800", "\ufeff", "\x0c", " the plan is "),
+)
+
+
+def changed_page(rng: random.Random, pages: list[bytes]) -> bytes:
+    """Return a page with stretches cut out, doubled, moved, damaged or replaced by markup."""
+    page = rng.choice(pages)
+    for _ in range(rng.randint(1, 12)):
+        a, b = sorted(rng.randrange(len(page) + 1) for _ in range(2))
+        piece = rng.choice(MARKUP).encode(
+            rng.choice(("utf-8", "utf-8", "utf-16-le", "shift_jis", "latin-1")), "replace"
+        )
+        middle = rng.choice((b"", page[a:b] * 2, piece, piece * rng.randint(1, 40), rng.randbytes(rng.randint(1, 4))))
+        page = page[:a] + middle + page[rng.choice((a, b)) :]
+    return page[:20_000]
+
+
+def seeds() -> dict[str, list[bytes]]:
+    """Return small valid inputs of each target."""
+    import gzip
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from archives import arc_record, warc_record
+
+    page = b"<!DOCTYPE html><html><head><meta charset=utf-8><title>T</title><style>p{}</style></head><body><p>The plan "
+    page += b"is a new bridge &amp; the <b>r</b>oad will<br>have been<!-- x --><script>if (a<b) {}</script></p></body>"
+    record = warc_record("http://x/1", page)
+    rows = [{"id": "a", "html": page.decode(), "cluster": "c", "date": "2024-01-01"}, {"id": 7, "text": "the cat is"}]
+    lines = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    with tempfile.TemporaryDirectory() as folder:
+        pq.write_table(pa.table({"id": ["a", "b"], "text": ["the cat", None]}), Path(folder, "x"), compression="none")
+        table = Path(folder, "x").read_bytes()
+        save_vectors(Path(folder, "s"), Vectors.from_csr([0, 1], [0]))
+        listed = Path(folder, "s", "store.json").read_bytes()
+    return {
+        "html": [page, page.decode().encode("utf-16"), b"\x1b$B%9%]!<%D\x1b(B", "<p>ünï 漢字 ไทย".encode()],
+        "warc": [record, record * 2, gzip.compress(record, mtime=0) * 2],
+        "arc": [arc_record("http://x/1", page) * 2, gzip.compress(arc_record("http://x/1", page), mtime=0) * 2],
+        "trec": [
+            b"<DOC>\n<DOCNO>1</DOCNO>\n<DOCHDR>\nhttp://x/ 1.1.1.1 19970109132131 text/html 9\nHTTP/1.0 200 OK\n"
+            b"Content-Type: text/html; charset=utf-8\n</DOCHDR>\n"
+            + page
+            + b"\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\nx\n</DOC>\n"
+        ],
+        "jsonl": [lines, gzip.compress(lines, mtime=0)],
+        "csv": [b'id,text,cluster\na,"the ""cat""\n is",c\n\nb,x,\n', b"\xef\xbb\xbfid,html\r\na,<p>x\r\n"],
+        "parquet": [table],
+        "store": [bytes([k, 64]) + bytes(8) for k in range(len(_arrays()))],
+        "manifest": [listed],
+        "judgments": [
+            b'{"doc_a": "a", "doc_b": 1, "duplicate": true}\n{"doc_a": "c", "doc_b": "b", "duplicate": false}\n'
+        ],
+    }
