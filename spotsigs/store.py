@@ -62,7 +62,6 @@ class Strings(Sequence[str]):
         start = self._ends[row - 1] if row else 0
         return self._text[start : self._ends[row]].tobytes().decode("utf-8", "surrogatepass")
 
-
     def __iter__(self) -> Iterator[str]:
         start = 0
         for first in range(0, len(self._ends), _STRINGS):
