@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tools import TOOLS, Run, UnavailableError
+from benchmarks.tools import JOIN, TOOLS, Run, UnavailableError
 from data.wt10g_like import Wt10gLike
 from experiments.measure import QUIET, ForeignLoad
 from spotsigs.join import self_join
@@ -20,7 +20,7 @@ from spotsigs.records import RowNumbers, Vectors
 
 BATCH_SECONDS = 0.5
 """Runs are timed in batches at least this long, so that the load of other processes beside them can be told."""
-ENOUGH_SECONDS = 2.0
+ENOUGH_SECONDS = 1.5
 """Quiet runs are collected for so long; one run suffices if it takes longer."""
 PATIENCE_SECONDS = 4.0
 """Seconds of disturbed runs after which the cell is given back as contended."""
@@ -79,7 +79,7 @@ def _timed(run: Run, tau: float, threads: int) -> tuple[list[dict[str, Any]], An
 def _agreement(found: Any, vectors: Vectors, tau: float, tool: str) -> dict[str, Any]:
     """Compare with the exact pairs; for flags, with the rows that are in one."""
     n = len(vectors)
-    if tool == "spotsigs_tight":
+    if tool == JOIN:
         return {"pairs": len(found[0]), "recall": None, "precision": None}
     exact = self_join(vectors, tau)
     if TOOLS[tool].flags:

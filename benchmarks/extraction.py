@@ -25,7 +25,7 @@ from spotsigs.signatures import SpotSignatures
 from spotsigs.text import VisibleText, visible_text
 
 PASSES = 5
-MOST_PASSES = 15
+MOST_PASSES = 10
 MEGABYTES = 40.0
 FEW_MEGABYTES = 5.0
 

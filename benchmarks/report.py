@@ -19,12 +19,11 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.inputs import COLLECTIONS
-from benchmarks.tools import OURS, TOOLS
+from benchmarks.tools import JOIN, OURS, TOOLS
 from experiments.figures import Panel, Point, draw_lines
 from experiments.files import replacing
 
 ROOT = Path(__file__).parents[1]
-OUR_JOIN = "spotsigs_tight"
 OUR_THREADS = 2
 JOIN_STAGES = ("copies", "postings", "join", "expand")
 STAGES = ("scan", "copies", "order", "pack", "postings", "join", "expand")
@@ -82,7 +81,7 @@ def peak_mb(measured: Measured, goal: Any) -> float | None:
 
 def times_ours(measured: Measured, goal: Any) -> float | None:
     """Return how many times our seconds on all threads the tool took."""
-    ours = measured.value("seconds", goal.where, OUR_JOIN, goal.tau, OUR_THREADS)
+    ours = measured.value("seconds", goal.where, JOIN, goal.tau, OUR_THREADS)
     return ratio(measured.value("seconds", goal.where, goal.tool, goal.tau), ours)
 
 
@@ -95,7 +94,7 @@ def least_times_ours(measured: Measured, goal: Any) -> float | None:
 def times_our_join(measured: Measured, goal: Any) -> float | None:
     """Return how many times our seconds behind the sorted input, on one thread, the fastest of several tools took."""
     ours = [
-        measured.value(f"details.seconds.{stage}", goal.where, OUR_JOIN, goal.tau, 1)
+        measured.value(f"details.seconds.{stage}", goal.where, JOIN, goal.tau, 1)
         for stage in JOIN_STAGES
         if f"details.seconds.{stage}" in measured.cells
     ]
@@ -165,7 +164,7 @@ def _disturbed(measured: Measured, goal: Any) -> bool:
     if goal.measure in ("mb_per_s", "linear_share", "startup"):
         return bool((measured.startup if goal.measure == "startup" else measured.extraction).contended.any())
     cells = measured.cells
-    at = cells.collection.isin(goal.where.split("|")) & cells.tool.isin([*goal.tool.split("|"), OUR_JOIN])
+    at = cells.collection.isin(goal.where.split("|")) & cells.tool.isin([*goal.tool.split("|"), JOIN])
     return bool((cells[at & ((cells.tau == goal.tau) | math.isnan(goal.tau))].contended == True).any())  # noqa: E712
 
 
@@ -177,7 +176,7 @@ def crossing(measured: Measured, where: str = "short 1.17M") -> pd.DataFrame:
     """
     taus = sorted(TOOLS["lsh_native"].taus)
     rows = []
-    for tool in ("spotsigs", OUR_JOIN):
+    for tool in ("spotsigs", JOIN):
         times = {tau: measured.value("seconds", where, tool, tau) for tau in taus}
         hashed = {tau: measured.value("seconds", where, "lsh_native", tau) for tau in taus}
         logs = [(tau, math.log(q)) for tau in taus if (q := ratio(hashed[tau], times[tau]))]
@@ -228,8 +227,8 @@ def _timed(measured: Measured, row: Any) -> str:
     """Return seconds, how many times ours they are, and whether other processes disturbed them."""
     if row.status != "ok":
         return str(row.reason)
-    ours = measured.value("seconds", row.collection, OUR_JOIN, row.tau, OUR_THREADS)
-    times = "" if row.tool == OUR_JOIN and row.threads == OUR_THREADS else f" ({shown(row.seconds / ours)}×)"
+    ours = measured.value("seconds", row.collection, JOIN, row.tau, OUR_THREADS)
+    times = "" if row.tool == JOIN and row.threads == OUR_THREADS else f" ({shown(row.seconds / ours)}×)"
     return f"{shown(row.seconds)}{times if ours else ''}{' †' if row.contended is True else ''}"
 
 
@@ -241,7 +240,7 @@ def document(measured: Measured) -> str:
     """Return all tables as one page."""
     cells = measured.cells
     done = cells[cells.status == "ok"]
-    exact = [tool for tool in dict.fromkeys(done.tool) if TOOLS[tool].exact and tool != OUR_JOIN]
+    exact = [tool for tool in dict.fromkeys(done.tool) if TOOLS[tool].exact and tool != JOIN]
     equal = done[done.tool.isin(exact)]
     same = int(((equal.recall == 1) & (equal.precision == 1)).sum())
     parts = [
@@ -263,7 +262,7 @@ def document(measured: Measured) -> str:
         one, finished = cells[cells.collection == where], done[done.collection == where]
         parts += [f"## {where}", "Seconds.", markdown(wide(one, lambda row: _timed(measured, row)))]
         if len(finished):
-            others = finished[finished.tool != OUR_JOIN]
+            others = finished[finished.tool != JOIN]
             parts += ["Peak memory of the process, MB.", markdown(wide(finished, lambda row: f"{row.peak_mb:,.0f}"))]
             parts += ["Recall.", markdown(wide(others, lambda row: _share(row.recall)))] if len(others) else []
     parts += ["## Stages of spotsigs_tight", "Seconds.", markdown(stages(done))]
@@ -284,7 +283,7 @@ def _contended(done: pd.DataFrame) -> str:
 
 def stages(done: pd.DataFrame) -> pd.DataFrame:
     """Return the stages of our join on the collections of the goals."""
-    ours = done[(done.tool == OUR_JOIN) & done.tau.isin([0.5, 0.7, 0.9, 1.0])]
+    ours = done[(done.tool == JOIN) & done.tau.isin([0.5, 0.7, 0.9, 1.0])]
     named = {
         stage: ours[column].map(shown, na_action="ignore")
         for stage in STAGES
@@ -297,7 +296,7 @@ def readme_table(measured: Measured) -> str:
     """Return the README's table: tools by collection and threshold, with what they found."""
     rows = []
     for tool in TOOLS:
-        row: dict[str, str] = {"": f"**{tool}**" if tool == OUR_JOIN else tool}
+        row: dict[str, str] = {"": f"**{tool}**" if tool == JOIN else tool}
         for where, tau in README_COLUMNS:
             cell = measured.cell(where, tool, tau)
             row[f"{where}, tau {tau:g}"] = "–" if cell is None else _cell_of_readme(measured, cell)

@@ -66,7 +66,7 @@ class TreeMemory:
     interval_seconds : float
         Time between samples.
     trace : Path, optional
-        A csv file that every sample is added to: ``seconds, stage, processes, bytes``.
+        A csv file that every sample is added to: ``seconds, stage, processes, bytes, processor seconds``.
 
     Attributes
     ----------
@@ -118,7 +118,9 @@ class TreeMemory:
         self.peak_bytes = max(self.peak_bytes, total)
         if self._trace is not None:
             with self._trace.open("a", encoding="utf-8") as file:
-                file.write(f"{time.perf_counter() - self._began:.3f},{self._stage},{processes},{total}\n")
+                file.write(
+                    f"{time.perf_counter() - self._began:.3f},{self._stage},{processes},{total},{_own_seconds():.2f}\n"
+                )
 
     def _sample(self) -> None:
         while not self._done.wait(self.interval_seconds):

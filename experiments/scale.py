@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,9 @@ COLUMNS = [
     Column(name="documents", title="Documents", form=",.0f"),
     Column(name="stage", title="Stage"),
     Column(name="seconds", title="Seconds", form=",.1f"),
+    Column(name="core_seconds", title="Core seconds", form=",.1f"),
     Column(name="documents_a_second", title="Documents/s", form=",.0f"),
+    Column(name="documents_a_core_second", title="Documents/core second", form=",.0f"),
     Column(name="megabytes_a_second", title="Input MB/s", form=",.1f"),
     Column(name="peak_mb", title="Peak MB, all processes", form=",.0f"),
 ]
@@ -143,9 +145,9 @@ class Scale:
 
     def _draw(self, work: Work, folder: Path) -> None:
         samples = read_trace(folder / "trace.csv")
-        points = [Point(panel="", series=stage, x=seconds, y=total / 1e6) for seconds, stage, _, total in samples]
+        points = [Point(panel="", series=s.stage or "start", x=s.seconds, y=s.total / 1e6) for s in samples]
         budget = parse_memory(self.memory) / 1e6
-        points += [Point(panel="", series="budget", x=seconds, y=budget) for seconds in (0.0, samples[-1][0])]
+        points += [Point(panel="", series="budget", x=seconds, y=budget) for seconds in (0.0, samples[-1].seconds)]
         panel = Panel(name="", x_label="seconds", y_label="MB, all processes", y_range=(0, 1.1 * budget))
         caption = f"Memory of all processes, {self.documents:,} pages under {self.memory}"
         work.lines(f"memory-{self.documents}", caption, [panel], points)
@@ -187,19 +189,29 @@ def _bytes_below(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def read_trace(path: Path) -> list[tuple[float, str, int, int]]:
-    """Return the samples of a trace: seconds, stage, processes, bytes; several attempts one after the other."""
-    found: list[tuple[float, str, int, int]] = []
-    base = last = 0.0
+class Sample(NamedTuple):
+    """A line of a trace: wall and processor seconds since the beginning, stage, resident bytes of all processes."""
+
+    seconds: float
+    stage: str
+    total: int
+    core_seconds: float
+
+
+def read_trace(path: Path) -> list[Sample]:
+    """Return the samples of a trace; the seconds of several attempts add up."""
+    found: list[Sample] = []
+    base, zero, last = (0.0, 0.0), (0.0, 0.0), (1e99, 0.0)
     with path.open(encoding="utf-8") as file:
         for row in csv.reader(file):
-            if len(row) != 4 or not row[3]:
+            if len(row) != 5 or "." not in row[4]:
                 continue  # the last line of an attempt that was killed
-            seconds = float(row[0])
-            if seconds < last:
-                base += last
-            last = seconds
-            found.append((base + seconds, row[1], int(row[2]), int(row[3])))
+            now = (float(row[0]), float(row[4]))
+            if now[0] < last[0]:  # another attempt
+                zero = now
+                base = (found[-1].seconds, found[-1].core_seconds) if found else base
+            last = now
+            found.append(Sample(base[0] + now[0] - zero[0], row[1], int(row[3]), base[1] + now[1] - zero[1]))
     if not found:
         raise InputError(f"{path} holds no samples")
     return found
@@ -208,32 +220,33 @@ def read_trace(path: Path) -> list[tuple[float, str, int, int]]:
 def stage_rows(path: Path, documents: int, size: int) -> list[dict[str, Any]]:
     """Return seconds, throughput and peak of each stage of a trace, and of all together."""
     samples = read_trace(path)
-    spent: dict[str, float] = dict.fromkeys(STAGES, 0.0)
-    peaks: dict[str, int] = dict.fromkeys(STAGES, 0)
-    before = 0.0
-    for seconds, stage, _, total in samples:
-        name = stage if stage in spent else STAGES[0]
-        spent[name] += seconds - before
-        peaks[name] = max(peaks[name], total)
-        before = seconds
-    spent["all"], peaks["all"] = before, max(peaks.values())
+    wall, core, peaks = (dict.fromkeys((*STAGES, "all"), 0.0) for _ in range(3))
+    before = samples[0]  # at 0 seconds
+    for sample in samples:
+        for name in (sample.stage if sample.stage in wall else STAGES[0], "all"):
+            wall[name] += sample.seconds - before.seconds
+            core[name] += sample.core_seconds - before.core_seconds
+            peaks[name] = max(peaks[name], sample.total)
+        before = sample
     return [
         {
             "documents": documents,
             "stage": stage,
-            "seconds": spent[stage],
-            "documents_a_second": documents / spent[stage] if spent[stage] else None,
-            "megabytes_a_second": size / 1e6 / spent[stage] if spent[stage] else None,
+            "seconds": wall[stage],
+            "core_seconds": core[stage],
+            "documents_a_second": documents / wall[stage] if wall[stage] else None,
+            "documents_a_core_second": documents / core[stage] if core[stage] else None,
+            "megabytes_a_second": size / 1e6 / wall[stage] if wall[stage] else None,
             "peak_mb": peaks[stage] / 1e6,
         }
-        for stage in spent
+        for stage in wall
     ]
 
 
 def growth(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return how quantities grow: exponents of the number of documents, by least squares on logarithms."""
     numbers: dict[str, Callable[[dict[str, Any]], float]] = {
-        f"seconds of {stage}": lambda run, stage=stage: _seconds(run, stage)  # type: ignore[misc]
+        f"core seconds of {stage}": lambda run, stage=stage: _seconds(run, stage)  # type: ignore[misc]
         for stage in (*STAGES, "all")
     }
     numbers |= {
@@ -256,7 +269,7 @@ def growth(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _seconds(run: dict[str, Any], stage: str) -> float:
-    return next(float(row["seconds"]) for row in run["rows"] if row["stage"] == stage)
+    return next(float(row["core_seconds"]) for row in run["rows"] if row["stage"] == stage)
 
 
 def _compare(found: OnDisk, tau: float) -> bool:

@@ -141,8 +141,8 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
         if tau == 1 and side.collided:
             [source] = inputs([vectors], sets, stages)
             side = read(source, stages)
-        found = search(side, side, tau, stages) if tau < 1 or side.collided else Found.none()
-        i, j, similarity = expand(side, side, found, stages)
+        found = [search(side, side, tau, stages) if tau < 1 or side.collided else Found.none()]
+        i, j, similarity = expand(side, side, found.pop(), stages)  # which lets go of them as it goes on
     return Pairs(i, j, similarity, len(vectors), stages.seconds, stages.counters)
 
 

@@ -4,7 +4,7 @@ They run in the order of this file: read the rows once (`scan_rows`), find exact
 `first_of_hash`, `confirm_copies`), number the distinct documents by length (`count_lengths`, `number_documents`), order
 the tokens (`rank_tokens`) and rewrite every document as its sorted tokens (`pack_documents`), invert the prefixes
 (`count_postings`, `fill_postings`), probe (`probe`, `name_pairs`), and spread the found pairs over the copies
-(`fill_links`, `fill_partners`, `fill_pairs`).
+(`fill_links`, `count_partners`, `place_pairs`, `fill_partners`, `fill_pairs`).
 
 Conventions: indices into arrays are unsigned, so that no negative index has to be considered; a *token* is one unit of
 weight, (signature, number of its occurrence).
@@ -682,11 +682,12 @@ def _append(row: Any, partner: Any, similarity: Any, out: Links) -> None:
 
 
 @njit(cache=True, nogil=True)
-def count_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, out: Any) -> None:
-    """Count into ``out[e + 2]`` the rows similar to first row ``e``, for those in ``begin:end``.
+def count_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, partners: Any, passed: Any) -> None:
+    """Count into ``partners[e]`` the rows similar to first row ``e``, for those in ``begin:end``.
 
     ``links`` lead from first rows of one side to first rows ``e`` of the other, ``copy_of`` belongs to the former. On
-    the own side only rows behind ``e`` count, its copies among them.
+    the own side only rows behind ``e`` count, its copies among them, and ``passed`` gets for each copy how many of its
+    first row's partners are not behind it. Both are zero on entry.
     """
     for r in range(begin if own_side else 0, len(copy_of)):
         first = copy_of[r]
@@ -695,14 +696,27 @@ def count_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: A
         for k in range(links.start[first], links.start[first + 1]):
             e = links.row[k]
             if begin <= e < end and (e < r or not own_side):
-                out[e + 2] += 1
+                partners[e] += 1
         if own_side and begin <= first < end and first < r:
-            out[first + 2] += 1
+            partners[first] += 1
+            passed[r] = partners[first]
 
 
 @njit(cache=True, nogil=True)
-def fill_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, out: Links) -> None:
-    """Write the rows that `count_partners` counted: as rows are visited in order, every list comes out ascending."""
+def place_pairs(copy_of: Any, partners: Any, passed: Any, starts: Any) -> None:
+    """Write where the pairs of each row start, from what `count_partners` counted."""
+    starts[0] = 0
+    for r in range(len(copy_of)):
+        starts[r + 1] = starts[r] + (partners[copy_of[r]] - passed[r] if copy_of[r] >= 0 else 0)
+
+
+@njit(cache=True, nogil=True)
+def fill_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, place: Any, out: Any) -> None:
+    """Write the partners of the first rows ``begin:end``: as rows are visited in order, all come out ascending.
+
+    ``place`` is where the pairs of each row start, on entry; ``out`` are the arrays (i, j, similarity) of all pairs.
+    """
+    _, j, similarity = out
     for r in range(begin if own_side else 0, len(copy_of)):
         first = copy_of[r]
         if first < 0:
@@ -710,49 +724,25 @@ def fill_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: An
         for k in range(links.start[first], links.start[first + 1]):
             e = links.row[k]
             if begin <= e < end and (e < r or not own_side):
-                _append(e, r, links.similarity[k], out)
+                j[place[e]] = r
+                similarity[place[e]] = links.similarity[k]
+                place[e] += 1
         if own_side and begin <= first < end and first < r:
-            _append(first, r, 1.0, out)
+            j[place[first]] = r
+            similarity[place[first]] = 1.0
+            place[first] += 1
 
 
 @njit(cache=True, nogil=True)
-def count_pairs(partners: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, out: Any) -> None:
-    """Count the pairs that start at each of the rows ``begin:end``, into the entry behind its own."""
-    for r in range(begin, end):
-        if copy_of[r] >= 0:
-            stop = partners.start[copy_of[r] + 1]
-            out[r + 1] = stop - _first_partner(partners, copy_of[r], r, own_side)
-
-
-@njit(cache=True, nogil=True)
-def _first_partner(partners: Links, first: Any, r: Any, own_side: Any) -> Any:
-    """Return the place of the first partner of row ``r`` in the list of the first row it is a copy of."""
-    low, high = partners.start[first], partners.start[first + 1]
-    if not own_side or first == r:
-        return low
-    while low < high:
-        middle = (low + high) >> 1
-        if partners.row[middle] <= r:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True, nogil=True)
-def fill_pairs(partners: Links, copy_of: Any, begin: Any, end: Any, starts: Any, out: Any) -> None:
-    """Write the pairs that start at each of the rows ``begin:end``, by ascending partner.
-
-    ``out`` is the triple (i, j, similarity) of the pairs' arrays; row ``r`` fills ``starts[r]:starts[r + 1]``.
-    """
+def fill_pairs(copy_of: Any, begin: Any, end: Any, starts: Any, out: Any) -> None:
+    """Complete the pairs of the rows ``begin:end``: a copy has the last ones of its first row's partners."""
     i, j, similarity = out
     for r in range(begin, end):
-        size = starts[r + 1] - starts[r]
-        if size == 0:
-            continue
-        at = np.uint64(starts[r])
-        k = np.uint64(partners.start[copy_of[r] + 1] - size)
-        for step in range(np.uint64(size)):
+        at, size = np.uint64(starts[r]), np.uint64(starts[r + 1] - starts[r])
+        for step in range(size):
             i[at + step] = r
-            j[at + step] = partners.row[k + step]
-            similarity[at + step] = partners.similarity[k + step]
+        if size > 0 and copy_of[r] != r:
+            k = np.uint64(starts[copy_of[r] + 1]) - size
+            for step in range(size):
+                j[at + step] = j[k + step]
+                similarity[at + step] = similarity[k + step]

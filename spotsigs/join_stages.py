@@ -422,44 +422,48 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.i
     InputError
         If there are more than 2**31 pairs.
     """
-    partners = _partners(a, b, found, stages)
-    starts = np.zeros(len(a.copy_of) + 1, np.int64)
-
-    def count(begin: int, end: int) -> None:
-        kernels.count_pairs(partners, a.copy_of, a is b, begin, end, starts)
+    links = _links(found, a is b, len(b.copy_of))
+    del found
+    starts, out = _first_pairs(a, b, links, stages)
+    del links  # before the pages of the first rows' numbers are touched
 
     def fill(begin: int, end: int) -> None:
-        kernels.fill_pairs(partners, a.copy_of, begin, end, starts, out)
+        kernels.fill_pairs(a.copy_of, begin, end, starts, out)
 
-    stages.each(count, stages.cuts(partners.start[:-1]))
-    np.cumsum(starts, out=starts)
-    _require_listable(int(starts[-1]))
-    out = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32), np.empty(starts[-1])
     stages.each(fill, stages.cuts(starts, times=4))
     stages.lap("expand")
     return out
 
 
-def _partners(a: Side, b: Side, found: Found, stages: Stages) -> Links:
-    """List for each first row of ``a`` the rows of ``b`` it is similar to (on one side: those behind it), ascending."""
-    own_side, n = a is b, len(a.copy_of)
-    n_links = len(found.a) * (1 + own_side)
-    links = Links(np.zeros(len(b.copy_of) + 2, np.int64), np.empty(n_links, np.int32), np.empty(n_links))
+def _links(found: Found, own_side: bool, n: int) -> Links:
+    """List for each of ``n`` rows the rows it was found similar to; on one side, both ways."""
+    size = len(found.a) * (1 + own_side)
+    links = Links(np.zeros(n + 2, np.int64), np.empty(size, np.int32), np.empty(size))
     kernels.fill_links(found.a, found.b, found.similarity, own_side, links)
-    start = np.zeros(n + 2, np.int64)
+    return links
+
+
+def _first_pairs(
+    a: Side, b: Side, links: Links, stages: Stages
+) -> tuple[NDArray[np.int64], tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]]:
+    """Return where the pairs of each row start, and the pairs with the partners of all first rows filled in."""
+    own_side, n = a is b, len(a.copy_of)
+    partners, passed, starts = np.zeros(n, np.int64), np.zeros(n, np.int32), np.empty(n + 1, np.int64)
 
     def count(begin: int, end: int) -> None:
-        kernels.count_partners(links, b.copy_of, own_side, begin, end, start)
+        kernels.count_partners(links, b.copy_of, own_side, begin, end, partners, passed)
 
     def fill(begin: int, end: int) -> None:
-        kernels.fill_partners(links, b.copy_of, own_side, begin, end, partners)
+        kernels.fill_partners(links, b.copy_of, own_side, begin, end, place, out)
 
     stretches = np.linspace(0, n, stages.threads + 1).astype(np.int64)
     stages.each(count, stretches)
-    np.cumsum(start, out=start)
-    partners = Links(start, np.empty(start[-1], np.int32), np.empty(start[-1]))
+    kernels.place_pairs(a.copy_of, partners, passed, starts)
+    _require_listable(int(starts[-1]))
+    place = starts[:-1].copy()
+    out = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32), np.empty(starts[-1])
     stages.each(fill, stretches)
-    return partners
+    return starts, out
 
 
 def _require_listable(pairs: int) -> None:

@@ -71,10 +71,7 @@ class Strings(Sequence[str]):
             return [self[i] for i in range(len(self))[index]]
         row = range(len(self))[index]
         start = self._ends[row - 1] if row else 0
-        try:
-            return self._text[start : self._ends[row]].tobytes().decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError as error:
-            raise InputError(f"a name in the store is not UTF-8 ({error.reason}); build the store again") from error
+        return _decoded(self._text[start : self._ends[row]].tobytes())
 
     def __iter__(self) -> Iterator[str]:
         start = 0
@@ -83,9 +80,16 @@ class Strings(Sequence[str]):
             text = self._text[start : ends[-1]].tobytes()
             begin = 0
             for end in ends:
-                yield text[begin : end - start].decode("utf-8", "surrogatepass")
+                yield _decoded(text[begin : end - start])
                 begin = end - start
             start = ends[-1]
+
+
+def _decoded(name: bytes) -> str:
+    try:
+        return name.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise InputError(f"a name in the store is not UTF-8 ({error.reason}); build the store again") from error
 
 
 class Renumbered(Sequence[str]):

@@ -62,17 +62,18 @@ def test_memory_of_stages_is_traced(tmp_path):
         del block
         memory.stage = "join"
     samples = read_trace(tmp_path / "trace.csv")
-    assert {stage for _, stage, _, _ in samples} == {"", "extract", "join"}
-    assert memory.peak_bytes == max(total for *_, total in samples)
-    largest = max(total for _, stage, _, total in samples if stage == "extract")
-    assert largest - samples[0][3] > 30_000_000
+    assert {sample.stage for sample in samples} == {"", "extract", "join"}
+    assert memory.peak_bytes == max(sample.total for sample in samples)
+    largest = max(sample.total for sample in samples if sample.stage == "extract")
+    assert largest - samples[0].total > 30_000_000
     with (tmp_path / "trace.csv").open("a") as file:
-        file.write("0.0,join,1,100\n0.5,join,1,100\n1.5,layout,1,200\n1.7,la")  # a second attempt, killed
+        file.write("0.0,join,1,100,0.0\n0.5,join,1,100,0.5\n1.5,layout,1,200,2.5\n1.7,la")  # a second attempt, killed
     rows = {row["stage"]: row for row in stage_rows(tmp_path / "trace.csv", 300, 6_000_000)}
     assert rows["layout"]["seconds"] == pytest.approx(1)
+    assert rows["layout"]["core_seconds"] == pytest.approx(2)
     assert rows["layout"]["documents_a_second"] == pytest.approx(300)
     assert rows["layout"]["megabytes_a_second"] == pytest.approx(6)
-    assert rows["all"]["seconds"] == pytest.approx(samples[-1][0] + 1.5)
+    assert rows["all"]["seconds"] == pytest.approx(samples[-1].seconds + 1.5, abs=1e-6)
     assert rows["tables"]["documents_a_second"] is None
 
 
@@ -94,7 +95,9 @@ def test_a_small_run_and_its_growth(tmp_path):
 
 def test_exponents():
     def run(n):
-        rows = [{"stage": stage, "seconds": n**2 / 1e6} for stage in "extract layout join clusters tables all".split()]
+        rows = [
+            {"stage": stage, "core_seconds": n**2 / 1e6} for stage in "extract layout join clusters tables all".split()
+        ]
         return {
             "documents": n,
             "rows": rows,
@@ -105,7 +108,7 @@ def test_exponents():
         } | {"peak_bytes": 7}
 
     found = {row["quantity"]: row["exponent"] for row in growth([run(10), run(100), run(1000)])}
-    assert found["seconds of join"] == pytest.approx(2)
+    assert found["core seconds of join"] == pytest.approx(2)
     assert found["bytes of signatures"] == pytest.approx(1)
     assert found["bytes of vectors"] == pytest.approx(1.5)
     assert found["peak bytes"] == pytest.approx(0)
