@@ -5,6 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from spotsigs.kernel_cache import find_place
+
+find_place()
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:

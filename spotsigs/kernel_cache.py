@@ -1,0 +1,50 @@
+"""Where the compiler keeps the kernels, on machines where it finds no place by itself."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+KEY = "NUMBA_CACHE_DIR"
+
+
+def find_place() -> None:
+    """Give the compiler a folder of the user's own where neither the package nor the home can be written to.
+
+    Numba keeps kernels beside the source, else in the user's cache folder, and refuses to define a function where it
+    can write to neither: in a container without a home, for example. What it reads back it unpickles, so that the
+    folder must belong to the user and be closed to others; if the one of the usual name does not, it is a new one.
+    """
+    if sys.platform != "linux" or KEY in os.environ or any(map(_is_writable, _usual_places())):
+        return
+    place = Path(tempfile.gettempdir(), f"spotsigs-kernels-{os.getuid()}")
+    os.environ[KEY] = str(place) if _is_mine(place) else tempfile.mkdtemp(prefix="spotsigs-kernels-")
+    if "numba" in sys.modules:
+        sys.modules["numba"].core.config.reload_config()
+
+
+def _usual_places() -> list[Path]:
+    """Return where numba looks: beside the source, and the user's cache folder."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return [Path(__file__).parent / "__pycache__", Path(cache)]
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _is_mine(folder: Path) -> bool:
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        facts = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077

@@ -1,0 +1,134 @@
+"""The wheel outside of the checkout; no home, no git; paths with spaces and letters beyond ASCII."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+USE = """
+import spotsigs
+from pathlib import Path
+assert "{place}" in spotsigs.__file__, spotsigs.__file__
+page = "The council has approved the plan for a new bridge that will be built by the end of the year."
+pairs = spotsigs.near_duplicates([page, "A win for the home side.", "<p>" + page + "</p>"])
+assert [(int(i), int(j)) for i, j in zip(pairs.i, pairs.j)] == [(0, 2)]
+from baselines.lsh_native import LshNative
+from data.folder import Folder
+from data.gold.newsroom import *
+from data.jsonl import Jsonl
+from data.downloads import registry_row
+from experiments.cluster_page import write_cluster_page
+from experiments.published import *
+vectors = spotsigs.Vectors.from_csr([0, 1, 2], [0, 0])
+assert len(LshNative(tau=0.5)(spotsigs.Corpus(vectors))) == 1
+found = spotsigs.self_join(vectors, 0.5)
+write_cluster_page("clusters.html", ["a", "b"], found, spotsigs.cluster(found), ["x", "x"])
+assert len(list(Path(spotsigs.__file__).parents[1].glob("data/gold/frames/*.html"))) > 10
+print("used")
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    if importlib.util.find_spec("hatchling") is None:
+        pytest.skip("needs hatchling, which builds the wheel")
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    ignored = shutil.ignore_patterns("__pycache__", "cache", "runs", "cells", ".git", ".venv", "*.sqlite", "mutants")
+    shutil.copytree(ROOT, source, ignore=ignored)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], cwd=source, check=True
+    )
+    [path] = folder.glob("*.whl")
+    return path
+
+
+def test_the_wheel_holds_the_packages_and_their_data(wheel):
+    with zipfile.ZipFile(wheel) as content:
+        names = content.namelist()
+    tops = {name.partition("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"spotsigs", "baselines", "data", "experiments"}
+    for name in (
+        "spotsigs/py.typed", "spotsigs/stopwords/smart.txt", "data/gold/sites.toml", "data/gold/frames/portal.html",
+        "data/tiny/about.html", "data/registry.txt", "experiments/templates/clusters.js",
+        "experiments/paper/table1.csv",
+    ):  # fmt: skip
+        assert name in names
+    assert not [name for name in names if "cache" in name and not name.endswith("kernel_cache.py")]
+
+
+def installed(wheel, folder):
+    with zipfile.ZipFile(wheel) as content:
+        content.extractall(folder)  # what pip does with a wheel of pure Python
+    return folder
+
+
+def use(place, cwd, *before, **environment):
+    """Use the library as it is installed in a folder, in a process that does not see the checkout."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NUMBA"))}
+    done = subprocess.run(
+        [*before, sys.executable, "-P", "-c", USE.format(place=place.name)],
+        cwd=cwd, env=kept | {"PYTHONPATH": str(place)} | environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "used\n"
+
+
+@pytest.mark.long
+def test_the_wheel_works_outside_of_the_checkout_in_a_path_with_spaces_and_letters(wheel, tmp_path):
+    place = installed(wheel, tmp_path / "ein Ordner für 文書")
+    (tmp_path / "work").mkdir()
+    use(place, tmp_path / "work")
+    assert {path.name for path in (tmp_path / "work").iterdir()} == {"clusters.html"}
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+def test_neither_package_nor_home_can_be_written_to(wheel, tmp_path):
+    place = installed(wheel, tmp_path / "site")
+    home, work, temporary = (tmp_path / name for name in ("home", "work", "tmp"))
+    for folder in (home, work, temporary):
+        folder.mkdir()
+    for folder in (home, *place.rglob("*"), place):
+        folder.chmod(0o555)
+    without = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"]  # root, too, is held by the permissions then
+    if subprocess.run([*without, "touch", str(home / "x")], capture_output=True).returncode == 0:
+        pytest.skip("permissions do not hold here")
+    try:
+        use(place, work, *without, HOME=str(home), TMPDIR=str(temporary), XDG_CACHE_HOME="")
+        [kernels] = temporary.iterdir()
+        assert kernels.name == f"spotsigs-kernels-{os.getuid()}"
+        assert kernels.stat().st_mode & 0o077 == 0
+        kernels.chmod(0o777)  # as another user might have prepared it
+        use(place, work, *without, HOME=str(home), TMPDIR=str(temporary), XDG_CACHE_HOME="")
+        assert len(list(temporary.iterdir())) == 2
+    finally:
+        for folder in (place, *place.rglob("*")):
+            folder.chmod(0o755)
+
+
+def test_a_checkout_without_git_and_a_path_with_spaces_and_letters(tmp_path):
+    place = tmp_path / "ein Ordner für 文書"
+    place.mkdir()
+    for name in ("spotsigs", "baselines", "data", "experiments", "conf"):
+        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("cache"))
+    shutil.copy(ROOT / "run.py", place)
+    folder = place / "results (1)"
+    done = subprocess.run(
+        [sys.executable, "run.py", "data=tiny", "engine=serial", f"hydra.run.dir='{folder}'", "page=true"],
+        cwd=place, env=os.environ | {"PATH": ""}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    about = json.loads((folder / "run.json").read_text())
+    assert about["commit"] is None
+    assert json.loads((folder / "metrics.json").read_text())["pairs"] > 0
