@@ -101,7 +101,7 @@ def test_the_promise_is_the_lowest_difference():
     assert rows[1]["best"] == pytest.approx(20 / 25 - 1)
     facts = {fact.name: fact.value for fact in _kept(rows)}
     assert facts["framed - SpotSigs, lowest of all collections, at_18"] == pytest.approx(20 / 25 - 1)
-    assert facts["promise kept, best"] == 0
+    assert facts["promise kept against SpotSigs, best"] == 0
     assert all(fact.value == 1 for fact in _kept(rows[:1]) if fact.name.startswith("promise"))
 
 
