@@ -5,21 +5,24 @@ from __future__ import annotations
 import csv
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from data.folder import Folder
+from data.gold import Gold, GoldDrift, GoldVersions
 from experiments.ablated import Ablated
 from experiments.beyond import FRAMED, PLAIN, SHORT, _kept, _name, _promise, methods
 from experiments.cost import time_pages
 from experiments.inputs import Source, read
-from experiments.judge import Curve
+from experiments.judge import Curve, judge
+from experiments.quality import thresholds
 from experiments.suggesting import suggested
 from spotsigs.engines import Serial
 from spotsigs.frames import FramedSpots
-from spotsigs.join import self_join
+from spotsigs.join import SpotSigsTight, self_join
 from spotsigs.metrics import evaluate
 from spotsigs.records import Signatures
 from spotsigs.regions import LINK, TEXT
@@ -109,6 +112,29 @@ def test_names():
     assert _name("data=gold data.seed=5") == "gold"
     assert _name("data=gold_drift data.seed=1 data.drift=0.5") == "gold_drift drift=0.5"
     assert len({method.label for method in methods()}) == len(methods())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "collection",
+    [
+        Gold(seed=2, pages=300, clusters=30),
+        *(GoldDrift(seed=2, pages=300, clusters=30, drift=drift) for drift in (0.15, 0.5)),
+        GoldVersions(seed=2, sites=4, stories=20),
+        TINY,
+    ],
+    ids=["gold", "drift 0.15", "drift 0.5", "versions", "tiny"],
+)
+def test_framed_is_never_far_below_plain_at_each_ones_best(collection, tmp_path):
+    if hasattr(collection, "cache"):
+        collection = replace(collection, cache=tmp_path)
+    best = {}
+    for scheme in (FramedSpots(), SpotSignatures(), SpotSignatures(d=1, c=2)):
+        stored = read(Source(collection=collection, text=VisibleText(), signature=scheme), tmp_path, Serial())
+        cell = judge(stored=stored, idf_filter=IdfFilter(), matcher=SpotSigsTight(), taus=thresholds(0.02))
+        best[repr(scheme)] = float(np.nanmax(Curve(cell).micro[2]))
+    ours, *theirs = best.values()
+    assert ours >= max(theirs) - 0.01
 
 
 @pytest.mark.long
