@@ -41,8 +41,9 @@ _BLOCK_PAGES = 2048
 class FramedSpots(DensestRegion):
     """Spot signatures of what a page says itself: its site's frame suppressed, its main part kept.
 
-    1. Neighbours of a page are other pages whose sets of links have a Jaccard similarity of at least ``alike``: a
-       sample of at most ``sample``, those first in an order given by their content. Exact copies count once.
+    1. Neighbours of a page are other pages whose sets of links have a Jaccard similarity of at least ``alike``, and of
+       half of the largest that was found, and whose main parts are not the same: a sample of at most ``sample``, those
+       first in an order given by their content. Exact copies count once.
     2. Mates are the neighbours whose main parts (`spotsigs.regions`) have a similarity below ``alike``: they share the
        frame only. Main parts that are alike, but not the same (similarity below 1/2), still belong to mates if at least
        four neighbours of different content agree: if at most a ``share`` of the spots that any of them has in common
@@ -53,12 +54,12 @@ class FramedSpots(DensestRegion):
        page without mates keeps its main part but for what is dropped everywhere.
 
     The result depends neither on the order of the documents nor on threads. Text without links has neither neighbours
-    nor anything to narrow it: all its spots stay.
+    nor anything to narrow it: all its spots stay that are not dropped everywhere.
 
     Attributes
     ----------
     d, c, antecedents, stopwords, include_antecedent
-        As in `DensestRegion`.
+        As in `spotsigs.regions.DensestRegion`.
     alike : float
         Jaccard similarity in (0, 1/2) from which two sets are alike.
     share : float
@@ -380,8 +381,27 @@ def _take_first(pages: Portraits, n: int) -> Portraits:
     )
 
 
-def dropped_everywhere(pages: Portraits, dropped: NDArray[np.bool_], share: float, over: Over) -> NDArray[np.bool_]:
-    """Return which distinct spots of each page are dropped, by its own mates or everywhere."""
+def dropped_everywhere(
+    pages: Portraits, dropped: NDArray[np.bool_], share: float, over: Over = HERE
+) -> NDArray[np.bool_]:
+    """Drop on all pages what enough of the pages that have it drop.
+
+    Parameters
+    ----------
+    pages : Portraits
+        Of all documents.
+    dropped : ndarray of bool
+        For each page's distinct spots: whether its own mates have it dropped.
+    share : float
+        Part of a spot's pages that suffices.
+    over : Over
+        How kernels run.
+
+    Returns
+    -------
+    ndarray of bool
+        For each page's distinct spots: whether they are dropped by its own mates or everywhere.
+    """
     n = len(pages.indptr) - 1
 
     def suspected(first: int, last: int) -> tuple[NDArray[np.uint64]]:
