@@ -88,6 +88,10 @@ class Scale:
         work = Work.begin(self.results, settings)
         folder = work.folder / f"{self.documents:010d}"
         folder.mkdir(parents=True, exist_ok=True)
+        if (folder / "scale.json").exists():  # finished: measure anew
+            for name in ("scale.json", "trace.csv"):
+                (folder / name).unlink(missing_ok=True)
+            shutil.rmtree(folder / "store", ignore_errors=True)
         size = _write_pages(Synthetic(documents=self.documents, seed=settings.seed), folder, settings.engine)
         with TreeMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
             found, clusters = self._run(settings, folder, memory)

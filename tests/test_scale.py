@@ -80,7 +80,7 @@ def test_memory_of_stages_is_traced(tmp_path):
 
 def test_a_small_run_and_its_growth(tmp_path):
     asked = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
-    for size in (300, 600):
+    for size in (300, 300, 600):
         settings = configured(*asked, f"experiment.documents={size}", f"experiment.keep={str(size == 300).lower()}")
         told = settings.experiment(settings)
         facts = read_json(tmp_path / "scale" / f"{size:010d}" / "scale.json")
