@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from data.downloads import replacing
+from spotsigs.engines import Engine
 from spotsigs.errors import require
 from spotsigs.records import Document, Shard, Skipped
 
@@ -81,7 +82,7 @@ class Synthetic:
         return Document(id=f"http://site{site}.example/{number}.html", content=content, cluster=str(story))
 
 
-def write_jsonl(collection: Synthetic, folder: Path, a_file: int = 20_000) -> Iterator[int]:
+def write_jsonl(collection: Synthetic, folder: Path, engine: Engine, a_file: int = 20_000) -> Iterator[int]:
     """Write a collection as jsonl files; those that are there stay.
 
     Parameters
@@ -90,24 +91,30 @@ def write_jsonl(collection: Synthetic, folder: Path, a_file: int = 20_000) -> It
         What to write.
     folder : Path
         Where to.
+    engine : Engine
+        Where the files are written.
     a_file : int
         Pages of a file.
 
-    Yields
-    ------
-    int
+    Returns
+    -------
+    iterator of int
         Pages of each file, when it is complete.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for start in range(0, collection.documents, a_file):
-        stop = min(start + a_file, collection.documents)
-        path = folder / f"{start:010d}-{stop:010d}.jsonl"
-        if not path.exists():
-            with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-                for number in range(start, stop):
-                    page = collection.page(number)
-                    file.write(json.dumps({"id": page.id, "html": page.content}) + "\n")
-        yield stop - start
+    starts = range(0, collection.documents, a_file)
+    spans = [(start, min(start + a_file, collection.documents)) for start in starts]
+    return engine.map(partial(_write_file, collection, folder), spans)
+
+
+def _write_file(collection: Synthetic, folder: Path, span: tuple[int, int]) -> int:
+    start, stop = span
+    path = folder / f"{start:010d}-{stop:010d}.jsonl"
+    if not path.exists():
+        with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+            for page in map(collection.page, range(start, stop)):
+                file.write(json.dumps({"id": page.id, "html": page.content}) + "\n")
+    return stop - start
 
 
 def _pages(collection: Synthetic, start: int, stop: int) -> Iterator[Document | Skipped]:

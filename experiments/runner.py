@@ -329,7 +329,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
     if metrics["giant_chains"]:
         chains = _count(metrics["giant_chains"], "giant chain")
         lines.append(
-            f"{chains}: {GIANT} documents or more of which most pairs do not reach tau, see clusters.csv; "
+            f"{chains} ({GIANT} documents or more, most of whose pairs do not reach tau): see clusters.csv; "
             "clusters=anchored cuts them up"
         )
     if outcome.quality and "f1" in outcome.quality.intervals:

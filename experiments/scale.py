@@ -21,6 +21,7 @@ from experiments.measure import TreeMemory
 from experiments.tables import Column, Table
 from experiments.work import Work
 from spotsigs.clusters import cohesion
+from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.keep import decide
 from spotsigs.layout import parse_memory
@@ -87,7 +88,11 @@ class Scale:
         work = Work.begin(self.results, settings)
         folder = work.folder / f"{self.documents:010d}"
         folder.mkdir(parents=True, exist_ok=True)
-        size = _write_pages(Synthetic(documents=self.documents, seed=settings.seed), folder)
+        if (folder / "scale.json").exists():  # finished: measure anew
+            for name in ("scale.json", "trace.csv"):
+                (folder / name).unlink(missing_ok=True)
+            shutil.rmtree(folder / "store", ignore_errors=True)
+        size = _write_pages(Synthetic(documents=self.documents, seed=settings.seed), folder, settings.engine)
         with TreeMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
             found, clusters = self._run(settings, folder, memory)
         rows = stage_rows(folder / "trace.csv", self.documents, size)
@@ -175,12 +180,12 @@ class Scale:
         return "\n\n".join(told)
 
 
-def _write_pages(collection: Synthetic, folder: Path) -> int:
+def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
     """Write the pages that are not there yet; return their bytes."""
     from tqdm import tqdm
 
     with tqdm(desc="writing", total=collection.documents, unit=" pages", disable=None, leave=False) as progress:
-        for pages in write_jsonl(collection, folder / "pages"):
+        for pages in write_jsonl(collection, folder / "pages", engine):
             progress.update(pages)
     return _bytes_below(folder / "pages")
 

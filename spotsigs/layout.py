@@ -20,6 +20,9 @@ from spotsigs.vectors import IdfFilter
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
+MOST_SIGNATURES = 2**31 - 1
+"""Signatures that can be told apart: their numbers are int32."""
+
 BYTES_A_DOCUMENT = 64
 """What the layout holds for each document at once: hash, size, length, place, order and their temporaries."""
 
@@ -134,6 +137,12 @@ def _filter(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Write the entries that stay, in document order; return how many each row has and its length."""
     vocabulary = store.reader()
+    distinct = vocabulary.length("vocabulary")
+    require(
+        distinct <= MOST_SIGNATURES,
+        f"{distinct:,} distinct signatures are left, and their numbers end at {MOST_SIGNATURES:,}; "
+        "a narrower IDF band, such as idf_max=0.85, drops the rare ones",
+    )
     sizes, lengths = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
     with store.growing("ids", np.int32) as append_ids, store.growing("counts", np.int32) as append_counts:
         for batch in _batches(segments, memory // (2 * BYTES_AN_ENTRY)):

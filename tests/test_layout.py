@@ -138,6 +138,14 @@ def test_extraction_refuses_a_folder_of_another_one(tmp_path):
         extract_segments(tmp_path / "full", collection, VisibleText(), SpotSignatures(), Serial())
 
 
+def test_layout_refuses_more_signatures_than_numbers(tmp_path, monkeypatch):
+    segments = segments_of([batch(np.random.default_rng(1), 50, ["a"])], tmp_path / "s")
+    monkeypatch.setattr("spotsigs.layout.MOST_SIGNATURES", 3)
+    with pytest.raises(InputError, match="distinct signatures are left, and their numbers end at 3; a narrower IDF"):
+        build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=10**9)
+    assert not (tmp_path / "v").exists()
+
+
 def test_layout_refuses_a_budget_that_cannot_do(tmp_path):
     segments = segments_of([batch(np.random.default_rng(1), 50, ["a"])], tmp_path / "s")
     with pytest.raises(InputError, match="memory is too small for 50 documents"):

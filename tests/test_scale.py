@@ -16,6 +16,7 @@ from data.synthetic import BLOCK, Synthetic, write_jsonl
 from experiments.files import read_json
 from experiments.measure import TreeMemory
 from experiments.scale import growth, read_trace, stage_rows
+from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Document
 
@@ -39,11 +40,11 @@ def test_pages_do_not_depend_on_order_or_shards():
 
 def test_files_that_are_there_stay(tmp_path):
     pages = Synthetic(documents=90)
-    written = write_jsonl(pages, tmp_path, a_file=40)
+    written = write_jsonl(pages, tmp_path, Serial(), a_file=40)
     assert next(written) == 40
     [first] = tmp_path.iterdir()
     stamp = first.stat().st_mtime_ns
-    assert list(write_jsonl(pages, tmp_path, a_file=40)) == [40, 40, 10]
+    assert list(write_jsonl(pages, tmp_path, Serial(), a_file=40)) == [40, 40, 10]
     assert first.stat().st_mtime_ns == stamp
     assert sum(len(path.read_text().splitlines()) for path in tmp_path.iterdir()) == 90
 
@@ -79,7 +80,7 @@ def test_memory_of_stages_is_traced(tmp_path):
 
 def test_a_small_run_and_its_growth(tmp_path):
     asked = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
-    for size in (300, 600):
+    for size in (300, 300, 600):
         settings = configured(*asked, f"experiment.documents={size}", f"experiment.keep={str(size == 300).lower()}")
         told = settings.experiment(settings)
         facts = read_json(tmp_path / "scale" / f"{size:010d}" / "scale.json")
