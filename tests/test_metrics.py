@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.cluster import pair_confusion_matrix
 
 from spotsigs import cluster, evaluate, relative_recall
+from spotsigs.metrics import b_cubed, macro_averages, micro_averages, tallies
 from spotsigs.records import Pairs, Truth
 
 LABELS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=25)
@@ -89,3 +90,50 @@ def test_relative_recall_is_the_share_of_the_base_that_was_found():
     found = Pairs.build(np.array([0, 2, 0]), np.array([1, 3, 4]), np.ones(3), 5)
     assert relative_recall(found, base) == pytest.approx(0.5)
     assert np.isnan(relative_recall(found, base.at(2.0)))
+
+
+def test_each_judged_pair_is_one_entry():
+    judged = (np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]), np.array([True, False, True, False]))
+    truth = Truth(np.full(4, -1, np.int32), (), judged)
+    pairs = Pairs.build(np.array([0, 0, 0]), np.array([1, 2, 3]), np.ones(3), 4)
+    true, false, missed = tallies(pairs, truth)
+    assert (true.tolist(), false.tolist(), missed.tolist()) == ([1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0])
+    quality = evaluate(pairs, truth, resamples=0)
+    assert (quality.precision, quality.recall, quality.f1) == (0.5, 0.5, 0.5)
+    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs) == (1, 2, 2)
+    assert quality.bcubed_f1 is None
+    assert np.isnan(quality.macro_f1)
+
+
+def test_documents_of_no_cluster_share_the_last_tally():
+    truth = Truth.from_clusters(["a", "a", "b", None, None])
+    pairs = Pairs.build(np.array([0, 0, 2, 3]), np.array([1, 2, 3, 4]), np.ones(4), 5)
+    true, false, missed = tallies(pairs, truth)
+    assert (true.tolist(), false.tolist(), missed.tolist()) == ([1, 0, 0], [0.5, 1, 1.5], [0, 0, 0])
+
+
+def test_relative_recall_of_a_single_pair_and_of_rows_whose_product_needs_64_bits():
+    n = 100_000
+    base = Pairs.build(np.array([n - 2]), np.array([n - 1]), np.ones(1), n)
+    assert relative_recall(base, base) == 1
+    assert relative_recall(Pairs.build(np.array([n - 3]), np.array([n - 1]), np.ones(1), n), base) == 0
+    assert np.isnan(relative_recall(base, base.at(2)))
+
+
+def test_b_cubed_of_no_documents_and_of_loners():
+    nothing = Pairs.build(np.empty(0, int), np.empty(0, int), np.empty(0), 0)
+    assert np.isnan(b_cubed(cluster(nothing), Truth(np.empty(0, np.int32), ()))).all()
+    alone = pairs_within([0, 1, 2])
+    assert b_cubed(cluster(alone), Truth(np.array([0, -1, -1], np.int32), ("a",))) == (1, 1, 1)
+    together = pairs_within([0, 0, 0])
+    precision, recall, f1 = b_cubed(cluster(together), Truth(np.array([0, -1, -1], np.int32), ("a",)))
+    assert (precision, recall, f1) == pytest.approx((1 / 3, 1, 0.5))
+
+
+def test_averages_over_another_axis():
+    true, false, missed = np.array([[1.0, 3.0]]), np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    np.testing.assert_allclose(micro_averages(true, false, missed).ravel(), [0.8, 0.8, 0.8])
+    np.testing.assert_allclose(micro_averages(true.T, false.T, missed.T, axis=0).ravel(), [0.8, 0.8, 0.8])
+    macro = macro_averages(true, false, missed).ravel()
+    np.testing.assert_allclose(macro, [(1 / 3 + 1) / 2, (1 + 0.75) / 2, (0.5 + 6 / 7) / 2])
+    np.testing.assert_allclose(macro_averages(true.T, false.T, missed.T, axis=0).ravel(), macro)
