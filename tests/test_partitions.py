@@ -84,3 +84,13 @@ def test_boundaries_of_a_small_rho_and_their_defaults():
         partition_boundaries(0.5, 1000, "x")
     with pytest.raises(InputError, match=r"^rho must be at least 1, got 0$"):
         partition_boundaries(0.5, 0)
+
+
+@pytest.mark.parametrize("hundredths", range(10, 101))
+def test_partner_lengths_wherever_a_product_rounds(hundredths):
+    tau, longest = hundredths / 100, 130
+    smallest, largest = partner_lengths(tau, longest)
+    lengths, candidates = np.arange(1, longest + 1)[:, None], np.arange(1, int(longest / tau) + 3)
+    admitted = np.minimum(lengths, candidates) / np.maximum(lengths, candidates) >= tau
+    np.testing.assert_array_equal(smallest[1:], 1 + admitted.argmax(axis=1))
+    np.testing.assert_array_equal(largest[1:], len(candidates) - admitted[:, ::-1].argmax(axis=1))
