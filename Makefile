@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
+INTERPRETED := $(addprefix tests/test_,$(addsuffix .py,clusters matcher partitions metrics vectors tokens text signatures \
+	extract simhash imatch shingles sketch lsh cosine lcs join store layout segments on_disk))
 
-.PHONY: help install reproduce test test-long bench lint docs clean
+.PHONY: help install reproduce test test-long test-versions bench coverage mutation fuzz soak audit lint docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +36,37 @@ $(BENCH)/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
 
 bench: $(BENCH)/.installed ## half an hour beside the peers, to results/bench; make bench SIZE=20k tries it in two minutes
 	$(BENCH)/bin/python -m benchmarks.bench $(if $(SIZE),--collection "short $(SIZE)" --tau 0.9 0.5)
+
+VERSIONS ?= 3.11 3.12 3.13 3.14
+test-versions: ## the quick tests on every version of Python that is there (pyenv or PATH), and on the oldest libraries
+	@for version in $(VERSIONS) lowest; do PYTHON=$(PYTHON) sh tests/test_version.sh $$version || exit 1; done
+
+coverage: $(VENV)/.installed ## branches of the library that the tests take, with interpreted kernels; takes an hour
+	$(BIN)/coverage erase
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -m '' $(INTERPRETED)
+	$(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report --skip-covered --sort=cover
+
+mutation: $(VENV)/.installed ## change the bounds, metrics and partitions in hundreds of ways; the tests must notice
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mutmut>=3'
+	$(BIN)/mutmut run --max-children 2
+	$(BIN)/mutmut results
+
+FUZZ_SECONDS ?= 360
+TARGETS ?= html warc arc trec jsonl csv parquet store manifest judgments
+fuzz: $(VENV)/.installed ## hostile bytes to every reader, guided by coverage, an hour in all
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=2.3'
+	@for target in $(TARGETS); do $(BIN)/python tests/fuzz/fuzz.py $$target -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+
+SOAK_MINUTES ?= 30
+soak: $(VENV)/.installed ## 8 workers on generated crawls; memory, files and processes plotted to results/soak
+	$(BIN)/python tests/soak.py --minutes $(SOAK_MINUTES)
+
+audit: $(VENV)/.installed ## known vulnerabilities of the pinned versions, and their licences
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.7' 'pip-licenses>=5'
+	$(BIN)/python tests/licences.py docs/licences.md
+	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 lint: $(VENV)/.installed ## style, types, layering
 	$(BIN)/ruff check

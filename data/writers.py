@@ -7,7 +7,7 @@ import gzip
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
 import numpy as np
@@ -150,7 +150,7 @@ def harmless(cell: str) -> str:
 
 def place(folder: Path, name: str) -> Path:
     """Return where a file of the collection lies in a copy, never outside of it, with its folder made."""
-    parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", "..", ".")]
+    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", "..", ".")]
     path = folder.joinpath(*[part.replace(":", "_") for part in parts])
     path.parent.mkdir(parents=True, exist_ok=True)
     return path

@@ -170,6 +170,7 @@ def macro_averages(true: FloatArray, false: FloatArray, missed: FloatArray, axis
     per_cluster = _averages(true, 2 * false, missed)
     counted = true + missed > 0
     per_cluster[:, ~counted] = np.nan
+    axis = axis if axis < 0 else axis + 1  # behind the axis of the three averages
     with np.errstate(invalid="ignore", divide="ignore"):
         averages: FloatArray = np.nansum(per_cluster, axis) / (~np.isnan(per_cluster)).sum(axis)
     return averages

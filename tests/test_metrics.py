@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import bootstrap
 from sklearn.metrics.cluster import pair_confusion_matrix
 
 from spotsigs import cluster, evaluate, relative_recall
+from spotsigs.metrics import b_cubed, macro_averages, micro_averages, tallies
 from spotsigs.records import Pairs, Truth
 
 LABELS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=25)
@@ -89,3 +91,120 @@ def test_relative_recall_is_the_share_of_the_base_that_was_found():
     found = Pairs.build(np.array([0, 2, 0]), np.array([1, 3, 4]), np.ones(3), 5)
     assert relative_recall(found, base) == pytest.approx(0.5)
     assert np.isnan(relative_recall(found, base.at(2.0)))
+
+
+def test_each_judged_pair_is_one_entry():
+    judged = (np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]), np.array([True, False, True, False]))
+    truth = Truth(np.full(4, -1, np.int32), (), judged)
+    pairs = Pairs.build(np.array([0, 0, 0]), np.array([1, 2, 3]), np.ones(3), 4)
+    true, false, missed = tallies(pairs, truth)
+    assert (true.tolist(), false.tolist(), missed.tolist()) == ([1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0])
+    quality = evaluate(pairs, truth, resamples=0)
+    assert (quality.precision, quality.recall, quality.f1) == (0.5, 0.5, 0.5)
+    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs) == (1, 2, 2)
+    assert quality.bcubed_f1 is None
+    assert np.isnan(quality.macro_f1)
+
+
+def test_documents_of_no_cluster_share_the_last_tally():
+    truth = Truth.from_clusters(["a", "a", "b", None, None])
+    pairs = Pairs.build(np.array([0, 0, 2, 3]), np.array([1, 2, 3, 4]), np.ones(4), 5)
+    true, false, missed = tallies(pairs, truth)
+    assert (true.tolist(), false.tolist(), missed.tolist()) == ([1, 0, 0], [0.5, 1, 1.5], [0, 0, 0])
+
+
+def test_relative_recall_of_a_single_pair_and_of_rows_whose_product_needs_64_bits():
+    n = 100_000
+    base = Pairs.build(np.array([n - 2]), np.array([n - 1]), np.ones(1), n)
+    assert relative_recall(base, base) == 1
+    assert relative_recall(Pairs.build(np.array([n - 3]), np.array([n - 1]), np.ones(1), n), base) == 0
+    assert np.isnan(relative_recall(base, base.at(2)))
+
+
+def test_b_cubed_of_no_documents_and_of_loners():
+    nothing = Pairs.build(np.empty(0, int), np.empty(0, int), np.empty(0), 0)
+    assert np.isnan(b_cubed(cluster(nothing), Truth(np.empty(0, np.int32), ()))).all()
+    alone = pairs_within([0, 1, 2])
+    assert b_cubed(cluster(alone), Truth(np.array([0, -1, -1], np.int32), ("a",))) == (1, 1, 1)
+    together = pairs_within([0, 0, 0])
+    precision, recall, f1 = b_cubed(cluster(together), Truth(np.array([0, -1, -1], np.int32), ("a",)))
+    assert (precision, recall, f1) == pytest.approx((1 / 3, 1, 0.5))
+
+
+def test_averages_over_another_axis():
+    true, false, missed = np.array([[1.0, 3.0]]), np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    np.testing.assert_allclose(micro_averages(true, false, missed).ravel(), [0.8, 0.8, 0.8])
+    np.testing.assert_allclose(micro_averages(true.T, false.T, missed.T, axis=0).ravel(), [0.8, 0.8, 0.8])
+    macro = macro_averages(true, false, missed).ravel()
+    np.testing.assert_allclose(macro, [(1 / 3 + 1) / 2, (1 + 0.75) / 2, (0.5 + 6 / 7) / 2])
+    np.testing.assert_allclose(macro_averages(true.T, false.T, missed.T, axis=0).ravel(), macro)
+
+
+def test_sums_run_over_the_given_axis_only():
+    two = np.array([[1.0, 3.0], [4.0, 0.0]]), np.array([[1.0, 0.0], [2.0, 2.0]]), np.array([[0.0, 1.0], [4.0, 1.0]])
+    expected = [[4 / 5, 4 / 8], [4 / 5, 4 / 9], [8 / 10, 8 / 17]]
+    np.testing.assert_allclose(micro_averages(*two), expected)
+
+
+def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters():
+    wanted = [str(k // 3) for k in range(30)]
+    got = [k // 4 for k in range(30)]
+    pairs, truth = pairs_within(got), Truth.from_clusters(wanted)
+    found = evaluate(pairs, truth, resamples=200).intervals
+    assert found == evaluate(pairs, truth, resamples=200).intervals
+    assert set(found) == {"precision", "recall", "f1", "macro_precision", "macro_recall", "macro_f1"}
+    for names, statistic in (
+        (("precision", "recall", "f1"), micro_averages),
+        (("macro_precision", "macro_recall", "macro_f1"), macro_averages),
+    ):
+        low, high = bootstrap(
+            tallies(pairs, truth), statistic, paired=True, vectorized=True, n_resamples=200, method="percentile",
+            rng=np.random.default_rng(0),
+        ).confidence_interval  # fmt: skip
+        for m, name in enumerate(names):
+            assert found[name] == (low[m], high[m])
+
+
+def test_intervals_of_judged_pairs_have_no_macro_averages_and_a_single_tally_has_none():
+    judged = (np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([True, False, True]))
+    truth = Truth(np.full(3, -1, np.int32), (), judged)
+    pairs = Pairs.build(np.array([0, 0]), np.array([1, 2]), np.ones(2), 3)
+    assert set(evaluate(pairs, truth, resamples=50).intervals) <= {"precision", "recall", "f1"}
+    assert evaluate(pairs, truth, resamples=50).intervals
+    one = Truth(np.full(3, -1, np.int32), (), tuple(part[:1] for part in judged))
+    assert evaluate(pairs, one, resamples=50).intervals == {}
+    two = Truth(np.full(3, -1, np.int32), (), tuple(part[:2] for part in judged))
+    assert evaluate(pairs, two, resamples=50).intervals != {}
+    assert evaluate(pairs, two, resamples=0).intervals == {}
+
+
+def test_b_cubed_is_of_the_clusters_that_are_given():
+    truth = Truth.from_clusters(["a", "a", "b", "b"])
+    alone = cluster(pairs_within([0, 1, 2, 3]))
+    quality = evaluate(pairs_within([0, 0, 1, 1]), truth, alone, resamples=0)
+    assert (quality.bcubed_precision, quality.bcubed_recall) == (1, 0.5)
+    assert quality.bcubed_f1 == pytest.approx(2 / 3)
+    assert quality.f1 == 1
+
+
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 4)), min_size=1, max_size=20))
+def test_b_cubed_with_loners_equals_its_definition(drawn):
+    labels, got = map(list, zip(*drawn, strict=True))
+    names = tuple("abcd")
+    wanted = [label if label >= 0 else 100 + row for row, label in enumerate(labels)]
+    rows = range(len(got))
+    shared = [sum(got[a] == got[b] and wanted[a] == wanted[b] for b in rows) for a in rows]
+    precision = np.mean([shared[a] / got.count(got[a]) for a in rows])
+    recall = np.mean([shared[a] / wanted.count(wanted[a]) for a in rows])
+    found = b_cubed(cluster(pairs_within(got)), Truth(np.array(labels, np.int32), names))
+    np.testing.assert_allclose(found, (precision, recall, 2 * precision * recall / (precision + recall)))
+
+
+def test_b_cubed_of_nothing_is_three_times_nan():
+    nothing = Pairs.build(np.empty(0, int), np.empty(0, int), np.empty(0), 0)
+    assert len(b_cubed(cluster(nothing), Truth(np.empty(0, np.int32), ()))) == 3
+
+
+def test_clusters_without_names_count():
+    true, _, missed = tallies(pairs_within([0, 1, 2]), Truth(np.array([0, 2, 2], np.int32), ("a",)))
+    assert (true.tolist(), missed.tolist()) == ([0, 0, 0, 0], [0, 0, 1, 0])

@@ -61,3 +61,36 @@ def test_partner_lengths_are_those_the_test_admits(numerator, denominator, lengt
 def test_bad_arguments_are_refused(arguments):
     with pytest.raises(InputError):
         partition_boundaries(**arguments)
+
+
+@pytest.mark.parametrize("tau", [0.1, 1 / 3, 0.44, 0.5, 0.8, 0.9, 1.0])
+def test_partner_lengths_entry_by_entry(tau):
+    smallest, largest = partner_lengths(tau, 60)
+    assert smallest.dtype == largest.dtype == np.int64
+    assert (smallest[0], largest[0]) == (0, 0)
+    for length in range(1, 61):
+        admitted = [b for b in range(1, 700) if min(b, length) / max(b, length) >= tau]
+        assert (smallest[length], largest[length]) == (admitted[0], admitted[-1])
+    assert [len(part) for part in partner_lengths(tau, 0)] == [1, 1]
+
+
+def test_boundaries_of_a_small_rho_and_their_defaults():
+    assert partition_boundaries(0.5, 1).tolist() == [1]
+    assert partition_boundaries(0.5, 1).dtype == np.int64
+    assert partition_boundaries(0.5).tolist() == partition_boundaries(0.5, 1000, "paper", exact=True).tolist()
+    assert partition_boundaries(1.0, 4).tolist() == [1, 2, 3, 4]
+    assert partition_boundaries(1.0, 5, "prototype").tolist() == [1, 3, 5]
+    with pytest.raises(InputError, match=r"^convention must be 'paper' or 'prototype', got 'x'$"):
+        partition_boundaries(0.5, 1000, "x")
+    with pytest.raises(InputError, match=r"^rho must be at least 1, got 0$"):
+        partition_boundaries(0.5, 0)
+
+
+@pytest.mark.parametrize("hundredths", range(10, 101))
+def test_partner_lengths_wherever_a_product_rounds(hundredths):
+    tau, longest = hundredths / 100, 130
+    smallest, largest = partner_lengths(tau, longest)
+    lengths, candidates = np.arange(1, longest + 1)[:, None], np.arange(1, int(longest / tau) + 3)
+    admitted = np.minimum(lengths, candidates) / np.maximum(lengths, candidates) >= tau
+    np.testing.assert_array_equal(smallest[1:], 1 + admitted.argmax(axis=1))
+    np.testing.assert_array_equal(largest[1:], len(candidates) - admitted[:, ::-1].argmax(axis=1))

@@ -1,0 +1,48 @@
+"""Write the licences of the pinned libraries as a page of the docs: `python tests/licences.py docs/licences.md`."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+INTRODUCTION = """# Licences
+
+The project is under the MIT licence. It stands on the libraries below, in the versions that `constraints.txt` pins;
+none of them is part of it. `make audit` writes this page, from what each library says of itself.
+
+| Library | Version | Licence |
+|---|---|---|
+"""
+
+
+def pinned() -> set[str]:
+    """Return the names in ``constraints.txt``, in their normal form."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return {_normal(line.partition("==")[0]) for line in lines if "==" in line}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+def main() -> None:
+    """Ask pip-licenses about the environment it is told, this one by default, and write what is pinned."""
+    target, *python = sys.argv[1:]
+    command = ["pip-licenses", "--format=json", f"--python={python[0] if python else sys.executable}"]
+    executable = Path(sys.executable).parent / command[0]
+    answer = subprocess.run([str(executable), *command[1:]], capture_output=True, text=True, check=True)
+    rows = [row for row in json.loads(answer.stdout) if _normal(row["Name"]) in pinned()]
+    lines = [
+        f"| {row['Name']} | {row['Version']} | {row['License']} |"
+        for row in sorted(rows, key=lambda r: _normal(r["Name"]))
+    ]
+    Path(target).write_text(INTRODUCTION + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Match generated crawls with 8 workers for half an hour: memory, open files and processes must stay flat.
+
+`python tests/soak.py --minutes 30` writes `results/soak/soak.csv` and `soak.svg` and fails where something grows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import random
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import spotsigs.engines
+from data.jsonl import Jsonl
+from spotsigs.on_disk import match_on_disk
+from spotsigs.signatures import SpotSignatures
+from spotsigs.text import VisibleText
+from spotsigs.vectors import IdfFilter
+
+WORKERS = 8
+PAGES = 3000
+COLUMNS = ("seconds", "crawls", "memory_mib", "open_files", "processes")
+GROWTH = 1.1
+"""Median of the last quarter over that of the second one, beyond which something leaks."""
+
+
+def write_crawl(path: Path, seed: int) -> None:
+    """Write pages, every fourth of them new and the others edited copies, some of them damaged."""
+    rng = random.Random(seed)
+    words = [f"w{k}" for k in range(5000)]
+    page: list[str] = []
+    with path.open("w", encoding="utf-8") as out:
+        for k in range(PAGES):
+            if k % 4 == 0:
+                page = [rng.choice(("the", "a", "is", "was", rng.choice(words))) for _ in range(rng.randint(50, 400))]
+            page[rng.randrange(len(page))] = rng.choice(words)
+            out.write(json.dumps({"id": str(k), "html": f"<p>{' '.join(page)}</p>"}) + "\n" if k % 50 else "{\n")
+
+
+def sample(began: float, crawls: int) -> tuple[float, ...]:
+    """Return a row of the table, over this process and all that it started."""
+    memory = files = number = 0
+    me = psutil.Process()
+    for process in [me, *me.children(recursive=True)]:
+        with suppress(psutil.Error):
+            memory += process.memory_info().rss
+            files += process.num_fds()
+            number += 1
+    return round(time.monotonic() - began, 1), crawls, round(memory / 2**20, 1), files, number
+
+
+def soak(minutes: float) -> list[tuple[float, ...]]:
+    """Match one crawl after the other; return the samples."""
+    spotsigs.engines.all_cores = lambda: WORKERS  # 8 processes on machines with fewer cores, too
+    engine = spotsigs.engines.Processes(workers=WORKERS)
+    began, crawls, done = time.monotonic(), 0, threading.Event()
+    rows: list[tuple[float, ...]] = []
+
+    def watch() -> None:
+        while not done.wait(2):
+            rows.append(sample(began, crawls))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            while time.monotonic() - began < 60 * minutes:
+                with tempfile.TemporaryDirectory(dir=folder) as place:
+                    write_crawl(Path(place, "x.jsonl"), crawls)
+                    found = match_on_disk(
+                        Path(place, "store"), Jsonl(path=f"{place}/x.jsonl", shard_bytes=100_000), VisibleText(),
+                        SpotSignatures(), IdfFilter(), 0.44, engine, memory=WORKERS * 340_000_000, workers=WORKERS,
+                    )  # fmt: skip
+                    pairs = found.pairs.load()
+                    if len(pairs) < PAGES // 8 or sum(1 for _ in found.segments.skipped()) != PAGES // 50:
+                        raise RuntimeError(f"crawl {crawls} has {len(pairs)} pairs")
+                crawls += 1
+            left = list(Path(folder).iterdir())
+    finally:
+        done.set()
+        watcher.join()
+    if left:
+        raise RuntimeError(f"{len(left)} files are left")
+    return rows
+
+
+def draw(rows: list[tuple[float, ...]], path: Path) -> None:
+    """Draw memory, open files and processes over time."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 6), layout="constrained")
+    minutes = [row[0] / 60 for row in rows]
+    for axes, place, label in zip(
+        figure.subplots(3, 1, sharex=True), (2, 3, 4), ("memory (MiB)", "open files", "processes"), strict=True
+    ):
+        axes.plot(minutes, [row[place] for row in rows], linewidth=1)
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel("minutes")
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Soak, write, judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--folder", type=Path, default=Path("results/soak"))
+    given = parser.parse_args()
+    rows = soak(given.minutes)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    with (given.folder / "soak.csv").open("w", newline="", encoding="utf-8") as out:
+        csv.writer(out, lineterminator="\n").writerows([COLUMNS, *rows])
+    draw(rows, given.folder / "soak.svg")
+    quarter = len(rows) // 4
+    lines = [f"{rows[-1][1]} crawls of {PAGES} pages in {rows[-1][0] / 60:.1f} minutes by {WORKERS} workers"]
+    grows = False
+    for place, name in enumerate(COLUMNS[2:], start=2):
+        early, late = (
+            statistics.median(row[place] for row in part) for part in (rows[quarter : 2 * quarter], rows[-quarter:])
+        )
+        grows |= late > GROWTH * early
+        lines.append(f"{name}: median {early:,.0f} in the second quarter, {late:,.0f} in the last")
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.exit("something grows" if grows else 0)
+
+
+if __name__ == "__main__":
+    main()
