@@ -80,7 +80,7 @@ def soak(minutes: float) -> list[tuple[float, ...]]:
                     write_crawl(Path(place, "x.jsonl"), crawls)
                     found = match_on_disk(
                         Path(place, "store"), Jsonl(path=f"{place}/x.jsonl", shard_bytes=100_000), VisibleText(),
-                        SpotSignatures(), IdfFilter(), 0.44, engine, memory=WORKERS * 340_000_000, workers=WORKERS,
+                        SpotSignatures(), IdfFilter(), 0.44, engine, memory=(WORKERS + 1) * 400_000_000,
                     )  # fmt: skip
                     pairs = found.pairs.load()
                     if len(pairs) < PAGES // 8 or sum(1 for _ in found.segments.skipped()) != PAGES // 50:

@@ -156,7 +156,7 @@ def read_only(*_, **__):
 
 @pytest.mark.parametrize("fails", [full, read_only])
 @pytest.mark.parametrize(
-    "at", ["os.replace", "pathlib.Path.write_text", "pyarrow.parquet.write_table", "tempfile.mkdtemp"]
+    "at", ["os.replace", "pathlib.Path.write_text", "pyarrow.parquet.ParquetWriter.write_table", "tempfile.mkdtemp"]
 )
 def test_a_full_disk_and_a_read_only_one(fails, at, front_door, results, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:

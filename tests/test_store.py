@@ -157,6 +157,7 @@ def test_arrays_of_another_type_and_pickles_are_refused(tmp_path):
         for path in (tmp_path / "x").glob("*.npy"):
             shutil.copy(path, store.folder)
         store.put("ids", np.arange(3.0))
+        store.facts = {"rows": 50, "n_signatures": 3}
     with pytest.raises(InputError, match="holds float64, not int32"):
         open_vectors(tmp_path / "y")
     with writing(tmp_path / "z", "vectors") as store:
