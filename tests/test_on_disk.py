@@ -133,7 +133,7 @@ def test_one_page_is_looked_up(tmp_path):
 def test_what_is_told_before(tmp_path):
     told = []
     run(tmp_path / "s", written(tmp_path / "x.jsonl", stories(50)), say=told.append)
-    assert told[0].startswith("memory: 2,000 MB, of which 350 MB for the code of each of 1 processes and 1,650 MB")
+    assert told[0].startswith("memory: 2,000 MB, of which 375 MB for the code of each of 1 processes and 1,625 MB")
     assert told[1].startswith("layout: 50 documents")
     assert told[2].startswith("join: 1 tasks, the largest of 0 MB")
 
@@ -153,7 +153,7 @@ def test_finished_stages_are_not_repeated(tmp_path):
 
 
 def test_what_cannot_be_done_is_said(tmp_path):
-    with pytest.raises(InputError, match=r"memory=900MB is too little for 5 processes.*at least 1,878MB, or fewer"):
+    with pytest.raises(InputError, match=r"memory=900MB is too little for 5 processes.*at least 2,003MB, or fewer"):
         data_budget(900 * 10**6, 4)
     assert data_budget(2 * 10**9) == 2 * 10**9 - PROGRAM
     assert data_budget(2 * 10**9, 2) == (2 * 10**9 - 3 * PROGRAM) // 2
