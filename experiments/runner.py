@@ -15,11 +15,9 @@ from experiments.config import AUTO, Settings
 from experiments.files import remove, write_csv, write_json, write_text, writing
 from experiments.measure import TreeMemory, provenance
 from experiments.pipeline import Outcome, Prepared, match, memory_bytes, prepare
-from experiments.work import at_threshold
 from spotsigs.atomic import locked
 from spotsigs.clusters import GIANT
 from spotsigs.errors import InputError, require
-from spotsigs.join import self_join
 from spotsigs.keep import Decisions, decide
 from spotsigs.metrics import Quality
 from spotsigs.parquet import write_clusters, write_pairs
@@ -130,6 +128,8 @@ def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
     )
     suggestion = suggested(prepared) if settings.auto else None
     if suggestion is not None:
+        from experiments.work import at_threshold
+
         settings = replace(settings, tau=suggestion.tau, matcher=at_threshold(settings.matcher, suggestion.tau))
     return settings, match(prepared, settings.matcher, settings.clusters, settings.keep), suggestion
 
@@ -142,6 +142,8 @@ def suggested(prepared: Prepared) -> Suggestion:
     InputError
         If they suggest none.
     """
+    from spotsigs.join import self_join
+
     suggestion = suggest(self_join(prepared.corpus.vectors, FLOOR).similarity)
     if suggestion.tau is None:
         raise InputError(f"tau={AUTO} finds no threshold here: {suggestion.reason}; give one, as in tau=0.44")

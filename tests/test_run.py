@@ -131,3 +131,9 @@ def test_workers_do_not_change_a_byte(tmp_path):
         assert done.returncode == 0, done.stderr
     for name in ("pairs.parquet", "clusters.parquet"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "3" / name).read_bytes()
+
+
+def test_a_single_run_imports_neither_plots_nor_frames_before_it_reads():
+    code = "import run, sys, experiments.runner; print({'matplotlib', 'pandas', 'scipy.stats'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
