@@ -228,7 +228,8 @@ def _timed(measured: Measured, row: Any) -> str:
     if row.status != "ok":
         return str(row.reason)
     ours = measured.value("seconds", row.collection, JOIN, row.tau, OUR_THREADS)
-    times = "" if row.tool == JOIN and row.threads == OUR_THREADS else f" ({shown(row.seconds / ours)}×)"
+    own = row.tool == JOIN and row.threads == OUR_THREADS
+    times = "" if own or not ours else f" ({shown(row.seconds / ours)}×)"
     return f"{shown(row.seconds)}{times if ours else ''}{' †' if row.contended is True else ''}"
 
 
