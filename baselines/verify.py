@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.dense import distinct
 from spotsigs.kernels import over_blocks
 from spotsigs.records import FloatArray, IntArray, Vectors
 
@@ -55,7 +56,7 @@ def verified(vectors: Vectors, i: IntArray, j: IntArray, tau: float, threads: in
     n = max(len(vectors), 1)
     key = np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j)
     if not np.all(key[1:] > key[:-1]):
-        key = np.unique(key)
+        key = distinct(key)
     low, high = (part.astype(np.int32) for part in np.divmod(key, n))
     close = similar_lengths(vectors.lengths[low], vectors.lengths[high], tau)
     low, high = low[close], high[close]

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from spotsigs.clusters import Method, _numbered
+from spotsigs.dense import renumbered
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require, require_tau
 from spotsigs.layout import look_up
@@ -239,11 +240,11 @@ def _joined(reader: Reader, task: BlockTask) -> tuple[IntArray, IntArray, FloatA
 
 def _compact(*blocks: Vectors) -> list[Vectors]:
     """Number anew the signatures of a few rows of a large vocabulary, so that tables over it stay as small as they."""
-    entries = sum(len(block.ids) for block in blocks)
-    if not entries or max(int(block.ids.max(initial=0)) for block in blocks) < 4 * entries:
+    n_ids = 1 + max(int(block.ids.max(initial=-1)) for block in blocks)
+    if n_ids <= sum(len(block.ids) for block in blocks):
         return list(blocks)
-    used = np.unique(np.concatenate([block.ids for block in blocks]))
-    return [replace(block, ids=np.searchsorted(used, block.ids).astype(np.int32)) for block in blocks]
+    ids, _ = renumbered([block.ids for block in blocks], n_ids)
+    return [replace(block, ids=numbers) for block, numbers in zip(blocks, ids, strict=True)]
 
 
 Found = tuple[IntArray, IntArray, FloatArray]

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs import join_kernels as kernels
+from spotsigs.dense import renumbered
 from spotsigs.errors import require
 from spotsigs.join_bounds import Bounds, bounds, indexed_prefixes
 from spotsigs.join_kernels import Documents, Links, Postings, Rows, Scratch, TokenOrder
@@ -100,9 +101,7 @@ def inputs(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count:
     entries = sum(map(len, ids))
     n_signatures = 1 + max(_greatest(part, stages) for part in ids) if count else 0
     if n_signatures > 2**16 + 4 * entries:
-        names, dense = np.unique(np.concatenate(ids), return_inverse=True)
-        ids = np.split(dense.astype(np.int32), np.cumsum([len(part) for part in ids])[:-1])
-        n_signatures = len(names)
+        ids, n_signatures = renumbered(ids, n_signatures)
     limit = _limit([part.lengths for part in parts], max(LEAST_TOKENS, 8 * entries))
     return [
         Input(Rows(part.indptr, dense, part.counts), part.lengths, n_signatures, limit)
