@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import spotsigs.engines
 from data.jsonl import Jsonl
-from spotsigs.on_disk import match_on_disk
+from spotsigs.on_disk import COMFORT, PROGRAM, match_on_disk
 from spotsigs.signatures import SpotSignatures
 from spotsigs.text import VisibleText
 from spotsigs.vectors import IdfFilter
@@ -80,7 +80,7 @@ def soak(minutes: float) -> list[tuple[float, ...]]:
                     write_crawl(Path(place, "x.jsonl"), crawls)
                     found = match_on_disk(
                         Path(place, "store"), Jsonl(path=f"{place}/x.jsonl", shard_bytes=100_000), VisibleText(),
-                        SpotSignatures(), IdfFilter(), 0.44, engine, memory=(WORKERS + 1) * 400_000_000,
+                        SpotSignatures(), IdfFilter(), 0.44, engine, memory=(WORKERS + 1) * (PROGRAM + COMFORT),
                     )  # fmt: skip
                     pairs = found.pairs.load()
                     if len(pairs) < PAGES // 8 or sum(1 for _ in found.segments.skipped()) != PAGES // 50:
