@@ -6,7 +6,9 @@ the intersection is at most the shorter length, the union at least the longer on
 These are the partitions of the paper (section 4.1), cut further where one alone exceeds the budget.
 
 Each task names a store and two ranges of rows, reads them, and leaves its pairs in a file of its own. So no array
-passes through an engine, a task can run again anywhere, and what is complete need not.
+passes through an engine, a task can run again anywhere, and what is complete need not. A task measures its work first
+(`spotsigs.block_cost`); where that is too much, it leaves, in place of pairs, the parts into which it falls, and those
+run in a second round. No part depends on the engine or on how many workers it has.
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from spotsigs.block_cost import MOST_WORK, SAMPLE, bound, counted, cuts, limit
 from spotsigs.clusters import Method, _numbered
 from spotsigs.dense import renumbered
 from spotsigs.engines import Engine
@@ -53,13 +58,16 @@ class BlockTask:
     target : str
         Place of the pairs.
     a, b : tuple of int
-        Ranges of rows, ``a`` not behind ``b``.
+        Ranges of rows: the pairs of a row of ``a`` with a row of ``b`` behind it are wanted. Either ``a`` lies before
+        ``b``, or ``b`` is the end of ``a``, or all of it.
     tau : float
         Similarity threshold.
     new_from : int
         Only pairs with a document of at least this number are wanted.
     threads : int or None
         Threads of the kernels.
+    most : int
+        Work beyond which a task is not done but split, see `spotsigs.block_cost.limit`; 0 for a part of one.
     """
 
     store: str
@@ -69,6 +77,7 @@ class BlockTask:
     tau: float
     new_from: int = 0
     threads: int | None = 1
+    most: int = 0
 
 
 def plan(stored: StoredVectors, tau: float, *, memory: int) -> list[tuple[Block, Block]]:
@@ -136,6 +145,7 @@ def join_store(
     memory: int,
     new_from: int = 0,
     threads: int | None = 1,
+    most: int = MOST_WORK,
 ) -> PairFiles:
     """Find all pairs of a store with multiset Jaccard similarity at least tau.
 
@@ -156,11 +166,14 @@ def join_store(
         Old pairs are not even looked for.
     threads : int or None
         Threads of one task's kernels; with several workers, one.
+    most : int
+        Work of a task beyond which it is split, see `spotsigs.block_cost`.
 
     Returns
     -------
     PairFiles
-        The pairs that one join of all rows gives.
+        The pairs that one join of all rows gives. The counter ``tasks`` is how many joins were made, ``split`` how
+        many tasks fell into parts.
 
     Raises
     ------
@@ -170,19 +183,50 @@ def join_store(
     stored = open_vectors(store, verify=False)
     folder = Path(folder)
     place = str(Path(store).resolve())
-    job = {"checksum": fingerprint(Path(store)), "tau": tau, "new_from": new_from, "memory": memory}
+    job = {"checksum": fingerprint(Path(store)), "tau": tau, "new_from": new_from, "memory": memory, "most": most}
     require(
         not claim(folder, "job.json", job),
         f"{folder} holds the pairs of another join; give another place or delete it",
     )
+    whole = BlockTask(
+        store=place, target="", a=(0, 0), b=(0, 0), tau=tau, new_from=new_from, threads=threads, most=most
+    )
+    indptr = stored.vectors.indptr
     tasks = [
-        BlockTask(store=place, target=str(folder / f"{k:08d}"), a=a, b=b, tau=tau, new_from=new_from, threads=threads)
+        (replace(whole, target=str(folder / f"{k:08d}"), a=a, b=b), _entries(indptr, a, b))
         for k, (a, b) in enumerate(plan(stored, tau, memory=memory))
     ]
-    done = engine.map(join_blocks, tasks)
-    for _ in tqdm(done, "joining", total=len(tasks), unit=" blocks", disable=None, leave=False):
-        pass
-    return PairFiles(tuple(Path(task.target) for task in tasks), len(stored))
+    found = _dearest_first(engine, tasks, "joining")
+    parts = [
+        (replace(task, target=f"{task.target}-{k:04d}", a=_before(task, stop), b=(start, stop), most=0), work)
+        for (task, _), facts in zip(tasks, found, strict=True)
+        for k, (start, stop, work) in enumerate(facts["parts"])
+    ]
+    _dearest_first(engine, parts, "joining parts of dear tasks")
+    folders = sorted(Path(task.target) for task, _ in (*tasks, *parts))
+    split = sum(bool(facts["parts"]) for facts in found)
+    return PairFiles(tuple(folders), len(stored), counters={"tasks": len(tasks) + len(parts) - split, "split": split})
+
+
+def _entries(indptr: NDArray[np.int64], *blocks: Block) -> int:
+    return sum(int(indptr[stop] - indptr[start]) for start, stop in set(blocks))
+
+
+def _before(task: BlockTask, stop: int) -> Block:
+    """Return the rows that a part of a task, whose rows end at `stop`, is joined with."""
+    return task.a if task.a != task.b else (task.a[0], stop)
+
+
+def _dearest_first(engine: Engine, tasks: Sequence[tuple[BlockTask, int]], name: str) -> list[dict[str, Any]]:
+    """Run tasks in descending order of their work, so that none begins when the others end; return the facts of each.
+
+    Files are named before, so that the order leaves no trace.
+    """
+    order = sorted(range(len(tasks)), key=lambda k: -tasks[k][1])
+    done = engine.map(join_blocks, [tasks[k][0] for k in order])
+    progress = tqdm(done, name, total=len(tasks), unit=" blocks", disable=None, leave=False)
+    facts = dict(zip(order, progress, strict=True))
+    return [facts[k] for k in range(len(tasks))]
 
 
 def fingerprint(store: Path) -> str:
@@ -191,51 +235,115 @@ def fingerprint(store: Path) -> str:
     return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
 
 
-def join_blocks(task: BlockTask) -> int:
-    """Run one task, unless its pairs are there; return how many pairs it has."""
+def join_blocks(task: BlockTask) -> dict[str, Any]:
+    """Run one task, unless its result is there.
+
+    Returns
+    -------
+    dict
+        ``pairs``: how many it has; ``parts``: first row, last row and work of each part into which it falls, none where
+        it was done.
+    """
     try:
-        return int(opened(task.target, "pairs", verify=False).facts["pairs"])
+        return _facts(opened(task.target, "pairs", verify=False).facts)
     except InputError:
         pass
-    reader = opened(task.store, "vectors", verify=False)
-    i, j, similarity = _joined(reader, task)
+    (i, j, similarity), parts = _joined(opened(task.store, "vectors", verify=False), task)
     low, high = np.minimum(i, j), np.maximum(i, j)
     order = np.lexsort((high, low))
     with writing(task.target, "pairs") as out:
         out.put("i", low[order])
         out.put("j", high[order])
         out.put("similarity", similarity[order])
-        out.facts = {"pairs": len(order)}
-    return len(order)
+        out.facts = {"pairs": len(order), "parts": parts}
+    return _facts(out.facts)
 
 
-def _joined(reader: Reader, task: BlockTask) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the pairs of a task by former row numbers."""
+def _facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {"pairs": int(facts["pairs"]), "parts": facts.get("parts", [])}
+
+
+class Rows(NamedTuple):
+    """Rows of a block and their former numbers."""
+
+    vectors: Vectors
+    numbers: IntArray
+
+    def take(self, places: IntArray) -> Rows:
+        """Return some of them."""
+        return Rows(self.vectors.take(places), self.numbers[places])
+
+    def since(self, number: int) -> tuple[Rows, Rows]:
+        """Return those of at least this former number, and the others."""
+        new = self.numbers >= number
+        return self.take(np.flatnonzero(new)), self.take(np.flatnonzero(~new))
+
+
+class Joined(NamedTuple):
+    """Pairs of former row numbers, and the work they took."""
+
+    i: IntArray
+    j: IntArray
+    similarity: FloatArray
+    work: int = 0
+
+
+_NOTHING = Joined(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+def _joined(reader: Reader, task: BlockTask) -> tuple[Found, list[list[int]]]:
+    """Return the pairs of a task by former row numbers; or none of them, and its parts."""
     if task.new_from and not any(
         (reader.part("rows", np.int64, *block) >= task.new_from).any() for block in {task.a, task.b}
     ):
-        return _NOTHING
-    a, rows_a = read_block(reader, task.a)
-    if task.a == task.b:
-        [a] = _compact(a)
-        new = rows_a >= task.new_from
-        if new.all():
-            return _self(a, rows_a, task)
-        fresh, old = np.flatnonzero(new), np.flatnonzero(~new)
-        return _both(
-            _self(a.take(fresh), rows_a[fresh], task),
-            _cross(a.take(fresh), rows_a[fresh], a.take(old), rows_a[old], task),
-        )
-    b, rows_b = read_block(reader, task.b)
-    a, b = _compact(a, b)
-    new_a, new_b = rows_a >= task.new_from, rows_b >= task.new_from
-    if new_a.all() or new_b.all():
-        return _cross(a, rows_a, b, rows_b, task)
-    fresh, old, other = np.flatnonzero(new_a), np.flatnonzero(~new_a), np.flatnonzero(new_b)
-    return _both(
-        _cross(a.take(fresh), rows_a[fresh], b, rows_b, task),
-        _cross(a.take(old), rows_a[old], b.take(other), rows_b[other], task),
-    )
+        return _NOTHING[:3], []
+    own = task.b[0] < task.a[1]
+    before = _read(reader, (task.a[0], task.b[0] if own else task.a[1]))
+    rows = _read(reader, task.b)
+    vectors = _compact(before.vectors, rows.vectors)
+    before, rows = (Rows(part, side.numbers) for part, side in zip(vectors, (before, rows), strict=True))
+    parts = _parts(before, rows, own, task) if task.most else []
+    return (_NOTHING if parts else _pairs_of(before, rows, own, task))[:3], parts
+
+
+def _parts(before: Rows, rows: Rows, own: bool, task: BlockTask) -> list[list[int]]:
+    """Return where to cut the rows of a task that is too dear: first and last row and about the work of each part."""
+    entries = len(before.vectors.ids) + len(rows.vectors.ids)
+    most = limit(task.most, entries)
+    a, b = (rows.vectors, None) if own else (before.vectors, rows.vectors)
+    at_most = bound(a, b, task.tau)
+    if len(at_most) < 2 or int(at_most.sum()) <= most:
+        return []
+    every = min(SAMPLE, len(at_most) // 2)
+    sample = rows.take(np.arange(every // 2, len(at_most), every))
+    # of the rows of a block with itself every pair is looked at twice, from the sample
+    work = _between(rows if own else before, sample, task).work * every // (2 if own else 1)
+    if work <= most:
+        return []
+    edges = cuts(at_most, -(-work // most))
+    share = work / max(int(at_most.sum()), 1)
+    return [
+        [task.b[0] + start, task.b[0] + stop, int(at_most[start:stop].sum() * share)] for start, stop in pairwise(edges)
+    ]
+
+
+def _pairs_of(before: Rows, rows: Rows, own: bool, task: BlockTask) -> Joined:
+    """Return the pairs of rows with those before them and, if they are to be joined with their own, among them."""
+    return _both(_between(before, rows, task), _within(rows, task) if own else _NOTHING)
+
+
+def _within(rows: Rows, task: BlockTask) -> Joined:
+    if (rows.numbers >= task.new_from).all():
+        return _self(rows, task)
+    fresh, old = rows.since(task.new_from)
+    return _both(_self(fresh, task), _cross(fresh, old, task))
+
+
+def _between(a: Rows, b: Rows, task: BlockTask) -> Joined:
+    if any((side.numbers >= task.new_from).all() for side in (a, b)):
+        return _cross(a, b, task)
+    fresh, old = a.since(task.new_from)
+    return _both(_cross(fresh, b, task), _cross(old, b.since(task.new_from)[0], task))
 
 
 def _compact(*blocks: Vectors) -> list[Vectors]:
@@ -248,33 +356,37 @@ def _compact(*blocks: Vectors) -> list[Vectors]:
 
 
 Found = tuple[IntArray, IntArray, FloatArray]
-_NOTHING: Found = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
-def _both(one: Found, other: Found) -> Found:
-    return (
-        np.concatenate([one[0], other[0]]),
-        np.concatenate([one[1], other[1]]),
-        np.concatenate([one[2], other[2]]),
-    )
+def _both(one: Joined, other: Joined) -> Joined:
+    if not len(one.i) or not len(other.i):
+        return (other if len(other.i) else one)._replace(work=one.work + other.work)
+    i, j, similarity = (np.concatenate(pair) for pair in zip(one[:3], other[:3], strict=True))
+    return Joined(i, j, similarity, one.work + other.work)
 
 
-def _self(vectors: Vectors, rows: IntArray, task: BlockTask) -> Found:
+def _self(rows: Rows, task: BlockTask) -> Joined:
     from spotsigs.join import self_join
 
-    if len(vectors) < 2:
+    if len(rows.vectors) < 2:
         return _NOTHING
-    pairs = self_join(vectors, task.tau, threads=task.threads)
-    return rows[pairs.i], rows[pairs.j], pairs.similarity
+    pairs = self_join(rows.vectors, task.tau, threads=task.threads)
+    work = counted(pairs.counters, len(pairs), float(rows.vectors.lengths.mean()))
+    return Joined(rows.numbers[pairs.i], rows.numbers[pairs.j], pairs.similarity, work)
 
 
-def _cross(a: Vectors, rows_a: IntArray, b: Vectors, rows_b: IntArray, task: BlockTask) -> Found:
+def _cross(a: Rows, b: Rows, task: BlockTask) -> Joined:
     from spotsigs.join import join
 
-    if not len(a) or not len(b):
+    if not len(a.vectors) or not len(b.vectors):
         return _NOTHING
-    pairs = join(a, b, task.tau, threads=task.threads)
-    return rows_a[pairs.i], rows_b[pairs.j], pairs.similarity
+    pairs = join(a.vectors, b.vectors, task.tau, threads=task.threads)
+    work = counted(pairs.counters, len(pairs), float(a.vectors.lengths.mean()))
+    return Joined(a.numbers[pairs.i], b.numbers[pairs.j], pairs.similarity, work)
+
+
+def _read(reader: Reader, block: Block) -> Rows:
+    return Rows(*read_block(reader, block))
 
 
 def read_block(reader: Reader, block: Block) -> tuple[Vectors, NDArray[np.int64]]:
@@ -442,7 +554,7 @@ def _whole(reader: Reader, name: str) -> NDArray[np.int64]:
 
 
 def _sorted(parts: Iterable[Found]) -> Found:
-    columns = list(zip(_NOTHING, *parts, strict=True))
+    columns = list(zip(_NOTHING[:3], *parts, strict=True))
     i, j, similarity = (np.concatenate(column) for column in columns)
     columns.clear()
     order = np.lexsort((j, i))

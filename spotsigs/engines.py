@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import chain, islice
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -74,19 +74,30 @@ class Processes:
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order.
 
-        The first task runs in this process, so that compiled kernels lie in the cache before workers look for them,
-        and a single task starts no pool. Never more than two tasks a worker are under way.
+        The first task of a function runs in this process, so that compiled kernels lie in the cache before workers
+        look for them, and a single task starts no pool. Never more than two tasks a worker are under way.
         """
-        tasks = iter(tasks)
-        for task in tasks:
-            yield function(task)
-            break
-        waiting = list(islice(tasks, 1))
+        tasks, name = iter(tasks), _name_of(function)
+        if name not in _RAN_HERE:
+            for task in islice(tasks, 1):
+                yield function(task)
+                _RAN_HERE.add(name)
+        waiting = list(islice(tasks, 2))
         workers = self.processes
-        if not waiting or not workers:
+        if len(waiting) < 2 or not workers:
             yield from map(function, chain(waiting, tasks))
             return
         yield from _in_order(lambda task: _executor(workers).submit(function, task), chain(waiting, tasks), 2 * workers)
+
+
+_RAN_HERE: set[str] = set()
+"""Functions that have run in this process, whose kernels are compiled."""
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 def _executor(workers: int) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from spotsigs.block_cost import MOST_WORK
 from spotsigs.blocks import PairFiles, estimate, fingerprint, join_store, query
 from spotsigs.engines import Engine, Processes, Serial
 from spotsigs.errors import InputError, require, require_tau
@@ -93,9 +94,10 @@ def data_budget(memory: int, workers: int = 0) -> int:
     budget = (memory - (workers + 1) * PROGRAM) // max(workers, 1)
     if budget < LEAST:
         least = (workers + 1) * PROGRAM + max(workers, 1) * LEAST
+        processes = counted(workers + 1, "process", "processes")
         raise InputError(
-            f"memory={memory / 1e6:,.0f}MB is too little for {workers + 1} processes, whose code alone takes "
-            f"{PROGRAM / 1e6:,.0f} MB each; give at least {least / 1e6:,.0f}MB"
+            f"memory={memory / 1e6:,.0f}MB is too little for {processes}, whose code alone takes "
+            f"{PROGRAM / 1e6:,.0f} MB{' each' if workers else ''}; give at least {least / 1e6:,.0f}MB"
             + (", or fewer workers" if workers else "")
         )
     return budget
@@ -216,26 +218,43 @@ def _pairs(
     if search is not None:
         name, method = search
         require(not new_from, "this method cannot report pairs with new documents alone; leave out add=true")
-        job = xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)} {budget}".encode())
-        return method(store, folder / f"pairs-{job}", engine, budget)
+        place, budget = _begun(folder, xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)}".encode()), budget)
+        return method(store, place, engine, budget)
+    job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from} {MOST_WORK}".encode())
+    place, budget = _begun(folder, f"{tau!r}-{job}", budget)
     facts = estimate(stored, tau, memory=budget)
     say(
-        f"join: {facts['tasks']:,} tasks, the largest of {facts['bytes_a_task'] / 1e6:,.0f} MB; "
+        f"join: {counted(facts['tasks'], 'task')}, the largest of {facts['bytes_a_task'] / 1e6:,.0f} MB; "
         f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
     )
-    job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {budget} {new_from}".encode())
-    place = folder / f"pairs-{tau!r}-{job}"
-    found = join_store(store, place, tau, engine, memory=budget, new_from=new_from, threads=1)
-    return replace(found, counters={"tasks": facts["tasks"]})
+    return join_store(store, place, tau, engine, memory=budget, new_from=new_from, threads=1)
+
+
+def _begun(folder: Path, job: str, budget: int) -> tuple[Path, int]:
+    """Return the place of a job's pairs and the bytes that its tasks were cut for.
+
+    A stopped job goes on with the tasks it began with where they fit, whatever budget or number of workers is given
+    now: another cut would give the same pairs and lose what is done.
+    """
+    name = f"pairs-{job}-"
+    known = [path.name.removeprefix(name) for path in folder.iterdir() if path.name.startswith(name)]
+    fits = max((int(cut) for cut in known if cut.isdigit() and int(cut) <= budget), default=budget)
+    return folder / f"{name}{fits}", fits
 
 
 def _shares(memory: int, engine: Engine, budget: int) -> str:
     workers = engine.processes
-    who = f"each of {workers} workers" if workers else "this process"
+    whose = "this process" if not workers else "its worker" if workers == 1 else f"each of {workers} workers"
+    processes = f"each of {workers + 1} processes" if workers else "this process"
     return (
-        f"memory: {memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of each of "
-        f"{workers + 1} processes and {budget / 1e6:,.0f} MB for the data of {who}"
+        f"memory: {memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of {processes} and "
+        f"{budget / 1e6:,.0f} MB for the data of {whose}"
     )
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number of things: ``1 task``, ``2 tasks``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _extracted(
@@ -340,7 +359,9 @@ def _vectors(
         f"memory is too little for {n:,} documents: ordering and grouping them takes {needed / 1e6:,.0f} MB beside the "
         f"code, and there are {memory / 1e6:,.0f} MB for data",
     )
-    say(f"layout: {n:,} documents, of which {needed / 1e6:,.0f} MB are held at once; signatures pass in ranges")
+    say(
+        f"layout: {counted(n, 'document')}, of which {needed / 1e6:,.0f} MB are held at once; signatures pass in ranges"
+    )
     return build_vectors(folder, segments, idf_filter, memory=memory, sets=sets, facts=made_of)
 
 

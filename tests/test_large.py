@@ -52,7 +52,7 @@ def test_a_run_on_disk_writes_the_files_of_a_run_in_memory(tmp_path, choices):
     shas = [json.loads((tmp_path / name / "run.json").read_text())["input_sha256"] for name in ("memory", "disk")]
     assert shas[0] == shas[1]
     assert "memory: 1,000 MB, of which" in text
-    assert "join: 1 tasks, the largest of" in text
+    assert "join: 1 task, the largest of" in text
     assert "of 1,000 MB" in text.split("peak memory of all processes")[1]
     assert not list((tmp_path / "disk").glob("store-*"))
 
@@ -125,7 +125,7 @@ def test_new_against_old_and_one_page(tmp_path):
     [
         (["memory=2"], "memory must be at least 64MB"),
         (["memory=much"], "memory must be a size such as 2GB"),
-        (["memory=100MB"], "is too little for 1 processes"),
+        (["memory=100MB"], "is too little for 1 process, whose code alone takes 375 MB; give"),
         (["add=true"], "add=true needs a store"),
         (["query=x.html"], "query= needs a store"),
         (["data=stored"], "data=stored needs a store"),

@@ -133,9 +133,9 @@ def test_one_page_is_looked_up(tmp_path):
 def test_what_is_told_before(tmp_path):
     told = []
     run(tmp_path / "s", written(tmp_path / "x.jsonl", stories(50)), say=told.append)
-    assert told[0].startswith("memory: 2,000 MB, of which 375 MB for the code of each of 1 processes and 1,625 MB")
+    assert told[0].startswith("memory: 2,000 MB, of which 375 MB for the code of this process and 1,625 MB")
     assert told[1].startswith("layout: 50 documents")
-    assert told[2].startswith("join: 1 tasks, the largest of 0 MB")
+    assert told[2].startswith("join: 1 task, the largest of 0 MB")
 
 
 def test_finished_stages_are_not_repeated(tmp_path):
