@@ -7,7 +7,10 @@ shift
 if [ "$version" = lowest ]; then
     python=${PYTHON:-python3}
 else
-    python=$(command -v "python$version" || ls -d "$HOME"/.pyenv/versions/"$version".*/bin/python 2>/dev/null | tail -n 1) || true
+    python=
+    for candidate in "python$version" "$HOME"/.pyenv/versions/"$version".*/bin/python; do
+        if "$candidate" --version >/dev/null 2>&1; then python=$candidate; fi  # a shim of pyenv may be there, and not work
+    done
     [ -n "$python" ] || { echo "Python $version is not here: left out"; exit 0; }
 fi
 folder=${KEEP:-$(mktemp -d)}
