@@ -135,7 +135,7 @@ def prepare(
     sets : bool
         Count every signature once.
     strict : bool
-        Refuse unreadable records.
+        Stop at the first record that cannot be read.
 
     Returns
     -------
@@ -152,11 +152,7 @@ def prepare(
         digest = _digest(vectors.indptr, vectors.ids, vectors.counts)
         corpus = Corpus(vectors.as_sets() if sets else vectors)
         return Prepared(corpus, None, (), perf_counter() - began, 0, digest, vectors.lengths)
-    extracted = _extracted(_Call(collection, text, signature, engine))
-    signatures, seconds = extracted
-    if strict and signatures.skipped:
-        first = signatures.skipped[0]
-        raise InputError(f"{first.id}: {first.reason} (strict=true stops at the first of {len(signatures.skipped)})")
+    signatures, seconds = _extracted(_Call(collection, text, signature, engine), strict)
     if not len(signatures):
         bad = signatures.skipped
         first = f"; the first of {len(bad)} that cannot be read is {bad[0].id}: {bad[0].reason}" if bad else ""
@@ -244,12 +240,12 @@ class _Call(tuple[Any, ...]):
 
 
 @lru_cache(maxsize=1)
-def _extracted(call: _Call) -> tuple[Any, float]:
+def _extracted(call: _Call, strict: bool) -> tuple[Any, float]:
     """Extract once for all runs of a sweep that read the same signatures; return them and the seconds it took."""
     from spotsigs.extract import extract
 
     began = perf_counter()
-    signatures = extract(*call)
+    signatures = extract(*call, strict=strict)
     return signatures, perf_counter() - began
 
 

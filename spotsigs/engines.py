@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -37,6 +37,11 @@ class Engine(Protocol):
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order."""
         ...
+
+
+def mapped(engine: Engine, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
+    """Yield what `Engine.map` yields; closed early, it gives up the tasks that wait."""
+    yield from engine.map(function, tasks)
 
 
 @dataclass(frozen=True, kw_only=True)

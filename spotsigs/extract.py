@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
-from spotsigs.engines import Engine
+from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError
 from spotsigs.records import Collection, CollectionScheme, Document, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.tokens import tokenize, tokenize_marked
@@ -92,11 +93,32 @@ def _row(scheme: SignatureScheme, content: str) -> tuple[NDArray[np.uint64], NDA
     return count_signatures(scheme((tokenize_marked if getattr(scheme, "marked", False) else tokenize)(content)))
 
 
+def _rows(
+    shard: Shard, text: TextExtractor, scheme: SignatureScheme
+) -> Iterator[tuple[Document, NDArray[np.uint64], NDArray[np.int32]] | Skipped]:
+    for record in read_texts(shard, _reads(text, scheme)):
+        if isinstance(record, Skipped):
+            yield record
+            continue
+        document, content = record
+        try:
+            found, multiplicities = _row(scheme, content)
+        except Exception as error:  # noqa: BLE001 - as above
+            yield _skipped(document, error)
+        else:
+            yield document, found, multiplicities
+
+
 def _skipped(document: Document, error: Exception) -> Skipped:
     return Skipped(document.id, str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
 
 
-def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme) -> Signatures:
+def refusal(first: Skipped) -> InputError:
+    """Return the error of a strict run whose first record that cannot be read is the given one."""
+    return InputError(f"{first.id}: {first.reason} (strict=true stops at the first)")
+
+
+def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False) -> Signatures:
     """Extract and count the signatures of every document of a shard.
 
     Parameters
@@ -107,6 +129,8 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme) ->
         Turns a document into text.
     scheme : SignatureScheme
         Turns tokens into signature hashes.
+    strict : bool
+        Read no further than to the first record that cannot be read.
 
     Returns
     -------
@@ -121,17 +145,14 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme) ->
     sizes: list[int] = []
     hashes, counts = _Growing(np.uint64), _Growing(np.int32)
     content_bytes = 0
-    for record in read_texts(shard, _reads(text, scheme)):
+    for record in _rows(shard, text, scheme):
         if isinstance(record, Skipped):
             skipped.append(record)
+            if strict:
+                break
             continue
-        document, content = record
+        document, found, multiplicities = record
         content_bytes += _size(document.content)
-        try:
-            found, multiplicities = _row(scheme, content)
-        except Exception as error:  # noqa: BLE001 - as above
-            skipped.append(_skipped(document, error))
-            continue
         hashes.extend(found)
         counts.extend(multiplicities)
         doc_ids.append(document.id)
@@ -267,7 +288,9 @@ def unique_ids(ids: Sequence[str]) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def extract(collection: Collection, text: TextExtractor, scheme: SignatureScheme, engine: Engine) -> Signatures:
+def extract(
+    collection: Collection, text: TextExtractor, scheme: SignatureScheme, engine: Engine, *, strict: bool = False
+) -> Signatures:
     """Extract and count the signatures of every document of a collection.
 
     Parameters
@@ -280,6 +303,8 @@ def extract(collection: Collection, text: TextExtractor, scheme: SignatureScheme
         Turns tokens into signature hashes.
     engine : Engine
         Maps over the shards; the result does not depend on it.
+    strict : bool
+        Stop at the first record that cannot be read.
 
     Returns
     -------
@@ -289,17 +314,21 @@ def extract(collection: Collection, text: TextExtractor, scheme: SignatureScheme
     Raises
     ------
     InputError
-        If the scheme's parameters are wrong.
+        If the scheme's parameters are wrong; where `strict`, for the collection's first record that cannot be read,
+        whatever the engine.
     """
     from tqdm import tqdm
 
     # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
     _row(scheme, _reads(text, scheme)(Document(id="", content=b"<p>the one")))
-    batches = engine.map(partial(extract_shard, text=text, scheme=scheme), collection.shards())
-    with tqdm(unit=" pages", disable=None) as progress:
+    extracted = partial(extract_shard, text=text, scheme=scheme, strict=strict)
+    found = mapped(engine, extracted, collection.shards())
+    with closing(found) as batches, tqdm(unit=" pages", disable=None) as progress:
 
         def watched() -> Iterator[Signatures]:
             for batch in batches:
+                if strict and batch.skipped:
+                    raise refusal(batch.skipped[0])
                 progress.update(len(batch))
                 yield batch
 

@@ -15,6 +15,7 @@ from spotsigs.block_cost import MOST_WORK
 from spotsigs.blocks import PairFiles, estimate, fingerprint, join_store, query
 from spotsigs.engines import Engine, Processes, Serial
 from spotsigs.errors import InputError, require, require_tau
+from spotsigs.extract import extract_shard, refusal
 from spotsigs.layout import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.records import Collection, CollectionScheme, Document, SignatureScheme, Skipped
 from spotsigs.refined import refine_segments
@@ -165,7 +166,7 @@ def match_on_disk(
         looks at the whole collection looks at all of them again, from their outlines. The same documents once more go
         on with the call that added them last.
     strict : bool
-        Refuse unreadable records.
+        Stop at the first record that cannot be read.
     search : tuple of (str, callable), optional
         Another method in place of the join, and what tells it from others. It cannot `add`.
     say : callable, optional
@@ -185,8 +186,8 @@ def match_on_disk(
     budget = data_budget(memory, engine.processes)
     say(_shares(memory, engine, budget))
     began = perf_counter()
-    earlier, added = _extracted(folder, collection, text, scheme, engine, add)
-    _check(added, strict)
+    earlier, added = _extracted(folder, collection, text, scheme, engine, add, strict)
+    _require_documents(added)
     segments = earlier + added
     new_from = int(earlier.sizes().sum())
     extracted = perf_counter()
@@ -258,14 +259,23 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def _extracted(
-    folder: Path, collection: Collection | None, text: Any, scheme: SignatureScheme, engine: Engine, add: bool
+    folder: Path,
+    collection: Collection | None,
+    text: Any,
+    scheme: SignatureScheme,
+    engine: Engine,
+    add: bool,
+    strict: bool,
 ) -> tuple[Segments, Segments]:
     """Return the segments of the old documents, and of the new ones."""
     batches = _batches(folder)
     if batches:
         _require_made_with(batches[0], text, scheme)
     if collection is None:
-        return Segments(()), stored_segments(folder)
+        stored = stored_segments(folder)
+        if strict and (first := next(stored.skipped(), None)) is not None:
+            raise refusal(first)
+        return Segments(()), stored
     source = source_of(collection, text, scheme)
     known = [known_source(batch) for batch in batches]
     same = [k for k, other in enumerate(known) if {key: other.get(key) for key in source} == source]
@@ -288,15 +298,15 @@ def _extracted(
     earlier = Segments(())
     for batch in batches[:number]:
         earlier += finished_segments(batch)
-    return earlier, extract_segments(_batch(folder, number), collection, text, scheme, engine)
+    return earlier, extract_segments(_batch(folder, number), collection, text, scheme, engine, strict=strict)
 
 
-def _check(added: Segments, strict: bool) -> None:
-    """Refuse new documents of which none, or with `strict` not every one, could be read."""
-    if strict and (first := next(added.skipped(), None)) is not None:
-        raise InputError(f"{first.id}: {first.reason} (strict=true stops at the first)")
+def _require_documents(added: Segments) -> None:
+    """Refuse new documents of which none could be read."""
     if not added.sizes().sum():
-        raise InputError(f"the collection holds no readable document ({sum(1 for _ in added.skipped())} skipped)")
+        bad = list(added.skipped())
+        first = f"; the first of {len(bad)} that cannot be read is {bad[0].id}: {bad[0].reason}" if bad else ""
+        raise InputError(f"the collection holds no readable document{first}")
 
 
 def _batch(folder: Path, number: int) -> Path:
@@ -408,8 +418,6 @@ def query_page(
     InputError
         If there is no finished store, it was made otherwise, or the page cannot be read.
     """
-    from spotsigs.extract import extract_shard
-
     require_tau(tau)
     require(
         not isinstance(scheme, CollectionScheme),

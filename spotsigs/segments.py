@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ import xxhash
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from spotsigs.engines import Engine
+from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError, require
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.store import Reader, claim, opened, save_signatures
@@ -28,6 +29,8 @@ def extract_segments(
     text: Callable[[Document], str],
     scheme: SignatureScheme,
     engine: Engine,
+    *,
+    strict: bool = False,
 ) -> Segments:
     """Extract a collection's signatures to disk.
 
@@ -44,6 +47,8 @@ def extract_segments(
         As in `spotsigs.extract.extract`.
     engine : Engine
         Where the shards run.
+    strict : bool
+        Stop at the first record that cannot be read; the shard that holds it leaves no segment.
 
     Returns
     -------
@@ -52,8 +57,10 @@ def extract_segments(
     Raises
     ------
     InputError
-        If the folder holds the signatures of another collection or of other settings.
+        If the folder holds the signatures of another collection or of other settings; where `strict`, for the
+        collection's first record that cannot be read, whatever the engine.
     """
+    from spotsigs.extract import refusal
     from spotsigs.tokens import tokenize
 
     folder = Path(folder)
@@ -65,10 +72,12 @@ def extract_segments(
         f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
         "give another place or delete it",
     )
-    task = partial(_extract_segment, folder=folder, text=text, scheme=scheme)
-    done = engine.map(task, enumerate(shards))
-    with tqdm(desc="reading", unit=" pages", disable=None, leave=False) as progress:
-        for pages in done:
+    task = partial(_extract_segment, folder=folder, text=text, scheme=scheme, strict=strict)
+    done = mapped(engine, task, enumerate(shards))
+    with closing(done), tqdm(desc="reading", unit=" pages", disable=None, leave=False) as progress:
+        for pages, refused in done:
+            if refused is not None:
+                raise refusal(refused)
             progress.update(pages)
     return Segments(tuple(folder / _name(k) for k in range(len(shards))))
 
@@ -120,17 +129,23 @@ def _name(k: int) -> str:
     return f"{k:08d}"
 
 
-def _extract_segment(task: tuple[int, Shard], folder: Path, text: Callable[[Document], str], scheme: Any) -> int:
+def _extract_segment(
+    task: tuple[int, Shard], folder: Path, text: Callable[[Document], str], scheme: Any, strict: bool
+) -> tuple[int, Skipped | None]:
+    """Return the number of pages, and, where `strict`, the first record that cannot be read."""
     from spotsigs.extract import extract_shard
 
     k, shard = task
     place = folder / _name(k)
     try:
-        return int(opened(place, "signatures", verify=False).facts["rows"])
+        rows = int(opened(place, "signatures", verify=False).facts["rows"])
     except InputError:
-        signatures = extract_shard(shard, text, scheme)
+        signatures = extract_shard(shard, text, scheme, strict=strict)
+        if strict and signatures.skipped:
+            return 0, signatures.skipped[0]
         save_signatures(place, signatures)
-        return len(signatures)
+        return len(signatures), None
+    return rows, next(Segments((place,)).skipped(), None) if strict else None
 
 
 @dataclass(frozen=True)
