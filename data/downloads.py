@@ -10,7 +10,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from spotsigs import atomic
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, reason
 
 REGISTRY = Path(__file__).parent / "registry.txt"
 
@@ -46,5 +46,6 @@ def replacing(path: Path) -> Iterator[Path]:
             yield temporary
     except OSError as error:
         if error.errno in (EACCES, EPERM, EROFS, ENOSPC, EDQUOT, ENOTDIR):
-            raise InputError(f"{path} cannot be written: {error.strerror}; give another place") from error
+            place = atomic.destination(path)
+            raise InputError(f"{place} cannot be written: {reason(error)}; give another place") from error
         raise

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from data.downloads import replacing
 from spotsigs.atomic import beside
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, reason
 from spotsigs.keep import Decisions
 from spotsigs.records import Document
 
@@ -81,9 +81,7 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
                 )
             os.replace(copy, folder)
     except OSError as error:
-        raise InputError(
-            f"the copy {folder} cannot be written: {error.strerror or error}; give another place"
-        ) from error
+        raise InputError(f"the copy {folder} cannot be written: {reason(error)}; give another place") from error
 
 
 def require_free(folder: str | Path) -> None:

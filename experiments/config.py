@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
 from typing import Any
 
 from hydra import compose
@@ -19,7 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from spotsigs.clusters import Method
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, require, require_tau
+from spotsigs.errors import InputError, reason, require, require_tau
 from spotsigs.keep import Keep
 from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.threshold import FLOOR
@@ -313,7 +314,11 @@ def _explain(error: Exception) -> str:
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'the system'}: {error.strerror}"
+        place = error.filename or "the system"
+        if error.errno in (EROFS, ENOSPC, EDQUOT):
+            return f"{place} cannot be written: {reason(error)}; give another place"
+        advice = "; give another place" if error.errno in (EACCES, ENOTDIR, EEXIST, ENAMETOOLONG) else ""
+        return f"{place}: {reason(error)}{advice}"
     return f"unexpected {type(error).__name__}: {_first_line(error)} (debug=true shows where)"
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from data.writers import harmless
 from spotsigs import atomic
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, reason
 
 
 @contextmanager
@@ -51,16 +52,45 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(
-            f"{path} cannot be written: {error.strerror or error}; choose another folder with hydra.run.dir="
+            f"{atomic.destination(path)} cannot be written: {reason(error)}; choose another folder with hydra.run.dir="
         ) from error
 
 
-def remove(path: Path) -> None:
-    """Remove a file, if it is there."""
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{path} cannot be removed: {error.strerror or error}; choose another folder") from error
+@contextmanager
+def publishing(folder: Path, last: str, optional: Iterable[str]) -> Iterator[Path]:
+    """Yield a folder to write results to; when the block ends well, they replace former ones, all of them.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the results are going to lie. A full disk or an error leaves what is there as it is.
+    last : str
+        Name of the file that says that the results are complete: the former one goes first, the new one comes last.
+    optional : iterable of str
+        Names of files that a former run may have left and these results may not have.
+
+    Yields
+    ------
+    Path
+        A folder below `folder`.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be written or the disk is full.
+    """
+    with ExitStack() as stack:
+        with writing(folder):
+            new = stack.enter_context(atomic.beside(folder / "results"))
+        yield new
+        with writing(folder):
+            for path in [folder / last, *(folder / name for name in optional if not (new / name).exists())]:
+                path.unlink(missing_ok=True)
+            files = [path for path in sorted(new.rglob("*")) if path.is_file()]
+            for path in sorted(files, key=lambda path: path == new / last):
+                place = folder / path.relative_to(new)
+                place.parent.mkdir(exist_ok=True)
+                os.replace(path, place)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -23,7 +23,7 @@ from experiments.pipeline import Outcome, Prepared, texts_of
 from spotsigs.blocks import PairFiles
 from spotsigs.clusters import cohesion
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, reason, require
 from spotsigs.keep import Keep, priority
 from spotsigs.metrics import evaluate
 from spotsigs.on_disk import OnDisk, fitting, match_on_disk, query_page
@@ -202,6 +202,6 @@ def _page(path: str) -> Document:
     try:
         content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"query={path}: {error.strerror or error}; give a file, or - for standard input") from error
+        raise InputError(f"query={path}: {reason(error)}; give a file, or - for standard input") from error
     html = LOOKS_LIKE_A_TAG.search(content.decode("latin-1")) is not None
     return Document(id=path, content=content, media_type="text/html" if html else "text/plain")

@@ -12,7 +12,7 @@ import numpy as np
 
 from data.writers import require_free, write_copy, write_lists
 from experiments.config import AUTO, Settings
-from experiments.files import remove, write_csv, write_json, write_text, writing
+from experiments.files import publishing, write_csv, write_json, write_text, writing
 from experiments.measure import TreeMemory, provenance
 from experiments.pipeline import Outcome, Prepared, match, memory_bytes, prepare
 from spotsigs.atomic import locked
@@ -26,6 +26,11 @@ from spotsigs.threshold import FLOOR, Suggestion, suggest
 
 MIB = 1024 * 1024
 
+COMPLETE = "metrics.json"
+"""The file that comes last: a folder without it does not hold all results of one run."""
+
+OPTIONAL = ("skipped.csv", "clusters.html", "histogram.csv")
+
 
 def run(
     settings: Settings,
@@ -35,9 +40,9 @@ def run(
     about: Mapping[str, str] | None = None,
     say: Callable[[str], object] = print,
 ) -> str:
-    """Run one configuration and write its folder, ``metrics.json`` last.
+    """Run one configuration and put its results into its folder, ``metrics.json`` last.
 
-    Nothing of a former run there is touched before there is something to write, and no two runs write at once.
+    Nothing of a former run there is touched before everything is written, and no two runs write at once.
 
     Parameters
     ----------
@@ -65,18 +70,19 @@ def run(
         require(hasattr(settings.collection, "copy"), f"data={settings.names['data']} cannot be copied; use kept.csv")
         require_free(settings.copy)
     folder = Path(folder)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     if settings.memory is not None:
         with locked(folder):  # its store lies there
             return _run_on_disk(settings, folder, contended, about or {}, say)
     settings, outcome, suggestion = matched(settings)
     decisions = decided(outcome, settings)
-    with locked(folder):
-        _begin(folder, about or {})
-        write_outcome(folder, outcome)
-        write_decisions(folder, outcome, decisions, settings, say)
+    with locked(folder), publishing(folder, COMPLETE, OPTIONAL) as new:
+        write_outcome(new, outcome)
+        write_decisions(new, outcome, decisions, settings, say)
         if suggestion:
-            write_histogram(folder, suggestion)
-        metrics = _finish(folder, outcome, settings, contended)
+            write_histogram(new, suggestion)
+        metrics = _finish(new, outcome, settings, contended, about or {})
     return (f"\n{suggestion}" if suggestion else "") + told(metrics, settings, outcome, folder)
 
 
@@ -85,33 +91,30 @@ def _run_on_disk(
 ) -> str:
     from experiments.large import matched_on_disk, own_store
 
-    with TreeMemory() as memory:
-        outcome = matched_on_disk(settings, folder, say)
-        decisions = decided(outcome, settings)
-        _begin(folder, about)
-        write_outcome(folder, outcome)
-        write_decisions(folder, outcome, decisions, settings, say)
-    outcome = replace(outcome, peak_rss_bytes=memory.peak_bytes)
-    metrics = _finish(folder, outcome, settings, contended)
+    with publishing(folder, COMPLETE, OPTIONAL) as new:
+        with TreeMemory() as memory:
+            outcome = matched_on_disk(settings, folder, say)
+            decisions = decided(outcome, settings)
+            write_outcome(new, outcome)
+            write_decisions(new, outcome, decisions, settings, say)
+        outcome = replace(outcome, peak_rss_bytes=memory.peak_bytes)
+        metrics = _finish(new, outcome, settings, contended, about)
     if settings.store is None:
         shutil.rmtree(own_store(settings, folder))  # the results stand on their own
     return told(metrics, settings, outcome, folder)
 
 
-def _begin(folder: Path, about: Mapping[str, str]) -> None:
-    """Replace the former results from here on: without ``metrics.json`` a folder is not complete."""
-    remove(folder / "metrics.json")
+def _finish(
+    folder: Path, outcome: Outcome, settings: Settings, contended: bool, about: Mapping[str, str]
+) -> dict[str, Any]:
     for name, text in about.items():
         write_text(folder / ".hydra" / name, text)
-
-
-def _finish(folder: Path, outcome: Outcome, settings: Settings, contended: bool) -> dict[str, Any]:
     metrics = measured(outcome, settings)
     write_json(
         folder / "run.json",
         provenance() | {"seed": settings.seed, "input_sha256": outcome.prepared.checksum, "contended": contended},
     )
-    write_json(folder / "metrics.json", metrics)
+    write_json(folder / COMPLETE, metrics)
     return metrics
 
 
@@ -217,8 +220,6 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     skipped = ((record.id, record.reason) for record in outcome.prepared.skipped)
     if len(outcome.prepared.skipped):
         write_csv(folder / "skipped.csv", ("id", "reason"), skipped)
-    else:
-        remove(folder / "skipped.csv")
 
 
 def _cluster_rows(outcome: Outcome) -> Iterator[list[Any]]:

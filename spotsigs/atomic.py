@@ -58,6 +58,11 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
 
 
+def destination(path: Path) -> Path:
+    """Return where a path that lies in a folder of `beside` is going to appear."""
+    return Path(*(part for part in path.parts if _MARK not in part))
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Let one process at a time do what is in the block, where the file system knows locks."""

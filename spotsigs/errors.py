@@ -1,5 +1,7 @@
 """The one exception for what a user can mend."""
 
+import os
+
 
 class InputError(ValueError):
     """Bad input or configuration: one sentence that names what, where, and what is allowed."""
@@ -14,3 +16,15 @@ def require(condition: bool, sentence: str) -> None:
 def require_tau(tau: float) -> None:
     """Refuse a similarity threshold outside (0, 1]."""
     require(0.0 < tau <= 1.0, f"tau must lie in (0, 1], got {tau}")
+
+
+def reason(error: OSError) -> str:
+    """Return what the system says is wrong, without the words that libraries put around it.
+
+    Examples
+    --------
+    >>> import errno
+    >>> reason(OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space left on device"))
+    'No space left on device'
+    """
+    return os.strerror(error.errno) if error.errno else str(error)

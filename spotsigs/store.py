@@ -25,9 +25,9 @@ import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
-from spotsigs.atomic import beside, is_empty, replacing
+from spotsigs.atomic import beside, destination, is_empty, replacing
 from spotsigs.csr import INT32_MAX
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, reason, require
 from spotsigs.records import Signatures, Skipped, Vectors
 
 FORMAT = "spotsigs store"
@@ -132,7 +132,8 @@ class Writer:
 
     def put(self, name: str, values: NDArray[Any]) -> None:
         """Write an array that is in memory."""
-        np.save(self.folder / f"{name}.npy", values, allow_pickle=False)
+        with self.growing(name, values.dtype) as append:  # which says why it fails on a full disk, as numpy does not
+            append(values)
 
     @contextmanager
     def growing(self, name: str, dtype: DTypeLike) -> Iterator[Callable[[NDArray[Any]], None]]:
@@ -208,7 +209,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
             _put_in_place(writer.folder, folder, temporary)
     except OSError as error:
         raise InputError(
-            f"the store {folder} cannot be written: {error.strerror or error}; give another place"
+            f"the store {destination(folder)} cannot be written: {reason(error)}; give another place"
         ) from error
 
 
@@ -265,7 +266,8 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
     except (ValueError, RecursionError):
         known = {}
     except OSError as error:
-        raise InputError(f"{path} cannot be written or read: {error.strerror}; give another place") from error
+        place = destination(path)
+        raise InputError(f"{place} cannot be written or read: {reason(error)}; give another place") from error
     return [key for key in facts if not isinstance(known, dict) or known.get(key) != facts[key]]
 
 

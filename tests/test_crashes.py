@@ -231,8 +231,15 @@ def test_two_builders_of_one_store(crawl, tmp_path):
 # Ctrl-C
 
 
-MATCHING = """
-import sys
+# What a shell starts in the background ignores the signal, and so does all that it starts in turn.
+HEARS = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+
+MATCHING = (
+    HEARS
+    + """
 sys.argv = ["run.py", "data=tiny", *sys.argv[1:]]
 import spotsigs.matcher
 import numba, time
@@ -254,9 +261,11 @@ spotsigs.matcher.SpotSigs.__call__ = endless
 import runpy
 runpy.run_path("run.py", run_name="__main__")
 """
+)
 
-READING = """
-import sys
+READING = (
+    HEARS
+    + """
 sys.argv = ["run.py", *sys.argv[1:]]
 import runpy
 import spotsigs.engines
@@ -271,6 +280,7 @@ def watched(submit, tasks, window):
 spotsigs.engines._in_order = watched
 runpy.run_path("run.py", run_name="__main__")
 """
+)
 
 
 @pytest.fixture(scope="session")
@@ -293,14 +303,17 @@ def test_an_interrupted_run_ends_soon_and_leaves_no_worker(stage, to_all, large_
         [sys.executable, "-c", READING if stage == "reading" else MATCHING, *more],
         cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    for line in process.stdout:
-        if line.strip() == stage:
-            break
-    workers = psutil.Process(process.pid).children(recursive=True)
-    assert workers or stage == "matching"
-    (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
-    sent = time.monotonic()
-    _, err = process.communicate(timeout=60)  # it takes a second or two; a machine may be busy
+    try:
+        for line in process.stdout:
+            if line.strip() == stage:
+                break
+        workers = psutil.Process(process.pid).children(recursive=True)
+        assert workers or stage == "matching"
+        (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+        sent = time.monotonic()
+        _, err = process.communicate(timeout=60)  # it takes a second or two; a machine may be busy
+    finally:
+        end_orphans([process.pid])
     sys.stdout.write(f"ended after {time.monotonic() - sent:.2f} s\n")
     assert process.returncode == 130
     assert err.splitlines()[-1] == "stopped"

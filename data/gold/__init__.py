@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, reason, require
 from spotsigs.records import Document, Shard, Skipped
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class _Generated:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(
-                f"cache must be a folder that can be written, {self.cache} cannot: {error.strerror}"
+                f"cache must be a folder that can be written, {self.cache} cannot: {reason(error)}"
             ) from error
         with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as unfinished:
             pages = Path(unfinished) / "pages"

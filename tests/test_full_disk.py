@@ -1,0 +1,166 @@
+"""On small and read-only file systems: one sentence, nothing spoilt, and the same bytes once there is space."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_bad_input import content, former, front_door, results  # noqa: F401 - fixtures
+from test_crashes import crawl  # noqa: F401 - a fixture
+
+KIB = 1024
+SPACE = 64 << 20
+
+
+class Disk:
+    """A file system of a fixed size."""
+
+    def __init__(self, place):
+        self.place = place
+        self._filler = place / "filler"
+
+    def leave(self, kib):
+        """Fill the disk but for some KiB."""
+        self._filler.unlink(missing_ok=True)
+        free = os.statvfs(self.place)
+        with self._filler.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - kib * KIB)
+
+    def make_space(self):
+        self._filler.unlink()
+
+    def protect(self, option):
+        subprocess.run(["mount", "-o", f"remount,{option}", str(self.place)], check=True)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    place = tmp_path / "disk"
+    place.mkdir()
+    try:
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={SPACE}", "tmpfs", str(place)], check=True, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no file system can be mounted here: {error}")
+    try:
+        yield Disk(place)
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def refused(front_door, words, says):  # noqa: F811
+    code, out, err = front_door(*words)
+    assert code == 1, out
+    lines = [line for line in err.splitlines() if "pages" not in line]
+    assert len(lines) == 1, err
+    assert re.fullmatch(f"error: {says}", lines[0]), lines[0]
+    assert ".writing-" not in lines[0]
+
+
+def files(folder):
+    """Return what must not differ between runs, and that no half-written thing is left."""
+    assert not [path for path in Path(folder).rglob("*") if ".writing-" in path.name]
+    return {name: data for name, data in content(Path(folder)).items() if name.suffix in (".parquet", ".csv", ".html")}
+
+
+def mostly_long(*values, quick):
+    """Return parameters of which the quick tests take one."""
+    return [pytest.param(value, marks=[] if value == quick else [pytest.mark.long]) for value in values]
+
+
+FULL = r"No space left on device"
+ADVICE = r"(give another place|choose another folder with hydra\.run\.dir=)"
+
+
+@pytest.mark.parametrize("kib", mostly_long(0, 12, 60, 200, 400, quick=60))
+def test_a_run_in_memory(kib, front_door, disk, crawl, tmp_path):  # noqa: F811
+    words = ["data=jsonl", f"data.path={crawl}", "engine=serial", "page=true"]
+    assert front_door(*words, f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0
+    run = disk.place / "run"
+    assert front_door("data=tiny", "engine=serial", "page=true", f"hydra.run.dir={run}")[0] == 0
+    before = content(run)
+    disk.leave(kib)
+    refused(
+        front_door, [*words, f"hydra.run.dir={run}"], rf"{re.escape(str(run))}\S* cannot be written: {FULL}; {ADVICE}"
+    )
+    assert content(run) == before
+    disk.make_space()
+    assert front_door(*words, f"hydra.run.dir={run}")[0] == 0
+    assert files(run) == files(tmp_path / "undisturbed")
+
+
+@pytest.mark.parametrize("kib", mostly_long(0, 100, 1000, 2000, 3000, 3600, quick=1000))
+def test_a_run_within_a_budget_goes_on_where_it_was(kib, front_door, disk, crawl, tmp_path):  # noqa: F811
+    words = ["data=jsonl", f"data.path={crawl}", "+data.shard_bytes=300_000", "engine=serial", "memory=1GB"]
+    assert front_door(*words, f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0
+    run = disk.place / "run"
+    assert front_door("data=tiny", "engine=serial", f"hydra.run.dir={run}")[0] == 0
+    before = content(run)
+    disk.leave(kib)
+    says = rf"(the store )?{re.escape(str(run))}\S* cannot be written( or read)?: {FULL}; {ADVICE}"
+    refused(front_door, [*words, f"hydra.run.dir={run}"], says)
+    after = content(run)
+    assert {name: after[name] for name in before} == before
+    disk.make_space()
+    assert front_door(*words, f"hydra.run.dir={run}")[0] == 0
+    assert files(run) == files(tmp_path / "undisturbed")
+
+
+@pytest.mark.parametrize("kib", mostly_long(0, 100, quick=100))
+def test_a_copy(kib, front_door, results, disk, crawl, tmp_path):  # noqa: F811
+    words = ["data=jsonl", f"data.path={crawl}", "engine=serial", f"hydra.run.dir={results}"]
+    assert front_door(*words[:-1], f"copy={tmp_path}/copy", f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0
+    before = content(results)
+    disk.leave(kib)
+    copy = disk.place / "copy"
+    says = rf"the copy {re.escape(str(copy))} cannot be written: {FULL}; give another place"
+    refused(front_door, [*words, f"copy={copy}"], says)
+    assert content(results) == before
+    assert not copy.exists()
+    disk.make_space()
+    assert front_door(*words, f"copy={copy}")[0] == 0
+    assert content(copy) == content(tmp_path / "copy")
+    assert files(results) == files(tmp_path / "undisturbed")
+
+
+@pytest.mark.parametrize("kib", mostly_long(0, 24, quick=None))
+def test_a_table(kib, front_door, disk, tmp_path):  # noqa: F811
+    def words(folder):
+        chosen = ["experiment=chain_length", "data=tiny", "experiment.step=0.25", "engine=serial"]
+        return [*chosen, f"experiment.results={folder}", f"hydra.run.dir={folder}/run"]
+
+    assert front_door(*words(tmp_path / "undisturbed"))[0] == 0
+    disk.leave(kib)
+    says = rf"{re.escape(str(disk.place))}\S* cannot be written: {FULL}; choose another folder with hydra\.run\.dir="
+    refused(front_door, words(disk.place), says)
+    disk.make_space()
+    assert front_door(*words(disk.place))[0] == 0
+    assert tables(disk.place) == tables(tmp_path / "undisturbed")
+
+
+def tables(folder):
+    found = files(folder / "chain_length")
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("memory", mostly_long((), ("memory=1GB",), quick=()))
+def test_a_read_only_mount(memory, front_door, disk, tmp_path):  # noqa: F811
+    run = disk.place / "run"
+    words = ["data=tiny", "engine=serial", *memory, f"hydra.run.dir={run}"]
+    assert front_door(*words, "tau=0.3")[0] == 0
+    before = content(disk.place)
+    disk.protect("ro")
+    says = rf"\S* cannot be written: Read-only file system; {ADVICE}"
+    refused(front_door, words, re.escape(str(run)) + says)
+    new = disk.place / "new" / "run"
+    refused(front_door, [*words[:-1], f"hydra.run.dir={new}"], re.escape(str(new.parent)) + says)
+    assert content(disk.place) == before
+    disk.protect("rw")
+    assert front_door(*words)[0] == 0
+    assert front_door(*words[:-1], f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0
+    assert files(run) == files(tmp_path / "undisturbed")
