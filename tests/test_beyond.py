@@ -162,6 +162,6 @@ def test_all_of_it_on_a_small_collection(tmp_path):
     assert set(chosen) == {(method.text, method.label) for method in texts()}
     assert chosen["visible", FRAMED]["f1"] == rows[FRAMED]["f1"]
     assert chosen["main", SHORT]["f1"] == rows[f"main text, {SHORT}"]["f1"]
-    assert chosen["visible", PLAIN]["f1"] != chosen["main", PLAIN]["f1"]
+    assert len({(row["f1_18"], row["f1_44"], row["f1"]) for row in chosen.values()}) > len(chosen) / 2
     with (folder / "drift.csv").open(encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file))) == 2 * 2 * len(methods())
