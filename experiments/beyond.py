@@ -57,6 +57,24 @@ NOTES = (
     "n/a where it finds no threshold.",
 )
 
+TEXT_COLUMNS = [
+    Column(name="collection", title="Collection"),
+    Column(name="text", title="Text"),
+    Column(name="signature", title="Signatures"),
+    Column(name="f1_18", title="F1 at 0.18", form=".3f"),
+    Column(name="f1_44", title="F1 at 0.44", form=".3f"),
+    Column(name="best_tau", title="Best τ", form=".2f"),
+    Column(name="f1", title="Best F1", form=".3f"),
+    Column(name="f1_interval", title="95 %"),
+    Column(name="text_ms", title="Text (ms)", form=".2f"),
+]
+
+TEXT_NOTES = (
+    "Micro averages over pairs, IDF in [0.2, 1]. Densest region and framed signatures look at the links of the whole "
+    "page, which the other texts have lost; on those they would be the signatures with d 1 c 2. Text: milliseconds a "
+    "page for the text alone, in one thread, n/a where it was not measured or other processes ran beside.",
+)
+
 COST_COLUMNS = [
     Column(name="collection", title="Collection"),
     Column(name="method", title="Method"),
@@ -97,6 +115,22 @@ class Method:
     def line(self) -> Line:
         """The method with the exact join."""
         return Line(label=self.label, signature=self.signature, matcher=SpotSigsTight(), band=self.band)
+
+
+TEXTS = ("visible", "main", "trafilatura")
+
+
+def texts() -> list[Method]:
+    """Return the choices of ``text=`` with the signatures that make a difference there."""
+    found = []
+    for text in TEXTS:
+        if text == "trafilatura" and find_spec(text) is None:
+            continue
+        own = [(PLAIN, SpotSignatures()), (SHORT, SpotSignatures(d=1, c=2))]
+        if text == "visible":
+            own += [(DENSEST, DensestRegion()), (FRAMED, FramedSpots())]
+        found += [Method(label=label, text=text, signature=scheme) for label, scheme in own]
+    return found
 
 
 def methods() -> list[Method]:
@@ -188,7 +222,9 @@ class Beyond:
         """Write the tables and the figure; return them as text."""
         desk = Desk(Work.begin(self.results, settings), self.step)
         parts = [self._comparison(desk), self._drift(desk), self._ablations(desk)]
-        return "\n\n".join([*parts, self._cost(desk)] if self.timed else parts)
+        times = {data: self._times(desk, data) for data in self.timed}
+        parts.append(self._texts(desk, times))
+        return "\n\n".join([*parts, self._cost(desk, times)] if self.timed else parts)
 
     def _comparison(self, desk: Desk) -> str:
         rows: list[dict[str, Any]] = []
@@ -220,11 +256,7 @@ class Beyond:
             "method": method.label,
             "text": method.text,
             "idf": f"[{method.band[0]:g}, {method.band[1]:g}]",
-            "f1_18": finite(curve.micro[2, curve.at(0.18)]),
-            "f1_44": finite(curve.micro[2, curve.at(0.44)]),
-            "best_tau": curve.taus[at],
-            "f1": finite(curve.micro[2, at]),
-            "f1_interval": "{:.3f} to {:.3f}".format(*curve.interval("f1")[:, at]),
+            **_f1(curve),
             "macro_f1": finite(curve.macro[2, at]),
             "macro_interval": "{:.3f} to {:.3f}".format(*ends(curve.macro_resampled[2])[:, at]),
             "auto_tau": chosen["tau"],
@@ -279,37 +311,66 @@ class Beyond:
         table = Table(caption="Frame-aware suppression, varied and in parts", columns=columns, rows=rows, notes=notes)
         return desk.work.table(table, "ablations")
 
-    def _cost(self, desk: Desk) -> str:
-        """Measure what each method costs a page."""
+    def _texts(self, desk: Desk, times: dict[str, dict[str, dict[str, Any]]]) -> str:
+        """Compare the choices of the page's text."""
         rows: list[dict[str, Any]] = []
-        for data in self.timed:
-            wanted = [(method, desk.at(data, method.text).read(method.signature).source) for method in methods()[1:]]
-            tasks = [
-                Task(
-                    function=time_pages,
-                    arguments={"source": source, "pages": self.timed_pages, "repeats": self.repeats},
-                    alone=True,
+        for data in self.collections:
+            for text in TEXTS:
+                chosen = [method for method in texts() if method.text == text]
+                curves = desk.curves(data, chosen, f"beyond: text={text} of {_name(data)}")
+                timed = next(
+                    (m.label for m in methods() if m.text == text and m.signature == SpotSignatures(d=1, c=2)), ""
                 )
-                for _, source in wanted
-            ]
-            for (method, _), cell in zip(
-                wanted, desk.work.cells.run(tasks, f"beyond: cost on {_name(data)}"), strict=True
-            ):
-                times = {
-                    key: None if cell["contended"] else cell[key]
-                    for key in ("text_ms", "signature_ms", "refine_ms", "ms")
-                }
-                rows.append(
-                    {
-                        "collection": _name(data),
-                        "method": method.label,
-                        "kb": cell["bytes"] / 1000,
-                        **times,
-                        "contended": cell["contended"],
-                    }
-                )
+                cost = times.get(data, {}).get(timed, {"text_ms": None})["text_ms"]
+                rows += [
+                    {"collection": _name(data), "text": text, "signature": method.label, "text_ms": cost}
+                    | _f1(curves[method.label])
+                    for method in chosen
+                ]
+        table = Table(caption="The page's text", columns=TEXT_COLUMNS, rows=rows, notes=TEXT_NOTES)
+        return desk.work.table(table, "text")
+
+    def _times(self, desk: Desk, data: str) -> dict[str, dict[str, Any]]:
+        """Measure what each method costs a page of a collection, by label; nothing where the machine was not quiet."""
+        wanted = {m.label: desk.at(data, m.text).read(m.signature).source for m in methods()[1:]}
+        tasks = [
+            Task(
+                function=time_pages,
+                arguments={"source": source, "pages": self.timed_pages, "repeats": self.repeats},
+                alone=True,
+            )
+            for source in wanted.values()
+        ]
+        cells = desk.work.cells.run(tasks, f"beyond: cost on {_name(data)}")
+        found = {}
+        for label, cell in zip(wanted, cells, strict=True):
+            times = {
+                key: None if cell["contended"] else cell[key] for key in ("text_ms", "signature_ms", "refine_ms", "ms")
+            }
+            found[label] = {"kb": cell["bytes"] / 1000, **times, "contended": cell["contended"]}
+        return found
+
+    def _cost(self, desk: Desk, times: dict[str, dict[str, dict[str, Any]]]) -> str:
+        """Show what each method costs a page."""
+        rows = [
+            {"collection": _name(data), "method": label, **cost}
+            for data, costs in times.items()
+            for label, cost in costs.items()
+        ]
         table = Table(caption="Cost a page", columns=COST_COLUMNS, rows=rows, notes=COST_NOTES)
         return desk.work.table(table, "cost")
+
+
+def _f1(curve: Curve) -> dict[str, Any]:
+    """Return F1 at the fixed thresholds and at the best one."""
+    at = curve.best
+    return {
+        "f1_18": finite(curve.micro[2, curve.at(0.18)]),
+        "f1_44": finite(curve.micro[2, curve.at(0.44)]),
+        "best_tau": curve.taus[at],
+        "f1": finite(curve.micro[2, at]),
+        "f1_interval": "{:.3f} to {:.3f}".format(*curve.interval("f1")[:, at]),
+    }
 
 
 def _variants() -> list[tuple[str, SignatureScheme]]:

@@ -6,7 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,9 @@ from spotsigs.records import Clusters, Pairs, SignatureScheme
 from spotsigs.tokens import tokenize
 
 TEMPLATES = Path(__file__).parent / "templates"
+Counts = Mapping[int, int]
+"""Signature hashes of a document and how often each counts."""
+
 REACH = 40
 """Tokens a chain may span: what is further away does not belong to the signature that is looked for."""
 
@@ -32,6 +35,7 @@ def write_cluster_page(
     texts: Iterable[str | None] = (),
     *,
     scheme: SignatureScheme | None = None,
+    matched: Callable[[Iterable[int]], Mapping[int, Counts]] | None = None,
     title: str = "Near-duplicates",
     with_texts: int = 4000,
     members: int = 8,
@@ -58,6 +62,10 @@ def write_cluster_page(
         Text of every document in row order, read once; None for one whose text is not at hand.
     scheme : SignatureScheme, optional
         Marks signatures where given.
+    matched : callable, optional
+        From rows to the signatures of each that took part, as in `experiments.pipeline.Prepared.signatures`: only these
+        are marked. Of a signature of which only some occurrences did, for the others lie in the page's frame, so many
+        are marked, those nearest to the middle of all that took part. Every signature of a text where omitted.
     title : str
         Heading.
     with_texts : int
@@ -73,10 +81,11 @@ def write_cluster_page(
     rows = all_rows[:most]
     chosen = _chosen(rows, with_texts, members)
     kept = {row: text[:characters] for row, text in enumerate(texts) if text is not None and row in chosen}
+    counts = matched(sorted(kept)) if matched and scheme else {}
     own_pairs = _pairs_by_cluster(pairs, clusters)
     held = cohesion(clusters, pairs.chunks())
     listed = [_described(label, group, doc_ids, clusters, held) for label, group in rows]
-    blocks = [_packed(group, kept, own_pairs.get(label), scheme) for label, group in rows]
+    blocks = [_packed(group, kept, own_pairs.get(label), scheme, counts) for label, group in rows]
     documents = sum(len(group) for _, group in all_rows)
     told = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
     if len(rows) < len(all_rows):
@@ -139,13 +148,15 @@ def _rounded(value: float) -> float | None:
     return None if np.isnan(value) else round(value, 6)
 
 
-def _packed(rows: list[int], kept: dict[int, str], pairs: Any, scheme: SignatureScheme | None) -> str | None:
+def _packed(
+    rows: list[int], kept: dict[int, str], pairs: Any, scheme: SignatureScheme | None, counts: Mapping[int, Counts]
+) -> str | None:
     """Return texts, signatures and pairs of a cluster, compressed, so that a browser reads only what is looked at."""
     shown = rows[: max((k + 1 for k, row in enumerate(rows) if row in kept), default=0)]
     if not shown:
         return None
     number: dict[str, int] = {}
-    spots = [_spots(kept.get(row, ""), scheme, number) for row in shown] if scheme else []
+    spots = [_spots(kept.get(row, ""), scheme, number, counts.get(row)) for row in shown] if scheme else []
     place = {row: k for k, row in enumerate(shown)}
     triples = zip(*(column.tolist() for column in pairs), strict=True) if pairs else ()
     known = [(place[i], place[j], s) for i, j, s in triples if i in place and j in place]
@@ -157,7 +168,7 @@ def _packed(rows: list[int], kept: dict[int, str], pairs: Any, scheme: Signature
     return base64.b64encode(gzip.compress(_json(content).encode(), mtime=0)).decode()
 
 
-def _spots(text: str, scheme: SignatureScheme, number: dict[str, int]) -> list[list[int]]:
+def _spots(text: str, scheme: SignatureScheme, number: dict[str, int], counts: Counts | None = None) -> list[list[int]]:
     """Return each signature of a text: its number, then start and end of each of its words, in UTF-16 units.
 
     The scheme says only which signatures there are, in order. Each is looked for behind the beginning of the one
@@ -170,19 +181,35 @@ def _spots(text: str, scheme: SignatureScheme, number: dict[str, int]) -> list[l
     spots = []
     last = 0
     used: set[tuple[str, int]] = set()
-    for signature in scheme.readable(text):
+    readable = scheme.readable(text)
+    taking_part = None if counts is None else _taking_part(scheme(tokenize(text)).tolist(), counts)
+    for k, signature in enumerate(readable):
         parts = signature.split(":")
-        spot = [number.setdefault(signature, len(number))]
+        edges: list[int] = []
         starts = occurrences.get(parts[0], [])
         for start in starts[int(np.searchsorted(starts, last)) :]:
             found = None if (signature, start) in used else _chain(words, start, parts)
             if found:
                 used.add((signature, start))
                 last = start
-                spot += [edge for k in found for edge in places[k]]
+                edges = [edge for word in found for edge in places[word]]
                 break
-        spots.append(spot)
+        if taking_part is None or k in taking_part:
+            spots.append([number.setdefault(signature, len(number)), *edges])
     return spots
+
+
+def _taking_part(hashes: Sequence[int], counts: Counts) -> set[int]:
+    """Return which occurrences took part: as many of each signature as count, those nearest to the middle of all."""
+    places: dict[int, list[int]] = {}
+    for k, signature in enumerate(hashes):
+        if signature in counts:
+            places.setdefault(signature, []).append(k)
+    certain = sorted(k for signature, own in places.items() if len(own) <= counts[signature] for k in own)
+    middle = certain[len(certain) // 2] if certain else len(hashes) // 2
+    return {
+        k for signature, own in places.items() for k in sorted(own, key=lambda k: abs(k - middle))[: counts[signature]]
+    }
 
 
 def _chain(words: Sequence[str], start: int, parts: Sequence[str]) -> list[int] | None:

@@ -122,7 +122,7 @@ def _priority(keep: Keep, found: OnDisk) -> Any:
 
 
 def _prepared(settings: Settings, found: OnDisk) -> Prepared:
-    """Return what was matched; the vectors lie by length, and only their totals and names are asked for."""
+    """Return what was matched; the vectors lie by length."""
     vectors = replace(found.stored.vectors, doc_ids=found.stored.doc_ids)
 
     def texts() -> Iterator[str | None]:
@@ -139,6 +139,7 @@ def _prepared(settings: Settings, found: OnDisk) -> Prepared:
         checksum=_digest(found),
         occurrences=np.empty(0, np.int64),
         new_from=found.new_from,
+        numbers=found.stored.rows,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
@@ -47,6 +47,8 @@ class Prepared:
         Capture times.
     new_from : int
         Number of the first document that was added to a store now.
+    numbers : ndarray of int64, shape (n,), optional
+        Document number of each row of the vectors, which lie by length on disk; None where rows are documents.
     """
 
     corpus: Corpus
@@ -58,11 +60,25 @@ class Prepared:
     occurrences: NDArray[np.int64]
     dates: Sequence[str | None] = ()
     new_from: int = 0
+    numbers: NDArray[np.int64] | None = None
 
     @property
     def doc_ids(self) -> Sequence[str]:
         """Document ids, by document number."""
         return self.corpus.vectors.doc_ids
+
+    def signatures(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
+        """Return the signatures of some documents that are matched, after all filters: hash and count, by document."""
+        vectors, wanted = self.corpus.vectors, np.array(sorted(documents), np.int64)
+        rows = wanted if self.numbers is None else np.flatnonzero(np.isin(self.numbers, wanted))
+        found = {}
+        for row in rows.tolist():
+            span = slice(int(vectors.indptr[row]), int(vectors.indptr[row + 1]))
+            ids = vectors.ids[span]
+            hashes = ids if vectors.vocabulary is None else vectors.vocabulary[ids]
+            document = row if self.numbers is None else int(self.numbers[row])
+            found[document] = dict(zip(hashes.tolist(), vectors.counts[span].tolist(), strict=True))
+        return found
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,24 @@ SECTIONS = {
         "estimators/estimators",
     ),
     "Exactness and arithmetic": ("exactness/exactness", "arithmetic/partition_counts"),
+    "Beyond the paper": (
+        "beyond/beyond",
+        "beyond/drift",
+        "beyond/text",
+        "beyond/cost",
+        "beyond/ablations",
+        "beyond/promise",
+    ),
 }
 """Sections of the report: tables and figures by their path below the results folder; what else is there follows."""
+
+LEADS = {
+    "Beyond the paper": "Nothing here is the paper's: signatures that leave out the frame of today's pages, found by "
+    "the links that pages of a site share, beside the paper's own and beside extractors of the main text. Generated "
+    "pages come from seeds that nothing was tuned on, except for the ablations; the last table shows where framed "
+    "signatures fall behind plain ones. docs/beyond.md has the definitions.",
+}
+"""What a section says first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +118,7 @@ def sections(results: Path) -> list[dict[str, Any]]:
     ]
     wanted = {**SECTIONS, "More": tuple(name for name in others if name not in named)}
     return [
-        {"title": title, "items": items}
+        {"title": title, "lead": LEADS.get(title, ""), "items": items}
         for title, names in wanted.items()
         if (items := [item for name in names if (item := _item(results, name)) is not None])
     ]

@@ -271,6 +271,7 @@ def write_decisions(
             outcome.clusters,
             prepared.corpus.texts(),
             scheme=settings.signature,
+            matched=prepared.signatures,
         )
 
 

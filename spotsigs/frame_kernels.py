@@ -19,11 +19,6 @@ FEWEST_VOTES = 2
 WITNESSES = 4
 """So many pages of different content must agree before what they share with a page counts as their frame."""
 
-LOOKED = 64
-"""So many pages with links alike are looked at, at most, to find those in the same frame."""
-
-_FIRST_STRIDE = 1024  # pages gone through at first, twice as many each time too few neighbours are found
-
 
 class Portraits(NamedTuple):
     """What is compared of each page, in CSR form: its outline, its distinct spots, its main part."""
@@ -37,7 +32,7 @@ class Portraits(NamedTuple):
 
 
 class Links(NamedTuple):
-    """The distinct links of some pages, rarest first, and the pages of each link, ascending."""
+    """The distinct links of some pages, ascending, and the pages of each link, ascending."""
 
     rows: NDArray[np.int64]  # of the pages, in their portraits
     indptr: NDArray[np.int64]
@@ -81,15 +76,6 @@ def shared(a: NDArray[np.int32], b: NDArray[np.int32]) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _needed(n: int, alike: float) -> int:
-    """Return the least overlap with any set that can reach a Jaccard of ``alike``: that with a part of the set."""
-    needed = max(1, int(alike * n) - 1)
-    while needed / n < alike:
-        needed += 1
-    return needed
-
-
-@njit(cache=True, nogil=True)
 def main_jaccard(pages: Portraits, a: int, b: int) -> float:
     """Return the Jaccard similarity of two pages' main parts; 1 where both are empty, for then nothing differs."""
     i, j = pages.spot_indptr[a], pages.spot_indptr[b]
@@ -106,92 +92,106 @@ def main_jaccard(pages: Portraits, a: int, b: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _probed(n: int, alike: float) -> int:
-    """Return how many of n links, the rarest first, must be looked up: whatever is alike has one of them."""
-    return n - _needed(n, alike) + 1
+def _width(n: int, most: int, walked: int) -> int:
+    """Return how many of the next pages in the list of each of its n links are a page's candidates."""
+    return max(most, walked // n)
 
 
 @njit(cache=True, nogil=True)
-def _candidates(
-    right: Links,
-    probed: NDArray[np.int32],
-    at: NDArray[np.int64],
-    high: int,
-    counts: NDArray[np.int32],
-    touched: NDArray[np.int32],
-) -> NDArray[np.int32]:
-    """Count the probed links of each page below ``high``, from where the last call stopped; return these pages."""
-    n = 0
-    for k in range(len(probed)):
-        stop = right.posting_indptr[probed[k] + 1]
-        while at[k] < stop and right.postings[at[k]] < high:
-            other = right.postings[at[k]]
-            at[k] += 1
-            touched[n] = other
-            n += counts[other] == 0
-            counts[other] += 1
-    return np.sort(touched[:n])
+def _is_new(value: int, slots: NDArray[np.int32]) -> bool:
+    """Put a number into a set, open addressing in a power of two of slots, -1 where empty; return whether it is new."""
+    mask = len(slots) - 1
+    at = ((value * 0x9E3779B1) >> 7) & mask
+    while slots[at] != -1:
+        if slots[at] == value:
+            return False
+        at = (at + 1) & mask
+    slots[at] = value
+    return True
 
 
 @njit(cache=True, nogil=True)
-def _look(
-    pages: Portraits,
-    page: int,
+def _candidates(own: NDArray[np.int32], right: Links, itself: int, width: int) -> tuple[NDArray[np.int32], int, int]:
+    """Return the next pages, up to a width, in the list of each of a page's links, where lists are circles.
+
+    Those come first that are in a list without more pages than these. Return how many they are, and the number of the
+    other lists: so many links, at most, do all other candidates share with the page.
+    """
+    entries, n_long = 0, 0
+    for link in own:
+        others = right.posting_indptr[link + 1] - right.posting_indptr[link] - 1
+        entries, n_long = entries + min(width, others), n_long + (others > width)
+    room = 16
+    while room < 2 * entries:
+        room *= 2
+    slots, found, n, n_first = np.full(room, -1, np.int32), np.empty(entries, np.int32), 0, 0
+    for is_long in (False, True):
+        n_first = n
+        for link in own:
+            first, last = right.posting_indptr[link], right.posting_indptr[link + 1]
+            if (last - first - 1 > width) != is_long:
+                continue
+            at = first + np.searchsorted(right.postings[first:last], itself)
+            for _ in range(min(width, last - first - 1)):
+                at = at + 1 if at + 1 < last else first
+                found[n] = right.postings[at]
+                n += _is_new(found[n], slots)
+    return found[:n], n_first, n_long
+
+
+@njit(cache=True, nogil=True)
+def _keep_most_alike(
     own: NDArray[np.int32],
     right: Links,
     itself: int,
-    alike: float,
-    most: int,
-    counts: NDArray[np.int32],
-    touched: NDArray[np.int32],
-    found: NDArray[np.int32],
-) -> tuple[int, int]:
-    """Write the neighbours of one page; return how many there are, and the first right page not looked at."""
-    n_right = len(right.rows)
-    likeness, n, looked, strong, best = np.empty(LOOKED), 0, 0, 0, 0.0
-    threshold, n_probed = alike, _probed(len(own), alike)
-    at = right.posting_indptr[own]
-    low, stride = 0, _FIRST_STRIDE
-    while low < n_right:
-        high = min(low + stride, n_right)
-        unprobed = len(own) - n_probed
-        candidates = _candidates(right, own[:n_probed], at, high, counts, touched)
-        end = high
-        for other in candidates:
-            theirs = right.ids[right.indptr[other] : right.indptr[other + 1]]
-            at_most = counts[other] + unprobed
-            counts[other] = 0
-            if end < high or other == itself or at_most < _needed(len(theirs), threshold):
-                continue
-            overlap = shared(own, theirs)
-            similarity = overlap / (len(own) + len(theirs) - overlap)
-            if similarity < threshold:
-                continue
-            looked += 1
-            if main_jaccard(pages, page, right.rows[other]) < SAME:
-                found[n], likeness[n] = other, similarity
-                n, strong = n + 1, strong + (similarity >= 0.5)
-                if similarity > best:
-                    best = similarity
-                    threshold = max(alike, best / 2)
-                    n = _drop_below(threshold, found, likeness, n)
-            if looked == LOOKED or strong == most:
-                end = other + 1
-        if end < high:
-            return n, end
-        n_probed = _probed(len(own), threshold)
-        low, stride = high, 2 * stride
-    return n, n_right
+    others: NDArray[np.int32],
+    at_most: int,
+    least: float,
+    steps: NDArray[np.int64],
+    likeness: NDArray[np.float64],
+    n: int,
+) -> int:
+    """Put other pages, if their links are alike, among the most alike, of which there are n; return how many now.
+
+    They stand in ``steps`` and ``likeness`` as their distances in the circle and similarities, the most alike first,
+    of those equally alike the next. No page shares more than ``at_most`` links.
+    """
+    for other in others:
+        theirs = right.ids[right.indptr[other] : right.indptr[other + 1]]
+        if n == len(steps):
+            least = max(least, likeness[n - 1])
+        both, bound = len(own) + len(theirs), min(at_most, len(theirs))
+        if bound / (both - bound) < least:
+            continue
+        overlap = shared(own, theirs)
+        similarity = overlap / (both - overlap)
+        if similarity < least:
+            continue
+        step, at = (other - itself) % len(right.rows), n
+        while at > 0 and (likeness[at - 1] < similarity or (likeness[at - 1] == similarity and steps[at - 1] > step)):
+            at -= 1
+        n = min(n + 1, len(steps))
+        for k in range(n - 1, at, -1):
+            steps[k], likeness[k] = steps[k - 1], likeness[k - 1]
+        if at < n:
+            steps[at], likeness[at] = step, similarity
+    return n
 
 
 @njit(cache=True, nogil=True)
-def _drop_below(threshold: float, found: NDArray[np.int32], likeness: NDArray[np.float64], n: int) -> int:
-    kept = 0
-    for k in range(n):
-        if likeness[k] >= threshold:
-            found[kept], likeness[kept] = found[k], likeness[k]
-            kept += 1
-    return kept
+def _of_other_content(
+    pages: Portraits, page: int, right: Links, itself: int, steps: NDArray[np.int64], likeness: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], float]:
+    """Return which of the most alike have another main part and half the likeness of the first such, and that half."""
+    kept, n, half = np.empty(len(steps), np.int64), 0, 0.0
+    for k in range(len(steps)):
+        if likeness[k] < half:
+            break
+        if main_jaccard(pages, page, right.rows[(itself + steps[k]) % len(right.rows)]) < SAME:
+            half = max(half, likeness[k] / 2)
+            kept[n] = steps[k]
+            n += 1
+    return kept[:n], half
 
 
 @njit(cache=True, nogil=True)
@@ -202,48 +202,55 @@ def search(
     ranks: NDArray[np.int32],
     alike: float,
     most: int,
+    looked: int,
+    walked: int,
     first: int,
     last: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Find, for some left pages, right pages in the same frame: how many, which, and where the search stopped.
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Find, for some left pages, right pages in the same frame: how many, and which, the next in the circle first.
 
-    Right pages are looked at in their order, a stretch at a time. Only those that have one of a page's rarer links are
-    counted, and those whose count can suffice compared. ``ranks`` holds each left page's place among the right ones.
+    ``ranks`` holds each left page's place among the right ones.
     """
-    sizes, stops = np.zeros(last - first, np.int64), np.zeros(last - first, np.int32)
-    found, n = np.empty((last - first) * most, np.int32), 0
-    counts, touched = np.zeros(len(right.rows), np.int32), np.empty(len(right.rows) + 1, np.int32)
-    looked = np.empty(LOOKED, np.int32)
+    sizes, found, n = np.zeros(last - first, np.int64), np.empty((last - first) * most, np.int32), 0
+    steps, likeness = np.empty(looked, np.int64), np.empty(looked, np.float64)
     for k in range(first, last):
-        own = left.ids[left.indptr[k] : left.indptr[k + 1]]
+        own, page, itself = left.ids[left.indptr[k] : left.indptr[k + 1]], left.rows[k], ranks[k]
         if len(own) == 0:
             continue
-        size, stops[k - first] = _look(pages, left.rows[k], own, right, ranks[k], alike, most, counts, touched, looked)
-        size = min(size, most)
-        found[n : n + size] = looked[:size]
-        sizes[k - first] = size
-        n += size
-    return sizes, found[:n].copy(), stops
+        others, n_first, n_long = _candidates(own, right, itself, _width(len(own), most, walked))
+        top = _keep_most_alike(own, right, itself, others[:n_first], len(own), alike, steps, likeness, 0)
+        _, half = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top])
+        least = max(alike, half)  # those below it would be dropped
+        top = _keep_most_alike(own, right, itself, others[n_first:], n_long, least, steps, likeness, top)
+        kept, _ = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top])
+        chosen = np.sort(kept)[:most]
+        for step in chosen:
+            found[n] = (itself + step) % len(right.rows)
+            n += 1
+        sizes[k - first] = len(chosen)
+    return sizes, found[:n].copy()
 
 
 @njit(cache=True, nogil=True)
 def meets(
-    left: Links, right: Links, limits: NDArray[np.int32], alike: float, first: int, last: int
+    right: Links, ranks: NDArray[np.int32], n_new: NDArray[np.int64], most: int, walked: int, first: int, last: int
 ) -> NDArray[np.bool_]:
-    """Tell, for some left pages, whether the links of any of the first so many right pages are alike."""
+    """Tell, for some right pages, whether a new page is among their candidates.
+
+    ``n_new`` holds how many of the postings up to each place are of new pages.
+    """
     found = np.zeros(last - first, np.bool_)
-    counts, touched = np.zeros(len(right.rows), np.int32), np.empty(len(right.rows) + 1, np.int32)
     for k in range(first, last):
-        own = left.ids[left.indptr[k] : left.indptr[k + 1]]
-        if len(own) == 0:
-            continue
-        probed = own[: _probed(len(own), alike)]
-        for other in _candidates(right, probed, right.posting_indptr[probed], limits[k], counts, touched):
-            counts[other] = 0
-            theirs = right.ids[right.indptr[other] : right.indptr[other + 1]]
-            if not found[k - first]:
-                overlap = shared(own, theirs)
-                found[k - first] = overlap > 0 and overlap / (len(own) + len(theirs) - overlap) >= alike
+        own = right.ids[right.indptr[ranks[k]] : right.indptr[ranks[k] + 1]]
+        for link in own:
+            begin, end = right.posting_indptr[link], right.posting_indptr[link + 1]
+            at = begin + np.searchsorted(right.postings[begin:end], ranks[k])
+            stop = at + 1 + min(_width(len(own), most, walked), end - begin - 1)
+            ahead = n_new[min(stop, end)] - n_new[at + 1]
+            around = n_new[begin + max(stop - end, 0)] - n_new[begin]
+            if ahead + around > 0:
+                found[k - first] = True
+                break
     return found
 
 

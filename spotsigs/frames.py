@@ -1,9 +1,10 @@
 """Frame-aware suppression: a page's spots without those that belong to its site's frame.
 
 Pages that share links and not their main part stand in the same frame, and what else they share is the frame's. There
-are two passes over a collection. The first finds each page's neighbours, pages whose links are alike, by an exact set
-join, and lets its mates among them vote on what is frame. The second drops that and narrows what is left to the main
-part. All that follows, IDF, vectors, matching, works on plain multisets as ever, so that matching stays exact.
+are two passes over a collection. The first finds each page's neighbours, pages whose links are alike, in the lists of
+pages that have a link, and lets its mates among them vote on what is frame. The second drops that and narrows what is
+left to the main part. All that follows, IDF, vectors, matching, works on plain multisets as ever, so that matching
+stays exact.
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ from spotsigs.records import Signatures, Tokens
 from spotsigs.regions import LINK, DensestRegion, outline_of
 from spotsigs.store import mapped
 
+LOOKED = 64
+"""So many pages, those whose links are most alike, are looked at to find a page's neighbours."""
+
+WALKED = 2048
+"""So many places in the lists of a page's links, all together, hold its candidates: it is what few links may cost."""
+
 _BLOCK_PAGES = 2048
 
 
@@ -43,7 +50,7 @@ class FramedSpots(DensestRegion):
 
     1. Neighbours of a page are other pages whose sets of links have a Jaccard similarity of at least ``alike``, and of
        half of the largest that was found, and whose main parts are not the same: a sample of at most ``sample``, those
-       first in an order given by their content. Exact copies count once.
+       next to the page in an order given by their content, of each of its links' pages. Exact copies count once.
     2. Mates are the neighbours whose main parts (`spotsigs.regions`) have a similarity below ``alike``: they share the
        frame only. Main parts that are alike, but not the same (similarity below 1/2), still belong to mates if at least
        four neighbours of different content agree: if at most a ``share`` of the spots that any of them has in common
@@ -150,16 +157,13 @@ class Neighbours:
     ----------
     keys : ndarray of uint64, shape (n,)
         Hash of each page's outline, by which pages are ordered; equal for exact copies.
-    ends : ndarray of uint64, shape (n,)
-        Largest key that a page may have to be looked at for this one.
     indptr : ndarray of int64, shape (n + 1,)
         Row ``r`` lies at ``indptr[r]:indptr[r + 1]``.
     pages : ndarray of int32
-        Row numbers of the neighbours, ascending by key; of exact copies the first.
+        Row numbers of the neighbours, those next in the circle of keys first; of exact copies the first row.
     """
 
     keys: NDArray[np.uint64]
-    ends: NDArray[np.uint64]
     indptr: NDArray[np.int64]
     pages: NDArray[np.int32]
 
@@ -174,8 +178,9 @@ class Neighbours:
 def find_neighbours(outlines: Signatures, pages: Portraits, alike: float, most: int, over: Over = HERE) -> Neighbours:
     """Find, for each page, others whose links are alike: at least half as much as those most alike of other content.
 
-    An exact set join over links whose threshold rises with what it finds. Pages are looked at in the order of their
-    keys, up to the ``most``-th whose links have a similarity of 1/2, and 64 altogether.
+    Pages stand in a circle, in the order of their keys. Candidates are the pages that come next, of those that have a
+    link of the page, for each of its links; how many of each is limited, so that what a page costs does not grow with
+    the collection.
 
     Parameters
     ----------
@@ -186,7 +191,7 @@ def find_neighbours(outlines: Signatures, pages: Portraits, alike: float, most: 
     alike : float
         Least Jaccard similarity of two pages' sets of links.
     most : int
-        Neighbours a page, at most: the first of them by key.
+        Neighbours a page, at most: those next in the circle.
     over : Over
         How kernels run.
 
@@ -198,9 +203,8 @@ def find_neighbours(outlines: Signatures, pages: Portraits, alike: float, most: 
     distinct, copy_of = _distinct(keys)
     links = _links(outlines, distinct, over)
     ranks = np.arange(len(distinct), dtype=np.int32)
-    indptr, found, stops = _search(pages, links, links, ranks, alike, most, over)
-    ends = _ends(keys[distinct], stops)
-    return Neighbours(keys, ends[copy_of], *_spread(indptr, distinct[found].astype(np.int32), copy_of))
+    indptr, found = _search(pages, links, links, ranks, alike, most, over)
+    return Neighbours(keys, *_spread(indptr, distinct[found].astype(np.int32), copy_of))
 
 
 def update_neighbours(
@@ -213,8 +217,8 @@ def update_neighbours(
 ) -> tuple[Neighbours, NDArray[np.int64]]:
     """Find the neighbours after pages have been added.
 
-    Old pages are compared with the new ones only; those for which a new page would have been looked at are searched
-    again, like the new ones. All others keep their neighbours.
+    Old pages of which a new one is a candidate are searched again, like the new ones. All others keep their
+    neighbours.
 
     Parameters
     ----------
@@ -237,33 +241,17 @@ def update_neighbours(
     distinct, copy_of = _distinct(keys)
     links = _links(outlines, distinct, over)
     again = distinct >= n_old
-    added = np.flatnonzero(again)
-    fresh, known = _take(links, added), np.flatnonzero(~again)
-    limits = np.searchsorted(keys[distinct[added]], old.ends[distinct[known]], side="right").astype(np.int32)
-    again[known] = _meets(_take(links, known), fresh, limits, alike, over)
+    known = np.flatnonzero(~again).astype(np.int32)
+    again[known] = _meets(links, known, again, most, over)
     searched = np.flatnonzero(again)
-    parts = _search(pages, _take(links, searched), links, searched.astype(np.int32), alike, most, over)
-    starts = np.searchsorted(searched, copy_of)
-    lists, ends = [], np.empty(len(keys), np.uint64)
-    new_ends = _ends(keys[distinct], parts[2])
-    for page, place in enumerate(copy_of.tolist()):
-        if again[place]:
-            k = starts[page]
-            lists.append(distinct[parts[1][parts[0][k] : parts[0][k + 1]]].astype(np.int32))
-            ends[page] = new_ends[k]
-        else:
-            lists.append(old.of(page) if page < n_old else old.of(int(distinct[place])))
-            ends[page] = old.ends[page if page < n_old else distinct[place]]
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(found) for found in lists], dtype=np.int64)])
-    found = Neighbours(keys, ends, indptr, np.concatenate([np.empty(0, np.int32), *lists]))
-    changed = [page for page in range(n_old) if not np.array_equal(old.of(page), found.of(page))]
-    return found, np.array(changed, np.int64)
-
-
-def _ends(keys: NDArray[np.uint64], stops: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Return the key of the last page looked at in each search, the largest there is where it went to the end."""
-    last = np.append(keys, np.uint64(0))[stops - 1]
-    return np.where(stops < len(keys), last, np.uint64(np.iinfo(np.uint64).max))
+    indptr, found = _search(pages, _take(links, searched), links, searched.astype(np.int32), alike, most, over)
+    row = np.arange(len(keys))
+    first = np.where(row < n_old, row, distinct[copy_of])  # a new copy of an old page has that page's neighbours
+    rows = np.where(again[copy_of], n_old + np.searchsorted(searched, copy_of), first)
+    both = np.concatenate([old.indptr, old.indptr[-1] + indptr[1:]])
+    neighbours = Neighbours(keys, *_spread(both, np.concatenate([old.pages, distinct[found].astype(np.int32)]), rows))
+    changed = [page for page in range(n_old) if not np.array_equal(old.of(page), neighbours.of(page))]
+    return neighbours, np.array(changed, np.int64)
 
 
 @dataclass(frozen=True)
@@ -498,12 +486,6 @@ def _distinct_links(indptr, hashes, kinds, pages, first, last):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def _sort_rows(indptr, ids, first, last):  # type: ignore[no-untyped-def]
-    for row in range(first, last):
-        ids[indptr[row] : indptr[row + 1]].sort()
-
-
-@njit(cache=True, nogil=True)
 def _invert(indptr, ids, n_ids):  # type: ignore[no-untyped-def]
     """Return the rows of each id, ascending."""
     starts = np.zeros(n_ids + 1, np.int64)
@@ -519,29 +501,23 @@ def _invert(indptr, ids, n_ids):  # type: ignore[no-untyped-def]
 
 
 def _links(outlines: Signatures, pages: NDArray[np.int64], over: Over) -> Links:
-    """Number the links of some pages, rarest first, equally rare ones by hash."""
+    """Number the links of some pages, by hash."""
     from spotsigs.vectors import dense_ids
 
     indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
     parts = over(lambda first, last: _distinct_links(indptr, hashes, kinds, pages, first, last), len(pages))
     sizes, links = joined(parts, (np.int64, np.uint64))
+    del parts
     ids, vocabulary = dense_ids(links)
-    del links, parts
-    order = np.argsort(np.bincount(ids, minlength=len(vocabulary)), kind="stable")
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    ids = place[ids]
+    del links
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    over_blocks(lambda first, last: _sort_rows(indptr, ids, first, last), len(pages), over.threads)
-    return Links(pages, indptr, ids, *_invert(indptr, ids, len(order)))
+    return Links(pages, indptr, ids, *_invert(indptr, ids, len(vocabulary)))
 
 
 def _take(links: Links, rows: NDArray[np.int64]) -> Links:
-    """Return the links of some pages, numbered as before."""
-    sizes = links.indptr[rows + 1] - links.indptr[rows]
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    ids = links.ids[np.arange(indptr[-1]) + np.repeat(links.indptr[rows] - indptr[:-1], sizes)]
-    return Links(links.rows[rows], indptr, ids, *_invert(indptr, ids, len(links.posting_indptr) - 1))
+    """Return the links of some pages, beside the lists of all."""
+    indptr, ids = _spread(links.indptr, links.ids, rows)
+    return Links(links.rows[rows], indptr, ids, links.posting_indptr, links.postings)
 
 
 def _search(
@@ -552,14 +528,20 @@ def _search(
     alike: float,
     most: int,
     over: Over,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    parts = over(lambda first, last: search(pages, left, right, ranks, alike, most, first, last), len(left.rows))
-    sizes, found, stops = joined(parts, (np.int64, np.int32, np.int32))
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), found, stops
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    parts = over(
+        lambda first, last: search(pages, left, right, ranks, alike, most, LOOKED, WALKED, first, last), len(left.rows)
+    )
+    sizes, found = joined(parts, (np.int64, np.int32))
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), found
 
 
-def _meets(left: Links, right: Links, limits: NDArray[np.int32], alike: float, over: Over) -> NDArray[np.bool_]:
-    parts = over(lambda first, last: (meets(left, right, limits, alike, first, last),), len(left.rows))
+def _meets(
+    links: Links, ranks: NDArray[np.int32], is_new: NDArray[np.bool_], most: int, over: Over
+) -> NDArray[np.bool_]:
+    """Tell of each of some pages whether a new one is among its candidates."""
+    n_new = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_new[links.postings])])
+    parts = over(lambda first, last: (meets(links, ranks, n_new, most, WALKED, first, last),), len(ranks))
     return joined(parts, (np.bool_,))[0]
 
 

@@ -77,7 +77,7 @@ def framed(
     return [_left(page, own | everywhere) for page, own in zip(outlines, dropped, strict=True)]
 
 
-FEWEST_VOTES, WITNESSES, LOOKED, SAME = 2, 4, 64, 0.5
+FEWEST_VOTES, WITNESSES, LOOKED, WALKED, SAME = 2, 4, 64, 2048, 0.5
 
 
 def main_part(outline: Sequence[Entry]) -> set[int]:
@@ -94,24 +94,26 @@ def set_jaccard(a: set[int], b: set[int]) -> float:
 def neighbours(
     links: Sequence[set[int]], mains: Sequence[set[int]], keys: Sequence[int], alike: float, most: int
 ) -> list[list[int]]:
-    """Pages of other content whose links are alike, and half as much as the most alike, in the order of their keys."""
-    order = sorted({key: page for page, key in reversed(list(enumerate(keys)))}.items())
+    """Pages of other content whose links are alike, and half as much as the most alike, in the circle of the keys."""
+    circle = [page for _, page in sorted({key: page for page, key in reversed(list(enumerate(keys)))}.items())]
     found = []
     for page, own in enumerate(links):
-        threshold, looked, kept = alike, 0, []
-        for key, other in order:
-            similarity = set_jaccard(own, links[other])
-            if key == keys[page] or not own & links[other] or similarity < threshold:
-                continue
-            looked += 1
-            if set_jaccard(mains[page], mains[other]) < SAME:
-                kept.append((similarity, other))
-                threshold = max(alike, max(kept)[0] / 2)
-                kept = [(s, o) for s, o in kept if s >= threshold]
-            if looked == LOOKED or sum(s >= 0.5 for s, _ in kept) == most:
-                break
-        found.append([other for _, other in kept][:most])
+        at = circle.index(keys.index(keys[page]))
+        after = circle[at + 1 :] + circle[:at]
+        step = {other: k for k, other in enumerate(after)}
+        similarity = {other: set_jaccard(own, links[other]) for other in candidates(links, own, after, most)}
+        ranked = sorted(similarity, key=lambda other: (-similarity[other], step[other]))
+        looked = [other for other in ranked if similarity[other] >= alike][:LOOKED]
+        others = [other for other in looked if set_jaccard(mains[page], mains[other]) < SAME]
+        best = max((similarity[other] for other in others), default=0)
+        found.append(sorted((other for other in others if similarity[other] >= best / 2), key=step.__getitem__)[:most])
     return found
+
+
+def candidates(links: Sequence[set[int]], own: set[int], after: Sequence[int], most: int) -> set[int]:
+    """The first pages, of those that come after a page, which have a link of it, for each of its links."""
+    width = max(most, WALKED // len(own)) if own else 0
+    return {other for link in own for other in [page for page in after if link in links[page]][:width]}
 
 
 def mates(page: int, near: Sequence[int], mains: Sequence[set[int]], alike: float, share: float) -> list[int]:

@@ -14,7 +14,7 @@ import pytest
 from data.folder import Folder
 from data.gold import Gold, GoldDrift, GoldVersions
 from experiments.ablated import Ablated
-from experiments.beyond import FRAMED, PLAIN, SHORT, _kept, _name, _promise, methods
+from experiments.beyond import FRAMED, PLAIN, SHORT, _kept, _name, _promise, methods, texts
 from experiments.cost import time_pages
 from experiments.inputs import Source, read
 from experiments.judge import Curve, judge
@@ -151,11 +151,17 @@ def test_all_of_it_on_a_small_collection(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "beyond"
-    for name in ("beyond", "promise", "ablations", "cost", "drift"):
+    for name in ("beyond", "promise", "ablations", "text", "cost", "drift"):
         assert {path.suffix for path in folder.glob(f"{name}.*")} >= {".csv", ".json"}
     with (folder / "beyond.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}
     assert set(rows) == {method.label for method in methods()}
     assert all(float(row["f1"]) >= float(row["f1_18"]) for row in rows.values())
+    with (folder / "text.csv").open(encoding="utf-8", newline="") as file:
+        chosen = {(row["text"], row["signature"]): row for row in csv.DictReader(file)}
+    assert set(chosen) == {(method.text, method.label) for method in texts()}
+    assert chosen["visible", FRAMED]["f1"] == rows[FRAMED]["f1"]
+    assert chosen["main", SHORT]["f1"] == rows[f"main text, {SHORT}"]["f1"]
+    assert len({(row["f1_18"], row["f1_44"], row["f1"]) for row in chosen.values()}) > len(chosen) / 2
     with (folder / "drift.csv").open(encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file))) == 2 * 2 * len(methods())

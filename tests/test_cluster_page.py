@@ -10,8 +10,10 @@ from collections import Counter
 import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
+from test_large import configured
 
 from experiments.cluster_page import _spots, _word_places, write_cluster_page
+from experiments.runner import run
 from spotsigs.clusters import cluster
 from spotsigs.records import Pairs
 from spotsigs.signatures import SpotSignatures
@@ -120,6 +122,39 @@ def test_spots_are_marked_at_their_own_places():
     assert spots[0][0] == spots[1][0]
     assert spots[0][1:] != spots[1][1:]
     assert list(number) == list(dict.fromkeys(SCHEME.readable(text)))
+
+
+def test_only_what_took_part_is_marked():
+    text = "the cat sat. the dog ran. the cat sat. a dog is here. the cat sat."
+    readable, hashes = SCHEME.readable(text), SCHEME(tokenize(text)).tolist()
+    known = dict(zip(readable, hashes, strict=True))
+    assert len(readable) == 6
+    all_of_it = _spots(text, SCHEME, {})
+    assert _spots(text, SCHEME, {}, Counter(hashes)) == all_of_it
+    assert _spots(text, SCHEME, {}, {}) == []
+    number = {}
+    some = _spots(text, SCHEME, number, {known["the:dog:ran"]: 1, known["the:cat:sat"]: 2, 7: 1})
+    assert list(number) == ["the:cat:sat", "the:dog:ran"]
+    assert [(name, *edges) for name, *edges in some] == [
+        (0, *all_of_it[0][1:]),
+        (1, *all_of_it[1][1:]),
+        (0, *all_of_it[2][1:]),
+    ]
+
+
+@pytest.mark.parametrize("signature", ["spotsigs", "spotsigs_densest", "spotsigs_framed", "shingles"])
+@pytest.mark.parametrize("how", [["idf_min=0.3"], ["sets=true"], ["memory=1GB"]], ids=" ".join)
+def test_what_a_page_marks_adds_up_to_the_similarity(tmp_path, signature, how):
+    run(configured("data=tiny", f"signature={signature}", "tau=0.1", "engine=serial", "page=true", *how), tmp_path)
+    _, blocks = blocks_of(tmp_path / "clusters.html")
+    compared = 0
+    for content in map(unpacked, filter(None, blocks)):
+        spots = [Counter(number for number, *_ in spots) for spots in content["spots"]]
+        for a, b, similarity in content["pairs"]:
+            both, either = (spots[a] & spots[b]).total(), (spots[a] | spots[b]).total()
+            assert round(both / either, 6) == similarity
+            compared += 1
+    assert compared > 10
 
 
 def test_nothing_untrusted_can_leave_its_json(tmp_path):

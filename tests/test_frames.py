@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -81,13 +82,17 @@ def collections(draw: st.DrawFn) -> list[list[naive.Entry]]:
 PARAMETERS = st.tuples(st.sampled_from([0.05, 0.1, 0.25, 0.4]), st.sampled_from([0.2, 1 / 3, 0.6]), st.integers(1, 6))
 
 
+LIMITS = st.fixed_dictionaries({"LOOKED": st.sampled_from([1, 3, 64]), "WALKED": st.sampled_from([1, 12, 2048])})
+
+
 @settings(max_examples=250)
-@given(collections(), PARAMETERS, st.integers(1, 3))
-def test_any_collection(pages, parameters, threads):
+@given(collections(), PARAMETERS, LIMITS, st.integers(1, 3))
+def test_any_collection(pages, parameters, limits, threads):
     alike, share, sample = parameters
     drawn = outlines(pages)
-    expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), alike, share, sample)
-    assert rows(FramedSpots(alike=alike, share=share, sample=sample).refine(drawn, threads=threads)) == expected
+    with patch.multiple(module, **limits), patch.multiple(naive, **limits):
+        expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), alike, share, sample)
+        assert rows(FramedSpots(alike=alike, share=share, sample=sample).refine(drawn, threads=threads)) == expected
 
 
 @settings(max_examples=60)
@@ -113,15 +118,16 @@ def kept(drawn: Signatures, frames: Frames, share: float) -> Signatures:
     return suppressed(drawn, pages, dropped_everywhere(pages, frames.dropped, share, module.HERE))
 
 
-@settings(max_examples=200)
-@given(collections(), PARAMETERS, st.integers(0, 14))
-def test_pages_added_later(pages, parameters, n_old):
+@settings(max_examples=300)
+@given(collections(), PARAMETERS, LIMITS, st.integers(0, 14))
+def test_pages_added_later(pages, parameters, limits, n_old):
     alike, share, sample = parameters
     n_old = min(n_old, len(pages))
     old, everything = outlines(pages[:n_old]), outlines(pages)
-    before = find_frames(old, portraits(old), alike, share, sample)
-    frames, affected = update_frames(before, everything, portraits(everything), alike, share, sample)
-    fresh = find_frames(everything, portraits(everything), alike, share, sample)
+    with patch.multiple(module, **limits):
+        before = find_frames(old, portraits(old), alike, share, sample)
+        frames, affected = update_frames(before, everything, portraits(everything), alike, share, sample)
+        fresh = find_frames(everything, portraits(everything), alike, share, sample)
     assert np.array_equal(frames.dropped, fresh.dropped)
     assert np.array_equal(frames.n_mates, fresh.n_mates)
     for found, expected in zip(vars(frames.neighbours).items(), vars(fresh.neighbours).items(), strict=True):

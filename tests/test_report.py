@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from spotsigs.records import Corpus, Pairs, Truth, Vectors
 from spotsigs.signatures import SpotSignatures
 from spotsigs.tokens import tokenize
 
+ROOT = Path(__file__).parents[1]
 ATTACKS = (
     "<script>document.title = 'taken'</script>",
     "<img src=x onerror=\"document.title = 'taken'\">",
@@ -31,7 +33,7 @@ def hostile_report(tmp_path, attack):
     sample = Sample(kind="false", similarity=0.5, left=page, right=page)
     table = {"caption": attack, "titles": [attack], "numbers": [False], "cells": [[attack]], "notes": [attack]}
     origin = {"command": attack}
-    listed = [{"title": attack, "items": [{"name": "x", "table": table, "origin": origin}]}]
+    listed = [{"title": attack, "lead": attack, "items": [{"name": "x", "table": table, "origin": origin}]}]
     about = provenance() | {"data": attack, "seed": 1, "command": [attack]}
     path = tmp_path / "report.html"
     path.write_text(render(sections=listed, judged=judge_all(tmp_path), samples=[sample], about=about), "utf-8")
@@ -178,3 +180,16 @@ def test_no_pairs_at_all():
 
 def test_sections_of_an_empty_folder(tmp_path):
     assert sections(tmp_path) == []
+
+
+def test_what_goes_beyond_the_paper_is_a_section_of_its_own(tmp_path):
+    found = sections(ROOT / "results")
+    titles = [section["title"] for section in found]
+    assert titles.index("Beyond the paper") == titles.index("Exactness and arithmetic") + 1
+    beyond = found[titles.index("Beyond the paper")]
+    assert [item["name"] for item in beyond["items"]][:2] == ["beyond/beyond", "beyond/drift"]
+    about = provenance() | {"data": "gold", "seed": 1}
+    page = render(sections=[beyond], judged=judge_all(tmp_path), samples=[], about=about)
+    assert page.index("Nothing here is the paper") < page.index("Methods on the collections that report")
+    others = [section for section in found if section is not beyond]
+    assert not any(item["name"].startswith("beyond/") for section in others for item in section["items"])

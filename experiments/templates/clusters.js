@@ -188,7 +188,7 @@ function compare() {
   const parts = [relation(Math.min(left, right), Math.max(left, right))];
   if (data.marked && texts[0] !== null && texts[1] !== null) {
     const all = spots[0].length + spots[1].length - shared[0].size;
-    parts.push(`${shared[0].size} of ${all} signatures shared, counted before the IDF filter`);
+    parts.push(`${shared[0].size} of ${all} signatures shared`);
   }
   if (!exact) parts.push("too different for a difference in order: marked are words that the other side lacks");
   $("comparison").textContent = `${parts.join("; ")}.`;
