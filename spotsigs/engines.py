@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
@@ -108,7 +109,9 @@ def _name_of(function: Callable[..., Any]) -> str:
 def _executor(workers: int) -> Any:
     from joblib.externals.loky import get_reusable_executor
 
-    return get_reusable_executor(max_workers=workers, env=_ONE_THREAD, timeout=60)
+    # a worker that idled so long ends, and is replaced when it is wanted again: nothing that a user should hear of
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+    return get_reusable_executor(max_workers=workers, env=_ONE_THREAD, timeout=300)
 
 
 @dataclass(frozen=True, kw_only=True)
