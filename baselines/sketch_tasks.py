@@ -38,7 +38,8 @@ from baselines.sketch import (
 from spotsigs.blocks import PairFiles, fingerprint, read_block
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
-from spotsigs.places import absolute, place
+from spotsigs.places import absolute, is_remote, place
+from spotsigs.records import Vectors
 from spotsigs.store import Reader, claim, open_vectors, opened, writing
 
 BYTES_A_VALUE = 64
@@ -194,10 +195,7 @@ def map_documents(job: Job, task: int) -> dict[str, int]:
     def make() -> dict[str, int]:
         reader = opened(job.store, "vectors", verify=False)
         vectors, rows = read_block(reader, _span(job, task))
-        used, ids = np.unique(vectors.ids, return_inverse=True)
-        named = "vocabulary.npy" in reader.facts["files"]
-        vocabulary = reader.take("vocabulary", np.uint64, used.astype(np.int64)) if named else used.astype(np.uint64)
-        sketches = job.sketch.sketches(replace(vectors, ids=ids.astype(np.int32), vocabulary=vocabulary))
+        sketches = _sketched(job, reader, vectors)
         keys = super_shingles(sketches, job.sketch.super_shingles) if job.sketch.super_shingles else sketches
         shingles, places = shingle_document_pairs(keys)
         bucket = (mixed(shingles) % np.uint64(job.buckets)).astype(np.int64)
@@ -213,6 +211,23 @@ def map_documents(job: Job, task: int) -> dict[str, int]:
         return counts
 
     return _done(job.place("map", task), "sketches", make)
+
+
+def _sketched(job: Job, reader: Reader, vectors: Vectors) -> Sketches:
+    """Sketch some rows; of a remote vocabulary only what they use is read."""
+    count = int(reader.facts["n_signatures"])
+    if "vocabulary.npy" not in reader.facts["files"]:
+        return job.sketch.sketches(replace(vectors, vocabulary=np.arange(count, dtype=np.uint64)))
+    if not is_remote(reader.folder):
+        return job.sketch.sketches(replace(vectors, vocabulary=reader.array("vocabulary", np.uint64)))
+    used, ids = np.unique(vectors.ids, return_inverse=True)
+    vocabulary = reader.take("vocabulary", np.uint64, used.astype(np.int64))
+    sketches = job.sketch.sketches(replace(vectors, ids=ids.astype(np.int32), vocabulary=vocabulary))
+    if job.sketch.kind is not Kind.permutations or not len(used):
+        return sketches
+    # these are positions and ids, and all rows must have the same ids
+    positions, ids = np.divmod(sketches.values, np.uint64(len(used)))
+    return sketches._replace(values=positions * np.uint64(count) + used[ids].astype(np.uint64))
 
 
 def _span(job: Job, task: int) -> tuple[int, int]:

@@ -62,7 +62,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary = folder / path.name
         yield temporary
         if is_remote(path):
-            put(temporary, path)
+            put([temporary], path.parent)
         else:
             os.replace(temporary, path)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
@@ -135,18 +135,16 @@ def read_into(path: Path, start: int, target: memoryview) -> int:
     return done
 
 
-def pieces(path: Path) -> Iterator[bytes]:
-    """Iterate over the content of a remote file."""
-    with _reaching(path):
-        size = int(_file_system(path).size(_key(path)))
+def pieces(path: Path, size: int) -> Iterator[bytes]:
+    """Iterate over the content of a remote file of known size."""
     for start in range(0, size, PIECE):
         yield read(path, start, min(start + PIECE, size))
 
 
-def fetched(path: Path) -> IO[bytes]:
+def fetched(path: Path, size: int) -> IO[bytes]:
     """Return a local copy of a remote file without a name: it goes when it is closed, or the process is killed."""
     copy = tempfile.TemporaryFile(prefix="spotsigs-")  # noqa: SIM115 - the caller closes it
-    for block in pieces(path):
+    for block in pieces(path, size):
         copy.write(block)
     copy.flush()
     return copy
@@ -166,20 +164,61 @@ def sizes(folder: Path) -> dict[str, int]:
     return {entry["name"].rstrip("/").rpartition("/")[2]: int(entry["size"] or 0) for entry in found}
 
 
-def put(local: Path, target: Path) -> None:
-    """Upload a file; an object store shows it when it is complete."""
-    size = local.stat().st_size
-    with _reaching(target):
-        remote = _file_system(target)
-        if not _is_flat(target):
-            remote.makedirs(_key(target.parent), exist_ok=True)
-        if size <= PIECE:
-            remote.pipe_file(_key(target), local.read_bytes())
-            return
-        block = max(PIECE, -(-size // PARTS))
-        with local.open("rb") as source, remote.open(_key(target), "wb", block_size=block) as out:
-            while content := source.read(PIECE):
-                out.write(content)
+def contents(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
+    """Iterate over names and contents of remote files of known sizes, which are asked for at once: small ones only."""
+    names = list(files)
+    with _reaching(folder):
+        keys = [_key(folder / name) for name in names]
+        found = _file_system(folder).cat_ranges(keys, [0] * len(keys), list(files.values()))
+        for content in found:
+            if isinstance(content, BaseException):
+                raise content
+    yield from zip(names, map(bytes, found), strict=True)
+
+
+def put(sources: Sequence[Path], folder: Path) -> None:
+    """Upload files into a folder, small ones at once; an object store shows each when it is complete.
+
+    Parameters
+    ----------
+    sources : sequence of Path
+        Local files, which are deleted on the way.
+    folder : Path
+        Where they go, under their names.
+    """
+    with _reaching(folder):
+        remote = _file_system(folder)
+        if not _is_flat(folder):
+            remote.makedirs(_key(folder), exist_ok=True)
+        for batch in _batches(sources):
+            if len(batch) > 1 or batch[0].stat().st_size <= PIECE:
+                remote.pipe({_key(folder / source.name): source.read_bytes() for source in batch})
+            else:
+                _put_large(remote, batch[0], _key(folder / batch[0].name))
+            for source in batch:
+                source.unlink()
+
+
+def _batches(sources: Sequence[Path]) -> Iterator[list[Path]]:
+    """Put files together while they fit into a piece; a larger one stands alone."""
+    batch: list[Path] = []
+    held = 0
+    for source in sources:
+        size = source.stat().st_size
+        if batch and held + size > PIECE:
+            yield batch
+            batch, held = [], 0
+        batch.append(source)
+        held += size
+    if batch:
+        yield batch
+
+
+def _put_large(remote: Any, source: Path, key: str) -> None:
+    block = max(PIECE, -(-source.stat().st_size // PARTS))
+    with source.open("rb") as file, remote.open(key, "wb", block_size=block) as out:
+        while content := file.read(PIECE):
+            out.write(content)
 
 
 def remove(path: Path, *, recursive: bool = False) -> None:

@@ -50,6 +50,8 @@ _NO_ARRAY = (
 _FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
 _STRINGS = 4096
 _SMALL = 1 << 22
+_TINY = 1 << 17  # remote files up to it are read whole, and the last 64 kept
+_HEADER = 128  # of an array with one dimension, as numpy writes it
 
 
 class Strings(Sequence[str]):
@@ -240,11 +242,8 @@ def _upload(new: Path, folder: Path) -> None:
         places.remove(folder / _MANIFEST)
     except FileNotFoundError:
         pass
-    for path in sorted(new.iterdir()):
-        if path != manifest:
-            places.put(path, folder / path.name)
-            path.unlink()
-    places.put(manifest, folder / _MANIFEST)
+    places.put(sorted(path for path in new.iterdir() if path != manifest), folder)
+    places.put([manifest], folder)
 
 
 def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
@@ -307,14 +306,14 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
 
 
 def _described(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "xxh3_128": _checksum(path)}
+    return {"bytes": path.stat().st_size, "xxh3_128": _checksum(_blocks_of(path))}
 
 
-def _checksum(path: Path) -> str:
+def _checksum(blocks: Iterable[bytes]) -> str:
     digest = xxhash.xxh3_128()
-    for block in places.pieces(path) if is_remote(path) else _blocks_of(path):
+    for block in blocks:
         digest.update(block)
-    return digest.hexdigest()
+    return str(digest.hexdigest())
 
 
 def _blocks_of(path: Path) -> Iterator[bytes]:
@@ -393,21 +392,31 @@ class Reader:
 
     def _header(self, name: str) -> tuple[np.dtype[Any], int, int]:
         """Return type, length and offset of a remote array."""
-        return _header_of(self.folder / f"{name}.npy", json.dumps(self.facts["files"].get(f"{name}.npy")))
+        return _header_of(self.folder / f"{name}.npy", *self._described(name))
+
+    def _described(self, name: str) -> tuple[int, str]:
+        """Return size and checksum of a remote array."""
+        facts = self.facts["files"].get(f"{name}.npy", {"bytes": 0, "xxh3_128": ""})
+        return int(facts["bytes"]), str(facts["xxh3_128"])
 
     def _range(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
         _, length, offset = self._header(name)
         values = np.empty(max(min(stop, length) - start, 0), dtype)
-        place = offset + start * values.itemsize
-        read = places.read_into(self.folder / f"{name}.npy", place, values.view(np.uint8).data) if len(values) else 0
-        return values[: read // values.itemsize]
+        path, first = self.folder / f"{name}.npy", offset + start * values.itemsize
+        if not len(values):
+            return values
+        size, checksum = self._described(name)
+        if size <= _TINY:
+            content = _content(path, checksum)[first : first + values.nbytes]
+            return np.frombuffer(content, dtype, len(content) // values.itemsize).copy()
+        return values[: places.read_into(path, first, values.view(np.uint8).data) // values.itemsize]
 
     def _fetched(self, name: str) -> NDArray[Any]:
         """Return a remote array: a small one in memory, another one mapped from an unnamed local copy."""
         kind, length, offset = self._header(name)
         if length * kind.itemsize <= _SMALL:
             return self.part(name, kind, 0, length)
-        with places.fetched(self.folder / f"{name}.npy") as copy:
+        with places.fetched(self.folder / f"{name}.npy", offset + length * kind.itemsize) as copy:
             return np.asarray(np.memmap(copy, kind, "r", offset, (length,)))
 
     def strings(self, name: str) -> Strings:
@@ -432,11 +441,17 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 @lru_cache(4096)
-def _header_of(path: Path, described: str) -> tuple[np.dtype[Any], int, int]:
-    """Return type, length and offset of a remote array; `described` is another one where its content is."""
-    file = BytesIO(places.read(path, 0, 128))  # numpy's header of an array with one dimension
+def _header_of(path: Path, size: int, checksum: str) -> tuple[np.dtype[Any], int, int]:
+    """Return type, length and offset of a remote array; it is another one where its checksum is."""
+    head = _content(path, checksum) if size <= _TINY else places.read(path, 0, _HEADER)
+    file = BytesIO(head[:_HEADER])
     [length], kind = _read_header(file)
     return kind, length, file.tell()
+
+
+@lru_cache(64)
+def _content(path: Path, checksum: str) -> bytes:
+    return places.read(path)
 
 
 class Later(Sequence[Any]):
@@ -484,7 +499,7 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
     kind : str
         What it must hold.
     verify : bool
-        Read every file once and compare its checksum. Sizes are compared in any case.
+        Read every file once and compare its checksum. Sizes of local files are compared in any case.
 
     Returns
     -------
@@ -519,9 +534,16 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         or not all(isinstance(number, int) and number >= 0 for number in numbers)
     ):
         raise InputError(f"{folder / _MANIFEST} does not list what the store holds; build the store again")
-    found = places.sizes(folder)
-    for name, facts in files.items():
-        _check(folder / name, found.get(name), facts, verify)
+    if verify or not is_remote(folder):
+        found = places.sizes(folder)
+        for name, facts in files.items():
+            _check_size(folder / name, found.get(name), facts["bytes"])
+    if verify:
+        for name, checksum in _checksums(folder, {name: facts["bytes"] for name, facts in files.items()}):
+            require(
+                checksum == files[name]["xxh3_128"],
+                f"{folder / name} does not match its checksum, it is damaged; build the store again",
+            )
     return Reader(folder, manifest)
 
 
@@ -530,14 +552,23 @@ def _is_described(entry: tuple[str, Any]) -> bool:
     return Path(name).name == name and isinstance(facts, dict) and facts.keys() >= {"bytes", "xxh3_128"}
 
 
-def _check(path: Path, size: int | None, facts: dict[str, Any], verify: bool) -> None:
+def _check_size(path: Path, size: int | None, expected: int) -> None:
     if size is None:
         raise InputError(f"{path} is missing; build the store again")
-    if size != facts["bytes"]:
-        fault = "is truncated" if size < facts["bytes"] else "is too long"
-        raise InputError(f"{path} {fault}: {size} of {facts['bytes']} bytes; build the store again")
-    if verify and _checksum(path) != facts["xxh3_128"]:
-        raise InputError(f"{path} does not match its checksum, it is damaged; build the store again")
+    if size != expected:
+        fault = "is truncated" if size < expected else "is too long"
+        raise InputError(f"{path} {fault}: {size} of {expected} bytes; build the store again")
+
+
+def _checksums(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Read files of known sizes once, small remote ones at once."""
+    tiny = {name: size for name, size in files.items() if is_remote(folder) and size <= _TINY}
+    if tiny:
+        yield from ((name, xxhash.xxh3_128_hexdigest(content)) for name, content in places.contents(folder, tiny))
+    for name, size in files.items():
+        if name not in tiny:
+            path = folder / name
+            yield name, _checksum(places.pieces(path, size) if is_remote(folder) else _blocks_of(path))
 
 
 @dataclass(frozen=True)
