@@ -176,6 +176,18 @@ def contents(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, byte
     yield from zip(names, map(bytes, found), strict=True)
 
 
+def files_below(root: Path, pattern: str | None = None) -> list[str]:
+    """Return the names of all remote files below a place, or of those that match a URL with wildcards.
+
+    The place itself, if it is a file, has the empty name.
+    """
+    with _reaching(root):
+        remote, top = _file_system(root), _key(root).rstrip("/")
+        keys = remote.find(top) if pattern is None else remote.glob(remote._strip_protocol(pattern))
+        files = keys if pattern is None else [key for key in keys if remote.isfile(key)]
+    return [str(key)[len(top) :].lstrip("/") for key in files]
+
+
 def put(sources: Sequence[Path], folder: Path) -> None:
     """Upload files into a folder, small ones at once; an object store shows each when it is complete.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import os
@@ -14,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
+import zstandard
 from object_store import object_store
-from test_large import WORKERS, ran, same
+from test_large import WORKERS, ran, same, workers_below
 from test_on_disk import MEMORY, PARTS, named, run, stories, written
 
 from baselines.sketch import Kind, Sketch
@@ -333,11 +334,17 @@ def finished(process):
     return out
 
 
-def until_stored(url, process, segments):
-    """Wait until a run has so many segments in its store."""
-    while sum("segments" in name and name.endswith("store.json") for name in names(url)) < segments:
+def until(process, happened):
+    """Wait until something has happened while a run goes on; return it."""
+    while not (found := happened()):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.05)
+    return found
+
+
+def stored(url):
+    """Return how many segments lie in a store."""
+    return sum("segments" in name and name.endswith("store.json") for name in names(url))
 
 
 def names(url):
@@ -346,8 +353,11 @@ def names(url):
     return s3fs.S3FileSystem(use_listings_cache=False).find(url.removeprefix("s3://"))
 
 
-def busiest(processes):
-    return max(processes, key=lambda process: sum(process.cpu_times()[:2]))
+def kill_one(process, url, pids, engine):
+    """Kill the busiest worker of a run when it has added a segment to its store."""
+    before = stored(url)
+    workers = until(process, lambda: stored(url) > before and workers_below(pids, engine))
+    max(workers, key=lambda worker: sum(worker.cpu_times()[:2])).kill()
 
 
 def test_worker_processes_read_and_write_an_object_store(tmp_path, s3):
@@ -373,15 +383,13 @@ def test_a_worker_killed_and_a_run_killed_on_an_object_store(tmp_path, s3, engin
     asked += [f"engine={engine}", "workers=2", "memory=3GB", f"store={s3}"]
     first = started(tmp_path / "run", *asked)
     try:
-        until_stored(s3, first, 2)
+        until(first, lambda: stored(s3) > 1)
     finally:
         os.killpg(first.pid, signal.SIGKILL)
         first.communicate()
     second = started(tmp_path / "run", *asked)
     try:
-        until_stored(s3, second, 4)
-        tree = psutil.Process(second.pid).children(recursive=True)
-        busiest([p for p in tree if any(WORKERS[engine] in word for word in p.cmdline())]).kill()
+        kill_one(second, s3, [second.pid], engine)
         finished(second)
     finally:
         second.kill()
@@ -423,11 +431,78 @@ def test_a_dask_cluster_by_its_address(tmp_path, s3, dask_cluster, matcher):
     asked += ["engine=dask", f"engine.address={address}", "workers=2", "memory=3GB", f"store={s3}"]
     process = started(tmp_path / "run", *asked)
     try:
-        until_stored(s3, process, 3)
-        found = [child for one in workers for child in psutil.Process(one.pid).children(recursive=True)]
-        busiest([child for child in found if any("multiprocessing.spawn" in word for word in child.cmdline())]).kill()
+        kill_one(process, s3, [worker.pid for worker in workers], "dask")
         finished(process)
     finally:
         process.kill()
     assert same(tmp_path / "serial", tmp_path / "run")
     assert len(pd.read_parquet(tmp_path / "run" / "pairs.parquet")) > 5_000
+
+
+# inputs
+
+
+def documents(collection):
+    found = [record for shard in collection.shards() for record in shard()]
+    return [(d.id, d.content if isinstance(d.content, str) else bytes(d.content)) for d in found]
+
+
+def archived(kind, rows):
+    from archives import warc_record
+
+    lines = "\n".join(map(json.dumps, rows)).encode()
+    return {
+        "jsonl": lines,
+        "jsonl.gz": gzip.compress(lines),
+        "jsonl.zst": zstandard.compress(lines),
+        "warc": b"".join(warc_record(f"http://x/{row['id']}", row["text"].encode()) for row in rows),
+        "warc.gz": b"".join(gzip.compress(warc_record(f"http://x/{r['id']}", r["text"].encode())) for r in rows),
+        "csv": pd.DataFrame(rows).to_csv(index=False).encode(),
+        "parquet": pd.DataFrame(rows).to_parquet(),
+    }[kind]
+
+
+def collection_of(kind, path):
+    from data.jsonl import Jsonl
+    from data.tables import Csv, Parquet
+    from data.warc import Warc
+
+    name = kind.partition(".")[0]
+    columns = {"id_column": "id", "text_column": "text"}
+    if name == "warc":
+        pytest.importorskip("fastwarc")
+        return Warc(path=path, shard_bytes=3000)
+    if name == "jsonl":
+        return Jsonl(path=path, shard_bytes=3000)
+    return (Csv if name == "csv" else Parquet)(path=path, shard_bytes=3000, **columns)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "jsonl.zst", "warc", "warc.gz", "csv", "parquet"])
+def test_inputs_elsewhere_are_the_local_ones(tmp_path, memory, kind):
+    for number, part in enumerate((stories(30, 1), stories(20, 2))):
+        data = archived(kind, part)
+        (tmp_path / f"{number}.{kind}").write_bytes(data)
+        folder = place(memory) / "crawl"
+        (folder / f"{number}.{kind}").write_bytes(data)
+    (folder / ".hidden" / f"x.{kind}").write_bytes(data)
+    for below in ("", f"/0.{kind}", f"/*.{kind}"):
+        here, there = (collection_of(kind, f"{root}{below}") for root in (tmp_path, folder))
+        expected = documents(here)
+        assert documents(there) == expected
+        assert len(expected) == (30 if below == f"/0.{kind}" else 50)
+        assert [s.name for s in there.sources()] == [s.name for s in here.sources()]
+        assert len(there.shards()) == len(here.shards())
+
+
+def test_a_crawl_and_its_store_on_an_object_store(tmp_path, s3):
+    tiny = ROOT / "data" / "tiny"
+    for path in sorted(path for path in tiny.rglob("*") if path.is_file()):
+        (place(s3) / "pages" / path.relative_to(tiny).as_posix()).write_bytes(path.read_bytes())
+    ran(tmp_path / "local", "data=tiny", "tau=0.25", "engine=serial")
+    asked = ["data=folder", "tau=0.25", "engine=serial", f"data.path={s3}/pages"]
+    ran(tmp_path / "remote", *asked, "memory=1GB", f"store={s3}/store", f"copy={tmp_path / 'copy'}")
+    assert same(tmp_path / "local", tmp_path / "remote")
+    kept = set(pd.read_csv(tmp_path / "remote/kept.csv")["doc"])
+    assert {path.relative_to(tmp_path / "copy").as_posix() for path in (tmp_path / "copy").rglob("*.*")} == kept
+    with pytest.raises(InputError, match="s3://crawls/none is no file, and no file is below it; give another path"):
+        ran(tmp_path / "x", "data=folder", "data.path=s3://crawls/none", "engine=serial")
