@@ -12,7 +12,6 @@ Step 7, the components, is `spotsigs.blocks.PairFiles.cluster`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,7 +38,9 @@ from baselines.sketch import (
 from spotsigs.blocks import PairFiles, fingerprint, read_block
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
-from spotsigs.store import Reader, open_vectors, opened, writing
+from spotsigs.places import absolute, is_remote, place
+from spotsigs.records import Vectors
+from spotsigs.store import Reader, claim, open_vectors, opened, writing
 
 BYTES_A_VALUE = 64
 """What mapping or grouping holds for each value of a sketch: value, document, their sorted copies, and the order."""
@@ -82,7 +83,7 @@ class Job:
 
     def place(self, stage: str, task: int) -> Path:
         """Return where a task leaves its result."""
-        return Path(self.folder, f"{stage}-{task:08d}")
+        return place(self.folder) / f"{stage}-{task:08d}"
 
 
 def cluster_sketches(
@@ -125,15 +126,21 @@ def cluster_sketches(
     require(buckets >= 1, f"buckets must be at least 1, got {buckets}")
     stored = open_vectors(store, verify=False)
     job = Job(
-        store=str(Path(store).resolve()),
+        store=absolute(store),
         folder=str(folder),
         sketch=replace(sketch, threads=1),
         n=len(stored),
         documents=documents,
         buckets=buckets,
     )
-    _claim(
-        Path(folder), {"checksum": fingerprint(Path(store)), "sketch": repr(job.sketch), "cut": [documents, buckets]}
+    cut = [documents, buckets]
+    require(
+        not claim(
+            place(folder),
+            "job.json",
+            {"checksum": fingerprint(place(store)), "sketch": repr(job.sketch), "cut": cut},
+        ),
+        f"{folder} holds another clustering; give another place or delete it",
     )
     mapped = list(engine.map(partial(map_documents, job), range(job.ranges)))
     reduced = list(engine.map(partial(reduce_shingles, job), range(buckets)))
@@ -174,19 +181,6 @@ def cut(sketch: Sketch, n: int, memory: int) -> dict[str, int]:
     return {"documents": documents, "buckets": max(1, -(-4 * n * a_document // memory))}
 
 
-def _claim(folder: Path, job: dict[str, object]) -> None:
-    path = folder / "job.json"
-    if path.exists():
-        require(
-            json.loads(path.read_text(encoding="utf-8")) == job,
-            f"{folder} holds another clustering; give another place or delete it",
-        )
-        return
-    require(not folder.exists() or not any(folder.iterdir()), f"{folder} is not empty; give another place")
-    folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(job), encoding="utf-8")
-
-
 def _done(place: Path, kind: str, make: Callable[[], dict[str, int]]) -> dict[str, int]:
     """Return the counts of a task, which runs unless its result is there."""
     try:
@@ -201,10 +195,7 @@ def map_documents(job: Job, task: int) -> dict[str, int]:
     def make() -> dict[str, int]:
         reader = opened(job.store, "vectors", verify=False)
         vectors, rows = read_block(reader, _span(job, task))
-        count = int(reader.facts["n_signatures"])
-        named = (reader.folder / "vocabulary.npy").exists()
-        vocabulary = reader.array("vocabulary", np.uint64) if named else np.arange(count, dtype=np.uint64)
-        sketches = job.sketch.sketches(replace(vectors, vocabulary=vocabulary))
+        sketches = _sketched(job, reader, vectors)
         keys = super_shingles(sketches, job.sketch.super_shingles) if job.sketch.super_shingles else sketches
         shingles, places = shingle_document_pairs(keys)
         bucket = (mixed(shingles) % np.uint64(job.buckets)).astype(np.int64)
@@ -220,6 +211,23 @@ def map_documents(job: Job, task: int) -> dict[str, int]:
         return counts
 
     return _done(job.place("map", task), "sketches", make)
+
+
+def _sketched(job: Job, reader: Reader, vectors: Vectors) -> Sketches:
+    """Sketch some rows; of a remote vocabulary only what they use is read."""
+    count = int(reader.facts["n_signatures"])
+    if "vocabulary.npy" not in reader.facts["files"]:
+        return job.sketch.sketches(replace(vectors, vocabulary=np.arange(count, dtype=np.uint64)))
+    if not is_remote(reader.folder):
+        return job.sketch.sketches(replace(vectors, vocabulary=reader.array("vocabulary", np.uint64)))
+    used, ids = np.unique(vectors.ids, return_inverse=True)
+    vocabulary = reader.take("vocabulary", np.uint64, used.astype(np.int64))
+    sketches = job.sketch.sketches(replace(vectors, ids=ids.astype(np.int32), vocabulary=vocabulary))
+    if job.sketch.kind is not Kind.permutations or not len(used):
+        return sketches
+    # these are positions and ids, and all rows must have the same ids
+    positions, ids = np.divmod(sketches.values, np.uint64(len(used)))
+    return sketches._replace(values=positions * np.uint64(count) + used[ids].astype(np.uint64))
 
 
 def _span(job: Job, task: int) -> tuple[int, int]:
@@ -287,7 +295,7 @@ def sum_documents(job: Job, task: int) -> dict[str, int]:
 def _sketches(job: Job, documents: NDArray[np.int32]) -> Sketches:
     """Return the sketches of some documents; their sizes alone where no estimate looks at the values."""
     place = np.empty(job.n, np.int64)
-    rows = opened(job.store, "vectors", verify=False).array("rows", np.int64)
+    rows = opened(job.store, "vectors", verify=False).part("rows", np.int64, 0, job.n)
     place[rows] = np.arange(job.n)
     wanted = place[documents]
     sizes, values = np.zeros(len(documents), np.int64), [np.empty(0, np.uint64)] * len(documents)

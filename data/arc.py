@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from data.archive import Layout, archive_shards, fault, next_record
-from data.files import END, READ_ERRORS, SHARD_BYTES, Source, compression, find_sources
+from data.files import END, READ_ERRORS, SHARD_BYTES, Source, compression, find_sources, raw
 from data.responses import HTML_TYPES, MAX_BODY, iso_date, page, parse_response
 from data.writers import Keep, pack, place
 from spotsigs.errors import require
@@ -90,7 +90,7 @@ def _scan(
     """Iterate over the record lines and blocks of a share; behind a damaged record go on where the next one begins."""
     packed = compression(source.path) == "gzip"
     while start < stop:
-        with source.path.open("rb") as file:
+        with raw(source.path) as file:
             file.seek(start)
             content = _GzipMembers(file, start) if packed else None
             stream: IO[bytes] = io.BufferedReader(content) if content else file

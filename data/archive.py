@@ -18,7 +18,7 @@ from typing import IO
 
 import zstandard
 
-from data.files import END, Reader, Source, compression, file_shards
+from data.files import END, Reader, Source, compression, file_shards, raw
 from spotsigs.records import Shard
 
 _BLOCK = 1 << 20
@@ -53,7 +53,7 @@ def archive_shards(sources: Sequence[Source], layout: Layout, shard_bytes: int, 
 
 def fault(path: Path, layout: Layout) -> str | None:
     """Return why a file is no archive of this format, or None if it is one."""
-    with path.open("rb") as file:
+    with raw(path) as file:
         head = file.read(256 << 10)
     if not head:
         return f"the file is empty, not {layout.name}"
@@ -84,7 +84,7 @@ def next_record(path: Path, layout: Layout, position: int) -> int:
     packing = compression(path)
     mark = _MARKS.get(packing, layout.line)
     base = max(0, position - 1)  # one byte earlier, for the look-behind
-    with path.open("rb") as file:
+    with raw(path) as file:
         while True:
             file.seek(base)
             block = file.read(_BLOCK + _OVERLAP)

@@ -22,6 +22,7 @@ import zstandard
 
 from data.responses import MAX_BODY
 from spotsigs.errors import InputError
+from spotsigs.places import files_below, is_remote, place
 from spotsigs.records import Document, Shard, Skipped
 
 READ_ERRORS = (EOFError, OSError, zlib.error, zstandard.ZstdError)
@@ -60,8 +61,8 @@ def find_sources(path: str, suffixes: Sequence[str] = ()) -> list[Source]:
     Parameters
     ----------
     path : str
-        A file, a folder (searched in depth, hidden files left out), a glob pattern (``**`` for any depth), or ``-`` for
-        standard input.
+        A file, a folder (searched in depth, hidden files left out), a glob pattern (``**`` for any depth), ``-`` for
+        standard input, or a URL of one of the first three, see `spotsigs.places`.
     suffixes : sequence of str, optional
         Endings that make a file of a folder part of the collection; all where empty. A file named or matched by a
         pattern is always part of it.
@@ -78,7 +79,9 @@ def find_sources(path: str, suffixes: Sequence[str] = ()) -> list[Source]:
     """
     if path == "-":
         return [Source(_spooled_input(), "stdin")]
-    given = Path(path)
+    given = place(path)
+    if is_remote(given):
+        return _remote_sources(path, given, suffixes)
     if given.is_file():
         return [Source(given, file_name(Path(given.name)))]
     if given.is_dir():
@@ -93,6 +96,19 @@ def find_sources(path: str, suffixes: Sequence[str] = ()) -> list[Source]:
     else:
         raise InputError(f"{path} does not exist; give a file, a folder or a pattern such as 'crawl/*.gz'")
     return sorted(found, key=lambda source: source.name)
+
+
+def _remote_sources(path: str, given: Path, suffixes: Sequence[str]) -> list[Source]:
+    """Find files that fsspec reaches, as `find_sources` does, with one listing."""
+    start = re.split(r"[*?\[]", path, maxsplit=1)[0]
+    root = given if start == path else place(start + "x").parent
+    names = [name for name in files_below(root, None if root is given else path) if not re.search(r"(^|/)\.", name)]
+    if root is given and names == [""]:
+        return [Source(given, given.name)]
+    found = [name for name in names if root is not given or name.lower().endswith(tuple(suffixes or [""]))]
+    ending = f" ending in {', '.join(suffixes)}" if suffixes else ""
+    _require_found([Source(root / name, name) for name in found], f"{path} is no file, and no file{ending} is below it")
+    return [Source(root / name, name) for name in sorted(found)]
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -119,9 +135,14 @@ def _spooled_input() -> Path:
     return Path(copy.name)
 
 
+def raw(path: Path) -> IO[bytes]:
+    """Open a file for reading its bytes as they are; of a remote one, a block at a time."""
+    return io.BufferedReader(path.open("rb", _BLOCK), _BLOCK) if is_remote(path) else path.open("rb")
+
+
 def compression(path: Path) -> str:
     """Return ``gzip``, ``zstd``, ``zstd with dictionary`` or ``plain``, told by the first bytes, not by the name."""
-    with path.open("rb") as file:
+    with raw(path) as file:
         head = file.read(4)
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "plain")
 
@@ -130,11 +151,11 @@ def open_bytes(path: Path) -> IO[bytes]:
     """Open a plain, gzip or zstd file for reading its content; a truncated one raises EOFError where it ends."""
     match compression(path):
         case "gzip":
-            return cast("IO[bytes]", gzip.open(path, "rb"))
+            return cast("IO[bytes]", gzip.open(raw(path) if is_remote(path) else path, "rb"))
         case "zstd":
-            return io.BufferedReader(_ZstdFile(path.open("rb")), _BLOCK)
+            return io.BufferedReader(_ZstdFile(raw(path)), _BLOCK)
         case _:
-            return path.open("rb", _BLOCK)
+            return raw(path) if is_remote(path) else path.open("rb", _BLOCK)
 
 
 class _ZstdFile(io.RawIOBase):
@@ -205,9 +226,9 @@ def windows(path: Path, shard_bytes: int = SHARD_BYTES, seekable: bool = True) -
 def _content_size(path: Path) -> int:
     """Guess how many bytes a compressed file holds: a wrong guess makes uneven shares, never a wrong result."""
     packed = path.stat().st_size
-    guess = 5 * packed
-    with path.open("rb") as file:
-        if compression(path) == "zstd":
+    guess, how = 5 * packed, compression(path)
+    with raw(path) as file:
+        if how == "zstd":
             known = zstandard.frame_content_size(file.read(18))
         else:
             file.seek(-min(4, packed), os.SEEK_END)

@@ -22,12 +22,14 @@ from data.files import (
     compression,
     file_shards,
     open_bytes,
+    raw,
     windows,
 )
 from data.responses import MAX_BODY
 from data.rows import Rows
 from data.writers import Keep, packing, place
 from spotsigs.errors import require
+from spotsigs.places import is_remote
 from spotsigs.records import Document, Shard, Skipped
 
 _BATCH_ROWS = 256
@@ -54,8 +56,12 @@ class Parquet(Rows):
                 _copy_parquet(self, source, place(folder, source.name), keep)
 
 
+def _opened(path: Path) -> pq.ParquetFile:
+    return pq.ParquetFile(raw(path) if is_remote(path) else path)
+
+
 def _copy_parquet(collection: Parquet, source: Source, target: Path, keep: Keep) -> None:
-    file = pq.ParquetFile(source.path)
+    file = _opened(source.path)
     groups = range(file.num_row_groups)
     codec = file.metadata.row_group(0).column(0).compression if groups else "none"
     with pq.ParquetWriter(target, file.schema_arrow, compression=codec) as out:
@@ -70,15 +76,16 @@ def _copy_parquet(collection: Parquet, source: Source, target: Path, keep: Keep)
 
 def _parquet_fault(path: Path) -> str | None:
     try:
-        pq.read_schema(path)
+        _opened(path)
     except (pa.ArrowException, ValueError) as error:
         return f"the file is not Parquet or is truncated: {str(error).splitlines()[0]}"
     return None
 
 
 def _row_ranges(collection: Parquet, path: Path) -> list[tuple[int, int]]:
-    metadata = pq.read_metadata(path)
-    collection.check_columns(path, pq.read_schema(path).names)
+    file = _opened(path)
+    metadata = file.metadata
+    collection.check_columns(path, file.schema_arrow.names)
     edges = [0]
     for group in range(metadata.num_row_groups):
         rows = metadata.row_group(group).num_rows
@@ -89,7 +96,7 @@ def _row_ranges(collection: Parquet, path: Path) -> list[tuple[int, int]]:
 
 def _parquet_records(collection: Parquet, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
     """Read the rows ``[start, stop)`` of a file."""
-    file = pq.ParquetFile(source.path)
+    file = _opened(source.path)
     columns = collection.check_columns(source.path, file.schema_arrow.names)
     try:
         for first, batch in _batches(file, columns, start, stop):

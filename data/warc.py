@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from data.archive import Layout, archive_shards, fault, next_record
-from data.files import END, READ_ERRORS, SHARD_BYTES, Source, compression, find_sources, open_bytes
+from data.files import END, READ_ERRORS, SHARD_BYTES, Source, compression, find_sources, open_bytes, raw
 from data.responses import HTML_TYPES, MAX_BODY, content_type, page, parse_response
 from data.writers import Keep, pack, place
 from spotsigs.errors import InputError, require
@@ -121,7 +121,7 @@ def _records(path: Path, start: int, stop: int, kinds: WarcRecordType) -> Iterat
     from fastwarc import ArchiveIterator
 
     whole = compression(path) == "gzip" and start == 0 and stop == END and _is_one_member(path)
-    with open_bytes(path) if whole else path.open("rb") as file:
+    with open_bytes(path) if whole else raw(path) as file:
         offset = 0
         for record in ArchiveIterator(_Window(file, start, stop), record_types=kinds, parse_http=False):
             offset = record.stream_pos

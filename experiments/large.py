@@ -27,6 +27,7 @@ from spotsigs.errors import InputError, reason, require
 from spotsigs.keep import Keep, priority
 from spotsigs.metrics import evaluate
 from spotsigs.on_disk import OnDisk, fitting, match_on_disk, query_page
+from spotsigs.places import place
 from spotsigs.records import Corpus, Document, Truth
 from spotsigs.store import open_vectors
 
@@ -68,7 +69,7 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
     )
     assert settings.memory is not None
     found = match_on_disk(
-        own_store(settings, folder) if settings.store is None else settings.store,
+        own_store(settings, folder) if settings.store is None else place(settings.store),
         None if isinstance(collection, Stored) else collection,
         settings.text,
         settings.signature,

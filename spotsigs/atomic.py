@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from spotsigs.places import is_remote, put
+
 if sys.platform == "win32":  # what a killed process leaves stays there, and two runs in one folder do not wait
     LOCK_EX = LOCK_NB = 0
 
@@ -27,6 +29,8 @@ _MARK = ".writing-"
 def beside(path: Path) -> Iterator[Path]:
     """Give an empty folder on the file system of `path`, to rename things to that place from.
 
+    For a place that is reached through fsspec it lies among this machine's temporary files, to upload things from.
+
     It is deleted when the block ends. A killed process leaves its own behind, without a lock: the next one that writes
     to the same parent removes it.
 
@@ -39,6 +43,8 @@ def beside(path: Path) -> Iterator[Path]:
     ------
     Path
     """
+    if is_remote(path):
+        path = Path(tempfile.gettempdir(), "spotsigs", path.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_left_ones(path.parent.resolve())
     folder, lock = _own_folder(path)
@@ -55,7 +61,10 @@ def replacing(path: Path) -> Iterator[Path]:
     with beside(path) as folder:
         temporary = folder / path.name
         yield temporary
-        os.replace(temporary, path)
+        if is_remote(path):
+            put([temporary], path.parent)
+        else:
+            os.replace(temporary, path)
 
 
 def destination(path: Path) -> Path:

@@ -30,7 +30,8 @@ from spotsigs.clusters import Method, _numbered
 from spotsigs.dense import renumbered
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require, require_tau
-from spotsigs.layout import look_up
+from spotsigs.layout import find
+from spotsigs.places import absolute, place, read
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, RowNumbers, Vectors
 from spotsigs.store import Reader, StoredVectors, claim, open_vectors, opened, writing
 
@@ -152,7 +153,7 @@ def join_store(
     Parameters
     ----------
     store : str or Path
-        Place of the vectors, on a file system that all workers see.
+        Place of the vectors, where all workers can read it.
     folder : str or Path
         Place of the pairs. What a former call with the same arguments left complete is kept.
     tau : float
@@ -181,15 +182,14 @@ def join_store(
         If tau is out of range, or the folder holds the pairs of another join.
     """
     stored = open_vectors(store, verify=False)
-    folder = Path(folder)
-    place = str(Path(store).resolve())
-    job = {"checksum": fingerprint(Path(store)), "tau": tau, "new_from": new_from, "memory": memory, "most": most}
+    folder = place(folder)
+    job = {"checksum": fingerprint(place(store)), "tau": tau, "new_from": new_from, "memory": memory, "most": most}
     require(
         not claim(folder, "job.json", job),
         f"{folder} holds the pairs of another join; give another place or delete it",
     )
     whole = BlockTask(
-        store=place, target="", a=(0, 0), b=(0, 0), tau=tau, new_from=new_from, threads=threads, most=most
+        store=absolute(store), target="", a=(0, 0), b=(0, 0), tau=tau, new_from=new_from, threads=threads, most=most
     )
     indptr = stored.vectors.indptr
     tasks = [
@@ -203,7 +203,7 @@ def join_store(
         for k, (start, stop, work) in enumerate(facts["parts"])
     ]
     _dearest_first(engine, parts, "joining parts of dear tasks")
-    folders = sorted(Path(task.target) for task, _ in (*tasks, *parts))
+    folders = [place(target) for target in sorted(task.target for task, _ in (*tasks, *parts))]
     split = sum(bool(facts["parts"]) for facts in found)
     return PairFiles(tuple(folders), len(stored), counters={"tasks": len(tasks) + len(parts) - split, "split": split})
 
@@ -231,7 +231,7 @@ def _dearest_first(engine: Engine, tasks: Sequence[tuple[BlockTask, int]], name:
 
 def fingerprint(store: Path) -> str:
     """Return what changes with any file of a store."""
-    files = json.loads((store / "store.json").read_text(encoding="utf-8"))["files"]
+    files = json.loads(read(store / "store.json"))["files"]
     return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
 
 
@@ -642,8 +642,8 @@ def query(
     vocabulary = stored.vectors.vocabulary
     if vocabulary is None:
         raise InputError(f"the store {store} has no vocabulary; it cannot be asked for pages")
-    ids, known = look_up(hashes, vocabulary)
-    unseen = ~known & ~look_up(hashes, reader.array("dropped", np.uint64))[1]
+    ids, known = find(hashes, reader, "vocabulary", memory)
+    unseen = ~known & ~find(hashes, reader, "dropped", memory)[1]
     ids[unseen] = len(vocabulary) + np.arange(np.count_nonzero(unseen))
     used = known | unseen
     page = Vectors.from_csr([0, np.count_nonzero(used)], ids[used], counts[used])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from spotsigs.atomic import beside
 from spotsigs.errors import InputError, require
+from spotsigs.places import is_remote, place
 from spotsigs.segments import Segments
 from spotsigs.store import Reader, StoredVectors, Writer, open_vectors, opened, writing
 from spotsigs.vectors import IdfFilter
@@ -97,8 +98,8 @@ def build_vectors(
         n * BYTES_A_DOCUMENT <= memory,
         f"memory is too small for {n:,} documents: {n * BYTES_A_DOCUMENT / 1e6:,.0f} MB are needed to order them",
     )
-    folder = Path(folder)
-    with beside(folder) as scratch:
+    folder = place(folder)
+    with beside(folder) as scratch:  # unordered entries lie on this machine
         unordered = scratch / "unordered"
         with writing(unordered, "unordered") as store:
             _count(store, segments, idf_filter, n, memory)
@@ -113,7 +114,7 @@ def build_vectors(
 
 def _count(store: Writer, segments: Segments, idf_filter: IdfFilter, n: int, memory: int) -> None:
     """Write the signatures inside the band, ascending, and those outside; one pass for each range of hashes."""
-    total = sum(len(reader.array("hashes", np.uint64)) for reader in segments.stores())
+    total = sum(reader.length("hashes") for reader in segments.stores())
     passes = max(1, ceil(total * BYTES_A_HASH / memory))
     edges = [2**64 * k // passes for k in range(passes + 1)]
     with store.growing("vocabulary", np.uint64) as keep, store.growing("dropped", np.uint64) as drop:
@@ -148,7 +149,7 @@ def _filter(
         for batch in _batches(segments, memory // (2 * BYTES_AN_ENTRY)):
             indptr, hashes, counts = _together(batch)
             n = len(indptr) - 1
-            ids, stays = _number(hashes, vocabulary, memory // 32)
+            ids, stays = _number(hashes, vocabulary, "vocabulary", memory // 32)
             del hashes
             rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
             total = np.bincount(rows[stays], weights=counts[stays], minlength=n)
@@ -168,7 +169,7 @@ def _batches(segments: Segments, most: int) -> Iterator[list[Reader]]:
     held = 0
     for folder in segments.folders:
         reader = opened(folder, "signatures", verify=False)
-        entries = len(reader.array("hashes", np.uint64))
+        entries = reader.length("hashes")
         if batch and held + entries > most:
             yield batch
             batch, held = [], 0
@@ -188,15 +189,29 @@ def _together(batch: list[Reader]) -> tuple[NDArray[np.int64], NDArray[np.uint64
     )
 
 
-def _number(hashes: NDArray[np.uint64], store: Reader, most: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+def find(
+    hashes: NDArray[np.uint64], store: Reader, name: str, memory: int
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Return the place of each hash in an ascending array of a store, and whether it is there.
+
+    A local array is mapped and searched; a remote one passes in ranges.
+    """
+    if is_remote(store.folder):
+        return _number(hashes, store, name, memory // 32)
+    return look_up(hashes, store.array(name, np.uint64))
+
+
+def _number(
+    hashes: NDArray[np.uint64], store: Reader, name: str, most: int
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Return the place of each hash in the store's vocabulary, and whether it is there; `most` of it at a time."""
     order = np.argsort(hashes)
     ascending = hashes[order]
     ids, known = np.zeros(len(hashes), np.int32), np.zeros(len(hashes), np.bool_)
-    size = store.length("vocabulary")
+    size = store.length(name)
     first = 0
     for start in range(0, size, most):
-        part = store.part("vocabulary", np.uint64, start, min(start + most, size))
+        part = store.part(name, np.uint64, start, min(start + most, size))
         last = int(np.searchsorted(ascending, part[-1], side="right"))
         places, there = look_up(ascending[first:last], part)
         ids[order[first:last]] = places + np.int32(start)

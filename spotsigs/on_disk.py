@@ -17,6 +17,7 @@ from spotsigs.engines import Engine, Processes, Serial
 from spotsigs.errors import InputError, require, require_tau
 from spotsigs.extract import extract_shard, refusal
 from spotsigs.layout import BYTES_A_DOCUMENT, build_vectors
+from spotsigs.places import exists, place, require_reachable, sizes
 from spotsigs.records import Collection, CollectionScheme, Document, SignatureScheme, Skipped
 from spotsigs.refined import refine_segments
 from spotsigs.segments import Segments, extract_segments, finished_segments, known_source, source_of
@@ -147,7 +148,7 @@ def match_on_disk(
     Parameters
     ----------
     folder : str or Path
-        The store, on a file system that all workers see.
+        The store: a folder that all workers see, or a URL, see `spotsigs.places`.
     collection : Collection or None
         The documents; with `add`, the new ones. None for all that the store holds.
     text, scheme, idf_filter : callable
@@ -182,7 +183,8 @@ def match_on_disk(
         If tau or the budget is out of range, or the store was made otherwise.
     """
     require_tau(tau)
-    folder = Path(folder)
+    folder = place(folder)
+    require_reachable(folder)
     budget = data_budget(memory, engine.processes)
     say(_shares(memory, engine, budget))
     began = perf_counter()
@@ -219,16 +221,16 @@ def _pairs(
     if search is not None:
         name, method = search
         require(not new_from, "this method cannot report pairs with new documents alone; leave out add=true")
-        place, budget = _begun(folder, xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)}".encode()), budget)
-        return method(store, place, engine, budget)
+        target, budget = _begun(folder, xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)}".encode()), budget)
+        return method(store, target, engine, budget)
     job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from} {MOST_WORK}".encode())
-    place, budget = _begun(folder, f"{tau!r}-{job}", budget)
+    target, budget = _begun(folder, f"{tau!r}-{job}", budget)
     facts = estimate(stored, tau, memory=budget)
     say(
         f"join: {counted(facts['tasks'], 'task')}, the largest of {facts['bytes_a_task'] / 1e6:,.0f} MB; "
         f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
     )
-    return join_store(store, place, tau, engine, memory=budget, new_from=new_from, threads=1)
+    return join_store(store, target, tau, engine, memory=budget, new_from=new_from, threads=1)
 
 
 def _begun(folder: Path, job: str, budget: int) -> tuple[Path, int]:
@@ -238,7 +240,7 @@ def _begun(folder: Path, job: str, budget: int) -> tuple[Path, int]:
     now: another cut would give the same pairs and lose what is done.
     """
     name = f"pairs-{job}-"
-    known = [path.name.removeprefix(name) for path in folder.iterdir() if path.name.startswith(name)]
+    known = [path.removeprefix(name) for path in sizes(folder) if path.startswith(name)]
     fits = max((int(cut) for cut in known if cut.isdigit() and int(cut) <= budget), default=budget)
     return folder / f"{name}{fits}", fits
 
@@ -316,7 +318,7 @@ def _batch(folder: Path, number: int) -> Path:
 def _batches(folder: Path) -> list[Path]:
     """Return where the documents lie that were put into a store, in order."""
     found: list[Path] = []
-    while (_batch(folder, len(found)) / "source.json").exists():
+    while exists(_batch(folder, len(found)) / "source.json"):
         found.append(_batch(folder, len(found)))
     return found
 
@@ -338,7 +340,7 @@ def stored_segments(folder: str | Path) -> Segments:
     InputError
         If there are none, or an extraction was stopped.
     """
-    batches = _batches(Path(folder))
+    batches = _batches(place(folder))
     require(bool(batches), f"{folder} is no store of documents; make it with store={folder} data=...")
     segments = Segments(())
     for batch in batches:
@@ -352,13 +354,13 @@ def _vectors(
     """Build the vectors, unless they are there and come from the same signatures and settings."""
     folder = store / "vectors"
     made_of = {
-        "segments": [place.relative_to(store).as_posix() for place in segments.folders],
+        "segments": [segment.relative_to(store).as_posix() for segment in segments.folders],
         "content": xxhash.xxh64_hexdigest("".join(map(fingerprint, segments.folders)).encode()),
         "filter": f"{idf_filter!r} {sets=}",
         "sets": sets,
         "min_spots": idf_filter.min_spots,
     }
-    if (folder / "store.json").exists():
+    if exists(folder / "store.json"):
         facts = opened(folder, "vectors", verify=False).facts
         if {key: facts.get(key) for key in made_of} == made_of:
             return open_vectors(folder, verify=False)
@@ -423,10 +425,11 @@ def query_page(
         not isinstance(scheme, CollectionScheme),
         "a page cannot be asked for alone where its signatures depend on the other pages; add it with add=true",
     )
-    folder = Path(folder)
+    folder = place(folder)
+    require_reachable(folder)
     batches = _batches(folder)
     require(
-        bool(batches) and (folder / "vectors" / "store.json").exists(),
+        bool(batches) and exists(folder / "vectors" / "store.json"),
         f"{folder} holds no finished store; make it with store={folder} data=...",
     )
     _require_made_with(batches[0], text, scheme)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +12,14 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from spotsigs.atomic import beside, replacing
 from spotsigs.blocks import fingerprint
 from spotsigs.errors import require
+from spotsigs.places import exists, place, read
 from spotsigs.records import CollectionScheme, Signatures
 from spotsigs.regions import LINK
 from spotsigs.segments import Segments
-from spotsigs.store import load_signatures, mapped, save_signatures
+from spotsigs.store import load_signatures, mapped, remove_tree, save_signatures
 
 _MADE_OF = "made_of.json"
 
@@ -33,7 +33,8 @@ BYTES_A_DOCUMENT = 96
 def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionScheme, *, memory: int) -> Segments:
     """Turn outlines on disk into signatures on disk, segment by segment.
 
-    Outlines, portraits, votes and signatures are memory-mapped files; what is held is what pages share by links.
+    Outlines, portraits, votes and signatures are memory-mapped files of this machine; what is held is what pages share
+    by links.
 
     Parameters
     ----------
@@ -56,21 +57,22 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
     InputError
         If the budget is too small for the collection's links.
     """
-    folder = Path(folder)
+    folder = place(folder)
     made_of = xxhash.xxh64_hexdigest(("".join(map(fingerprint, outlines.folders)) + repr(scheme)).encode())
     places = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
     marker = folder / _MADE_OF
-    if marker.exists() and json.loads(marker.read_text(encoding="utf-8")) == made_of:
+    if exists(marker) and json.loads(read(marker)) == made_of:
         return Segments(places)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        everything = _gathered(outlines, Path(scratch))
+    remove_tree(folder)
+    with beside(folder) as scratch:
+        everything = _gathered(outlines, scratch)
         _require_memory(everything, memory)
-        signatures = scheme.refine(everything, scratch=Path(scratch))
-        for place, part in zip(places, _parts(signatures, outlines), strict=True):
-            save_signatures(place, part)
-    marker.write_text(json.dumps(made_of), encoding="utf-8")
+        signatures = scheme.refine(everything, scratch=scratch)
+        for target, part in zip(places, _parts(signatures, outlines), strict=True):
+            save_signatures(target, part)
+        del everything, signatures  # mapped files of the scratch
+    with replacing(marker) as temporary:
+        temporary.write_text(json.dumps(made_of), encoding="utf-8")
     return Segments(places)
 
 

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError, require
+from spotsigs.places import exists, place, read
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.store import Reader, claim, opened, save_signatures
 
@@ -40,7 +41,7 @@ def extract_segments(
     Parameters
     ----------
     folder : str or Path
-        Place of the segments, on a file system that all workers see.
+        Place of the segments, where all workers can read and write.
     collection : Collection
         Its shards are the engine's tasks; no text and no signature passes through the engine.
     text, scheme : callable
@@ -63,7 +64,7 @@ def extract_segments(
     from spotsigs.extract import refusal
     from spotsigs.tokens import tokenize
 
-    folder = Path(folder)
+    folder = place(folder)
     scheme(tokenize(""))  # a scheme that cannot work says so here, once, and not once a document
     shards = collection.shards()
     differing = claim(folder, _SOURCE, source_of(collection, text, scheme) | {"shards": len(shards)})
@@ -72,7 +73,7 @@ def extract_segments(
         f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
         "give another place or delete it",
     )
-    task = partial(_extract_segment, folder=folder, text=text, scheme=scheme, strict=strict)
+    task = partial(_extract_segment, folder=str(folder), text=text, scheme=scheme, strict=strict)
     done = mapped(engine, task, enumerate(shards))
     with closing(done), tqdm(desc="reading", unit=" pages", disable=None, leave=False) as progress:
         for pages, refused in done:
@@ -92,7 +93,7 @@ def known_source(folder: Path) -> dict[str, Any]:
     """Return what the signatures of a folder were made of."""
     path = folder / _SOURCE
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return dict(json.loads(read(path)))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); extract again into another place") from error
 
@@ -105,14 +106,14 @@ def finished_segments(folder: Path) -> Segments:
     InputError
         If it was stopped before its end.
     """
-    places = [folder / _name(k) for k in range(known_source(folder)["shards"])]
-    missing = [place for place in places if not (place / "store.json").exists()]
+    found = [folder / _name(k) for k in range(known_source(folder)["shards"])]
+    missing = [segment for segment in found if not exists(segment / "store.json")]
     require(
         not missing,
-        f"{folder} holds an unfinished extraction ({len(missing)} of {len(places)} parts are missing); "
+        f"{folder} holds an unfinished extraction ({len(missing)} of {len(found)} parts are missing); "
         "run it to its end first",
     )
-    return Segments(tuple(places))
+    return Segments(tuple(found))
 
 
 def _files(collection: Any) -> list[list[Any]]:
@@ -130,22 +131,22 @@ def _name(k: int) -> str:
 
 
 def _extract_segment(
-    task: tuple[int, Shard], folder: Path, text: Callable[[Document], str], scheme: Any, strict: bool
+    task: tuple[int, Shard], folder: str, text: Callable[[Document], str], scheme: Any, strict: bool
 ) -> tuple[int, Skipped | None]:
     """Return the number of pages, and, where `strict`, the first record that cannot be read."""
     from spotsigs.extract import extract_shard
 
     k, shard = task
-    place = folder / _name(k)
+    target = place(folder) / _name(k)
     try:
-        rows = int(opened(place, "signatures", verify=False).facts["rows"])
+        rows = int(opened(target, "signatures", verify=False).facts["rows"])
     except InputError:
         signatures = extract_shard(shard, text, scheme, strict=strict)
         if strict and signatures.skipped:
             return 0, signatures.skipped[0]
-        save_signatures(place, signatures)
+        save_signatures(target, signatures)
         return len(signatures), None
-    return rows, next(Segments((place,)).skipped(), None) if strict else None
+    return rows, next(Segments((target,)).skipped(), None) if strict else None
 
 
 @dataclass(frozen=True)
@@ -253,8 +254,8 @@ def segments_of(batches: Iterable[Signatures], folder: str | Path) -> Segments:
     -------
     Segments
     """
-    places = []
+    found = []
     for k, batch in enumerate(batches):
-        places.append(Path(folder, _name(k)))
-        save_signatures(places[-1], batch)
-    return Segments(tuple(places))
+        found.append(place(folder) / _name(k))
+        save_signatures(found[-1], batch)
+    return Segments(tuple(found))

@@ -1,6 +1,8 @@
 """Signatures and vectors on disk: a folder of memory-mapped arrays with a schema version and checksums.
 
 A store is complete or absent: it is written beside its place and renamed when its last file, ``store.json``, is there.
+At a place that is reached through fsspec, ``store.json`` is uploaded last; without it, nothing counts. There, ranges of
+arrays are read as they are asked for, and whole arrays are copied to unnamed temporary files and mapped.
 Vectors lie in ascending order of their lengths, so that every partition by length, for any tau, is a contiguous range
 of rows and of each array.
 """
@@ -14,8 +16,10 @@ import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from errno import EEXIST, ENOTEMPTY
+from functools import cached_property, lru_cache, partial
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from tokenize import TokenError
@@ -25,9 +29,11 @@ import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
+from spotsigs import places
 from spotsigs.atomic import beside, destination, is_empty, replacing
 from spotsigs.csr import INT32_MAX
 from spotsigs.errors import InputError, reason, require
+from spotsigs.places import is_remote, place
 from spotsigs.records import Signatures, Skipped, Vectors
 
 FORMAT = "spotsigs store"
@@ -43,6 +49,9 @@ _NO_ARRAY = (
 )
 _FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
 _STRINGS = 4096
+_SMALL = 1 << 22
+_TINY = 1 << 17  # remote files up to it are read whole, and the last 64 kept
+_HEADER = 128  # of an array with one dimension, as numpy writes it
 
 
 class Strings(Sequence[str]):
@@ -195,8 +204,8 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
     InputError
         If the place is taken by something that is no store, or cannot be written to.
     """
-    folder = Path(folder)
-    if folder.exists() and not (folder / _MANIFEST).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+    folder = place(folder)
+    if _holds_something_else(folder):
         raise InputError(f"{folder} is no store and will not be overwritten; give another place")
     try:
         with beside(folder) as temporary:
@@ -206,11 +215,36 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
             files = {path.name: _described(path) for path in sorted(writer.folder.iterdir())}
             manifest = {"format": FORMAT, "version": VERSION, "kind": kind, **writer.facts, "files": files}
             (writer.folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-            _put_in_place(writer.folder, folder, temporary)
+            if is_remote(folder):
+                _upload(writer.folder, folder)
+            else:
+                _put_in_place(writer.folder, folder, temporary)
     except OSError as error:
         raise InputError(
             f"the store {destination(folder)} cannot be written: {reason(error)}; give another place"
         ) from error
+
+
+def _holds_something_else(folder: Path) -> bool:
+    if is_remote(folder):  # a killed process may have left arrays without a manifest
+        names = places.sizes(folder)
+        return _MANIFEST not in names and not all(name.endswith(".npy") for name in names)
+    if not folder.exists() or (folder / _MANIFEST).is_file():
+        return False
+    return not folder.is_dir() or any(folder.iterdir())
+
+
+def _upload(new: Path, folder: Path) -> None:
+    """Upload a finished store, ``store.json`` last, unless the same one is there; a former one is taken apart first."""
+    manifest = new / _MANIFEST
+    try:
+        if places.read(folder / _MANIFEST) == manifest.read_bytes():
+            return
+        places.remove(folder / _MANIFEST)
+    except FileNotFoundError:
+        pass
+    places.put(sorted(path for path in new.iterdir() if path != manifest), folder)
+    places.put([manifest], folder)
 
 
 def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
@@ -254,13 +288,15 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
     """
     path = folder / name
     try:
-        if not path.exists():
-            if folder.exists() and not is_empty(folder):
+        if not places.exists(path):
+            if is_remote(folder):
+                require(not places.sizes(folder), f"{folder} is not empty; give another place")
+            elif folder.exists() and not is_empty(folder):
                 raise InputError(f"{folder} is not empty; give another place")
             with replacing(path) as temporary:
                 temporary.write_text(json.dumps(facts, indent=1), encoding="utf-8")
             return []
-        known = json.loads(path.read_text(encoding="utf-8"))
+        known = json.loads(places.read(path))
     except InputError:
         raise
     except (ValueError, RecursionError):
@@ -272,15 +308,20 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
 
 
 def _described(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "xxh3_128": _checksum(path)}
+    return {"bytes": path.stat().st_size, "xxh3_128": _checksum(_blocks_of(path))}
 
 
-def _checksum(path: Path) -> str:
+def _checksum(blocks: Iterable[bytes]) -> str:
     digest = xxhash.xxh3_128()
+    for block in blocks:
+        digest.update(block)
+    return str(digest.hexdigest())
+
+
+def _blocks_of(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+            yield block
 
 
 @dataclass(frozen=True)
@@ -308,7 +349,7 @@ class Reader:
         """
         path = self.folder / f"{name}.npy"
         try:
-            values = np.load(path, mmap_mode="r", allow_pickle=False)
+            values = self._fetched(name) if is_remote(path) else np.load(path, mmap_mode="r", allow_pickle=False)
         except _NO_ARRAY as error:
             raise InputError(f"{path} is no array of a store: {error}; build the store again") from error
         if values.dtype != np.dtype(dtype) or values.ndim != 1:
@@ -319,20 +360,66 @@ class Reader:
         """Read a range of an array into memory of its own, so that no page of the file stays mapped."""
         path = self.folder / f"{name}.npy"
         try:
-            with path.open("rb") as file:
-                np.lib.format.read_magic(file)
-                np.lib.format.read_array_header_1_0(file)
-                file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
-                values = np.fromfile(file, dtype, max(stop - start, 0))
+            if is_remote(path):
+                values = self._range(name, dtype, start, stop)
+            else:
+                with path.open("rb") as file:
+                    _read_header(file)
+                    file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
+                    values = np.fromfile(file, dtype, max(stop - start, 0))
         except _NO_ARRAY as error:
             raise InputError(f"{path} is no array of a store: {error}; build the store again") from error
         if len(values) < stop - start:
             raise InputError(f"{path} is truncated; build the store again")
         return values
 
+    def take(self, name: str, dtype: DTypeLike, at: NDArray[np.int64]) -> NDArray[Any]:
+        """Read some values of an array, whose places ascend, into memory."""
+        if not is_remote(self.folder):
+            return np.array(self.array(name, dtype)[at])
+        values = np.empty(len(at), dtype)
+        first, length = 0, self.length(name)
+        while first < len(at):
+            start = int(at[first])
+            window = self.part(name, dtype, start, min(start + _SMALL // values.itemsize, length))
+            last = int(np.searchsorted(at, start + len(window)))
+            values[first:last] = window[at[first:last] - start]
+            first = last
+        return values
+
     def length(self, name: str) -> int:
         """Return the length of an array of the store."""
-        return len(np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))
+        path = self.folder / f"{name}.npy"
+        return self._header(name)[1] if is_remote(path) else len(np.load(path, mmap_mode="r", allow_pickle=False))
+
+    def _header(self, name: str) -> tuple[np.dtype[Any], int, int]:
+        """Return type, length and offset of a remote array."""
+        return _header_of(self.folder / f"{name}.npy", *self._described(name))
+
+    def _described(self, name: str) -> tuple[int, str]:
+        """Return size and checksum of a remote array."""
+        facts = self.facts["files"].get(f"{name}.npy", {"bytes": 0, "xxh3_128": ""})
+        return int(facts["bytes"]), str(facts["xxh3_128"])
+
+    def _range(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
+        _, length, offset = self._header(name)
+        values = np.empty(max(min(stop, length) - start, 0), dtype)
+        path, first = self.folder / f"{name}.npy", offset + start * values.itemsize
+        if not len(values):
+            return values
+        size, checksum = self._described(name)
+        if size <= _TINY:
+            content = _content(path, checksum)[first : first + values.nbytes]
+            return np.frombuffer(content, dtype, len(content) // values.itemsize).copy()
+        return values[: places.read_into(path, first, values.view(np.uint8).data) // values.itemsize]
+
+    def _fetched(self, name: str) -> NDArray[Any]:
+        """Return a remote array: a small one in memory, another one mapped from an unnamed local copy."""
+        kind, length, offset = self._header(name)
+        if length * kind.itemsize <= _SMALL:
+            return self.part(name, kind, 0, length)
+        with places.fetched(self.folder / f"{name}.npy", offset + length * kind.itemsize) as copy:
+            return np.asarray(np.memmap(copy, kind, "r", offset, (length,)))
 
     def strings(self, name: str) -> Strings:
         """Return strings of the store.
@@ -349,6 +436,61 @@ class Reader:
         return Strings(text, ends)
 
 
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    np.lib.format.read_magic(file)
+    shape, _, kind = np.lib.format.read_array_header_1_0(file)
+    return shape, kind
+
+
+@lru_cache(4096)
+def _header_of(path: Path, size: int, checksum: str) -> tuple[np.dtype[Any], int, int]:
+    """Return type, length and offset of a remote array; it is another one where its checksum is."""
+    head = _content(path, checksum) if size <= _TINY else places.read(path, 0, _HEADER)
+    file = BytesIO(head[:_HEADER])
+    [length], kind = _read_header(file)
+    return kind, length, file.tell()
+
+
+@lru_cache(64)
+def _content(path: Path, checksum: str) -> bytes:
+    return places.read(path)
+
+
+class Later(Sequence[Any]):
+    """An array of a remote store that is read when its values are looked at, and not for its length.
+
+    Parameters
+    ----------
+    store : Reader
+        The store.
+    name : str
+        Of the array.
+    dtype : dtype
+        Of its values.
+    """
+
+    def __init__(self, store: Reader, name: str, dtype: DTypeLike) -> None:
+        self._store, self._name, self._dtype = store, name, dtype
+
+    def __len__(self) -> int:
+        return self._store.length(self._name)
+
+    @cached_property
+    def _values(self) -> NDArray[Any]:
+        return self._store.array(self._name, self._dtype)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self._values, dtype, copy=copy)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._values[index]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._values, name)
+
+
 def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
     """Open a store.
 
@@ -359,7 +501,7 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
     kind : str
         What it must hold.
     verify : bool
-        Read every file once and compare its checksum. Sizes are compared in any case.
+        Read every file once and compare its checksum. Sizes of local files are compared in any case.
 
     Returns
     -------
@@ -370,9 +512,9 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
     InputError
         If there is no such store, it has another version, or a file of it is missing, truncated or damaged.
     """
-    folder = Path(folder)
+    folder = place(folder)
     try:
-        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads(places.read(folder / _MANIFEST))
     except FileNotFoundError:
         raise InputError(f"{folder} is no store: it has no {_MANIFEST}") from None
     except (OSError, ValueError, RecursionError) as error:
@@ -394,8 +536,16 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         or not all(isinstance(number, int) and number >= 0 for number in numbers)
     ):
         raise InputError(f"{folder / _MANIFEST} does not list what the store holds; build the store again")
-    for name, facts in files.items():
-        _check(folder / name, facts, verify)
+    if verify or not is_remote(folder):
+        found = places.sizes(folder)
+        for name, facts in files.items():
+            _check_size(folder / name, found.get(name), facts["bytes"])
+    if verify:
+        for name, checksum in _checksums(folder, {name: facts["bytes"] for name, facts in files.items()}):
+            require(
+                checksum == files[name]["xxh3_128"],
+                f"{folder / name} does not match its checksum, it is damaged; build the store again",
+            )
     return Reader(folder, manifest)
 
 
@@ -404,15 +554,23 @@ def _is_described(entry: tuple[str, Any]) -> bool:
     return Path(name).name == name and isinstance(facts, dict) and facts.keys() >= {"bytes", "xxh3_128"}
 
 
-def _check(path: Path, facts: dict[str, Any], verify: bool) -> None:
-    if not path.is_file():
+def _check_size(path: Path, size: int | None, expected: int) -> None:
+    if size is None:
         raise InputError(f"{path} is missing; build the store again")
-    size = path.stat().st_size
-    if size != facts["bytes"]:
-        fault = "is truncated" if size < facts["bytes"] else "is too long"
-        raise InputError(f"{path} {fault}: {size} of {facts['bytes']} bytes; build the store again")
-    if verify and _checksum(path) != facts["xxh3_128"]:
-        raise InputError(f"{path} does not match its checksum, it is damaged; build the store again")
+    if size != expected:
+        fault = "is truncated" if size < expected else "is too long"
+        raise InputError(f"{path} {fault}: {size} of {expected} bytes; build the store again")
+
+
+def _checksums(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Read files of known sizes once, small remote ones at once."""
+    tiny = {name: size for name, size in files.items() if is_remote(folder) and size <= _TINY}
+    if tiny:
+        yield from ((name, xxhash.xxh3_128_hexdigest(content)) for name, content in places.contents(folder, tiny))
+    for name, size in files.items():
+        if name not in tiny:
+            path = folder / name
+            yield name, _checksum(places.pieces(path, size) if is_remote(folder) else _blocks_of(path))
 
 
 @dataclass(frozen=True)
@@ -487,16 +645,18 @@ def open_vectors(folder: str | Path, *, verify: bool = True) -> StoredVectors:
     store = opened(folder, "vectors", verify=verify)
     has_vocabulary = "vocabulary.npy" in store.facts["files"]
     rows, doc_ids = store.array("rows", np.int64), store.strings("doc_ids")
+    large: Any = partial(Later, store) if is_remote(store.folder) else store.array
     vectors = Vectors(
         indptr=store.array("indptr", np.int64),
-        ids=store.array("ids", np.int32),
-        counts=store.array("counts", np.int32),
+        ids=large("ids", np.int32),
+        counts=large("counts", np.int32),
         lengths=store.array("lengths", np.int64),
         doc_ids=Renumbered(doc_ids, rows),
-        vocabulary=store.array("vocabulary", np.uint64) if has_vocabulary else None,
+        vocabulary=large("vocabulary", np.uint64) if has_vocabulary else None,
     )
     stored = StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"))
     if verify:
+        vectors = replace(vectors, ids=np.asarray(vectors.ids), counts=np.asarray(vectors.counts))
         _require_rows(store, vectors.indptr, vectors.ids, vectors.counts)
         n = len(vectors)
         fits = len(rows) == len(vectors.lengths) == len(doc_ids) == n and len(stored.clusters) in (0, n)
@@ -614,8 +774,16 @@ def mapped(parts: Iterator[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...], s
 
 def remove(folder: str | Path) -> None:
     """Delete a store; refuse a folder that is none."""
-    folder = Path(folder)
+    folder = place(folder)
     if folder.exists():
         if not (folder / _MANIFEST).is_file():
             raise InputError(f"{folder} is no store and will not be deleted")
-        shutil.rmtree(folder)
+        remove_tree(folder)
+
+
+def remove_tree(folder: Path) -> None:
+    """Delete a folder with everything in it, at any place, if it is there."""
+    if is_remote(folder):
+        places.remove(folder, recursive=True)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -8,7 +8,11 @@ from functools import partial
 import numpy as np
 import pytest
 from test_blocks import copies, triples
+from test_on_disk import PARTS, stories, written
 
+from baselines import sketch_tasks
+from baselines.sketch import Sketch
+from spotsigs import segments
 from spotsigs.blocks import join_blocks, join_store
 from spotsigs.brute_force import BruteForce
 from spotsigs.engines import Dask, Processes, Ray, Serial
@@ -57,10 +61,18 @@ def sent():
             os.kill(os.getpid(), signal.SIGKILL)
         return join(task)
 
-    return square, dies, dies_joining
+    def dies_at(*task, call, at, parent, marker, **more):
+        """Kill the worker that comes to a task, once, and do the task wherever it comes again."""
+        number = task[-1][0] if isinstance(task[-1], tuple) else task[-1]
+        if number == at and os.getpid() != parent and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*task, **more)
+
+    return square, dies, dies_joining, dies_at
 
 
-square, dies, dies_joining = sent()
+square, dies, dies_joining, dies_at = sent()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -96,6 +108,40 @@ def test_pairs_are_identical_with_a_worker_killed(engine, tmp_path, monkeypatch)
     again = join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=15_000)
     assert b"".join(p.read_bytes() for p in sorted((tmp_path / "q").rglob("*.npy"))) == content
     np.testing.assert_array_equal(again.load().i, found.load().i)
+
+
+def content(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.suffix in (".npy", ".json")}
+
+
+@pytest.mark.parametrize("step", ["map_documents", "reduce_shingles", "sum_documents"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_sketches_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
+    vectors = copies(7)
+    save_vectors(tmp_path / "v", vectors)
+    harmful = partial(dies_at, call=getattr(sketch_tasks, step), at=3, parent=os.getpid(), marker=tmp_path / "died")
+    monkeypatch.setattr(sketch_tasks, step, harmful)
+    sketch = Sketch(tau=0.5, size=24)
+    found, again = (
+        sketch_tasks.cluster_sketches(tmp_path / "v", tmp_path / place, sketch, where, documents=9, buckets=5)
+        for place, where in (("p", engine), ("q", Serial()))
+    )
+    assert triples(found.load()) == triples(sketch(Corpus(vectors)))
+    assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
+    assert content(tmp_path / "p") == content(tmp_path / "q")
+    np.testing.assert_array_equal(found.cluster(10**6).labels, again.cluster(10**6).labels)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_extraction_is_identical_with_a_worker_killed(engine, tmp_path, monkeypatch):
+    collection = written(tmp_path / "x.jsonl", stories(300))
+    harmful = partial(dies_at, call=segments._extract_segment, at=5, parent=os.getpid(), marker=tmp_path / "died")
+    monkeypatch.setattr(segments, "_extract_segment", harmful)
+    for place, where in (("p", engine), ("q", Serial())):
+        found = segments.extract_segments(tmp_path / place, collection, *PARTS[:2], where)
+    assert len(found.folders) > 7
+    assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
+    assert content(tmp_path / "p") == content(tmp_path / "q")
 
 
 def test_engines_refuse_no_workers():

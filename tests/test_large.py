@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -170,7 +171,19 @@ def test_a_web_archive_from_standard_input(tmp_path):
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["pairs"] > 20
 
 
-WORKERS = {"processes": "loky", "dask": "multiprocessing.spawn", "ray": "ray::"}
+WORKERS = {"processes": ("loky",), "dask": ("multiprocessing.spawn", "dask worker"), "ray": ("ray::",)}
+"""What names the worker processes of an engine; those of Dask change their names where setproctitle is there."""
+
+
+def workers_below(pids, engine):
+    """Return the worker processes below some others."""
+    found = []
+    for child in (child for pid in pids for child in psutil.Process(pid).children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            name = " ".join(child.cmdline())
+            if any(mark in name for mark in WORKERS[engine]) and "resource_tracker" not in name:
+                found.append(child)
+    return found
 
 
 @pytest.mark.long
@@ -193,9 +206,7 @@ def test_a_worker_killed_from_outside_loses_nothing(tmp_path, engine):
         while len(list((tmp_path / "run").glob("store-*/segments/000000/*/store.json"))) < 4:
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.02)
-        tree = psutil.Process(process.pid).children(recursive=True)
-        workers = [child for child in tree if any(WORKERS[engine] in word for word in child.cmdline())]
-        victim = max(workers, key=lambda child: sum(child.cpu_times()[:2]))
+        victim = max(workers_below([process.pid], engine), key=lambda child: sum(child.cpu_times()[:2]))
         victim.kill()
         out, err = process.communicate(timeout=300)
     finally:

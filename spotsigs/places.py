@@ -1,0 +1,280 @@
+"""Places of stores: folders of this machine, or URLs such as ``s3://bucket/place`` that fsspec can reach.
+
+A local place is a `pathlib.Path`, and everything done with it is as if this module were not there. Any other is a path
+of universal_pathlib with the same methods; what such a file system does otherwise is here: ranges of bytes instead of
+memory maps, uploads instead of renames, no locks.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, cast
+
+from spotsigs.errors import InputError
+
+PIECE = 8 << 20
+"""Bytes that are read or sent at a time."""
+
+PARTS = 9_000
+"""Parts of one upload; object stores allow 10,000."""
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_CLOUD = ("fsspec", "upath", "s3fs")
+
+
+def place(name: str | Path) -> Path:
+    """Return the path of a folder or file, given as a path or URL.
+
+    Parameters
+    ----------
+    name : str or Path
+        A local path, ``file://...``, or a URL of any file system that fsspec knows.
+
+    Returns
+    -------
+    Path
+        For a URL of another machine, a path of universal_pathlib.
+
+    Raises
+    ------
+    InputError
+        If what the URL needs is not installed, or fsspec does not know it.
+    """
+    found = _URL.match(name) if isinstance(name, str) else None
+    if found is None:
+        return Path(name) if isinstance(name, str) else name
+    if found[1].lower() in ("file", "local"):
+        return Path(str(name)[found.end() :])
+    try:
+        from fsspec import get_filesystem_class
+        from fsspec.asyn import AsyncFileSystem
+        from fsspec.config import conf
+        from upath import UPath
+
+        kind = get_filesystem_class(found[1])
+        if issubclass(kind, AsyncFileSystem):  # others write there: what was listed before is not what is there now
+            conf.setdefault(found[1], {}).setdefault("use_listings_cache", False)
+        return cast(Path, UPath(str(name).rstrip("/")))
+    except ImportError as error:
+        missing = error.name in _CLOUD or any(word in str(error) for word in _CLOUD)
+        raise InputError(
+            f"{name} needs libraries that are not installed: "
+            + ("pip install 'spotsigs[cloud]'" if missing else str(error))
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{name} is no place that can be reached: {error}") from None
+
+
+def is_remote(path: Path) -> bool:
+    """Whether a place is reached through fsspec."""
+    return not isinstance(path, Path)
+
+
+def absolute(path: str | Path) -> str:
+    """Return a place as workers in other folders name it."""
+    path = place(path)
+    return str(path) if is_remote(path) else str(path.resolve())
+
+
+def require_reachable(path: Path) -> None:
+    """Refuse a remote place whose bucket is missing, or that cannot be asked; whether anything is there is not told."""
+    if not is_remote(path):
+        return
+    with _reaching(path):
+        remote = _file_system(path)
+        try:
+            remote.info(_key(path))
+        except FileNotFoundError:
+            bucket = _key(path).lstrip("/").partition("/")[0]
+            if _is_flat(path) and not remote.exists(bucket):
+                raise InputError(f"{path}: there is no bucket {bucket}; make it first") from None
+
+
+def exists(path: Path) -> bool:
+    """Whether there is such a file now."""
+    if not is_remote(path):
+        return path.exists()
+    with _reaching(path):
+        remote = _file_system(path)
+        remote.invalidate_cache(_key(path))
+        try:
+            return bool(remote.info(_key(path))["type"] == "file")
+        except FileNotFoundError:
+            return False
+
+
+def read(path: Path, start: int = 0, stop: int | None = None) -> bytes:
+    """Return the bytes of a file, or a range of them.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    """
+    if not is_remote(path):
+        with path.open("rb") as file:
+            file.seek(start)
+            return file.read(-1 if stop is None else stop - start)
+    with _reaching(path):
+        return bytes(_file_system(path).cat_file(_key(path), start=start, end=stop))
+
+
+def read_into(path: Path, start: int, target: memoryview) -> int:
+    """Fill a buffer from a remote file, some of it at a time; return how many bytes there were."""
+    done = 0
+    while done < len(target):
+        block = read(path, start + done, start + min(done + PIECE, len(target)))
+        target[done : done + len(block)] = block
+        done += len(block)
+        if not block:
+            break
+    return done
+
+
+def pieces(path: Path, size: int) -> Iterator[bytes]:
+    """Iterate over the content of a remote file of known size."""
+    for start in range(0, size, PIECE):
+        yield read(path, start, min(start + PIECE, size))
+
+
+def fetched(path: Path, size: int) -> IO[bytes]:
+    """Return a local copy of a remote file without a name: it goes when it is closed, or the process is killed."""
+    copy = tempfile.TemporaryFile(prefix="spotsigs-")  # noqa: SIM115 - the caller closes it
+    for block in pieces(path, size):
+        copy.write(block)
+    copy.flush()
+    return copy
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    """Return the size of each file of a folder; none where the folder is missing."""
+    if not is_remote(folder):
+        return {path.name: path.stat().st_size for path in folder.iterdir()} if folder.is_dir() else {}
+    with _reaching(folder):
+        remote = _file_system(folder)
+        remote.invalidate_cache(_key(folder))
+        try:
+            found = remote.ls(_key(folder), detail=True)
+        except FileNotFoundError:
+            return {}
+    return {entry["name"].rstrip("/").rpartition("/")[2]: int(entry["size"] or 0) for entry in found}
+
+
+def contents(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
+    """Iterate over names and contents of remote files of known sizes, which are asked for at once: small ones only."""
+    names = list(files)
+    with _reaching(folder):
+        keys = [_key(folder / name) for name in names]
+        found = _file_system(folder).cat_ranges(keys, [0] * len(keys), list(files.values()))
+        for content in found:
+            if isinstance(content, BaseException):
+                raise content
+    yield from zip(names, map(bytes, found), strict=True)
+
+
+def files_below(root: Path, pattern: str | None = None) -> list[str]:
+    """Return the names of all remote files below a place, or of those that match a URL with wildcards.
+
+    The place itself, if it is a file, has the empty name.
+    """
+    with _reaching(root):
+        remote, top = _file_system(root), _key(root).rstrip("/")
+        keys = remote.find(top) if pattern is None else remote.glob(remote._strip_protocol(pattern))
+        files = keys if pattern is None else [key for key in keys if remote.isfile(key)]
+    return [str(key)[len(top) :].lstrip("/") for key in files]
+
+
+def put(sources: Sequence[Path], folder: Path) -> None:
+    """Upload files into a folder, small ones at once; an object store shows each when it is complete.
+
+    Parameters
+    ----------
+    sources : sequence of Path
+        Local files, which are deleted on the way.
+    folder : Path
+        Where they go, under their names.
+    """
+    with _reaching(folder):
+        remote = _file_system(folder)
+        if not _is_flat(folder):
+            remote.makedirs(_key(folder), exist_ok=True)
+        for batch in _batches(sources):
+            if len(batch) > 1 or batch[0].stat().st_size <= PIECE:
+                remote.pipe({_key(folder / source.name): source.read_bytes() for source in batch})
+            else:
+                _put_large(remote, batch[0], _key(folder / batch[0].name))
+            for source in batch:
+                source.unlink()
+
+
+def _batches(sources: Sequence[Path]) -> Iterator[list[Path]]:
+    """Put files together while they fit into a piece; a larger one stands alone."""
+    batch: list[Path] = []
+    held = 0
+    for source in sources:
+        size = source.stat().st_size
+        if batch and held + size > PIECE:
+            yield batch
+            batch, held = [], 0
+        batch.append(source)
+        held += size
+    if batch:
+        yield batch
+
+
+def _put_large(remote: Any, source: Path, key: str) -> None:
+    block = max(PIECE, -(-source.stat().st_size // PARTS))
+    with source.open("rb") as file, remote.open(key, "wb", block_size=block) as out:
+        while content := file.read(PIECE):
+            out.write(content)
+
+
+def remove(path: Path, *, recursive: bool = False) -> None:
+    """Delete what is at a remote place, if anything is."""
+    with _reaching(path):
+        remote = _file_system(path)
+        with suppress(FileNotFoundError):
+            remote.rm(_key(path), recursive=recursive)
+        remote.invalidate_cache()
+
+
+def _file_system(path: Path) -> Any:
+    return cast(Any, path).fs
+
+
+def _key(path: Path) -> str:
+    return str(cast(Any, path).path)
+
+
+def _is_flat(path: Path) -> bool:
+    """Whether a place lies in a bucket, where folders need not be made."""
+    from upath.implementations.cloud import CloudPath
+
+    return isinstance(path, CloudPath)
+
+
+@contextmanager
+def _reaching(path: Path) -> Iterator[None]:
+    """Say in a sentence why a place cannot be reached; every library of a storage has errors of its own."""
+    try:
+        yield
+    except (InputError, FileNotFoundError):
+        raise
+    except Exception as error:
+        raise InputError(f"{path} {_fault(error)}") from error
+
+
+def _fault(error: Exception) -> str:
+    said = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    if "Credential" in type(error).__name__:
+        return (
+            f"needs credentials: {said}; give them as the storage's own tools want them, for example in "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, to every worker"
+        )
+    if isinstance(error, PermissionError):
+        return f"denies access: {said}"
+    return f"cannot be reached: {said}; what is complete there stays, and the same command goes on with it"
