@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from spotsigs.extract import count_signatures
-from spotsigs.frames import FramedSpots, Over, dropped_everywhere, find_frames, portraits, suppressed
+from spotsigs.frames import FramedSpots, Over, find_frames, portraits, spots_of_frames, suppressed
 from spotsigs.records import Signatures
 from spotsigs.regions import LINK
 
@@ -21,7 +21,7 @@ class Ablated(FramedSpots):
     Attributes
     ----------
     everywhere : bool
-        Drop a spot everywhere that many of its pages drop; otherwise only where a page's own mates say so.
+        Drop a spot where the mates of many of its pages say so; otherwise where those of the page itself do.
     narrowed : bool
         Narrow what is left to the main part.
     """
@@ -36,7 +36,7 @@ class Ablated(FramedSpots):
         over = Over(threads, scratch)
         pages = portraits(outlines, over)
         frames = find_frames(outlines, pages, self.alike, self.share, self.sample, over)
-        dropped = dropped_everywhere(pages, frames.dropped, self.share, over) if self.everywhere else frames.dropped
+        dropped = spots_of_frames(pages, frames.suspected, self.share, over) if self.everywhere else frames.suspected
         if self.narrowed:
             return suppressed(outlines, pages, dropped, over)
         rows = []

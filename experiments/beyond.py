@@ -379,7 +379,7 @@ def _variants() -> list[tuple[str, SignatureScheme]]:
         ("nothing of it: SpotSigs, d 1 c 2", SpotSignatures(d=1, c=2)),
         ("narrowed only: densest region", DensestRegion()),
         ("not narrowed to the main part", Ablated(narrowed=False)),
-        ("dropped where mates say so only", Ablated(everywhere=False)),
+        ("dropped where a page's own mates say so", Ablated(everywhere=False)),
         ("the paper's chains, d 2 c 3", FramedSpots(d=2, c=3)),
     ]
     found += [(f"alike {alike:g}", FramedSpots(alike=alike)) for alike in (0.05, 0.2, 0.3)]

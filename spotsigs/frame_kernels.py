@@ -350,19 +350,17 @@ def count_among(
 
 
 @njit(cache=True, nogil=True)
-def drop_everywhere(
-    pages: Portraits, spots: NDArray[np.uint64], dropped: NDArray[np.bool_], first: int, last: int
-) -> NDArray[np.bool_]:
-    """Return which distinct spots of some pages are dropped there, or are among the given ones (ascending)."""
+def among(pages: Portraits, spots: NDArray[np.uint64], first: int, last: int) -> NDArray[np.bool_]:
+    """Return which distinct spots of some pages are among the given ones (ascending)."""
     begin = pages.spot_indptr[first]
-    found = dropped[begin : pages.spot_indptr[last]].copy()
+    found = np.zeros(pages.spot_indptr[last] - begin, np.bool_)
     for page in range(first, last):
         at = 0
         for k in range(pages.spot_indptr[page], pages.spot_indptr[page + 1]):
             at += np.searchsorted(spots[at:], pages.spots[k])
             if at == len(spots):
                 break
-            found[k - begin] |= spots[at] == pages.spots[k]
+            found[k - begin] = spots[at] == pages.spots[k]
     return found
 
 

@@ -22,8 +22,8 @@ from spotsigs.errors import require
 from spotsigs.frame_kernels import (
     Links,
     Portraits,
+    among,
     count_among,
-    drop_everywhere,
     meets,
     portray,
     search,
@@ -55,8 +55,9 @@ class FramedSpots(DensestRegion):
        frame only. Main parts that are alike, but not the same (similarity below 1/2), still belong to mates if at least
        four neighbours of different content agree: if at most a ``share`` of the spots that any of them has in common
        with the page is missing in some of them. Versions of one text differ from one another in what they share.
-    3. A spot that at least a ``share`` of the mates has, and two of them where there are two, is the frame's and is
-       dropped. A spot that is dropped so on at least a ``share`` of the pages that have it is dropped on all.
+    3. A page's mates say that a spot is the frame's if at least a ``share`` of them have it, and two of them where
+       there are two. It is the frame's, and is dropped on all pages, if so say those of at least a ``share`` of the
+       pages that have it.
     4. The page's main part is found once more, where each dropped spot counts -1, and what lies outside is dropped. A
        page without mates keeps its main part but for what is dropped everywhere.
 
@@ -111,7 +112,7 @@ class FramedSpots(DensestRegion):
         over = Over(threads, scratch)
         pages = portraits(outlines, over)
         frames = find_frames(outlines, pages, self.alike, self.share, self.sample, over)
-        dropped = dropped_everywhere(pages, frames.dropped, self.share, over)
+        dropped = spots_of_frames(pages, frames.suspected, self.share, over)
         return suppressed(outlines, pages, dropped, over)
 
 
@@ -262,14 +263,14 @@ class Frames:
     ----------
     neighbours : Neighbours
         Of all pages.
-    dropped : ndarray of bool
-        For each page's distinct spots, in the order of its portrait: whether its mates declare it to be the frame's.
+    suspected : ndarray of bool
+        For each page's distinct spots, in the order of its portrait: whether its mates say that it is the frame's.
     n_mates : ndarray of int32, shape (n,)
         Mates of each page.
     """
 
     neighbours: Neighbours
-    dropped: NDArray[np.bool_]
+    suspected: NDArray[np.bool_]
     n_mates: NDArray[np.int32]
 
     def __len__(self) -> int:
@@ -331,23 +332,22 @@ def update_frames(
     frames : Frames
         What `find_frames` gives for all pages.
     affected : ndarray of int64
-        Old pages of which another set of spots is dropped now: because their mates are others, or because a spot of
-        theirs has become, or is no longer, one that is dropped everywhere. All other old pages keep their signatures.
+        Old pages with a spot that has become, or is no longer, one of frames. All others keep their signatures.
     """
     found, changed = update_neighbours(old.neighbours, outlines, pages, alike, most, over)
     n_old, n = len(old), len(outlines)
-    before = np.zeros(pages.spot_indptr[n], np.bool_)
-    before[: len(old.dropped)] = old.dropped
-    dropped, n_mates = before.copy(), np.concatenate([old.n_mates, np.zeros(n - n_old, np.int32)])
+    suspected = np.zeros(pages.spot_indptr[n], np.bool_)
+    suspected[: len(old.suspected)] = old.suspected
+    n_mates = np.concatenate([old.n_mates, np.zeros(n - n_old, np.int32)])
     for first, last in _runs(np.concatenate([changed, np.arange(n_old, n)])):
         span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
-        dropped[span], n_mates[first:last] = vote(pages, found.indptr, found.pages, alike, share, first, last)
+        suspected[span], n_mates[first:last] = vote(pages, found.indptr, found.pages, alike, share, first, last)
     earlier = _take_first(pages, n_old)
-    was = dropped_everywhere(earlier, before[: len(old.dropped)], share, over)
-    now = dropped_everywhere(pages, dropped, share, over)
+    was = spots_of_frames(earlier, old.suspected, share, over)
+    now = spots_of_frames(pages, suspected, share, over)
     differs = np.add.reduceat(np.append(was != now[: len(was)], False), pages.spot_indptr[:n_old]) > 0
     differs &= np.diff(pages.spot_indptr[: n_old + 1]) > 0
-    return Frames(found, dropped, n_mates), np.flatnonzero(differs)
+    return Frames(found, suspected, n_mates), np.flatnonzero(differs)
 
 
 def _runs(pages: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -369,17 +369,17 @@ def _take_first(pages: Portraits, n: int) -> Portraits:
     )
 
 
-def dropped_everywhere(
-    pages: Portraits, dropped: NDArray[np.bool_], share: float, over: Over = HERE
+def spots_of_frames(
+    pages: Portraits, suspected: NDArray[np.bool_], share: float, over: Over = HERE
 ) -> NDArray[np.bool_]:
-    """Drop on all pages what enough of the pages that have it drop.
+    """Tell which spots belong to frames: on enough of the pages that have them, their mates say so.
 
     Parameters
     ----------
     pages : Portraits
         Of all documents.
-    dropped : ndarray of bool
-        For each page's distinct spots: whether its own mates have it dropped.
+    suspected : ndarray of bool
+        For each page's distinct spots: whether its own mates say that it is the frame's.
     share : float
         Part of a spot's pages that suffices.
     over : Over
@@ -388,21 +388,21 @@ def dropped_everywhere(
     Returns
     -------
     ndarray of bool
-        For each page's distinct spots: whether they are dropped by its own mates or everywhere.
+        For each page's distinct spots: whether they belong to frames. The same spot does so on every page or on none.
     """
     n = len(pages.indptr) - 1
 
-    def suspected(first: int, last: int) -> tuple[NDArray[np.uint64]]:
+    def distinct(first: int, last: int) -> tuple[NDArray[np.uint64]]:
         span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
-        return (np.unique(pages.spots[span][dropped[span]]),)
+        return (np.unique(pages.spots[span][suspected[span]]),)
 
-    suspects = np.unique(np.concatenate([np.empty(0, np.uint64), *(part[0] for part in over(suspected, n))]))
+    suspects = np.unique(np.concatenate([np.empty(0, np.uint64), *(part[0] for part in over(distinct, n))]))
     parts = over_blocks(
-        lambda first, last: count_among(pages, suspects, dropped, first, last), n, over.threads, blocks_a_thread=1
+        lambda first, last: count_among(pages, suspects, suspected, first, last), n, over.threads, blocks_a_thread=1
     )
-    having, dropping = (sum(part[k] for part in parts) for k in (0, 1))
-    frame = suspects[dropping >= share * having] if len(suspects) else suspects
-    return over.joined(lambda first, last: (drop_everywhere(pages, frame, dropped, first, last),), n, np.bool_)[0]
+    having, saying = (sum(part[k] for part in parts) for k in (0, 1))
+    frame = suspects[saying >= share * having] if len(suspects) else suspects
+    return over.joined(lambda first, last: (among(pages, frame, first, last),), n, np.bool_)[0]
 
 
 def suppressed(outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_], over: Over = HERE) -> Signatures:
@@ -415,7 +415,7 @@ def suppressed(outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_
     pages : Portraits
         Of the same documents.
     dropped : ndarray of bool
-        Of each page's distinct spots, from `dropped_everywhere`.
+        Of each page's distinct spots, from `spots_of_frames`.
     over : Over
         How kernels run.
 

@@ -58,23 +58,23 @@ Entry = tuple[int, int]  # of an outline: hash and kind
 def framed(
     outlines: Sequence[Sequence[Entry]], keys: Sequence[int], alike: float, share: float, most: int
 ) -> list[dict[int, int]]:
-    """Frame-aware suppression page by page: neighbours, mates, votes, what is dropped everywhere, the main part."""
+    """Frame-aware suppression page by page: neighbours, mates, votes, what is of frames, the main part."""
     spots = [{h for h, kind in page if kind != LINK} for page in outlines]
     links = [{h for h, kind in page if kind == LINK} for page in outlines]
     mains = [main_part(page) for page in outlines]
     near = neighbours(links, mains, keys, alike, most)
-    dropped = []
+    suspected = []
     for page in range(len(outlines)):
         found = mates(page, near[page], mains, alike, share)
         votes = {spot: sum(spot in spots[mate] for mate in found) for spot in spots[page]}
         enough = max(min(FEWEST_VOTES, len(found)), share * len(found))
-        dropped.append({spot for spot in spots[page] if found and votes[spot] >= enough})
-    everywhere = {
+        suspected.append({spot for spot in spots[page] if found and votes[spot] >= enough})
+    of_frames = {
         spot
-        for spot in set().union(*dropped)
-        if sum(spot in d for d in dropped) >= share * sum(spot in page for page in spots)
+        for spot in set().union(*suspected)
+        if sum(spot in own for own in suspected) >= share * sum(spot in page for page in spots)
     }
-    return [_left(page, own | everywhere) for page, own in zip(outlines, dropped, strict=True)]
+    return [_left(page, of_frames) for page in outlines]
 
 
 FEWEST_VOTES, WITNESSES, LOOKED, WALKED, SAME = 2, 4, 64, 2048, 0.5

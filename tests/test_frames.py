@@ -18,7 +18,7 @@ from spotsigs.brute_force import BruteForce
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.extract import extract
-from spotsigs.frames import FramedSpots, Frames, dropped_everywhere, find_frames, portraits, suppressed, update_frames
+from spotsigs.frames import FramedSpots, Frames, find_frames, portraits, spots_of_frames, suppressed, update_frames
 from spotsigs.on_disk import match_on_disk
 from spotsigs.records import Corpus, Document, Signatures
 from spotsigs.refined import refine_segments
@@ -115,7 +115,7 @@ def test_copies_of_a_page_look_for_its_neighbours_together(pages, which):
 
 def kept(drawn: Signatures, frames: Frames, share: float) -> Signatures:
     pages = portraits(drawn)
-    return suppressed(drawn, pages, dropped_everywhere(pages, frames.dropped, share, module.HERE))
+    return suppressed(drawn, pages, spots_of_frames(pages, frames.suspected, share, module.HERE))
 
 
 @settings(max_examples=300)
@@ -128,7 +128,7 @@ def test_pages_added_later(pages, parameters, limits, n_old):
         before = find_frames(old, portraits(old), alike, share, sample)
         frames, affected = update_frames(before, everything, portraits(everything), alike, share, sample)
         fresh = find_frames(everything, portraits(everything), alike, share, sample)
-    assert np.array_equal(frames.dropped, fresh.dropped)
+    assert np.array_equal(frames.suspected, fresh.suspected)
     assert np.array_equal(frames.n_mates, fresh.n_mates)
     for found, expected in zip(vars(frames.neighbours).items(), vars(fresh.neighbours).items(), strict=True):
         assert found[0] == expected[0]
