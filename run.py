@@ -1,7 +1,13 @@
 """The front door: ``python run.py matcher=spotsigs tau=0.44``; ``python run.py --help`` lists every choice."""
 
 import os
+import signal
 import sys
+
+if __name__ == "__main__":
+    interrupt = signal.getsignal(signal.SIGINT)
+    if interrupt is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported, Ctrl-C ends it without a traceback
 
 os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come out of main(), and `sentence` says each in one line
 
@@ -27,18 +33,22 @@ def main(config: DictConfig) -> None:
 
             print(run(settings, HydraConfig.get().runtime.output_dir, about=experiments.config.files(config)))
     except Exception as error:
+        experiments.stopping.end_if_unheard(error)
         if alone and not config.debug:
             sys.exit(experiments.config.sentence(error))
         raise  # a sweep runs its other cells first
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, interrupt)
     experiments.stopping.end_on_interrupt()
     try:
         main()
+        sys.stdout.flush()
     except KeyboardInterrupt:
         experiments.stopping.end()
     except Exception as error:
+        experiments.stopping.end_if_unheard(error)
         if "debug=true" in sys.argv:
             raise
         sys.exit(experiments.config.sentence(error))

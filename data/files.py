@@ -21,7 +21,7 @@ from typing import IO, cast
 import zstandard
 
 from data.responses import MAX_BODY
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, require
 from spotsigs.places import files_below, is_remote, place
 from spotsigs.records import Document, Shard, Skipped
 
@@ -77,6 +77,7 @@ def find_sources(path: str, suffixes: Sequence[str] = ()) -> list[Source]:
     InputError
         If nothing is found.
     """
+    require(path != "", "path is empty; give a file, a folder or a pattern such as 'crawl/*.gz'")
     if path == "-":
         return [Source(_spooled_input(), "stdin")]
     given = place(path)

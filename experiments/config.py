@@ -12,11 +12,11 @@ from typing import Any
 from hydra import compose
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException, MissingConfigException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.types import RunMode
 from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from spotsigs.clusters import Method
 from spotsigs.engines import Engine
@@ -130,6 +130,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     InputError
         One sentence for the first bad value of any node, before any work starts.
     """
+    _require_known(config)
     auto = config.tau == AUTO
     if auto:
         config = config.copy()
@@ -152,6 +153,9 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         )
     if auto:
         _require_similarities(built)
+    alone = "belongs to a single run; leave out experiment="
+    require(not config.strict or built["experiment"] is None, f"strict=true {alone}")
+    require(config.copy is None or built["experiment"] is None, f"copy= {alone}")
     memory = _memory(config, names)
     require(
         memory is None or built["experiment"] is None,
@@ -175,6 +179,20 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         memory=memory,
         names=names,
     )
+
+
+def _require_known(config: DictConfig) -> None:
+    """Refuse keys that no one reads, groups without a choice, and switches in place of folders."""
+    known = [field.name for field in fields(Root)]
+    for key in config:
+        require(
+            key in known or key == "hydra",
+            f"{key}: the configuration has no parameter '{key}'; `python run.py --help` lists the groups and keys",
+        )
+    for group in GROUPS[:-1]:
+        require(config[group] is not None, f"{group} is missing; `python run.py --help` lists its choices")
+    for key in ("copy", "store"):
+        require(str(config[key]).lower() not in ("true", "false", ""), f"{key} must name a folder, got {config[key]!r}")
 
 
 def _require_similarities(built: dict[str, Any]) -> None:
@@ -284,6 +302,9 @@ def build(node: DictConfig, group: str) -> Any:
     try:
         schema = OmegaConf.structured(cls, flags={"readonly": False})
         return OmegaConf.to_object(OmegaConf.merge(schema, values))
+    except MissingMandatoryValue as error:
+        key = f"{group}.{error.full_key}"
+        raise InputError(f"{key} is missing; give it, as in `python run.py {group}=... {key}=...`") from error
     except OmegaConfBaseException as error:
         key = f".{error.full_key}" if error.full_key else ""
         raise InputError(f"{group}{key}: {_first_line(error)}") from error
@@ -313,6 +334,8 @@ def _explain(error: Exception) -> str:
         return f"{error.full_key}: {_first_line(error)}" if error.full_key else _first_line(error)
     if isinstance(error, InputError):
         return str(error)
+    if isinstance(error, ValueError) and "Config group override must be" in str(error):
+        return "a group takes the name of one of its choices; `python run.py --help` lists them"
     if isinstance(error, OSError) and error.strerror:
         place = error.filename or "the system"
         if error.errno in (EROFS, ENOSPC, EDQUOT):
@@ -324,6 +347,17 @@ def _explain(error: Exception) -> str:
 
 def _explain_override(error: HydraException) -> str:
     text = str(error)
+    if isinstance(error, OverrideParseException):
+        return (
+            f"{error.override!r} cannot be read as key=value: leave no blanks around =, and quote a value that holds "
+            "signs such as , ~ or =, as in \"data.path='a,b'\""
+        )
+    ambiguous = re.match(r"Ambiguous value for argument '(.*)'", text)
+    if ambiguous:
+        return (
+            f"{ambiguous[1]}: a comma lists several values; give one (decimals have a point), run each by -m, or quote "
+            "a text that holds one, as in \"data.path='a,b'\""
+        )
     key = re.search(r"Could not override '([^']+)'", text)
     if key:
         parent, _, name = key[1].rpartition(".")

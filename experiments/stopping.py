@@ -1,8 +1,9 @@
-"""Ctrl-C ends a run within two seconds, whatever it is doing, and leaves no worker behind."""
+"""Ctrl-C ends a run within two seconds, whatever it is doing, and leaves no worker behind; so does a closed pipe."""
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import sys
@@ -18,6 +19,21 @@ GRACE_SECONDS = 1.0
 
 INTERRUPTED = 130
 """Exit code of a program that SIGINT ended, as shells count it."""
+
+
+UNHEARD = 141
+"""Exit code of a program that SIGPIPE ended, as shells count it."""
+
+
+def end_if_unheard(error: BaseException) -> None:
+    """End quietly if the error is that nobody reads the output any more, as after ``python run.py | head``."""
+    if not isinstance(error, BrokenPipeError) or not hasattr(select, "poll"):
+        return
+    poll = select.poll()
+    poll.register(1, 0)
+    if any(event & select.POLLERR for _, event in poll.poll(0)):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still to be flushed
+        sys.exit(UNHEARD)
 
 
 def end_on_interrupt() -> None:

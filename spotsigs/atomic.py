@@ -69,6 +69,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def destination(path: Path) -> Path:
     """Return where a path that lies in a folder of `beside` is going to appear."""
+    if is_remote(path):
+        return path
     return Path(*(part for part in path.parts if _MARK not in part))
 
 

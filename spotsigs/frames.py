@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.dense import distinct
 from spotsigs.errors import require
 from spotsigs.frame_kernels import (
     Links,
@@ -392,11 +393,11 @@ def spots_of_frames(
     """
     n = len(pages.indptr) - 1
 
-    def distinct(first: int, last: int) -> tuple[NDArray[np.uint64]]:
+    def suspects_of(first: int, last: int) -> tuple[NDArray[np.uint64]]:
         span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
-        return (np.unique(pages.spots[span][suspected[span]]),)
+        return (distinct(pages.spots[span][suspected[span]]),)
 
-    suspects = np.unique(np.concatenate([np.empty(0, np.uint64), *(part[0] for part in over(distinct, n))]))
+    suspects = distinct(np.concatenate([np.empty(0, np.uint64), *(part[0] for part in over(suspects_of, n))]))
     parts = over_blocks(
         lambda first, last: count_among(pages, suspects, suspected, first, last), n, over.threads, blocks_a_thread=1
     )

@@ -40,7 +40,7 @@ class IdfFilter:
 
     def __post_init__(self) -> None:
         require(
-            0 <= self.idf_min <= self.idf_max,
+            0 <= self.idf_min <= min(self.idf_max, 1),
             f"idf_min={self.idf_min} and idf_max={self.idf_max}: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
         )
         require(self.min_spots >= 1, f"min_spots must be at least 1, got {self.min_spots}")

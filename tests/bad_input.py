@@ -123,6 +123,16 @@ COLLECTIONS = [
         make=file("pages/style.css", "p {}", "folder", "data.path={here}/pages"),
     ),
     Case(
+        given="a folder without any file for CSV",
+        says="the folder {here}/pages holds no file ending in .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst; give another path",
+        make=file("pages/x.html", "<p>", "csv", "data.path={here}/pages"),
+    ),
+    Case(
+        given="JSON lines for WARC",
+        says="{here}/x.jsonl: the file is not a WARC file: it begins with b'…'",
+        make=file("x.jsonl", jsonl(), "warc"),
+    ),
+    Case(
         given="a pattern that matches nothing",
         says="no file matches {here}/*.warc.gz; give another path",
         make=lambda here: ["data=warc", f"data.path='{here}/*.warc.gz'"],
@@ -456,6 +466,10 @@ def given(*words: str) -> Callable[[Path], list[str]]:
     return lambda here: ["data=tiny", *words]
 
 
+NO_PAIR = "cannot be read as key=value: leave no blanks around =, and quote a value that holds signs such as , ~ or =, as in \"data.path='a,b'\""
+SEVERAL = "a comma lists several values; give one (decimals have a point), run each by -m, or quote a text that holds one, as in \"data.path='a,b'\""
+A_CHOICE = "the name of one of its choices; `python run.py --help` lists them"
+
 CONFIGURATION = [
     Case(given="tau=0", says="tau must lie in (0, 1], got 0", make=given("tau=0")),
     Case(given="tau=1.4", says="tau must lie in (0, 1], got 1.4", make=given("tau=1.4")),
@@ -616,7 +630,71 @@ CONFIGURATION = [
         says="strict=perhaps: Value 'perhaps' is not a valid bool (type str)",
         make=given("strict=perhaps"),
     ),
-    Case(given="tau", says="Error parsing override 'tau'", make=given("tau")),
+    Case(given="tau", says=f"'tau' {NO_PAIR}", make=given("tau")),
+    Case(given="matcher = lsh", says=f"'matcher' {NO_PAIR}", make=given("matcher", "=", "lsh")),
+    Case(given="tau=0.5tau=0.6", says=f"'tau=0.5tau=0.6' {NO_PAIR}", make=given("tau=0.5tau=0.6")),
+    Case(given="data.path=~/x.jsonl", says=f"'data.path=~/x.jsonl' {NO_PAIR}", make=given("data.path=~/x.jsonl")),
+    Case(given="tau=0,44", says=f"tau=0,44: {SEVERAL}", make=given("tau=0,44")),
+    Case(given="matcher=lsh,cosine", says=f"matcher=lsh,cosine: {SEVERAL}", make=given("matcher=lsh,cosine")),
+    Case(given="tau=1/2", says="tau must be a number in (0, 1], or auto, got '1/2'", make=given("tau=1/2")),
+    Case(given="matcher=null", says=f"a group takes {A_CHOICE}", make=given("matcher=null")),
+    Case(
+        given="~matcher",
+        says="matcher is missing; `python run.py --help` lists its choices",
+        make=given("~matcher"),
+    ),
+    Case(
+        given="+tua=0.5",
+        says="tua: the configuration has no parameter 'tua'; `python run.py --help` lists the groups and keys",
+        make=given("+tua=0.5"),
+    ),
+    Case(
+        given="data=jsonl without a path",
+        says="data.path is missing; give it, as in `python run.py data=... data.path=...`",
+        make=lambda here: ["data=jsonl"],
+    ),
+    Case(
+        given="data=jsonl data.path=",
+        says="path is empty; give a file, a folder or a pattern such as 'crawl/*.gz'",
+        make=lambda here: ["data=jsonl", "data.path="],
+    ),
+    Case(
+        given="idf_min=1.5 idf_max=2",
+        says="idf_min=1.5 and idf_max=2.0: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
+        make=given("idf_min=1.5", "idf_max=2"),
+    ),
+    Case(
+        given="workers=many",
+        says="workers=many: Value 'many' of type 'str' could not be converted to Integer",
+        make=given("workers=many"),
+    ),
+    Case(given="memory=1", says="memory must be at least 64MB, got '1'", make=given("memory=1")),
+    Case(
+        given="signature=spotsig",
+        says="signature=spotsig is not known (did you mean spotsigs?); choose one of: …",
+        make=given("signature=spotsig"),
+    ),
+    Case(given="copy=true", says="copy must name a folder, got 'True'", make=given("copy=true")),
+    Case(
+        given="add=true without a store",
+        says="add=true needs a store: name it with store=folder",
+        make=given("add=true"),
+    ),
+    Case(
+        given="memory=2GB matcher=lsh",
+        says="memory= and store= join exactly, or by sketches, and matcher=lsh is another method; take matcher=spotsigs or sketch, or leave them out",
+        make=given("memory=2GB", "matcher=lsh"),
+    ),
+    Case(
+        given="strict=true experiment=table1",
+        says="strict=true belongs to a single run; leave out experiment=",
+        make=given("strict=true", "experiment=table1"),
+    ),
+    Case(
+        given="experiment=table1 experiment.rseults=x",
+        says="experiment.rseults: experiment has no parameter 'rseults' here, but results, step, repeats; `python run.py --help` lists the groups and keys",
+        make=given("experiment=table1", "experiment.rseults=x"),
+    ),
     Case(
         given="-m experiment=table1",
         says="an experiment sweeps by itself: run each alone, as in `python run.py experiment=table1`, without -m",

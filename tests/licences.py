@@ -30,10 +30,9 @@ def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
-def main() -> None:
-    """Ask pip-licenses about the environment it is told, this one by default, and write what is pinned."""
-    target, *python = sys.argv[1:]
-    command = ["pip-licenses", "--format=json", f"--python={python[0] if python else sys.executable}"]
+def write(target: Path, python: str = sys.executable) -> None:
+    """Ask pip-licenses about an environment, and write what is pinned."""
+    command = ["pip-licenses", "--format=json", f"--python={python}"]
     executable = Path(sys.executable).parent / command[0]
     answer = subprocess.run([str(executable), *command[1:]], capture_output=True, text=True, check=True)
     rows = [row for row in json.loads(answer.stdout) if _normal(row["Name"]) in pinned()]
@@ -41,8 +40,8 @@ def main() -> None:
         f"| {row['Name']} | {row['Version']} | {row['License']} |"
         for row in sorted(rows, key=lambda r: _normal(r["Name"]))
     ]
-    Path(target).write_text(INTRODUCTION + "\n".join(lines) + "\n", encoding="utf-8")
+    target.write_text(INTRODUCTION + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    write(Path(sys.argv[1]), *sys.argv[2:])

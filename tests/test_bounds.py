@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_partitions import fractions_and_their_neighbours
 
 from spotsigs.join_bounds import bounds, indexed_prefixes, least_overlap
 
@@ -87,3 +88,15 @@ def test_the_least_overlap_of_long_documents_passes_and_one_less_does_not(tau):
     assert all(
         similar(o, total, tau) and not similar(o - 1, total, tau) for o, total in zip(found, totals, strict=True)
     )
+
+
+def test_tables_at_every_threshold_where_they_change():
+    lengths, totals = np.arange(1, 121), np.arange(241)
+    for tau in fractions_and_their_neighbours():
+        tables = bounds(tau, 120)
+        least, shortest = tables.least.astype(np.int64), tables.shortest[1:].astype(np.int64)
+        assert np.all(least / np.maximum(totals - least, 1) >= tau), tau
+        assert not np.any((least - 1) / np.maximum(totals - least + 1, 1) >= tau), tau
+        assert np.all(shortest / lengths >= tau), tau
+        assert not np.any((shortest - 1) / lengths >= tau), tau
+        assert np.array_equal(np.sort(least), least), tau

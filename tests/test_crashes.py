@@ -324,3 +324,33 @@ def test_an_interrupted_run_ends_soon_and_leaves_no_worker(stage, to_all, large_
     _, alive = psutil.wait_procs(workers, timeout=30)
     assert not alive
     assert not (tmp_path / "run" / "metrics.json").exists()
+
+
+def test_an_interrupt_while_modules_are_imported_ends_without_a_traceback(tmp_path):
+    (tmp_path / "hydra.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(600)\n")
+    start = "import runpy\nsys.argv = ['run.py']\nrunpy.run_path('run.py', run_name='__main__')\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{HEARS}sys.path.insert(0, {str(tmp_path)!r})\n{start}"],
+        cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        end_orphans([process.pid])
+    assert process.returncode == -signal.SIGINT
+    assert err == ""
+
+
+@pytest.mark.parametrize("words", [["--help"], ["data=tiny", "engine=serial"]], ids=["help", "a run"])
+def test_output_that_nobody_reads_ends_it_quietly(words, tmp_path):
+    given, taken = os.pipe()
+    os.close(given)
+    with os.fdopen(taken, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "run.py", *words, f"hydra.run.dir={tmp_path}/run"],
+            cwd=ROOT, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (141, "")
+    assert (tmp_path / "run" / "metrics.json").exists() == (words != ["--help"])  # results come before the summary

@@ -59,11 +59,21 @@ WAYS = {
     "tight bounds": (("matcher=spotsigs_tight",), {}),
     "another time zone and locale": ((), {"TZ": "Asia/Kathmandu", "LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}),
     "cold kernels": ((), {"NUMBA_CACHE_DIR": "{folder}/kernels"}),
-    "dask": (("engine=dask",), {}),
+    "dask": (("engine=dask", "workers=2"), {}),
+    "ray": (("engine=ray", "workers=2"), {}),
+    "on disk": (("memory=1GB", "engine=serial"), {}),
+    "on disk, 2 workers": (("memory=2GB", "workers=2"), {}),
+    "on disk, dask": (("memory=2GB", "engine=dask", "workers=2"), {}),
+    "on disk, ray": (("memory=2GB", "engine=ray", "workers=2"), {}),
 }
 LONG = {
     "cold kernels",
     "dask",
+    "ray",
+    "on disk",
+    "on disk, 2 workers",
+    "on disk, dask",
+    "on disk, ray",
     "2 workers",
     "hash seed 4242",
     "1 worker",
@@ -76,24 +86,46 @@ LONG = {
     "way", [pytest.param(way, marks=[pytest.mark.long] if way in LONG else []) for way in WAYS], ids=list(WAYS)
 )
 def test_pairs_clusters_lists_and_the_page(way, crawl, expected, tmp_path):  # noqa: F811
-    if way == "dask" and not available("distributed"):
-        pytest.skip("needs distributed")
+    require_engine(way)
     words, environment = WAYS[way]
     environment = {name: value.replace("{folder}", str(tmp_path)) for name, value in environment.items()}
     assert finish(tmp_path / "found", *pages(crawl), *words, **environment) == expected
 
 
+def require_engine(way):
+    for name, module in (("dask", "distributed"), ("ray", "ray")):
+        if name in way and not available(module):
+            pytest.skip(f"needs {module}")
+
+
+def table(folder, words, seed="0"):
+    """Return the files of a table whose cells are all done anew."""
+    chosen = ("experiment=chain_length", "data=tiny", "experiment.step=0.1", *words)
+    found = finish(folder, *chosen, f"experiment.results={folder}", PYTHONHASHSEED=seed)
+    shutil.rmtree(folder)
+    return found
+
+
+@pytest.fixture(scope="session")
+def expected_table(tmp_path_factory):
+    return table(tmp_path_factory.mktemp("table"), ["engine=serial"])
+
+
 @pytest.mark.long
-def test_tables_and_figures(tmp_path):
-    """Cells are done anew in each folder."""
-    words = ("experiment=chain_length", "data=tiny", "experiment.step=0.1", "workers={workers}")
-    found = []
-    for seed, workers in (("0", 1), ("1", 2), ("4242", 8)):
-        folder = tmp_path / seed
-        more = [word.format(workers=workers) for word in words]
-        found.append(finish(folder, *more, f"experiment.results={folder}", PYTHONHASHSEED=seed))
-        shutil.rmtree(folder)
-    assert found[0] == found[1] == found[2]
+@pytest.mark.parametrize(
+    ("words", "seed"),
+    [
+        (("workers=1",), "0"),
+        (("workers=2",), "1"),
+        (("workers=8",), "4242"),
+        (("engine=dask", "workers=2"), "2"),
+        (("engine=ray", "workers=2"), "3"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, tuple) else None,
+)
+def test_tables_and_figures(words, seed, expected_table, tmp_path):
+    require_engine(words[0])
+    assert table(tmp_path / "found", words, seed) == expected_table
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,7 @@ REVIEWED = {
         r"Could not override '([^']+)'": "Hydra's own words",
         r"In '[^']+': ValidationError raised while composing config:\s*(.*)": "Hydra's own words",
         r"Error merging override (\S+)": "Hydra's own words",
+        r"Ambiguous value for argument '(.*)'": "the user's own words",
     },
     "experiments/inspector.py": {
         r"TOKEN_PATTERN": "runs of two disjoint classes",

@@ -208,3 +208,12 @@ def test_b_cubed_of_nothing_is_three_times_nan():
 def test_clusters_without_names_count():
     true, _, missed = tallies(pairs_within([0, 1, 2]), Truth(np.array([0, 2, 2], np.int32), ("a",)))
     assert (true.tolist(), missed.tolist()) == ([0, 0, 0, 0], [0, 0, 1, 0])
+
+
+def test_intervals_come_from_a_thousand_resamples_unless_told_otherwise():
+    rng = np.random.default_rng(3)
+    truth = Truth.from_clusters(str(label) for label in rng.integers(0, 12, 60))
+    pairs = pairs_within(rng.integers(0, 12, 60).tolist())
+    default = evaluate(pairs, truth).intervals
+    assert default == evaluate(pairs, truth, resamples=1000).intervals
+    assert default != evaluate(pairs, truth, resamples=1001).intervals

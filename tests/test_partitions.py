@@ -94,3 +94,24 @@ def test_partner_lengths_wherever_a_product_rounds(hundredths):
     admitted = np.minimum(lengths, candidates) / np.maximum(lengths, candidates) >= tau
     np.testing.assert_array_equal(smallest[1:], 1 + admitted.argmax(axis=1))
     np.testing.assert_array_equal(largest[1:], len(candidates) - admitted[:, ::-1].argmax(axis=1))
+
+
+def fractions_and_their_neighbours():
+    """Return every threshold at which some lengths up to 40 are just similar, and the floats beside it."""
+    exact = {a / b for b in range(1, 41) for a in range(1, b + 1)}
+    beside = {float(np.nextafter(tau, end)) for tau in exact for end in (0.0, 2.0)}
+    return sorted(tau for tau in exact | beside if 0.02 <= tau <= 1.0)
+
+
+def test_partner_lengths_at_every_threshold_where_they_change():
+    lengths = np.arange(1, 201)
+    for tau in fractions_and_their_neighbours():
+        smallest, largest = (part[1:] for part in partner_lengths(tau, 200))
+        assert np.all(smallest / lengths >= tau), tau
+        assert not np.any((smallest - 1) / lengths >= tau), tau
+        assert np.all(lengths / largest >= tau), tau
+        assert not np.any(lengths / (largest + 1) >= tau), tau
+
+
+def test_the_paper_has_a_thousand_as_its_largest_boundary():
+    assert partition_boundaries(1.0).tolist() == list(range(1, 1001))
