@@ -118,6 +118,6 @@ def indexed_prefixes(bounds: Bounds, lowest: int, highest: int, own_side: bool) 
     shortest = int(bounds.shortest[lowest])
     lengths = np.arange(shortest, (highest if own_side else bounds.longest[highest]) + 1)
     # the shortest partner in the band asks for the longest prefix
-    partner = np.clip(lengths if own_side else bounds.shortest[lengths], lowest, highest)
+    partner = np.maximum(lengths if own_side else bounds.shortest[lengths], lowest)
     taken = lengths - bounds.least[lengths + partner] + bounds.meetings[highest]
     return shortest, np.minimum(taken, lengths).astype(np.int32)

@@ -171,13 +171,13 @@ def macro_averages(true: FloatArray, false: FloatArray, missed: FloatArray, axis
     counted = true + missed > 0
     per_cluster[:, ~counted] = np.nan
     axis = axis if axis < 0 else axis + 1  # behind the axis of the three averages
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore"):
         averages: FloatArray = np.nansum(per_cluster, axis) / (~np.isnan(per_cluster)).sum(axis)
     return averages
 
 
 def _averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatArray:
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore"):
         return np.stack([true / (true + false), true / (true + missed), 2 * true / (2 * true + false + missed)])
 
 

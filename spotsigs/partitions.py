@@ -86,13 +86,12 @@ def partner_lengths(tau: float, longest: int) -> tuple[NDArray[np.int64], NDArra
     smallest, largest : ndarray of int64, shape (longest + 1,)
         Entry 0 is 0; partners may be longer than ``longest``.
     """
-    lengths = np.arange(longest + 1, dtype=np.int64)
+    lengths = np.arange(1, longest + 1, dtype=np.int64)
     smallest = np.ceil(lengths * tau).astype(np.int64)
     largest = np.floor(lengths / tau).astype(np.int64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # The products round; one step up or down puts each bound where the test puts it.
-        smallest -= (smallest > 1) & ((smallest - 1) / lengths >= tau)
-        smallest += (smallest > 0) & ~(smallest / lengths >= tau)
-        largest -= (largest > 0) & ~(lengths / largest >= tau)
-        largest += (largest > 0) & (lengths / (largest + 1) >= tau)
-    return smallest, largest
+    # The products round; one step up or down puts each bound where the test puts it.
+    smallest -= (smallest - 1) / lengths >= tau
+    smallest += ~(smallest / lengths >= tau)
+    largest -= ~(lengths / largest >= tau)
+    largest += lengths / (largest + 1) >= tau
+    return np.concatenate([[0], smallest]), np.concatenate([[0], largest])

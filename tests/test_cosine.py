@@ -5,11 +5,11 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from math import log, nextafter
 
-import naive_sets as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import sets as naive
 
 from baselines.cosine import (
     Cosine,

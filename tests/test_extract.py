@@ -6,6 +6,8 @@ import pytest
 from hydra.utils import instantiate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import extract as naive
+from naive.extract import ROOT
 from omegaconf import OmegaConf
 
 from baselines.shingles import Shingles
@@ -14,8 +16,6 @@ from spotsigs.extract import concatenate, count_signatures, extract, extract_sha
 from spotsigs.records import Document, Signatures, Skipped
 from spotsigs.signatures import SpotSignatures
 from spotsigs.text import VisibleText
-from tests import naive_extract as naive
-from tests.naive_extract import ROOT
 
 
 class Serial:

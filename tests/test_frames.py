@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import frames as naive
 
 from data.gold import GoldVersions
 from data.jsonl import Jsonl
@@ -28,7 +29,6 @@ from spotsigs.signatures import SpotSignatures
 from spotsigs.text import VisibleText
 from spotsigs.tokens import tokenize, tokenize_marked
 from spotsigs.vectors import IdfFilter
-from tests import naive_frames as naive
 
 SCHEME = FramedSpots()
 

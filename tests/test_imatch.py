@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import hashes as naive
 
 from baselines.hashing import group_rows, pairs_across, pairs_within
 from baselines.imatch import IMatch, agreement_probability, lexica_gain
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Pairs
-from tests import naive_hashes as naive
 
 rows_of_terms = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 3), max_size=6), max_size=14)
 quick = settings(derandomize=True, max_examples=150, deadline=None)

@@ -5,11 +5,11 @@ from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 
-import naive_join as naive
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from naive import join as naive
 from scipy import sparse
 
 from data.wt10g_like import LONG, Wt10gLike

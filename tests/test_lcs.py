@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import hashes as naive
 
 from baselines.lcs import Lcs, sentence_fingerprints, sentences, similarity, token_hashes
 from baselines.lcs_stages import lcs_stages, set_precision
 from baselines.myers import longest_common_subsequence
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Tokens, Truth
-from tests import naive_hashes as naive
 
 quick = settings(derandomize=True, max_examples=150, deadline=None)
 

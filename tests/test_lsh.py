@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections import Counter
 from itertools import combinations
 
-import naive_sets as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import sets as naive
 
 from baselines import lsh_native
 from baselines.lsh import Lsh, Scheme, occurrence_hashes

@@ -19,6 +19,9 @@ def pairs_within(labels):
     return Pairs.build(i[same], j[same], np.ones(same.sum()), len(labels))
 
 
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")  # 0 / 0 is NaN, and no one is warned
+
+
 @given(LABELS)
 def test_micro_averages_equal_scikit_learns_pair_confusion(drawn):
     wanted, got = map(list, zip(*drawn, strict=True))

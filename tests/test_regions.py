@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import extract as naive_extract
+from naive import frames as naive_frames
 
 from spotsigs.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
 from spotsigs.records import Document
@@ -13,7 +15,6 @@ from spotsigs.regions import LINK, LINKED, TEXT, DensestRegion, heaviest, outlin
 from spotsigs.signatures import SpotSignatures
 from spotsigs.text import VisibleText
 from spotsigs.tokens import tokenize, tokenize_marked
-from tests import naive_extract, naive_frames
 
 READ = VisibleText()
 PIECES = """<p> </p> <a href=x> <a href='y'>the </a> <a name=z> <A HREF=q>was <b> </b> <div> <li> <br> <td> <table>

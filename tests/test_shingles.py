@@ -3,13 +3,13 @@ import pytest
 from hydra.utils import instantiate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import extract as naive
+from naive.extract import ROOT
 from omegaconf import OmegaConf
 
 from baselines.shingles import Shingles
 from spotsigs.errors import InputError
 from spotsigs.tokens import tokenize
-from tests import naive_extract as naive
-from tests.naive_extract import ROOT
 
 
 def test_inigo_montoya():

@@ -7,14 +7,14 @@ import xxhash
 from hydra.utils import instantiate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import extract as naive
+from naive.extract import ROOT
 from omegaconf import OmegaConf
 
 from spotsigs.errors import InputError
 from spotsigs.signatures import SpotSignatures, read_stopwords
 from spotsigs.tokens import tokenize
 from spotsigs.xxh64 import xxh64
-from tests import naive_extract as naive
-from tests.naive_extract import ROOT
 
 SENTENCE = (
     "At a rally to kick off a weeklong campaign for the South Carolina primary, Obama tried to set the record straight "

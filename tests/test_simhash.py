@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import hashes as naive
 
 from baselines.simhash import SimHash, Weights, choose_blocks, near_fingerprints
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
-from tests import naive_hashes as naive
 
 quick = settings(derandomize=True, max_examples=120, deadline=None)
 rows_of_terms = st.lists(st.dictionaries(st.integers(0, 30), st.integers(1, 4), max_size=8), max_size=16)

@@ -5,11 +5,11 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations, pairwise
 
-import naive_sets as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import sets as naive
 
 from baselines import sketch as module
 from baselines.sketch import (

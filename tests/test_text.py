@@ -3,13 +3,13 @@ import importlib.util
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import extract as naive
 
 from spotsigs.charset import to_utf8
 from spotsigs.errors import InputError
 from spotsigs.markup import simplify
 from spotsigs.records import Document
 from spotsigs.text import MainText, Trafilatura, VisibleText, visible_text
-from tests import naive_extract as naive
 
 
 def visible(content, **kwargs):

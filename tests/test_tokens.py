@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import extract as naive
 
 from spotsigs import tokens as module
 from spotsigs.errors import InputError
 from spotsigs.tokens import tokenize
-from tests import naive_extract as naive
 
 
 @pytest.mark.parametrize(

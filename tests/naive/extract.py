@@ -9,7 +9,7 @@ import regex
 import xxhash
 from selectolax.lexbor import LexborHTMLParser
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 INLINE = """a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark nobr q s samp small span
     strike strong sub sup time tt u var wbr"""
 HIDDEN = {"script", "style", "noscript", "iframe", "noembed", "noframes", "template"}

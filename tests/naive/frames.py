@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests import naive_extract
+from naive import extract
 
 LINK_MARK, LINK_END_MARK, BLOCK_MARK = "\x1e", "\x1f", "\f"
 TEXT, LINKED, LINK = range(3)
@@ -26,11 +26,11 @@ def links(text: str) -> list[int]:
 
 
 def _token_starts(lowered: str) -> list[int]:
-    """The places where `naive_extract.tokens` finds its words."""
+    """The places where `extract.tokens` finds its words."""
     starts = []
-    for run in naive_extract.RUN.finditer(lowered):
+    for run in extract.RUN.finditer(lowered):
         at = run.start()
-        for part in naive_extract.UNSPACED.finditer(lowered, run.start(), run.end()):
+        for part in extract.UNSPACED.finditer(lowered, run.start(), run.end()):
             starts += [at] * (part.start() > at)
             starts += range(part.start(), max(part.end() - 1, part.start() + 1))
             at = part.end()
