@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
-from spotsigs.places import exists, place, read
+from spotsigs.places import absolute, exists, place, read
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.store import Reader, claim, opened, save_signatures
 
@@ -66,7 +66,7 @@ def extract_segments(
         f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
         "give another place or delete it",
     )
-    task = partial(_extract_segment, folder=str(folder), text=text, scheme=scheme)
+    task = partial(_extract_segment, folder=absolute(folder), text=text, scheme=scheme)
     done = engine.map(task, enumerate(shards))
     with tqdm(desc="reading", unit=" pages", disable=None, leave=False) as progress:
         for pages in done:
