@@ -127,7 +127,7 @@ def cluster_sketches(
     stored = open_vectors(store, verify=False)
     job = Job(
         store=absolute(store),
-        folder=str(folder),
+        folder=absolute(folder),
         sketch=replace(sketch, threads=1),
         n=len(stored),
         documents=documents,

@@ -193,7 +193,7 @@ def join_store(
     )
     indptr = stored.vectors.indptr
     tasks = [
-        (replace(whole, target=str(folder / f"{k:08d}"), a=a, b=b), _entries(indptr, a, b))
+        (replace(whole, target=absolute(folder / f"{k:08d}"), a=a, b=b), _entries(indptr, a, b))
         for k, (a, b) in enumerate(plan(stored, tau, memory=memory))
     ]
     found = _dearest_first(engine, tasks, "joining")

@@ -208,8 +208,9 @@ def _ray_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
             runtime_env={"env_vars": _ONE_THREAD},
             **local,
         )
-    except (ConnectionError, ValueError) as error:
-        raise InputError(f"no Ray cluster answers at {address}: {error}") from error
+    except Exception as error:  # Ray raises plain ones where a node does not start in time
+        where = "Ray does not start on this machine" if address is None else f"no Ray cluster answers at {address}"
+        raise InputError(f"{where}: {error}") from error
     run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_run)
     return lambda function, task: run.remote(function, task).future()
 

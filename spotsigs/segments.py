@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError, require
-from spotsigs.places import exists, place, read
+from spotsigs.places import absolute, exists, place, read
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.store import Reader, claim, opened, save_signatures
 
@@ -73,7 +73,7 @@ def extract_segments(
         f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
         "give another place or delete it",
     )
-    task = partial(_extract_segment, folder=str(folder), text=text, scheme=scheme, strict=strict)
+    task = partial(_extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict)
     done = mapped(engine, task, enumerate(shards))
     with closing(done), tqdm(desc="reading", unit=" pages", disable=None, leave=False) as progress:
         for pages, refused in done:

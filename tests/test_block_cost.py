@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_blocks import visits as naive_visits
+from naive.blocks import visits as naive_visits
 from test_blocks import copies, triples
 
 from spotsigs import block_cost

@@ -144,6 +144,30 @@ def test_extraction_is_identical_with_a_worker_killed(engine, tmp_path, monkeypa
     assert content(tmp_path / "p") == content(tmp_path / "q")
 
 
+def test_tasks_name_their_files_for_workers_in_other_folders(tmp_path, monkeypatch):
+    class Elsewhere:
+        processes = 0
+
+        def map(self, function, tasks):
+            for task in tasks:
+                with monkeypatch.context() as there:
+                    there.chdir("/")
+                    result = function(task)
+                yield result
+
+    monkeypatch.chdir(tmp_path)
+    vectors = copies(7)
+    save_vectors("v", vectors)
+    expected = triples(BruteForce(tau=0.5)(Corpus(vectors)))
+    assert triples(join_store("v", "p", 0.5, Elsewhere(), memory=15_000).load()) == expected
+    sketch = Sketch(tau=0.5, size=24)
+    found = sketch_tasks.cluster_sketches("v", "q", sketch, Elsewhere(), documents=9, buckets=5)
+    assert triples(found.load()) == triples(sketch(Corpus(vectors)))
+    collection = written(tmp_path / "x.jsonl", stories(30))
+    segments.extract_segments("s", collection, *PARTS[:2], Elsewhere())
+    assert segments.finished_segments(tmp_path / "s").sizes().sum() == 30
+
+
 def test_engines_refuse_no_workers():
     for engine in (Processes, Dask, Ray):
         with pytest.raises(InputError, match="workers must be at least 1, got 0"):
