@@ -16,8 +16,8 @@ SAME = 0.5
 FEWEST_VOTES = 2
 """So many mates must have a spot, where there are so many, before it counts as the frame's: one may be a version."""
 
-WITNESSES = 4
-"""So many pages of different content must agree before what they share with a page counts as their frame."""
+CERTAIN = 5
+"""So many pages of different content may disagree as the share says on what is their frame; fewer must agree better."""
 
 
 class Portraits(NamedTuple):
@@ -272,8 +272,8 @@ def choose_mates(
 ) -> NDArray[np.int32]:
     """Return which neighbours share a page's frame and not its content.
 
-    Those whose main part is not alike; and, if there are enough, those whose main parts are alike by a part that they
-    all have in common with the page, though they differ from one another: prose of the frame.
+    Those whose main part is not alike; and, if there are several, those whose main parts are alike by a part that they
+    all have in common with the page, which has more, though they differ from one another: prose of the frame.
     """
     mates, n = np.empty(len(neighbours), np.int32), 0
     doubtful, n_doubtful = np.empty(len(neighbours), np.int32), 0
@@ -291,13 +291,15 @@ def choose_mates(
                 is_new = is_new and main_jaccard(pages, other, witness) < SAME
             witnesses[n_witnesses] = other
             n_witnesses += is_new
-    if n_witnesses < WITNESSES:
+    if n_witnesses < 2:
         return mates[:n]
     votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
     for witness in witnesses[:n_witnesses]:
         _vote(pages, page, witness, True, votes)
     some, every = np.count_nonzero(votes), np.count_nonzero(votes == n_witnesses)
-    if some - every <= share * some:
+    main = np.count_nonzero(pages.is_main[pages.spot_indptr[page] : pages.spot_indptr[page + 1]])
+    agree = some - every <= share * some * min(n_witnesses - 1, CERTAIN - 1) / (CERTAIN - 1)
+    if agree and main - every >= share * main:
         for other in doubtful[:n_doubtful]:
             mates[n] = other
             n += 1

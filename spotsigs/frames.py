@@ -53,9 +53,10 @@ class FramedSpots(DensestRegion):
        half of the largest that was found, and whose main parts are not the same: a sample of at most ``sample``, those
        next to the page in an order given by their content, of each of its links' pages. Exact copies count once.
     2. Mates are the neighbours whose main parts (`spotsigs.regions`) have a similarity below ``alike``: they share the
-       frame only. Main parts that are alike, but not the same (similarity below 1/2), still belong to mates if at least
-       four neighbours of different content agree: if at most a ``share`` of the spots that any of them has in common
-       with the page is missing in some of them. Versions of one text differ from one another in what they share.
+       frame only. Main parts that are alike, but not the same (similarity below 1/2), still belong to mates if several
+       neighbours of different content agree: if at most a ``share`` of the spots that any of them has in common with
+       the page is missing in some of them (of two neighbours, a quarter of that, of three a half), and the page has at
+       least a ``share`` of its main part for itself. Versions of one text differ from one another in what they share.
     3. A page's mates say that a spot is the frame's if at least a ``share`` of them have it, and two of them where
        there are two. It is the frame's, and is dropped on all pages, if so say those of at least a ``share`` of the
        pages that have it.

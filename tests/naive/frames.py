@@ -77,7 +77,7 @@ def framed(
     return [_left(page, of_frames) for page in outlines]
 
 
-FEWEST_VOTES, WITNESSES, LOOKED, WALKED, SAME = 2, 4, 64, 2048, 0.5
+FEWEST_VOTES, CERTAIN, LOOKED, WALKED, SAME = 2, 5, 64, 2048, 0.5
 
 
 def main_part(outline: Sequence[Entry]) -> set[int]:
@@ -125,11 +125,13 @@ def mates(page: int, near: Sequence[int], mains: Sequence[set[int]], alike: floa
     for other in doubtful:
         if all(set_jaccard(mains[other], mains[witness]) < SAME for witness in witnesses):
             witnesses.append(other)
-    if len(witnesses) < WITNESSES:
+    if len(witnesses) < 2:
         return certain
     common = [mains[page] & mains[witness] for witness in witnesses]
     some, every = set.union(*common), set.intersection(*common)
-    return certain + doubtful if len(some) - len(every) <= share * len(some) else certain
+    agree = len(some) - len(every) <= share * len(some) * min(len(witnesses) - 1, CERTAIN - 1) / (CERTAIN - 1)
+    own = len(mains[page]) - len(every)
+    return certain + doubtful if agree and own >= share * len(mains[page]) else certain
 
 
 def _left(outline: Sequence[Entry], dropped: set[int]) -> dict[int, int]:
