@@ -89,7 +89,7 @@ def least_overlap(tau: float, total: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _first_true(test: Any, estimate: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the least integer from 1 that passes a test which is monotone in it, given estimates off by at most one."""
+    """Return the least positive integer that passes a test monotone in it, given estimates off by at most one."""
     value: NDArray[np.int64] = np.maximum(np.floor(estimate).astype(np.int64) - 1, 1)
     for _ in range(3):
         value += ~test(value)
