@@ -66,7 +66,7 @@ def bounds(tau: float, longest: int) -> Bounds:
     longest_partner = np.searchsorted(shortest, lengths, side="right") - 1
     # one meeting happens by chance too often, three cost more postings than the verifications they save
     meetings = np.maximum(np.minimum(2 + lengths // 96, least[lengths + shortest]), 1)
-    probed = np.where(lengths > 0, lengths - least[lengths + shortest] + meetings, 0)
+    probed = lengths - least[lengths + shortest] + meetings
     return Bounds(*(table.astype(np.int32) for table in (least, shortest, longest_partner, meetings, probed)))
 
 
@@ -89,8 +89,8 @@ def least_overlap(tau: float, total: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _first_true(test: Any, estimate: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the least integer that passes a test which is monotone in it, given estimates off by less than one."""
-    value: NDArray[np.int64] = np.maximum(np.floor(estimate).astype(np.int64) - 1, 0)
+    """Return the least positive integer that passes a test monotone in it, given estimates off by at most one."""
+    value: NDArray[np.int64] = np.maximum(np.floor(estimate).astype(np.int64) - 1, 1)
     for _ in range(3):
         value += ~test(value)
     return value
