@@ -26,6 +26,7 @@ from pathlib import Path
 from data.jsonl import Jsonl
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.on_disk import match_on_disk
+from spotsigs.parquet import write_pairs
 from spotsigs.signatures import SpotSignatures
 from spotsigs.text import VisibleText
 from spotsigs.vectors import IdfFilter
@@ -34,10 +35,9 @@ if __name__ == "__main__":
     engine = {"serial": Serial(), "processes": Processes(workers=2), "dask": Dask(workers=2)}[sys.argv[1]]
     found = match_on_disk(
         Path(sys.argv[3]) / "store", Jsonl(path=sys.argv[2], shard_bytes=30_000), VisibleText(), SpotSignatures(),
-        IdfFilter(), 0.5, engine, memory=340_000_000,
+        IdfFilter(), 0.5, engine, memory=1_200_000_000,
     )
-    ids = list(found.segments.doc_ids())
-    found.pairs.write_parquet(Path(sys.argv[3]) / "pairs.parquet", ids, 10_000_000)
+    write_pairs(Path(sys.argv[3]) / "pairs.parquet", found.stored.doc_ids, found.pairs.chunks(10_000_000))
 """
 
 
