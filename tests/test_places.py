@@ -498,6 +498,7 @@ def test_inputs_elsewhere_are_the_local_ones(tmp_path, memory, kind):
         assert len(there.shards()) == len(here.shards())
 
 
+@pytest.mark.long
 def test_a_crawl_and_its_store_on_an_object_store(tmp_path, s3):
     tiny = ROOT / "data" / "tiny"
     for path in sorted(path for path in tiny.rglob("*") if path.is_file()):
