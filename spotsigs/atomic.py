@@ -44,7 +44,7 @@ def beside(path: Path) -> Iterator[Path]:
     Path
     """
     if is_remote(path):
-        path = Path(tempfile.gettempdir(), "spotsigs", path.name)
+        path = Path(tempfile.gettempdir(), path.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_left_ones(path.parent.resolve())
     folder, lock = _own_folder(path)

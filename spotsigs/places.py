@@ -153,7 +153,7 @@ def fetched(path: Path, size: int) -> IO[bytes]:
 def sizes(folder: Path) -> dict[str, int]:
     """Return the size of each file of a folder; none where the folder is missing."""
     if not is_remote(folder):
-        return {path.name: path.stat().st_size for path in folder.iterdir()} if folder.is_dir() else {}
+        return _local_sizes(folder)
     with _reaching(folder):
         remote = _file_system(folder)
         remote.invalidate_cache(_key(folder))
@@ -162,6 +162,15 @@ def sizes(folder: Path) -> dict[str, int]:
         except FileNotFoundError:
             return {}
     return {entry["name"].rstrip("/").rpartition("/")[2]: int(entry["size"] or 0) for entry in found}
+
+
+def _local_sizes(folder: Path) -> dict[str, int]:
+    found = {}
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for path in folder.iterdir():
+            with suppress(OSError):  # another process puts its store there
+                found[path.name] = path.stat().st_size
+    return found
 
 
 def contents(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:

@@ -24,7 +24,7 @@ ON_DISK = """
 import sys
 from pathlib import Path
 from data.jsonl import Jsonl
-from spotsigs.engines import Dask, Processes, Ray, Serial
+from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.on_disk import match_on_disk
 from spotsigs.parquet import write_pairs
 from spotsigs.signatures import SpotSignatures
@@ -32,9 +32,7 @@ from spotsigs.text import VisibleText
 from spotsigs.vectors import IdfFilter
 
 if __name__ == "__main__":
-    engine = {
-        "serial": Serial(), "processes": Processes(workers=2), "dask": Dask(workers=2), "ray": Ray(workers=2)
-    }[sys.argv[1]]
+    engine = {"serial": Serial(), "processes": Processes(workers=2), "dask": Dask(workers=2)}[sys.argv[1]]
     found = match_on_disk(
         Path(sys.argv[3]) / "store", Jsonl(path=sys.argv[2], shard_bytes=30_000), VisibleText(), SpotSignatures(),
         IdfFilter(), 0.5, engine, memory=1_200_000_000,
@@ -101,7 +99,7 @@ def jobs(crawl):
         ),
         **{
             engine: Job(engine, ("-c", ON_DISK, engine, str(crawl), "{folder}"), ("pairs.parquet", "store/**/*.npy"))
-            for engine in ("serial", "processes", "dask", "ray")
+            for engine in ("serial", "processes", "dask")
         },
     }
 
@@ -157,12 +155,11 @@ def test_killed_once_and_run_again_gives_the_same_bytes(name, crawl, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("name", "kills"), [("run", 14), ("sweep", 10), ("serial", 10), ("processes", 9), ("dask", 5), ("ray", 2)]
+    ("name", "kills"), [("run", 14), ("sweep", 10), ("serial", 10), ("processes", 10), ("dask", 6)]
 )
 def test_killed_50_times_and_run_again_gives_the_same_bytes(name, kills, crawl, tmp_path):
-    module = {"dask": "distributed"}.get(name, name)
-    if name in ("dask", "ray") and not available(module):
-        pytest.skip(f"needs {module}")
+    if name == "dask" and not available("distributed"):
+        pytest.skip("needs distributed")
     check_kills(jobs(crawl)[name], tmp_path, kills, seed=50)
 
 
