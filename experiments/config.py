@@ -155,7 +155,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         _require_similarities(built)
     alone = "belongs to a single run; leave out experiment="
     require(not config.strict or built["experiment"] is None, f"strict=true {alone}")
-    require(config.copy is None or built["experiment"] is None, f"copy= {alone}")
+    require(config["copy"] is None or built["experiment"] is None, f"copy= {alone}")
     memory = _memory(config, names)
     require(
         memory is None or built["experiment"] is None,
