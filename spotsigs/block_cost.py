@@ -5,8 +5,9 @@ of admissible length with a signature of its prefix in theirs (`spotsigs.join_bo
 Rows of one length and a common vocabulary all visit each other: a few of them cost more than millions of others.
 
 Visits are counted in one pass, without a visit being made, and bound the work from above, but for the little that rows
-of one band add by sharing the longest prefix. Where the bound is not low enough to let the join run, a sample of the rows
-is joined and what it does is counted. Work is a number of operations, not of seconds, so that every machine cuts alike.
+of one band add by sharing the longest prefix. Where the bound is not low enough to let the join run, a sample of the
+rows is joined and what it does is counted. Work is a number of operations, not of seconds, so that every machine cuts
+alike.
 """
 
 from __future__ import annotations
