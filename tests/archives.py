@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import uuid
 
 import zstandard
 from fastwarc import WarcRecord, WarcRecordType
@@ -22,6 +23,7 @@ def warc_record(uri, body, content_type="text/html; charset=utf-8", status="200 
     """Return a WARC record."""
     record = WarcRecord()
     record.init_headers(getattr(WarcRecordType, kind))
+    record.headers["WARC-Record-ID"] = f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, uri)}>"  # not another each time
     record.headers["WARC-Target-URI"] = uri
     record.headers["WARC-Date"] = "2024-01-02T03:04:05Z"
     if kind == "response":
