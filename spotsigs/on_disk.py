@@ -293,6 +293,8 @@ def _extracted(
             len(batches) < 2,
             f"the store {folder} holds documents that were added; add=true adds more, data=stored matches them all",
         )
+        if batches and not same:
+            finished_segments(batches[0])
         require(
             not batches or bool(same),
             f"the store {folder} holds other documents; add=true adds to them, or give another place",

@@ -111,7 +111,7 @@ def finished_segments(folder: Path) -> Segments:
     require(
         not missing,
         f"{folder} holds an unfinished extraction ({len(missing)} of {len(found)} parts are missing); "
-        "run it to its end first",
+        "run it to its end first, or delete it",
     )
     return Segments(tuple(found))
 

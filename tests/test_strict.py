@@ -139,3 +139,12 @@ def test_a_store_that_holds_bad_records_is_refused_by_a_strict_run(crawl, tmp_pa
     with pytest.raises(InputError) as error:
         match(None, True)
     assert str(error.value) == SAYS
+
+
+def test_other_documents_after_a_refused_run_are_told_what_to_do(crawl, tmp_path):
+    parts = (*PARTS, IdfFilter(idf_min=0), 0.9, Serial())
+    with pytest.raises(InputError):
+        match_on_disk(tmp_path / "s", crawl, *parts, memory=10**9, strict=True)
+    (tmp_path / "mended.jsonl").write_text(json.dumps({"id": "a", "text": PROSE}) + "\n")
+    with pytest.raises(InputError, match=r"unfinished extraction .*; run it to its end first, or delete it"):
+        match_on_disk(tmp_path / "s", Jsonl(path=str(tmp_path / "mended.jsonl")), *parts, memory=10**9)
