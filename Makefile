@@ -23,8 +23,8 @@ install: $(VENV)/.installed ## make .venv with everything pinned
 reproduce: $(VENV)/.installed ## the main job on the built-in collection
 	$(BIN)/python run.py
 
-test: $(VENV)/.installed ## the quick tests
-	$(BIN)/python -m pytest -q
+test: $(VENV)/.installed ## the quick tests, on all cores
+	$(BIN)/python -m pytest -q -n auto
 
 test-long: $(VENV)/.installed ## the long tests too
 	$(BIN)/python -m pytest -q -m ''
