@@ -55,11 +55,17 @@ def _code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
     if lead < 0x80:
         return lead, at + 1
     if lead < 0xE0:
-        return (lead & 0x1F) << 6 | (text[at + 1] & 0x3F), at + 2
+        return (lead & 0x1F) << 6 | _six_bits(text, at + 1), at + 2
     if lead < 0xF0:
-        return (lead & 0x0F) << 12 | (text[at + 1] & 0x3F) << 6 | (text[at + 2] & 0x3F), at + 3
-    tail = (text[at + 1] & 0x3F) << 12 | (text[at + 2] & 0x3F) << 6 | (text[at + 3] & 0x3F)
+        return (lead & 0x0F) << 12 | _six_bits(text, at + 1) << 6 | _six_bits(text, at + 2), at + 3
+    tail = _six_bits(text, at + 1) << 12 | _six_bits(text, at + 2) << 6 | _six_bits(text, at + 3)
     return (lead & 0x07) << 18 | tail, at + 4
+
+
+@njit(cache=True, nogil=True)
+def _six_bits(text: NDArray[np.uint8], at: int) -> np.int64:
+    """Return what a continuation byte holds, wide enough to be shifted where nothing is compiled, too."""
+    return np.int64(text[at] & 0x3F)
 
 
 @njit(cache=True, nogil=True)
