@@ -81,6 +81,9 @@ REVIEWED = {
     "spotsigs/layout.py": {
         r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*": "the user's own budget",
     },
+    "spotsigs/places.py": {
+        r"([A-Za-z][A-Za-z0-9+.-]+)://": "the user's own place, matched at its begin only: one run, no choice",
+    },
     "spotsigs/signatures.py": {
         r"\s*(?P<word>[^()\s]+)\s*(?:\(\s*(?P<d>\d+)\s*,\s*(?P<c>\d+)\s*\)\s*)?": "the user's own words",
     },
