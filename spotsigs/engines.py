@@ -223,7 +223,7 @@ def _in_order(submit: Callable[[Task], Any], tasks: Iterator[Task], window: int)
     """Yield results in task order; what was under way when a worker died is given out again."""
     from concurrent.futures.process import BrokenProcessPool
 
-    waiting = deque((task, submit(task)) for task in islice(tasks, window))
+    waiting = deque((task, _submitted(submit, task)) for task in islice(tasks, window))
     broken = 0
     try:
         while waiting:
@@ -235,12 +235,25 @@ def _in_order(submit: Callable[[Task], Any], tasks: Iterator[Task], window: int)
                     raise InputError(
                         f"a worker process died {broken} times: is there enough memory? ({error})"
                     ) from error
-                waiting = deque((task, submit(task)) for task, _ in waiting)
+                waiting = deque((task, _submitted(submit, task)) for task, _ in waiting)
                 continue
             broken = 0
             waiting.popleft()
             yield result
-            waiting.extend((task, submit(task)) for task in islice(tasks, 1))
+            waiting.extend((task, _submitted(submit, task)) for task in islice(tasks, 1))
     finally:
         for _, future in waiting:
             future.cancel()
+
+
+def _submitted(submit: Callable[[Task], Any], task: Task) -> Any:
+    """Return the future of a task; that a worker died while the task was handed over is told when its turn comes."""
+    from concurrent.futures import Future
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        return submit(task)
+    except BrokenProcessPool as error:
+        future: Future[Any] = Future()
+        future.set_exception(error)
+        return future

@@ -3,7 +3,10 @@
 import importlib.util
 import os
 import signal
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -15,7 +18,7 @@ from baselines.sketch import Sketch
 from spotsigs import segments
 from spotsigs.blocks import join_blocks, join_store
 from spotsigs.brute_force import BruteForce
-from spotsigs.engines import Dask, Processes, Ray, Serial
+from spotsigs.engines import Dask, Processes, Ray, Serial, _in_order
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 from spotsigs.store import save_vectors
@@ -93,6 +96,29 @@ def test_a_killed_worker_loses_nothing(engine, tmp_path):
 def test_a_task_that_always_kills_its_worker_is_given_up():
     with pytest.raises(InputError, match="a worker process died 4 times: is there enough memory"):
         list(Processes(workers=2).map(partial(dies, at=5, parent=os.getpid()), range(20)))
+
+
+@pytest.mark.parametrize("calls", [{0}, {3}, {2, 3, 4}, {11}])
+def test_a_pool_may_break_while_tasks_are_handed_over(calls):
+    """Between asking for the pool and giving it a task, a worker may be found dead; here at these calls."""
+    made = count()
+
+    def submit(task):
+        if next(made) in calls:
+            raise BrokenProcessPool("a worker died")
+        future = Future()
+        future.set_result(task * task)
+        return future
+
+    assert list(_in_order(submit, iter(range(10)), 3)) == [k * k for k in range(10)]
+
+
+def test_a_pool_that_breaks_with_every_task_is_given_up():
+    def submit(task):
+        raise BrokenProcessPool("a worker died")
+
+    with pytest.raises(InputError, match="a worker process died 4 times"):
+        list(_in_order(submit, iter(range(10)), 3))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
