@@ -101,7 +101,7 @@ def _width(n: int, most: int, walked: int) -> int:
 def _is_new(value: int, slots: NDArray[np.int32]) -> bool:
     """Put a number into a set, open addressing in a power of two of slots, -1 where empty; return whether it is new."""
     mask = len(slots) - 1
-    at = ((value * 0x9E3779B1) >> 7) & mask
+    at = ((np.int64(value) * 0x9E3779B1) >> 7) & mask
     while slots[at] != -1:
         if slots[at] == value:
             return False

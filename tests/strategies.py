@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
+from numba import config
 
 from spotsigs.records import Vectors
+
+
+def examples(n: int) -> settings:
+    """Draw `n` examples, a tenth where kernels are interpreted, which is a hundred times slower."""
+    return settings(max_examples=max(5, n // 10) if config.DISABLE_JIT else n)
+
 
 TAUS = (1 / 3, 0.44, 0.5, 0.8, 0.9, 1.0)
 

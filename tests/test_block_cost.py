@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive.blocks import visits as naive_visits
+from strategies import examples
 from test_blocks import copies, triples
 
 from spotsigs import block_cost
@@ -29,7 +30,7 @@ def crowd(n, length=30, signatures=40, seed=1):
     return Vectors.from_csr(np.arange(0, length * n + 1, length), ids)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 10**6), tau=st.sampled_from([0.2, 0.44, 0.8, 1.0]), own=st.booleans())
 def test_visits_equal_a_slow_count(seed, tau, own):
     rows = by_length(copies(seed, n=40))
@@ -68,7 +69,7 @@ def split_everything(monkeypatch):
     monkeypatch.setattr("spotsigs.block_cost.SHARE", 0)
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(
     seed=st.integers(0, 10**6),
     tau=st.sampled_from([0.2, 0.44, 0.8, 1.0]),
@@ -90,6 +91,7 @@ def test_split_tasks_give_the_pairs_of_one_join(tmp_path_factory, seed, tau, mem
     assert found.counters["tasks"] == len(found.folders) - found.counters["split"]
 
 
+@pytest.mark.compiled
 def test_a_crowd_becomes_parts_of_about_equal_work(tmp_path):
     vectors = crowd(3000)
     save_vectors(tmp_path / "v", vectors)

@@ -7,8 +7,9 @@ from dataclasses import fields
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 
 from spotsigs.blocks import PairFiles, estimate, join_store, plan, query
 from spotsigs.brute_force import BruteForce
@@ -48,7 +49,7 @@ def triples(pairs):
     return list(zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True))
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(
     seed=st.integers(0, 10**6),
     tau=st.sampled_from([0.2, 0.44, 0.7, 0.8, 1.0]),
@@ -68,7 +69,7 @@ def test_blocks_equal_brute_force(tmp_path_factory, seed, tau, memory):
     assert len(chunks) > 1 or len(expected) < 60
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(
     seed=st.integers(0, 10**6),
     tau=st.sampled_from([0.3, 0.8]),

@@ -7,9 +7,10 @@ from math import log, nextafter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
+from strategies import examples
 
 from baselines.cosine import (
     Cosine,
@@ -25,7 +26,7 @@ from spotsigs.records import Corpus
 
 TAUS = (0.1, 1 / 3, 0.44, 0.5, 0.8, 0.9, 0.99, 1.0)
 documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=14)
-quick = settings(max_examples=80, derandomize=True, deadline=None)
+quick = examples(80)
 
 
 def cosine(documents, tau, threads=1):

@@ -4,11 +4,12 @@ from functools import partial
 import numpy as np
 import pytest
 from hydra.utils import instantiate
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import extract as naive
 from naive.extract import ROOT
 from omegaconf import OmegaConf
+from strategies import examples
 
 from baselines.shingles import Shingles
 from spotsigs.errors import InputError
@@ -50,7 +51,7 @@ def rows(signatures):
         yield dict(zip(hashes, signatures.counts[start:end].tolist(), strict=True))
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(st.lists(st.sampled_from(["the", "a", "cat", "dog", "<b>c</b>at", "<p>"]), max_size=25), max_size=7),
     st.integers(1, 4),
@@ -138,7 +139,7 @@ def test_repeated_ids():
     assert signatures.doc_ids == ("a", "a#2", "a#3")
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.sampled_from(["a", "a#2", "a#3", "a#2#2", "b"]), max_size=12))
 def test_ids_are_unique_and_first_ones_kept(ids):
     unique = unique_ids(ids)
@@ -146,7 +147,7 @@ def test_ids_are_unique_and_first_ones_kept(ids):
     assert all(unique[ids.index(name)] == name for name in ids)
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 4), max_size=60))
 def test_counts(values):
     hashes = np.array(values, np.uint64)

@@ -8,9 +8,10 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import frames as naive
+from strategies import examples
 
 from data.gold import GoldVersions
 from data.jsonl import Jsonl
@@ -85,7 +86,7 @@ PARAMETERS = st.tuples(st.sampled_from([0.05, 0.1, 0.25, 0.4]), st.sampled_from(
 LIMITS = st.fixed_dictionaries({"LOOKED": st.sampled_from([1, 3, 64]), "WALKED": st.sampled_from([1, 12, 2048])})
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(collections(), PARAMETERS, LIMITS, st.integers(1, 3))
 def test_any_collection(pages, parameters, limits, threads):
     alike, share, sample = parameters
@@ -95,7 +96,7 @@ def test_any_collection(pages, parameters, limits, threads):
         assert rows(FramedSpots(alike=alike, share=share, sample=sample).refine(drawn, threads=threads)) == expected
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(collections(), st.randoms(use_true_random=False))
 def test_the_order_of_the_pages_makes_no_difference(pages, random):
     order = list(range(len(pages)))
@@ -104,7 +105,7 @@ def test_the_order_of_the_pages_makes_no_difference(pages, random):
     assert rows(SCHEME.refine(outlines([pages[k] for k in order]))) == [found[k] for k in order]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(collections(), st.integers(0, 20))
 def test_copies_of_a_page_look_for_its_neighbours_together(pages, which):
     if pages:
@@ -118,7 +119,7 @@ def kept(drawn: Signatures, frames: Frames, share: float) -> Signatures:
     return suppressed(drawn, pages, spots_of_frames(pages, frames.suspected, share, module.HERE))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(collections(), PARAMETERS, LIMITS, st.integers(0, 14))
 def test_pages_added_later(pages, parameters, limits, n_old):
     alike, share, sample = parameters

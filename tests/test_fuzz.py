@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 
 FUZZ = Path(__file__).parent / "fuzz"
 sys.path.insert(0, str(FUZZ))
@@ -50,7 +51,7 @@ PIECES = [
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_changed_inputs(name):
-    @settings(max_examples=40)
+    @examples(40)
     @given(changed(name))
     def check(content):
         TARGETS[name](content)

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
+from strategies import examples
 
 from data.gold import Gold
 from data.gold.calibration import CLOSED_CLASS, cluster_cosines, measure, table, visible_tokens
@@ -172,7 +173,7 @@ def test_streams_of_dice_hang_on_their_key_alone():
 
 
 @given(st.integers(0, 10**9), st.lists(st.integers(1, 9), min_size=1, max_size=8))
-@settings(derandomize=True, max_examples=50)
+@examples(50)
 def test_draws_stay_in_range(seed, weights):
     dice = Dice(seed)
     assert 3 <= dice.between(3, 5) <= 5
@@ -425,7 +426,7 @@ def test_crawls_of_a_version_differ_around_the_article(small):
 
 
 @given(st.integers(1, 200), st.integers(0, 3000))
-@settings(derandomize=True, max_examples=100)
+@examples(100)
 def test_cluster_sizes(clusters, spare):
     sizes = cluster_sizes(2 * clusters + spare, clusters)
     assert sum(sizes) == 2 * clusters + spare

@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
+from strategies import examples
 
 from baselines.hashing import group_rows, pairs_across, pairs_within
 from baselines.imatch import IMatch, agreement_probability, lexica_gain
@@ -14,7 +15,7 @@ from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Pairs
 
 rows_of_terms = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 3), max_size=6), max_size=14)
-quick = settings(derandomize=True, max_examples=150, deadline=None)
+quick = examples(150)
 
 
 def run(matcher, rows, vocabulary=None):

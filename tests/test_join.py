@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import join as naive
 from scipy import sparse
+from strategies import examples
 
 from data.wt10g_like import LONG, Wt10gLike
 from spotsigs import join_kernels, join_stages
@@ -21,7 +22,7 @@ from spotsigs.matcher import SpotSigs
 from spotsigs.records import Corpus, RowNumbers, Vectors
 
 TAUS = (1 / 3, 0.44, 0.5, 0.8, 0.9, 1.0)
-repeatable = settings(derandomize=True, deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+repeatable = examples(40)
 
 
 def vectors(documents):
@@ -164,6 +165,7 @@ def test_rows_that_are_not_written_out_are_compared_directly(tau, monkeypatch):
     assert listed(self_join(vectors(twice), tau)) == naive.self_join(twice, tau)
 
 
+@pytest.mark.compiled
 def test_documents_of_many_thousand_occurrences():
     rng = np.random.default_rng(8)
     base = Counter(rng.integers(30_000, size=24_000).tolist())
@@ -313,6 +315,7 @@ def assert_equals_the_product(collection, taus):
         assert np.array_equal(found.similarity, similarity[keep])
 
 
+@pytest.mark.compiled
 def test_equals_a_sparse_product_on_20_000_documents():
     assert_equals_the_product(Wt10gLike(documents=20_000).vectors(), [0.5, 0.9, 1.0])
 

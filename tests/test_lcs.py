@@ -6,9 +6,10 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
+from strategies import examples
 
 from baselines.lcs import Lcs, sentence_fingerprints, sentences, similarity, token_hashes
 from baselines.lcs_stages import lcs_stages, set_precision
@@ -16,7 +17,7 @@ from baselines.myers import longest_common_subsequence
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Tokens, Truth
 
-quick = settings(derandomize=True, max_examples=150, deadline=None)
+quick = examples(150)
 
 
 def stand_in_tokenize(text):

@@ -5,9 +5,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
+from strategies import examples
 
 from baselines import lsh_native
 from baselines.lsh import Lsh, Scheme, occurrence_hashes
@@ -26,7 +27,7 @@ from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 
 documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=12)
-quick = settings(max_examples=60, derandomize=True, deadline=None)
+quick = examples(60)
 BOTH = (Lsh, LshNative)
 
 

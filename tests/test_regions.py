@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import extract as naive_extract
 from naive import frames as naive_frames
+from strategies import examples
 
 from spotsigs.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
 from spotsigs.records import Document
@@ -57,14 +58,14 @@ def test_links_of_tokens(html, expected):
     assert renumbered == expected.split()
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.lists(st.sampled_from(SOUP), max_size=25).map("".join))
 def test_marks_change_no_word_of_any_tag_soup(html):
     text, marked = READ(page(html)), READ.marked(page(html))
     assert tokenize_marked(marked).words == tokenize(text).words
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.text(st.sampled_from("aZé漢字かไ 'İΣ.\x0c\x1e\x1f"), max_size=30))
 def test_links_of_any_marked_text(text):
     tokens = tokenize_marked(text)

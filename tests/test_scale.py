@@ -54,7 +54,8 @@ def test_parameters(wrong):
         Synthetic(**wrong)
 
 
-def test_memory_of_stages_is_traced(tmp_path):
+def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
+    monkeypatch.setattr("psutil.Process.children", lambda self, recursive: [])  # idle workers of earlier tests
     with TreeMemory(0.01, tmp_path / "trace.csv") as memory:
         memory.stage = "extract"
         block = np.ones(40_000_000 // 8)

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 from hydra.utils import instantiate
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import extract as naive
 from naive.extract import ROOT
 from omegaconf import OmegaConf
+from strategies import examples
 
 from baselines.shingles import Shingles
 from spotsigs.errors import InputError
@@ -27,7 +28,7 @@ def test_inigo_montoya():
     ]
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.lists(st.sampled_from(["a", "b", "rose", "is", "漢", "été"]), max_size=20),
     st.integers(1, 6),

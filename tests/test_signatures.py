@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 import xxhash
 from hydra.utils import instantiate
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import extract as naive
 from naive.extract import ROOT
 from omegaconf import OmegaConf
+from strategies import examples
 
 from spotsigs.errors import InputError
 from spotsigs.signatures import SpotSignatures, read_stopwords
@@ -29,7 +30,7 @@ def test_every_length_hashes_as_xxhash():
         assert xxh64(data[:size]) == xxhash.xxh64_intdigest(data[:size])
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@examples(200)
 @given(st.binary(max_size=200))
 def test_any_bytes_hash_as_xxhash(data):
     assert xxh64(data) == xxhash.xxh64_intdigest(data)
@@ -73,7 +74,7 @@ def test_one_antecedent_may_have_several_chains():
 WORDS = ["the", "a", "is", "of", "and", "therefore", "thereafter", "thereaft", "x", "fox", "jumpsjumps", "漢字", "été"]
 
 
-@settings(derandomize=True, max_examples=500, deadline=None)
+@examples(500)
 @given(
     st.lists(st.sampled_from(WORDS), max_size=30),
     st.lists(st.tuples(st.sampled_from(WORDS), st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=5),

@@ -3,15 +3,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
+from strategies import examples
 
 from baselines.simhash import SimHash, Weights, choose_blocks, near_fingerprints
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 
-quick = settings(derandomize=True, max_examples=120, deadline=None)
+quick = examples(120)
 rows_of_terms = st.lists(st.dictionaries(st.integers(0, 30), st.integers(1, 4), max_size=8), max_size=16)
 
 
@@ -41,6 +42,7 @@ def test_tables_equal_a_linear_scan(case, radius, extra, threads):
     assert found(fingerprints, radius, bits, 0, threads) == expected
 
 
+@pytest.mark.compiled
 def test_tables_equal_a_scan_on_many_fingerprints():
     rng = np.random.default_rng(3)
     fingerprints = rng.integers(0, 2**64, 4000, dtype=np.uint64)[rng.integers(0, 4000, 6000)]

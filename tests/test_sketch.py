@@ -7,9 +7,10 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
+from strategies import examples
 
 from baselines import sketch as module
 from baselines.sketch import (
@@ -36,7 +37,7 @@ from spotsigs.records import Corpus
 from spotsigs.store import save_vectors
 
 documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=12)
-quick = settings(max_examples=60, derandomize=True, deadline=None)
+quick = examples(60)
 KINDS = pytest.mark.parametrize("kind", list(Kind))
 
 
@@ -229,6 +230,7 @@ class TestEstimators:
         assert Sketch(kind=Kind.smallest, size=3).estimates(sketches, i, j, common).tolist() == [2 / 3]
         assert common_values(sketches, i, j, among=2).tolist() == [1]
 
+    @pytest.mark.compiled
     @KINDS
     def test_unbiased_and_as_spread_as_in_theory(self, kind):
         """Means within four standard errors, standard deviations within four of theirs."""
@@ -239,6 +241,7 @@ class TestEstimators:
         assert table["resemblance"].tolist() == pytest.approx([x / 10 for x in range(1, 10)])
         assert (table["trials"] == 1500).all()
 
+    @pytest.mark.compiled
     def test_few_values_leave_the_estimate_undefined_not_biased(self):
         table = estimator_table(Kind.modulo, union=40, trials=3000, modulus=30)
         assert (table["trials"] < 2500).all()

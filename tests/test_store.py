@@ -5,8 +5,9 @@ import shutil
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 
 from spotsigs.errors import InputError
 from spotsigs.records import Signatures, Skipped, Vectors
@@ -59,7 +60,7 @@ def test_vectors_without_vocabulary_or_names(tmp_path):
     assert list(store.vectors.doc_ids) == ["1", "0"]
 
 
-@settings(derandomize=True, max_examples=30, deadline=None)
+@examples(30)
 @given(names=st.lists(st.text(max_size=9), max_size=9))
 def test_any_names_come_back(tmp_path_factory, names):
     folder = tmp_path_factory.mktemp("names") / "x"

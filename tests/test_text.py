@@ -1,9 +1,10 @@
 import importlib.util
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import extract as naive
+from strategies import examples
 
 from spotsigs.charset import to_utf8
 from spotsigs.errors import InputError
@@ -59,7 +60,7 @@ SOUP = """<p> </p> <div> </div> <b> </b> <span class="a>b"> </span> <a href='x"y
 PIECES = [*SOUP.split(), " ", "\n", "a"]
 
 
-@settings(derandomize=True, max_examples=1500, deadline=None)
+@examples(1500)
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_no_character_is_lost_or_added_in_any_tag_soup(soup):
     html = "<body>" + soup
@@ -71,7 +72,7 @@ def elements(children):
     return st.tuples(name, st.lists(children, max_size=4)).map(lambda e: f"<{e[0]} a='>'>{''.join(e[1])}</{e[0]}>")
 
 
-@settings(derandomize=True, max_examples=400, deadline=None)
+@examples(400)
 @given(
     st.recursive(st.sampled_from(["the", "T", " ", "é", "1", "<br>", "<!-- x -->", "&amp;"]), elements, max_leaves=30)
 )
@@ -80,6 +81,7 @@ def test_words_split_where_elements_do(html):
     assert naive.tokens(visible(html)) == naive.tokens(naive.visible_text(html))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     "html",
     [
@@ -95,6 +97,7 @@ def test_heaps_of_tags_take_no_quadratic_time(html):
     assert visible(html).split() == ["x"]
 
 
+@pytest.mark.compiled
 def test_heaps_of_attributes_or_one_huge_token():
     assert visible(b"a<p " + b"".join(b"a%d " % i for i in range(300_000)) + b">b").split() == ["a", "b"]
     assert visible(b"a<p " + b"".join(b"a%d " % i for i in range(300_000))).split() == ["a"]
@@ -167,7 +170,7 @@ def test_a_declared_encoding_survives_a_few_invalid_bytes():
     assert text.startswith(GERMAN + " \ufffd ")
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.binary(max_size=60), st.sampled_from([None, "", "utf-8", "utf-16", "gbk", "iso-2022-jp", "x\0", "rot13", "idna"])
 )

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive import extract as naive
+from strategies import examples
 
 from spotsigs import tokens as module
 from spotsigs.errors import InputError
@@ -32,6 +33,7 @@ def test_tokenize(text, words):
     assert tokenize(text).words == words.split() == naive.tokens(text)
 
 
+@pytest.mark.compiled
 def test_every_code_point_alone_and_between_letters():
     everything = [chr(code) for code in range(0x110000)]
     for text in (" ".join(everything), "a".join(everything)):
@@ -46,7 +48,7 @@ ALPHABET = st.one_of(
 )
 
 
-@settings(derandomize=True, max_examples=1500, deadline=None)
+@examples(1500)
 @given(st.text(ALPHABET, max_size=40))
 def test_any_text(text):
     tokens = tokenize(text)
