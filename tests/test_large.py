@@ -58,6 +58,21 @@ def test_a_run_on_disk_writes_the_files_of_a_run_in_memory(tmp_path, choices):
     assert not list((tmp_path / "disk").glob("store-*"))
 
 
+@pytest.mark.parametrize("dated", [range(0, 40, 2), range(40)])
+def test_the_newest_is_kept_on_disk_too(tmp_path, dated):
+    pages = sorted(TINY.rglob("*.html"))
+    rows = [{"id": str(k), "html": page.read_text("utf-8", "replace")} for k, page in enumerate(pages)]
+    for k in dated:
+        rows[k % len(rows)]["date"] = f"2008-07-{1 + 7 * k % 28:02}T00:00:00Z"
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = ["data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", "tau=0.25", "engine=serial", "keep=newest"]
+    ran(tmp_path / "memory", *asked)
+    ran(tmp_path / "disk", *asked, "memory=1GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    ran(tmp_path / "first", *asked, "keep=first")
+    assert not same(tmp_path / "memory", tmp_path / "first", ["kept.csv"])
+
+
 def test_sketches_run_on_disk_too(tmp_path):
     asked = ["data=tiny", "matcher=sketch", "tau=0.4", "engine=serial"]
     ran(tmp_path / "memory", *asked)

@@ -1,8 +1,5 @@
-import re
-import sys
 from dataclasses import replace
 from itertools import combinations
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,28 +12,10 @@ from baselines.lcs import Lcs, sentence_fingerprints, sentences, similarity, tok
 from baselines.lcs_stages import lcs_stages, set_precision
 from baselines.myers import longest_common_subsequence
 from spotsigs.errors import InputError
-from spotsigs.records import Corpus, Tokens, Truth
+from spotsigs.records import Corpus, Truth
+from spotsigs.tokens import tokenize
 
 quick = examples(150)
-
-
-def stand_in_tokenize(text):
-    """Lower-cased words, and bigrams of Chinese characters."""
-    words = []
-    for run in re.findall(r"[a-z0-9]+|[\u4e00-\u9fff]+", text.lower()):
-        words += [run] if run.isascii() or len(run) == 1 else [run[k : k + 2] for k in range(len(run) - 1)]
-    sizes = [len(w.encode()) for w in words]
-    starts = np.cumsum([0, *(size + 1 for size in sizes)])[: len(words)].astype(np.int32)
-    return Tokens(np.frombuffer(":".join(words).encode(), np.uint8), starts, starts + np.array(sizes, np.int32))
-
-
-try:
-    from spotsigs.tokens import tokenize
-except ModuleNotFoundError:
-    tokenize = stand_in_tokenize
-    module = ModuleType("spotsigs.tokens")
-    module.tokenize = tokenize
-    sys.modules["spotsigs.tokens"] = module
 
 
 def corpus(texts):

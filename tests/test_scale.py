@@ -1,5 +1,6 @@
 """Made-up pages, and runs at scale: deterministic, within the budget, resumable, and measured as they say."""
 
+import mmap
 import os
 import signal
 import subprocess
@@ -58,9 +59,9 @@ def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
     monkeypatch.setattr("psutil.Process.children", lambda self, recursive: [])  # idle workers of earlier tests
     with TreeMemory(0.01, tmp_path / "trace.csv") as memory:
         memory.stage = "extract"
-        block = np.ones(40_000_000 // 8)
-        time.sleep(0.5)
-        del block
+        with mmap.mmap(-1, 40_000_000) as fresh:  # an array might lie in memory that earlier tests left
+            fresh.write(b"1" * 40_000_000)
+            time.sleep(0.5)
         memory.stage = "join"
     samples = read_trace(tmp_path / "trace.csv")
     assert {sample.stage for sample in samples} == {"", "extract", "join"}
