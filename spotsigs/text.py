@@ -21,8 +21,8 @@ def visible_text(document: Document, *, marked: bool = False) -> str:
     """Return the visible text of the whole page, boilerplate included.
 
     Scripts, styles, templates, ``noscript`` and frame fallbacks are removed. Words that inline elements split stay
-    whole (``<b>T</b>he`` is "The"); every other element separates words, whether or not there is white space in the
-    source. Soft hyphens, which are not visible, are dropped.
+    whole (``<b>T</b>he`` is "The"); every tag of another element separates words, whether or not there is white space
+    in the source, and whether or not an end tag closes anything. Soft hyphens, which are not visible, are dropped.
 
     Parameters
     ----------
