@@ -8,10 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from spotsigs import kernel_cache
 
 ROOT = Path(__file__).parents[1]
 
@@ -132,3 +136,54 @@ def test_a_checkout_without_git_and_a_path_with_spaces_and_letters(tmp_path):
     about = json.loads((folder / "run.json").read_text())
     assert about["commit"] is None
     assert json.loads((folder / "metrics.json").read_text())["pairs"] > 0
+
+
+@pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """Let neither of the compiler's usual places be writable; return what stands for the temporary folder."""
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(kernel_cache, "_usual_places", lambda: [tmp_path / "file" / "cache"])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv(kernel_cache.KEY, "removed next, and when the test ends")
+    monkeypatch.delenv(kernel_cache.KEY)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    return tmp_path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the compiler's own places are left alone")
+class TestKernelCache:
+    def test_a_closed_folder_of_the_user_is_made_and_taken_again(self, nowhere, monkeypatch):
+        kernel_cache.find_place()
+        place = nowhere / f"spotsigs-kernels-{os.getuid()}"
+        assert os.environ.pop(kernel_cache.KEY) == str(place)
+        assert place.stat().st_mode & 0o777 == 0o700
+        told = []
+        numba = SimpleNamespace(core=SimpleNamespace(config=SimpleNamespace(reload_config=lambda: told.append(1))))
+        monkeypatch.setitem(sys.modules, "numba", numba)
+        kernel_cache.find_place()
+        assert (os.environ[kernel_cache.KEY], told) == (str(place), [1])
+
+    @pytest.mark.parametrize("prepared", ["open", "link", "file"])
+    def test_one_that_others_may_have_prepared_is_not_taken(self, nowhere, prepared):
+        place = nowhere / f"spotsigs-kernels-{os.getuid()}"
+        if prepared == "open":
+            place.mkdir()
+            place.chmod(0o777)
+        elif prepared == "link":
+            (nowhere / "theirs").mkdir(mode=0o700)
+            place.symlink_to(nowhere / "theirs")
+        else:
+            place.touch()
+        kernel_cache.find_place()
+        found = Path(os.environ[kernel_cache.KEY])
+        assert found != place
+        assert (found.parent, found.stat().st_mode & 0o777, list(found.iterdir())) == (nowhere, 0o700, [])
+
+    def test_a_usual_place_or_one_that_is_given_is_left_alone(self, nowhere, monkeypatch):
+        monkeypatch.setenv(kernel_cache.KEY, "given")
+        kernel_cache.find_place()
+        assert os.environ[kernel_cache.KEY] == "given"
+        monkeypatch.delenv(kernel_cache.KEY)
+        monkeypatch.setattr(kernel_cache, "_usual_places", lambda: [nowhere / "file" / "no", nowhere / "cache"])
+        kernel_cache.find_place()
+        assert kernel_cache.KEY not in os.environ
