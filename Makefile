@@ -48,6 +48,7 @@ coverage: $(VENV)/.installed ## branches of the library that the tests take, wit
 	$(BIN)/coverage run -m pytest -q -n auto
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --skip-covered --sort=cover
+	@$(BIN)/coverage json -q -o - | $(BIN)/python -c 'import json, sys; print("branches: {percent_branches_covered:.1f} %".format(**json.load(sys.stdin)["totals"]))'
 
 mutation: $(VENV)/.installed ## change the bounds, metrics and partitions in hundreds of ways; the tests must notice
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mutmut>=3'
