@@ -42,7 +42,7 @@ VERSIONS ?= 3.11 3.12 3.13 3.14
 test-versions: ## the quick tests on every version of Python that is there (pyenv or PATH), and on the oldest libraries
 	@for version in $(VERSIONS) lowest; do PYTHON=$(PYTHON) sh tests/test_version.sh $$version || exit 1; done
 
-coverage: $(VENV)/.installed ## branches of the library that the tests take, with interpreted kernels; half an hour
+coverage: $(VENV)/.installed ## branches of the library that the tests take, with interpreted kernels; 20 minutes
 	$(BIN)/coverage erase
 	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -n auto -W ignore:overflow -m 'not long and not compiled' $(INTERPRETED)
 	$(BIN)/coverage run -m pytest -q -n auto
