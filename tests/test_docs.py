@@ -91,3 +91,10 @@ def test_the_readme_counts_the_committed_verdicts():
         "{} are reproduced, {} in direction only, {} are not reproduced, {} are contradicted and {} cannot be tested"
     )
     assert words.format(*counts) in " ".join(text.split())
+
+
+def test_make_coverage_names_files_that_are_there():
+    rules = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    [names] = re.findall(r"^INTERPRETED := \$\(addprefix tests/test_,\$\(addsuffix \.py,(.*)\)\)$", rules, re.MULTILINE)
+    assert [name for name in names.split() if not (ROOT / "tests" / f"test_{name}.py").is_file()] == []
+    assert len(names.split()) > 20
