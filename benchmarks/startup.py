@@ -7,10 +7,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
-from experiments.cells import ROOT
-from experiments.measure import QUIET, ForeignLoad
+from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
+
+ROOT = Path(__file__).parents[1]
 
 RUNS = 7
 

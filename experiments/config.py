@@ -18,15 +18,15 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from spotsigs.clusters import Method
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, reason, require, require_tau
-from spotsigs.keep import Keep
+from spotsigs.judging.clusters import Method
+from spotsigs.judging.keep import Keep
+from spotsigs.judging.threshold import FLOOR
 from spotsigs.records import Matcher, SignatureScheme
-from spotsigs.threshold import FLOOR
-from spotsigs.vectors import Idf, IdfFilter
+from spotsigs.signatures.idf import Idf, IdfFilter
 
-OURS = ("spotsigs.", "baselines.", "data.", "experiments.")
+OURS = "spotsigs."
 AUTO = "auto"
 """In place of tau: a threshold suggested by the collection itself."""
 GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
@@ -219,8 +219,8 @@ def _memory(config: DictConfig, names: dict[str, str]) -> int | None:
     )
     if config.memory is None and config.store is None:
         return None
-    from spotsigs.layout import parse_memory
-    from spotsigs.on_disk import default_memory
+    from spotsigs.crawl.layout import parse_memory
+    from spotsigs.crawl.stages_on_disk import default_memory
 
     if config.memory is not None:
         return parse_memory(config.memory)
@@ -291,7 +291,7 @@ def build(node: DictConfig, group: str) -> Any:
     """
     values = dict(OmegaConf.to_container(node, resolve=True))
     target = values.pop("_target_", None)
-    require(isinstance(target, str) and target.startswith(OURS), f"{group}: _target_ must start with one of {OURS}")
+    require(isinstance(target, str) and target.startswith(OURS), f"{group}: _target_ must start with {OURS}")
     cls = get_class(target)
     known = [field.name for field in fields(cls)]
     for key in values:
