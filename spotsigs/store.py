@@ -82,6 +82,28 @@ class Strings(Sequence[str]):
         start = self._ends[row - 1] if row else 0
         return _decoded(self._text[start : self._ends[row]].tobytes())
 
+    def arrow(self, rows: NDArray[np.int64]) -> Any:
+        """Return some strings as an Arrow array, without a Python object for each.
+
+        Raises
+        ------
+        InputError
+            If one of them is not UTF-8.
+        """
+        import pyarrow as pa
+
+        if not len(rows):
+            return pa.array([], pa.string())
+        ends, text = (pa.py_buffer(np.ascontiguousarray(part)) for part in (self._ends, self._text))
+        # Arrow wants a zero before the first end: read like this, string k + 1 is at k, and the first one is missing.
+        others = pa.LargeStringArray.from_buffers(len(self) - 1, ends, text)
+        taken = others.take(pa.array(rows - 1, mask=rows == 0)).fill_null(pa.scalar(self[0], pa.large_string()))
+        try:
+            taken.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InputError(f"a name in the store is not UTF-8 ({error}); build the store again") from error
+        return taken.cast(pa.string())
+
     def __iter__(self) -> Iterator[str]:
         start = 0
         for first in range(0, len(self._ends), _STRINGS):
@@ -126,6 +148,19 @@ class Renumbered(Sequence[str]):
         if isinstance(index, slice):
             return [self._strings[row] for row in self._rows[index].tolist()]
         return self._strings[int(self._rows[index])]
+
+    def arrow(self, rows: NDArray[np.int64]) -> Any:
+        """Return some strings as an Arrow array, see `names`."""
+        return names(self._strings, self._rows[rows])
+
+
+def names(strings: Sequence[str], rows: NDArray[Any]) -> Any:
+    """Return some of the strings as an Arrow array of strings, by their rows."""
+    import pyarrow as pa
+
+    if isinstance(strings, (Strings, Renumbered)):
+        return strings.arrow(rows.astype(np.int64, copy=False))
+    return pa.array([strings[row] for row in rows.tolist()], pa.string())
 
 
 class Writer:
