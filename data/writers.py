@@ -6,6 +6,7 @@ import gzip
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
@@ -14,10 +15,11 @@ import zstandard
 from numpy.typing import NDArray
 
 from data.downloads import replacing
+from spotsigs.arrow import in_words, joined, numbers, text
 from spotsigs.atomic import beside
 from spotsigs.clusters import Cohesion
 from spotsigs.errors import InputError, reason
-from spotsigs.keep import Decisions, in_words
+from spotsigs.keep import Decisions
 from spotsigs.records import Clusters, Document, IntArray
 from spotsigs.store import names
 
@@ -127,7 +129,7 @@ def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> li
     instead = decisions.instead[rows]
     return [
         names(doc_ids, rows),
-        pc.if_else(instead < 0, "", names(doc_ids, np.maximum(instead, 0))),
+        pc.if_else(numbers(instead < 0), text([""])[0], names(doc_ids, np.maximum(instead, 0))),
         names(doc_ids, decisions.partner[rows]),
         in_words(decisions.similarity[rows], _number),
         decisions.reasons(rows, doc_ids),
@@ -191,17 +193,12 @@ def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[An
     batches : iterable of sequence of pyarrow.Array of string
         Some rows of all columns.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(f"{','.join(header)}\n".encode())
         for columns in batches:
             cells = [_quoted(_harmless(column), alone=len(columns) == 1) for column in columns]
-            lines = pc.binary_join_element_wise(*cells, ",")
-            text = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")
-            file.write(text[0].as_buffer())
-            file.write(b"\n")
+            lines = joined(*list(chain.from_iterable((cell, ",") for cell in cells))[:-1], "\n")
+            file.write(lines.buffers()[2])  # one line after the other
 
 
 def _quoted(cells: Any, *, alone: bool) -> Any:
@@ -211,14 +208,14 @@ def _quoted(cells: Any, *, alone: bool) -> Any:
     special = pc.match_substring_regex(cells, '[",\r\n]' + "|^$" * alone)
     if not pc.any(special).as_py():
         return cells
-    return pc.if_else(special, pc.binary_join_element_wise('"', pc.replace_substring(cells, '"', '""'), '"', ""), cells)
+    return pc.if_else(special, joined('"', pc.replace_substring(cells, '"', '""'), '"'), cells)
 
 
 def _harmless(cells: Any) -> Any:
     import pyarrow.compute as pc
 
     formula = pc.match_substring_regex(cells, _ARROW_FORMULA)
-    return pc.if_else(formula, pc.binary_join_element_wise("'", cells, ""), cells) if pc.any(formula).as_py() else cells
+    return pc.if_else(formula, joined("'", cells), cells) if pc.any(formula).as_py() else cells
 
 
 def harmless(cell: str) -> str:

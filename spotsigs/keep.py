@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrow import in_words, joined, numbers
 from spotsigs.errors import InputError, require
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
 from spotsigs.store import names
@@ -122,25 +123,16 @@ class Decisions:
         direct = ~alone & ((instead == partner) | ~np.isnan(self.similarity_to_instead[rows]))
         kept, nearest = names(doc_ids, np.where(alone, 0, instead)), names(doc_ids, partner)
         to_kept, to_nearest = _percent(self.similarity_to_instead[rows]), _percent(self.similarity[rows])
-        joined = pc.binary_join_element_wise
         return pc.case_when(
-            pc.make_struct(alone, direct),
-            joined("near-duplicate of ", nearest, to_nearest, ", and no document that has one is kept", ""),
-            joined("near-duplicate of ", kept, to_kept, ", which is kept", ""),
-            joined("in one cluster with ", kept, ", which is kept, by way of ", nearest, to_nearest, ""),
+            pc.make_struct(numbers(alone), numbers(direct)),
+            joined("near-duplicate of ", nearest, to_nearest, ", and no document that has one is kept"),
+            joined("near-duplicate of ", kept, to_kept, ", which is kept"),
+            joined("in one cluster with ", kept, ", which is kept, by way of ", nearest, to_nearest),
         )
 
 
 def _percent(similarity: FloatArray) -> Any:
     return in_words(similarity, lambda value: "" if np.isnan(value) else f" (similarity {value:.3f})")
-
-
-def in_words(values: NDArray[Any], form: Callable[[Any], str]) -> Any:
-    """Return values as an Arrow array of strings; each distinct one is written once."""
-    import pyarrow as pa
-
-    distinct, places = np.unique(values, return_inverse=True)
-    return pa.array([form(value) for value in distinct.tolist()], pa.string()).take(pa.array(places))
 
 
 Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrow import numbers
 from spotsigs.atomic import replacing
 from spotsigs.clusters import Cohesion
 from spotsigs.records import Clusters
@@ -40,8 +41,8 @@ def write_pairs(path: str | Path, doc_ids: Sequence[str], chunks: Iterable[Colum
         for i, j, similarity in _regrouped(chunks, ROW_GROUP):
             named, places = np.unique(np.concatenate([i, j]), return_inverse=True)
             ids = names(doc_ids, named)
-            a, b = (ids.take(pa.array(part)) for part in np.split(places, 2))
-            append([a, b, pa.array(similarity)])
+            a, b = (ids.take(numbers(part)) for part in np.split(places, 2))
+            append([a, b, numbers(similarity)])
 
 
 def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
@@ -76,13 +77,13 @@ def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters,
             append(
                 [
                     names(doc_ids, np.arange(start, start + len(labels))),
-                    pa.array(labels),
+                    numbers(labels),
                     names(doc_ids, clusters.representatives[labels]),
-                    pa.array(clusters.similarity_to_representative[span]),
-                    pa.array(clusters.sizes[labels]),
-                    pa.array(cohesion.minimum[labels]),
-                    pa.array(cohesion.mean[labels]),
-                    pa.array(cohesion.chain[labels]),
+                    numbers(clusters.similarity_to_representative[span]),
+                    numbers(clusters.sizes[labels]),
+                    numbers(cohesion.minimum[labels]),
+                    numbers(cohesion.mean[labels]),
+                    numbers(cohesion.chain[labels]),
                 ]
             )
 

@@ -30,6 +30,7 @@ import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from spotsigs import places
+from spotsigs.arrow import text
 from spotsigs.atomic import beside, destination, is_empty, replacing
 from spotsigs.csr import INT32_MAX
 from spotsigs.errors import InputError, reason, require
@@ -93,25 +94,26 @@ class Strings(Sequence[str]):
         import pyarrow as pa
 
         if not len(rows):
-            return pa.array([], pa.string())
-        ends, text = (pa.py_buffer(np.ascontiguousarray(part)) for part in (self._ends, self._text))
-        # Arrow wants a zero before the first end: read like this, string k + 1 is at k, and the first one is missing.
-        others = pa.LargeStringArray.from_buffers(len(self) - 1, ends, text)
-        taken = others.take(pa.array(rows - 1, mask=rows == 0)).fill_null(pa.scalar(self[0], pa.large_string()))
+            return text([])
+        ends, content = (pa.py_buffer(np.ascontiguousarray(part)) for part in (self._ends, self._text))
+        # Arrow wants a zero before the first end: read without one, string k + 1 is at k, and string 0 has no place.
+        others = pa.LargeStringArray.from_buffers(len(self) - 1, ends, content)
+        valid = pa.py_buffer(np.packbits(rows > 0, bitorder="little"))
+        taken = others.take(pa.Array.from_buffers(pa.int64(), len(rows), [valid, pa.py_buffer(rows - 1)]))
         try:
             taken.validate(full=True)
         except pa.ArrowInvalid as error:
             raise InputError(f"a name in the store is not UTF-8 ({error}); build the store again") from error
-        return taken.cast(pa.string())
+        return taken.cast(pa.string()).fill_null(text([self[0]])[0])
 
     def __iter__(self) -> Iterator[str]:
         start = 0
         for first in range(0, len(self._ends), _STRINGS):
             ends = self._ends[first : first + _STRINGS].tolist()
-            text = self._text[start : ends[-1]].tobytes()
+            content = self._text[start : ends[-1]].tobytes()
             begin = 0
             for end in ends:
-                yield _decoded(text[begin : end - start])
+                yield _decoded(content[begin : end - start])
                 begin = end - start
             start = ends[-1]
 
@@ -156,11 +158,9 @@ class Renumbered(Sequence[str]):
 
 def names(strings: Sequence[str], rows: NDArray[Any]) -> Any:
     """Return some of the strings as an Arrow array of strings, by their rows."""
-    import pyarrow as pa
-
     if isinstance(strings, (Strings, Renumbered)):
         return strings.arrow(rows.astype(np.int64, copy=False))
-    return pa.array([strings[row] for row in rows.tolist()], pa.string())
+    return text(strings[row] for row in rows.tolist())
 
 
 class Writer:
