@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap
 from sklearn.metrics.cluster import pair_confusion_matrix
 
-from spotsigs import cluster, evaluate, metrics, relative_recall
-from spotsigs.metrics import (
+from spotsigs import cluster, evaluate, relative_recall
+from spotsigs.judging import metrics
+from spotsigs.judging.metrics import (
     b_cubed,
     drawn,
     macro_averages,

@@ -1,0 +1,258 @@
+"""What a collection looks like without its duplicates: the copy in its own format, and the lists that explain it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from spotsigs.arrow import in_words, joined, numbers, text
+from spotsigs.data.collections.downloads import replacing
+from spotsigs.disk.atomic import beside
+from spotsigs.disk.store import names
+from spotsigs.errors import InputError, reason
+from spotsigs.judging.clusters import Cohesion
+from spotsigs.judging.keep import Decisions
+from spotsigs.records import Clusters, Document, IntArray
+
+Keep = Callable[[Document], bool]
+"""Called with every readable document in order: whether it belongs to the copy."""
+
+
+_FORMULA = ("=", "+", "@", "＝", "＋", "－", "＠", "-")
+_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))  # that of regular expressions is ASCII in Arrow
+_ARROW_FORMULA = f"^([{_SPACE}]*[{''.join(_FORMULA)}]|[\t\r\n])"
+
+_ROWS = 1 << 14  # that are written at a time: far from the 2 GB that one array of strings can hold
+
+
+class Copied(Protocol):
+    """A collection that can be written again in its own format."""
+
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Write the files of the collection below a folder, without the documents that are not kept.
+
+        What is no document, or cannot be read as one, was not judged and stays; what lies behind the damage of a
+        truncated file cannot be copied.
+        """
+        ...
+
+
+def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool_], folder: str | Path) -> None:
+    """Write a collection without its removed documents; the copy appears when it is complete.
+
+    Parameters
+    ----------
+    collection : Copied
+        What was matched.
+    doc_ids : sequence of str
+        Ids of its documents, by row.
+    kept : ndarray of bool, shape (n,)
+        Whether each belongs to the copy.
+    folder : str or Path
+        A new folder.
+
+    Raises
+    ------
+    InputError
+        If the folder exists and is not empty, or the collection's documents are no longer those that were matched.
+    """
+    folder = Path(folder)
+    require_free(folder)
+    row = 0
+
+    def keep(document: Document) -> bool:
+        nonlocal row
+        name = doc_ids[row] if row < len(doc_ids) else None
+        if name is None or not (name == document.id or name.startswith(f"{document.id}#")):
+            return True  # its text could not be extracted, so it was not judged
+        row += 1
+        return bool(kept[row - 1])
+
+    try:
+        with beside(folder) as temporary:
+            copy = temporary / "copy"
+            copy.mkdir()
+            collection.copy(copy, keep)
+            if row < len(doc_ids):
+                raise InputError(
+                    f"{doc_ids[row]!r} is not where it was: the collection has changed since it was matched"
+                )
+            os.replace(copy, folder)
+    except OSError as error:
+        raise InputError(f"the copy {folder} cannot be written: {reason(error)}; give another place") from error
+
+
+def require_free(folder: str | Path) -> None:
+    """Refuse a place for a copy that is taken."""
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is not empty; give another place for the copy")
+
+
+def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path, *, new_from: int = 0) -> None:
+    """Write ``kept.csv`` and ``removed.csv``.
+
+    ``removed.csv`` says for each removed document which one was kept instead, which is most similar to it, how much,
+    and why it was removed.
+
+    Parameters
+    ----------
+    decisions : Decisions
+        From `spotsigs.judging.keep.decide`.
+    doc_ids : sequence of str
+        Ids of the documents, by row.
+    folder : str or Path
+        Where to.
+    new_from : int
+        ``kept.csv`` lists the documents from this row on: those that were added to a store now.
+    """
+    folder = Path(folder)
+    kept = new_from + np.flatnonzero(decisions.kept[new_from:])
+    write_table(folder / "kept.csv", ["doc"], ([names(doc_ids, rows)] for rows in _parts(kept)))
+    header = ["doc", "kept_instead", "partner", "similarity", "reason"]
+    removed = np.flatnonzero(~decisions.kept)
+    write_table(folder / "removed.csv", header, (_removed(decisions, doc_ids, rows) for rows in _parts(removed)))
+
+
+def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> list[Any]:
+    import pyarrow.compute as pc
+
+    instead = decisions.instead[rows]
+    return [
+        names(doc_ids, rows),
+        pc.if_else(numbers(instead < 0), text([""])[0], names(doc_ids, np.maximum(instead, 0))),
+        names(doc_ids, decisions.partner[rows]),
+        in_words(decisions.similarity[rows], _number),
+        decisions.reasons(rows, doc_ids),
+    ]
+
+
+def write_cluster_list(path: Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
+    """Write a row for each cluster of several documents, the largest first.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    doc_ids : sequence of str
+        Ids of the documents, by row.
+    clusters : Clusters
+        The grouping.
+    cohesion : Cohesion
+        Of the same clusters.
+    """
+    labels = np.argsort(-clusters.sizes, kind="stable")[: int(np.count_nonzero(clusters.sizes > 1))]
+    header = "cluster, representative, size, pairs, min_similarity, mean_similarity, apart, chain".split(", ")
+    write_table(
+        path,
+        header,
+        (
+            [
+                in_words(some, str),
+                names(doc_ids, clusters.representatives[some]),
+                in_words(clusters.sizes[some], str),
+                in_words(cohesion.pairs[some], str),
+                in_words(cohesion.minimum[some], _number),
+                in_words(cohesion.mean[some], _number),
+                in_words(cohesion.apart[some], str),
+                in_words(cohesion.chain[some], lambda chain: str(chain).lower()),
+            ]
+            for some in _parts(labels)
+        ),
+    )
+
+
+def _number(value: float) -> str:
+    return "" if np.isnan(value) else repr(value)
+
+
+def _parts(rows: IntArray) -> Iterator[IntArray]:
+    return (rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS))
+
+
+def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[Any]]) -> None:
+    """Write columns of text as CSV.
+
+    What a spreadsheet would run as a formula is quoted, see `harmless`.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it appears when it is complete.
+    header : sequence of str
+        Names of the columns.
+    batches : iterable of sequence of pyarrow.Array of string
+        Some rows of all columns.
+    """
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(f"{','.join(header)}\n".encode())
+        for columns in batches:
+            cells = [_quoted(_harmless(column), alone=len(columns) == 1) for column in columns]
+            lines = joined(*list(chain.from_iterable((cell, ",") for cell in cells))[:-1], "\n")
+            file.write(lines.buffers()[2])  # one line after the other
+
+
+def _quoted(cells: Any, *, alone: bool) -> Any:
+    """Quote what a reader of CSV would take apart; an empty cell, too, where it is the whole line."""
+    import pyarrow.compute as pc
+
+    special = pc.match_substring_regex(cells, '[",\r\n]' + "|^$" * alone)
+    if not pc.any(special).as_py():
+        return cells
+    return pc.if_else(special, joined('"', pc.replace_substring(cells, '"', '""'), '"'), cells)
+
+
+def _harmless(cells: Any) -> Any:
+    import pyarrow.compute as pc
+
+    formula = pc.match_substring_regex(cells, _ARROW_FORMULA)
+    return pc.if_else(formula, joined("'", cells), cells) if pc.any(formula).as_py() else cells
+
+
+def harmless(cell: str) -> str:
+    """Quote text that a spreadsheet would run as a formula, wide forms and leading white space included.
+
+    Examples
+    --------
+    >>> harmless("=cmd()"), harmless(" +1"), harmless("page.html")
+    ("'=cmd()", "' +1", 'page.html')
+    """
+    return f"'{cell}" if cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n")) else cell
+
+
+def place(folder: Path, name: str) -> Path:
+    """Return where a file of the collection lies in a copy, never outside of it, with its folder made."""
+    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", "..", ".")]
+    path = folder.joinpath(*[part.replace(":", "_") for part in parts])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def pack(content: bytes, packing: str) -> bytes:
+    """Compress a record on its own, as web archives do."""
+    if packing == "gzip":
+        return gzip.compress(content, mtime=0)
+    return zstandard.ZstdCompressor().compress(content) if packing.startswith("zstd") else content
+
+
+@contextmanager
+def packing(path: Path, like: str) -> Iterator[IO[bytes]]:
+    """Open a file for writing, compressed as a whole like the original."""
+    with path.open("wb") as file:
+        if like == "gzip":
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as stream:
+                yield cast("IO[bytes]", stream)
+        elif like.startswith("zstd"):
+            with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as stream:
+                yield cast("IO[bytes]", stream)
+        else:
+            yield file
