@@ -14,7 +14,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from spotsigs.arrow import in_words, joined, numbers, text
+from spotsigs.arrays.arrow import in_words, joined, numbers, text
 from spotsigs.data.collections.downloads import replacing
 from spotsigs.disk.atomic import beside
 from spotsigs.disk.store import names

@@ -29,8 +29,8 @@ import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
+from spotsigs.arrays.arrow import text
 from spotsigs.arrays.csr import INT32_MAX
-from spotsigs.arrow import text
 from spotsigs.disk import places
 from spotsigs.disk.atomic import beside, destination, is_empty, replacing
 from spotsigs.disk.places import is_remote, place

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.arrow import in_words, joined, numbers
+from spotsigs.arrays.arrow import in_words, joined, numbers
 from spotsigs.disk.store import names
 from spotsigs.errors import InputError, require
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs

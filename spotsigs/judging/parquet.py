@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrow import numbers
+from spotsigs.arrays.arrow import numbers
 from spotsigs.disk.atomic import replacing
 from spotsigs.disk.store import names
 from spotsigs.judging.clusters import Cohesion

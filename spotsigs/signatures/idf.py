@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrow import numbers
+from spotsigs.arrays.arrow import numbers
 from spotsigs.errors import require
 from spotsigs.records import Signatures, Vectors
 
