@@ -75,7 +75,7 @@ class Warc:
         try:
             import fastwarc  # noqa: F401
         except ImportError:
-            raise InputError("reading WARC files needs fastwarc: pip install 'spotsigs[warc]'") from None
+            raise InputError("reading WARC files needs fastwarc: pip install fastwarc") from None
         return archive_shards(self.sources(), LAYOUT, self.shard_bytes, _read)
 
     def copy(self, folder: Path, keep: Keep) -> None:

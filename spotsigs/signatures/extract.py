@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from inspect import isroutine
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
         try:
             content = text(record)
         except Exception as error:  # noqa: BLE001 - one bad page must not end a crawl; the reason is reported
-            yield _skipped(record, error)
+            yield _skipped(record, error, text)
         else:
             yield record, content
 
@@ -104,12 +105,20 @@ def _rows(
         try:
             found, multiplicities = _row(scheme, content)
         except Exception as error:  # noqa: BLE001 - as above
-            yield _skipped(document, error)
+            yield _skipped(document, error, scheme)
         else:
             yield document, found, multiplicities
 
 
-def _skipped(document: Document, error: Exception) -> Skipped:
+def _skipped(document: Document, error: Exception, part: object) -> Skipped:
+    """Return why a document is skipped.
+
+    An error of a part from elsewhere is a fault of that part, not of a page, unless it is raised as an `InputError`.
+    """
+    of: Any = part if isroutine(part) else type(part)
+    if not isinstance(error, (InputError, MemoryError)) and not of.__module__.startswith("spotsigs."):
+        name = f"{of.__module__}.{of.__qualname__}"
+        raise InputError(f"{name} failed on {document.id}: {type(error).__name__}: {error}") from error
     return Skipped(document.id, str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
 
 
