@@ -25,6 +25,7 @@ from spotsigs.records import Corpus, Document, Signatures
 from spotsigs.signatures import framed as module
 from spotsigs.signatures.densest import LINK, TEXT, DensestRegion
 from spotsigs.signatures.extract import extract
+from spotsigs.signatures.frame_kernels import Rules
 from spotsigs.signatures.framed import (
     FramedSpots,
     Frames,
@@ -88,20 +89,27 @@ def collections(draw: st.DrawFn) -> list[list[naive.Entry]]:
     return pages
 
 
-PARAMETERS = st.tuples(st.sampled_from([0.05, 0.1, 0.25, 0.4]), st.sampled_from([0.2, 1 / 3, 0.6]), st.integers(1, 6))
-
+RULES = st.builds(
+    Rules,
+    alike=st.sampled_from([0.05, 0.1, 0.25, 0.4]),
+    share=st.sampled_from([0.2, 1 / 3, 0.6]),
+    anywhere=st.booleans(),
+)
 
 LIMITS = st.fixed_dictionaries({"LOOKED": st.sampled_from([1, 3, 64]), "WALKED": st.sampled_from([1, 12, 2048])})
 
 
 @examples(250)
-@given(collections(), PARAMETERS, LIMITS, st.integers(1, 3))
-def test_any_collection(pages, parameters, limits, threads):
-    alike, share, sample = parameters
-    drawn = outlines(pages)
+@given(collections(), RULES, st.integers(1, 6), LIMITS, st.integers(1, 3))
+def test_any_collection(pages, rules, sample, limits, threads):
+    drawn, over = outlines(pages), module.Over(threads)
     with patch.multiple(module, **limits), patch.multiple(naive, **limits):
-        expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), alike, share, sample)
-        assert rows(FramedSpots(alike=alike, share=share, sample=sample).refine(drawn, threads=threads)) == expected
+        expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), rules, sample)
+        found = find_frames(drawn, portraits(drawn, over), rules, sample, over)
+        assert rows(kept(drawn, found, rules.share)) == expected
+        if all(rules[2:]):
+            scheme = FramedSpots(alike=rules.alike, share=rules.share, sample=sample)
+            assert rows(scheme.refine(drawn, threads=threads)) == expected
 
 
 @examples(60)
@@ -128,22 +136,21 @@ def kept(drawn: Signatures, frames: Frames, share: float) -> Signatures:
 
 
 @examples(300)
-@given(collections(), PARAMETERS, LIMITS, st.integers(0, 14))
-def test_pages_added_later(pages, parameters, limits, n_old):
-    alike, share, sample = parameters
+@given(collections(), RULES, st.integers(1, 6), LIMITS, st.integers(0, 14))
+def test_pages_added_later(pages, rules, sample, limits, n_old):
     n_old = min(n_old, len(pages))
     old, everything = outlines(pages[:n_old]), outlines(pages)
     with patch.multiple(module, **limits):
-        before = find_frames(old, portraits(old), alike, share, sample)
-        frames, affected = update_frames(before, everything, portraits(everything), alike, share, sample)
-        fresh = find_frames(everything, portraits(everything), alike, share, sample)
+        before = find_frames(old, portraits(old), rules, sample)
+        frames, affected = update_frames(before, everything, portraits(everything), rules, sample)
+        fresh = find_frames(everything, portraits(everything), rules, sample)
     assert np.array_equal(frames.suspected, fresh.suspected)
     assert np.array_equal(frames.n_mates, fresh.n_mates)
     for found, expected in zip(vars(frames.neighbours).items(), vars(fresh.neighbours).items(), strict=True):
         assert found[0] == expected[0]
         assert np.array_equal(found[1], expected[1]), found[0]
-    was = rows(kept(old, before, share))
-    now = rows(kept(everything, frames, share))
+    was = rows(kept(old, before, rules.share))
+    now = rows(kept(everything, frames, rules.share))
     assert {k for k in range(n_old) if was[k] != now[k]} <= set(affected.tolist())
 
 
@@ -155,7 +162,7 @@ def test_more_pages_than_are_gone_through_at_once():
         article = [(int(h), TEXT) for h in random.integers(0, 5000, 6)]
         pages.append([*frames[k % 300], (20_000 + k % 300, TEXT), *article])
     drawn = outlines(pages)
-    expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), 0.1, 1 / 3, 16)
+    expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), SCHEME.rules, 16)
     assert rows(SCHEME.refine(drawn, threads=2)) == expected
     assert not any(h >= 20_000 for row in expected for h in row)
 

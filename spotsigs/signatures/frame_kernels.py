@@ -31,6 +31,17 @@ class Portraits(NamedTuple):
     is_main: NDArray[np.bool_]  # whether the spot occurs in running text of the main part
 
 
+class Rules(NamedTuple):
+    """What decides which neighbours are mates, see `spotsigs.signatures.framed.FramedSpots`.
+
+    The switches are all on but where the worth of each is measured.
+    """
+
+    alike: float
+    share: float
+    anywhere: bool = True  # a main part's spots count wherever they stand on the other page
+
+
 class Links(NamedTuple):
     """The distinct links of some pages, ascending, and the pages of each link, ascending."""
 
@@ -76,8 +87,11 @@ def shared(a: NDArray[np.int32], b: NDArray[np.int32]) -> int:
 
 
 @njit(cache=True, nogil=True)
-def main_jaccard(pages: Portraits, a: int, b: int) -> float:
-    """Return the Jaccard similarity of two pages' main parts; 1 where both are empty, for then nothing differs."""
+def main_jaccard(pages: Portraits, a: int, b: int, anywhere: bool) -> float:
+    """Return the share of two pages' main parts that the other page has, too, anywhere or in its own main part.
+
+    1 where both main parts are empty, for then nothing differs.
+    """
     i, j = pages.spot_indptr[a], pages.spot_indptr[b]
     end_i, end_j = pages.spot_indptr[a + 1], pages.spot_indptr[b + 1]
     both = either = 0
@@ -85,7 +99,7 @@ def main_jaccard(pages: Portraits, a: int, b: int) -> float:
         from_a = i < end_i and (j == end_j or pages.spots[i] <= pages.spots[j])
         from_b = j < end_j and (i == end_i or pages.spots[j] <= pages.spots[i])
         in_a, in_b = from_a and pages.is_main[i], from_b and pages.is_main[j]
-        both += in_a and in_b
+        both += (in_a and in_b) or (anywhere and from_a and from_b and (in_a or in_b))
         either += in_a or in_b
         i, j = i + from_a, j + from_b
     return both / either if either > 0 else 1.0
@@ -180,14 +194,20 @@ def _keep_most_alike(
 
 @njit(cache=True, nogil=True)
 def _of_other_content(
-    pages: Portraits, page: int, right: Links, itself: int, steps: NDArray[np.int64], likeness: NDArray[np.float64]
+    pages: Portraits,
+    page: int,
+    right: Links,
+    itself: int,
+    steps: NDArray[np.int64],
+    likeness: NDArray[np.float64],
+    anywhere: bool,
 ) -> tuple[NDArray[np.int64], float]:
     """Return which of the most alike have another main part and half the likeness of the first such, and that half."""
     kept, n, half = np.empty(len(steps), np.int64), 0, 0.0
     for k in range(len(steps)):
         if likeness[k] < half:
             break
-        if main_jaccard(pages, page, right.rows[(itself + steps[k]) % len(right.rows)]) < SAME:
+        if main_jaccard(pages, page, right.rows[(itself + steps[k]) % len(right.rows)], anywhere) < SAME:
             half = max(half, likeness[k] / 2)
             kept[n] = steps[k]
             n += 1
@@ -200,7 +220,7 @@ def search(
     left: Links,
     right: Links,
     ranks: NDArray[np.int32],
-    alike: float,
+    rules: Rules,
     most: int,
     looked: int,
     walked: int,
@@ -218,11 +238,11 @@ def search(
         if len(own) == 0:
             continue
         others, n_first, n_long = _candidates(own, right, itself, _width(len(own), most, walked))
-        top = _keep_most_alike(own, right, itself, others[:n_first], len(own), alike, steps, likeness, 0)
-        _, half = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top])
-        least = max(alike, half)  # those below it would be dropped
+        top = _keep_most_alike(own, right, itself, others[:n_first], len(own), rules.alike, steps, likeness, 0)
+        _, half = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top], rules.anywhere)
+        least = max(rules.alike, half)  # those below it would be dropped
         top = _keep_most_alike(own, right, itself, others[n_first:], n_long, least, steps, likeness, top)
-        kept, _ = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top])
+        kept, _ = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top], rules.anywhere)
         chosen = np.sort(kept)[:most]
         for step in chosen:
             found[n] = (itself + step) % len(right.rows)
@@ -256,20 +276,18 @@ def meets(
 
 @njit(cache=True, nogil=True)
 def _vote(pages: Portraits, page: int, mate: int, main_only: bool, votes: NDArray[np.int32]) -> None:
-    """Add a vote to each of a page's spots that its mate has, or has in the main part as the page does."""
+    """Add a vote to each of a page's spots that its mate has, or has in its main part."""
     begin, i, j = pages.spot_indptr[page], pages.spot_indptr[page], pages.spot_indptr[mate]
     end_i, end_j = pages.spot_indptr[page + 1], pages.spot_indptr[mate + 1]
     while i < end_i and j < end_j:
         if pages.spots[i] == pages.spots[j]:
-            votes[i - begin] += not main_only or (pages.is_main[i] and pages.is_main[j])
+            votes[i - begin] += not main_only or pages.is_main[j]
         step_i, step_j = pages.spots[i] <= pages.spots[j], pages.spots[j] <= pages.spots[i]
         i, j = i + step_i, j + step_j
 
 
 @njit(cache=True, nogil=True)
-def choose_mates(
-    pages: Portraits, page: int, neighbours: NDArray[np.int32], alike: float, share: float
-) -> NDArray[np.int32]:
+def choose_mates(pages: Portraits, page: int, neighbours: NDArray[np.int32], rules: Rules) -> NDArray[np.int32]:
     """Return which neighbours share a page's frame and not its content.
 
     Those whose main part is not alike; and, if there are several, those whose main parts are alike by a part that they
@@ -279,8 +297,8 @@ def choose_mates(
     doubtful, n_doubtful = np.empty(len(neighbours), np.int32), 0
     witnesses, n_witnesses = np.empty(len(neighbours), np.int32), 0
     for other in neighbours:
-        similarity = main_jaccard(pages, page, other)
-        if similarity < alike:
+        similarity = main_jaccard(pages, page, other, rules.anywhere)
+        if similarity < rules.alike:
             mates[n] = other
             n += 1
         elif similarity < SAME:
@@ -288,18 +306,19 @@ def choose_mates(
             n_doubtful += 1
             is_new = True
             for witness in witnesses[:n_witnesses]:
-                is_new = is_new and main_jaccard(pages, other, witness) < SAME
+                is_new = is_new and main_jaccard(pages, other, witness, rules.anywhere) < SAME
             witnesses[n_witnesses] = other
             n_witnesses += is_new
     if n_witnesses < 2:
         return mates[:n]
     votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
     for witness in witnesses[:n_witnesses]:
-        _vote(pages, page, witness, True, votes)
+        _vote(pages, page, witness, not rules.anywhere, votes)
+    votes *= pages.is_main[pages.spot_indptr[page] : pages.spot_indptr[page + 1]]
     some, every = np.count_nonzero(votes), np.count_nonzero(votes == n_witnesses)
     main = np.count_nonzero(pages.is_main[pages.spot_indptr[page] : pages.spot_indptr[page + 1]])
-    agree = some - every <= share * some * min(n_witnesses - 1, CERTAIN - 1) / (CERTAIN - 1)
-    if agree and main - every >= share * main:
+    agree = some - every <= rules.share * some * min(n_witnesses - 1, CERTAIN - 1) / (CERTAIN - 1)
+    if agree and main - every >= rules.share * main:
         for other in doubtful[:n_doubtful]:
             mates[n] = other
             n += 1
@@ -311,8 +330,7 @@ def vote(
     pages: Portraits,
     indptr: NDArray[np.int64],
     neighbours: NDArray[np.int32],
-    alike: float,
-    share: float,
+    rules: Rules,
     first: int,
     last: int,
 ) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
@@ -321,14 +339,14 @@ def vote(
     dropped = np.zeros(pages.spot_indptr[last] - begin, np.bool_)
     n_mates = np.empty(last - first, np.int32)
     for page in range(first, last):
-        mates = choose_mates(pages, page, neighbours[indptr[page] : indptr[page + 1]], alike, share)
+        mates = choose_mates(pages, page, neighbours[indptr[page] : indptr[page + 1]], rules)
         n_mates[page - first] = len(mates)
         if len(mates) == 0:
             continue
         votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
         for mate in mates:
             _vote(pages, page, mate, False, votes)
-        enough = max(min(FEWEST_VOTES, len(mates)), share * len(mates))
+        enough = max(min(FEWEST_VOTES, len(mates)), rules.share * len(mates))
         dropped[pages.spot_indptr[page] - begin : pages.spot_indptr[page + 1] - begin] = votes >= enough
     return dropped, n_mates
 
