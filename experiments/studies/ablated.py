@@ -27,6 +27,10 @@ class Ablated(FramedSpots):
         Narrow what is left to the main part.
     anywhere : bool
         Count a main part's spots wherever they stand on the other page; otherwise in its main part.
+    per_spot : bool
+        Doubtful neighbours agree if most of what each shares is shared by most; otherwise if all share nearly all.
+    around : bool
+        Look at where doubtful neighbours' shared spots stand.
     """
 
     label: ClassVar[str] = "SpotSigs, framed in part"
@@ -34,11 +38,13 @@ class Ablated(FramedSpots):
     everywhere: bool = True
     narrowed: bool = True
     anywhere: bool = True
+    per_spot: bool = True
+    around: bool = True
 
     @property
     def rules(self) -> Rules:
         """What decides which neighbours are mates."""
-        return super().rules._replace(anywhere=self.anywhere)
+        return super().rules._replace(anywhere=self.anywhere, per_spot=self.per_spot, around=self.around)
 
     def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
         """Turn outlines into signatures, see `spotsigs.signatures.framed.FramedSpots.refine`."""

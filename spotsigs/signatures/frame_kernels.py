@@ -29,6 +29,8 @@ class Portraits(NamedTuple):
     spot_indptr: NDArray[np.int64]  # of the distinct spots, ascending
     spots: NDArray[np.uint64]
     is_main: NDArray[np.bool_]  # whether the spot occurs in running text of the main part
+    starts: NDArray[np.int64]  # of the main parts, counted from the outlines' first entries
+    stops: NDArray[np.int64]
 
 
 class Rules(NamedTuple):
@@ -40,6 +42,8 @@ class Rules(NamedTuple):
     alike: float
     share: float
     anywhere: bool = True  # a main part's spots count wherever they stand on the other page
+    per_spot: bool = True  # most doubtful neighbours agree on most of what each shares; otherwise all on nearly all
+    around: bool = True  # what is shared stands around what is the page's own, which decides where agreement cannot
 
 
 class Links(NamedTuple):
@@ -55,9 +59,10 @@ class Links(NamedTuple):
 @njit(cache=True, nogil=True)
 def portray(
     indptr: NDArray[np.int64], hashes: NDArray[np.uint64], kinds: NDArray[np.int32], first: int, last: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.bool_]]:
-    """Return the distinct spots of some pages, ascending, how many each page has, and which are of its main part."""
-    sizes = np.zeros(last - first, np.int64)
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct spots of some pages, ascending: how many, which, whether of the main part; and that part."""
+    n_pages = last - first
+    sizes, starts, stops = np.zeros(n_pages, np.int64), np.zeros(n_pages, np.int64), np.zeros(n_pages, np.int64)
     spots = np.empty(indptr[last] - indptr[first], np.uint64)
     is_main = np.zeros(len(spots), np.bool_)
     n = 0
@@ -71,8 +76,8 @@ def portray(
                 spots[n] = own[place]
                 n += 1
             is_main[n - 1] |= kind[place] == TEXT and start <= place < stop
-        sizes[page - first] = n - begin
-    return sizes, spots[:n].copy(), is_main[:n].copy()
+        sizes[page - first], starts[page - first], stops[page - first] = n - begin, start, stop
+    return sizes, spots[:n].copy(), is_main[:n].copy(), starts, stops
 
 
 @njit(cache=True, nogil=True)
@@ -287,11 +292,80 @@ def _vote(pages: Portraits, page: int, mate: int, main_only: bool, votes: NDArra
 
 
 @njit(cache=True, nogil=True)
+def _stands_around(
+    pages: Portraits, page: int, votes: NDArray[np.int32], n_voters: int, share: float, in_one: bool
+) -> bool:
+    """Tell whether what others have of a page's main part stands around what is the page's own, not within it.
+
+    Two links in a row separate stretches. Nearly all voters have the shared spots, hardly any the own ones; the sum,
+    over stretches, of the fewer of both is at most a share of the own ones. If asked for, one stretch holds nearly all
+    own ones, for a text stands in one place.
+    """
+    begin, first = pages.spot_indptr[page], pages.indptr[page]
+    distinct = pages.spots[begin : pages.spot_indptr[page + 1]]
+    own, most_own, mixed, here_own, here_shared, links = 0, 0, 0, 0, 0, 0
+    for k in range(first + pages.starts[page], first + pages.stops[page] + 1):
+        at_end = k == first + pages.stops[page]
+        if at_end or pages.kinds[k] == LINK:
+            links += 1
+            if at_end or links == 2:
+                own, most_own, mixed = own + here_own, max(most_own, here_own), mixed + min(here_own, here_shared)
+                here_own, here_shared = 0, 0
+        else:
+            links = 0
+            if pages.kinds[k] == TEXT:
+                having = votes[np.searchsorted(distinct, pages.hashes[k])]
+                is_shared = n_voters - having <= share * n_voters
+                here_shared += is_shared
+                here_own += not is_shared and having <= share * n_voters
+    return own > 0 and mixed <= share * own and (not in_one or own - most_own <= share * own)
+
+
+@njit(cache=True, nogil=True)
+def _votes_of(pages: Portraits, page: int, others: NDArray[np.int32], main_only: bool) -> NDArray[np.int32]:
+    """Return how many others have each of a page's spots."""
+    votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
+    for other in others:
+        _vote(pages, page, other, main_only, votes)
+    return votes
+
+
+@njit(cache=True, nogil=True)
+def _agree(pages: Portraits, page: int, witnesses: NDArray[np.int32], rules: Rules) -> bool:
+    """Tell whether pages of different content agree on what they share with a page's main part, which has more.
+
+    The core is what all but a share of them have (otherwise all). At most a share of what each shares with the page
+    lies outside the core (otherwise, of what any of them does), less for few witnesses, since few agree by chance.
+    """
+    n, here = len(witnesses), slice(pages.spot_indptr[page], pages.spot_indptr[page + 1])
+    votes = _votes_of(pages, page, witnesses, not rules.anywhere)
+    in_main = votes[pages.is_main[here]]
+    core = in_main[n - in_main <= (rules.share * n if rules.per_spot else 0.0)]
+    all_shared, in_core = np.count_nonzero(in_main), len(core)
+    if rules.per_spot:
+        all_shared, in_core = np.sum(in_main), np.sum(core)
+    certain = min(n - 1, CERTAIN - 1) / (CERTAIN - 1)
+    if all_shared - in_core > rules.share * all_shared * certain:
+        return False
+    if len(in_main) - len(core) < rules.share * len(in_main):
+        return False
+    return not rules.around or _stands_around(pages, page, votes, n, rules.share, False)
+
+
+@njit(cache=True, nogil=True)
+def _surrounds(pages: Portraits, page: int, other: int, rules: Rules) -> bool:
+    """Tell whether what another page has of a page stands around the page's own text."""
+    votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
+    _vote(pages, page, other, not rules.anywhere, votes)
+    return _stands_around(pages, page, votes, 1, rules.share, True)
+
+
+@njit(cache=True, nogil=True)
 def choose_mates(pages: Portraits, page: int, neighbours: NDArray[np.int32], rules: Rules) -> NDArray[np.int32]:
     """Return which neighbours share a page's frame and not its content.
 
-    Those whose main part is not alike; and, if there are several, those whose main parts are alike by a part that they
-    all have in common with the page, which has more, though they differ from one another: prose of the frame.
+    Those whose main part is not alike; and those whose main parts are alike by prose of the frame: because several
+    pages of different content agree on it, or because it stands around the text of both.
     """
     mates, n = np.empty(len(neighbours), np.int32), 0
     doubtful, n_doubtful = np.empty(len(neighbours), np.int32), 0
@@ -309,17 +383,12 @@ def choose_mates(pages: Portraits, page: int, neighbours: NDArray[np.int32], rul
                 is_new = is_new and main_jaccard(pages, other, witness, rules.anywhere) < SAME
             witnesses[n_witnesses] = other
             n_witnesses += is_new
-    if n_witnesses < 2:
-        return mates[:n]
-    votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
-    for witness in witnesses[:n_witnesses]:
-        _vote(pages, page, witness, not rules.anywhere, votes)
-    votes *= pages.is_main[pages.spot_indptr[page] : pages.spot_indptr[page + 1]]
-    some, every = np.count_nonzero(votes), np.count_nonzero(votes == n_witnesses)
-    main = np.count_nonzero(pages.is_main[pages.spot_indptr[page] : pages.spot_indptr[page + 1]])
-    agree = some - every <= rules.share * some * min(n_witnesses - 1, CERTAIN - 1) / (CERTAIN - 1)
-    if agree and main - every >= rules.share * main:
-        for other in doubtful[:n_doubtful]:
+    agreed = n_witnesses > 1 and _agree(pages, page, witnesses[:n_witnesses], rules)
+    for other in doubtful[:n_doubtful]:
+        is_mate = agreed
+        if not is_mate and rules.around:
+            is_mate = _surrounds(pages, page, other, rules) and _surrounds(pages, other, page, rules)
+        if is_mate:
             mates[n] = other
             n += 1
     return mates[:n]
@@ -343,9 +412,7 @@ def vote(
         n_mates[page - first] = len(mates)
         if len(mates) == 0:
             continue
-        votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
-        for mate in mates:
-            _vote(pages, page, mate, False, votes)
+        votes = _votes_of(pages, page, mates, False)
         enough = max(min(FEWEST_VOTES, len(mates)), rules.share * len(mates))
         dropped[pages.spot_indptr[page] - begin : pages.spot_indptr[page + 1] - begin] = votes >= enough
     return dropped, n_mates

@@ -53,11 +53,18 @@ class FramedSpots(DensestRegion):
     1. Neighbours of a page are other pages whose sets of links have a Jaccard similarity of at least ``alike``, and of
        half of the largest that was found, and whose main parts are not the same: a sample of at most ``sample``, those
        next to the page in an order given by their content, of each of its links' pages. Exact copies count once.
-    2. Mates are the neighbours whose main parts (`.densest`) have a similarity below ``alike``: they share the
-       frame only. Main parts that are alike, but not the same (similarity below 1/2), still belong to mates if several
-       neighbours of different content agree: if at most a ``share`` of the spots that any of them has in common with
-       the page is missing in some of them (of two neighbours, a quarter of that, of three a half), and the page has at
-       least a ``share`` of its main part for itself. Versions of one text differ from one another in what they share.
+    2. Mates are the neighbours whose main parts (`.densest`) have a similarity below ``alike``, where a spot of a main
+       part counts wherever the other page has it: they share the frame only. Main parts that are alike, but not the
+       same (similarity below 1/2), still belong to mates for one of two reasons. A frame stands around the text, edits
+       stand within it, and two links in a row separate stretches of a main part.
+
+       - Several neighbours of different content agree. The core is what all but a ``share`` of them have of the page's
+         main part; at most a ``share`` of what each of them has lies outside it (of two neighbours, a quarter of that,
+         of three a half), at least a ``share`` of the main part is not core, and core and the page's own spots, which
+         at most a ``share`` of them have, stand apart: the fewer of both, summed over stretches, are at most a
+         ``share`` of the own ones.
+       - On both pages what the two share and what they do not stand apart in the same sense, and all but a ``share`` of
+         the page's own spots stand in one stretch.
     3. A page's mates say that a spot is the frame's if at least a ``share`` of them have it, and two of them where
        there are two. It is the frame's, and is dropped on all pages, if so say those of at least a ``share`` of the
        pages that have it.
@@ -371,6 +378,8 @@ def _take_first(pages: Portraits, n: int) -> Portraits:
         pages.spot_indptr[: n + 1],
         pages.spots[:spots],
         pages.is_main[:spots],
+        pages.starts[:n],
+        pages.stops[:n],
     )
 
 
@@ -438,10 +447,12 @@ def suppressed(outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_
 def portraits(outlines: Signatures, over: Over = HERE) -> Portraits:
     """Return what the second pass compares of each page."""
     indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
-    sizes, spots, is_main = over.joined(
-        lambda first, last: portray(indptr, hashes, kinds, first, last), len(outlines), np.int64, np.uint64, np.bool_
+    sizes, *columns = over.joined(
+        lambda first, last: portray(indptr, hashes, kinds, first, last),
+        len(outlines),
+        *(np.int64, np.uint64, np.bool_, np.int64, np.int64),
     )
-    return Portraits(indptr, hashes, kinds, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), spots, is_main)
+    return Portraits(indptr, hashes, kinds, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), *columns)
 
 
 @njit(cache=True, nogil=True)

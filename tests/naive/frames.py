@@ -62,6 +62,8 @@ class Rules(NamedTuple):
     alike: float
     share: float
     anywhere: bool = True
+    per_spot: bool = True
+    around: bool = True
 
 
 class Page(NamedTuple):
@@ -95,9 +97,14 @@ FEWEST_VOTES, CERTAIN, LOOKED, WALKED, SAME = 2, 5, 64, 2048, 0.5
 
 
 def main_part(outline: Sequence[Entry]) -> set[int]:
-    """The spots in running text inside the heaviest segment, where text adds 1 and a link -1."""
-    start, stop = heaviest([{TEXT: 1, LINKED: 0, LINK: -1}[kind] for _, kind in outline])
+    """The spots in running text inside the heaviest segment."""
+    start, stop = main_segment(outline)
     return {h for h, kind in outline[start:stop] if kind == TEXT}
+
+
+def main_segment(outline: Sequence[Entry]) -> tuple[int, int]:
+    """The heaviest segment, where text adds 1 and a link -1."""
+    return heaviest([{TEXT: 1, LINKED: 0, LINK: -1}[kind] for _, kind in outline])
 
 
 def set_jaccard(a: set[int], b: set[int]) -> float:
@@ -145,13 +152,55 @@ def mates(page: Page, near: Sequence[Page], rules: Rules) -> list[Page]:
     for other in doubtful:
         if all(main_jaccard(other, witness, rules.anywhere) < SAME for witness in witnesses):
             witnesses.append(other)
-    if len(witnesses) < 2:
-        return certain
-    common = [page.main & (witness.spots if rules.anywhere else witness.main) for witness in witnesses]
-    some, every = set.union(*common), set.intersection(*common)
-    agree = len(some) - len(every) <= rules.share * len(some) * min(len(witnesses) - 1, CERTAIN - 1) / (CERTAIN - 1)
-    own = len(page.main) - len(every)
-    return certain + doubtful if agree and own >= rules.share * len(page.main) else certain
+    agreed = len(witnesses) > 1 and agree(page, witnesses, rules)
+    return certain + [other for other in doubtful if agreed or (rules.around and share_a_frame(page, other, rules))]
+
+
+def agree(page: Page, witnesses: Sequence[Page], rules: Rules) -> bool:
+    """Pages of different content share nearly the same with a page's main part, and it stands around the rest."""
+    has = [witness.spots if rules.anywhere else witness.main for witness in witnesses]
+    votes = {spot: sum(spot in theirs for theirs in has) for spot in page.spots}
+    missing = rules.share * len(witnesses) if rules.per_spot else 0
+    core = {spot for spot in page.main if len(witnesses) - votes[spot] <= missing}
+    if rules.per_spot:
+        shared, inside = sum(votes[spot] for spot in page.main), sum(votes[spot] for spot in core)
+    else:
+        shared, inside = sum(votes[spot] > 0 for spot in page.main), len(core)
+    if shared - inside > rules.share * shared * min(len(witnesses) - 1, CERTAIN - 1) / (CERTAIN - 1):
+        return False
+    if len(page.main) - len(core) < rules.share * len(page.main):
+        return False
+    if not rules.around:
+        return True
+    _, apart = around(page, votes, len(witnesses), rules.share)
+    return apart
+
+
+def share_a_frame(a: Page, b: Page, rules: Rules) -> bool:
+    """On both pages, what they share stands around the text."""
+    for page, other in ((a, b), (b, a)):
+        has = other.spots if rules.anywhere else other.main
+        in_one, apart = around(page, {spot: int(spot in has) for spot in page.spots}, 1, rules.share)
+        if not (in_one and apart):
+            return False
+    return True
+
+
+def around(page: Page, votes: dict[int, int], n: int, share: float) -> tuple[bool, bool]:
+    """Whether one stretch holds nearly all of the page's own spots, and whether shared ones stand apart from them."""
+    stretches: list[list[str]] = [[]]
+    links = 0
+    start, stop = main_segment(page.outline)
+    for h, kind in page.outline[start:stop]:
+        links = links + 1 if kind == LINK else 0
+        if links == 2:
+            stretches.append([])
+        if kind == TEXT:
+            shared = n - votes[h] <= share * n
+            stretches[-1].append("shared" if shared else "own" if votes[h] <= share * n else "neither")
+    own = [stretch.count("own") for stretch in stretches]
+    mixed = sum(min(stretch.count("own"), stretch.count("shared")) for stretch in stretches)
+    return sum(own) - max(own) <= share * sum(own), sum(own) > 0 and mixed <= share * sum(own)
 
 
 def _left(outline: Sequence[Entry], dropped: set[int]) -> dict[int, int]:
