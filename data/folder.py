@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import cast
 
 from data.files import SHARD_BYTES, Source, file_name, find_sources, lines, not_readable, reason
 from data.responses import MAX_BODY
-from data.writers import Keep, place
+from data.writers import Keep, copy_whole, place
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
 
@@ -66,10 +64,9 @@ class Folder:
         for source in self.sources():
             record = _record(self, source)
             if isinstance(record, Skipped):
-                with suppress(OSError):
-                    shutil.copyfile(source.path, place(folder, source.name))
+                copy_whole(source, folder)
             elif keep(record):
-                place(folder, source.name).write_bytes(cast("bytes", record.content))
+                place(folder, source).write_bytes(cast("bytes", record.content))
 
     def _media_type(self, source: Source) -> str | None:
         suffix = Path(source.name).suffix.lower()

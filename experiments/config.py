@@ -20,7 +20,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from spotsigs.clusters import Method
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, reason, require, require_tau
+from spotsigs.errors import InputError, printable, reason, require, require_tau
 from spotsigs.keep import Keep
 from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.threshold import FLOOR
@@ -314,12 +314,7 @@ def build(node: DictConfig, group: str) -> Any:
 
 def sentence(error: Exception) -> str:
     """Return one line for any error of a run: what is wrong, where, and what is allowed."""
-    return f"error: {''.join(map(_shown, _explain(error)))}"
-
-
-def _shown(character: str) -> str:
-    """Return a character of an error, which may quote an input: none that a terminal or a log would obey."""
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+    return f"error: {printable(_explain(error))}"  # it may quote an input
 
 
 def _explain(error: Exception) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from data.writers import harmless
+from data.writers import harmless, write_rows
 from spotsigs import atomic
 from spotsigs.errors import InputError, reason
 
@@ -112,9 +112,8 @@ def read_json(path: Path) -> Any:
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write rows under a header."""
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows([harmless(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+        quoted = ([harmless(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+        write_rows(file, chain([header], quoted))
 
 
 def _plain(value: Any) -> Any:

@@ -23,7 +23,7 @@ from experiments.pipeline import Outcome, Prepared, texts_of
 from spotsigs.blocks import PairFiles
 from spotsigs.clusters import cohesion
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, reason, require
+from spotsigs.errors import InputError, printable, reason, require
 from spotsigs.keep import Keep, priority
 from spotsigs.metrics import evaluate
 from spotsigs.on_disk import OnDisk, fitting, match_on_disk, query_page
@@ -194,7 +194,7 @@ def ask(settings: Settings) -> str:
     )
     if not matches:
         return f"no document of {settings.store} reaches tau={settings.tau:g}"
-    lines = [f"{match.similarity:.6f}  {match.doc}" for match in matches]
+    lines = [f"{match.similarity:.6f}  {printable(match.doc)}" for match in matches]
     return "\n".join(["similarity  document", *(f"  {line}" for line in lines)])
 
 

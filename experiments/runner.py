@@ -18,9 +18,11 @@ from experiments.pipeline import Outcome, Prepared, match, memory_bytes, prepare
 from spotsigs.atomic import locked
 from spotsigs.clusters import GIANT
 from spotsigs.errors import InputError, require
+from spotsigs.extract import is_readable
 from spotsigs.keep import Decisions, decide
 from spotsigs.metrics import Quality
 from spotsigs.parquet import write_clusters, write_pairs
+from spotsigs.records import Document
 from spotsigs.store import Renumbered
 from spotsigs.threshold import FLOOR, Suggestion, suggest
 
@@ -247,7 +249,12 @@ def decided(outcome: Outcome, settings: Settings) -> Decisions:
     decisions = decide(outcome.chunks(), outcome.clusters, settings.keep)
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
-        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy)
+        failed = {record.id for record in outcome.prepared.skipped}
+
+        def judged(document: Document) -> bool:
+            return document.id not in failed or is_readable(document, settings.text, settings.signature)
+
+        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy, judged=judged)
     return decisions
 
 
