@@ -13,6 +13,7 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
+from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.newsframes import NewsFrames, ReutersVersions
 from spotsigs.data.collections.newsframes import packages as fetching
 from spotsigs.data.collections.newsframes.assembly import drifted, plan, printed, sizes
@@ -21,7 +22,6 @@ from spotsigs.data.collections.newsframes.frames import Frame, Page, Piece, Reje
 from spotsigs.data.collections.newsframes.packages import Packages
 from spotsigs.data.collections.newsframes.selectors import selectors
 from spotsigs.data.collections.newsframes.stories import Story, Text, apart, edited, paragraphs, resent, words
-from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.errors import InputError
 from spotsigs.records import Document
 from spotsigs.text.visible import visible_text
@@ -251,10 +251,11 @@ export const X = {
 
 
 def made(n_frames=6, n_stories=3):
-    frames = [
-        frame(Page(f"s{i // 2}", str(i), newspage(f"f{i}", article(f"f{i}")), f"Big f{i} story told today", "\n\n".join(article(f"f{i}"))))
-        for i in range(n_frames)
-    ]  # fmt: skip
+    frames = []
+    for i in range(n_frames):
+        key, parts = f"f{i}", article(f"f{i}")
+        page = Page(f"s{i // 2}", str(i), newspage(key, parts), f"Big {key} story told today", "\n\n".join(parts))
+        frames.append(frame(page))
     stories = [
         Story(
             f"story{i}", tuple(Text(str(j), f"Head {i} <{j}>", (prose(f"v{i}{j}", 30), "Two & <b>")) for j in range(2))

@@ -12,6 +12,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from spotsigs.data.collections.downloads import replacing
+from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.newsframes.assembly import Placed, drifted, plan, printed
 from spotsigs.data.collections.newsframes.density import with_density
 from spotsigs.data.collections.newsframes.frames import Frame, Piece
@@ -19,8 +21,6 @@ from spotsigs.data.collections.newsframes.frames import frame as cut
 from spotsigs.data.collections.newsframes.generated import generated
 from spotsigs.data.collections.newsframes.packages import Packages
 from spotsigs.data.collections.newsframes.stories import Story, Text, apart, edited, resent
-from spotsigs.data.collections.downloads import replacing
-from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.errors import require
 from spotsigs.records import Document, Shard, Skipped
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.newsframes.frames import LEAD_LETTERS, Frame, Piece
 from spotsigs.data.collections.newsframes.stories import Story, Text
-from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.errors import require
 
 FEWEST = 2

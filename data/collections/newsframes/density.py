@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 
+from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.newsframes.frames import Frame, visible
 from spotsigs.data.collections.newsframes.stories import words
-from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.signatures.spots import SpotSignatures
 
 _ANTECEDENTS = frozenset(SpotSignatures().antecedents)

@@ -30,7 +30,8 @@ LEAD_LETTERS = 200
 
 BLOCKS = frozenset(
     "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form "
-    "h1 h2 h3 h4 h5 h6 header hr legend li main nav ol p pre section summary table tbody td tfoot th thead tr ul".split()
+    "h1 h2 h3 h4 h5 h6 header hr legend li main nav ol p pre section summary table tbody td tfoot th thead tr "
+    "ul".split()
 )
 HIDDEN = frozenset("script style noscript template iframe object embed head title textarea svg noframes".split())
 _HEADLINE_METAS = frozenset(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spotsigs.data.collections.newsframes.frames import visible
-from spotsigs.data.collections.newsframes.stories import Story, Text
 from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.gold.edits import edit
 from spotsigs.data.collections.gold.plan import plan
+from spotsigs.data.collections.newsframes.frames import visible
+from spotsigs.data.collections.newsframes.stories import Story, Text
 
 _LIKE_GOLD = (2160, 68)
 
