@@ -486,3 +486,20 @@ def test_the_npm_of_the_extra_is_the_second_choice(monkeypatch):
 
 def test_a_piece_tells_its_text():
     assert Piece("block", "a<br>b<script>c</script>").text.split() == ["a", "b"]
+
+
+def test_no_mark_is_left_behind(tarballs):
+    for document in documents(collection(tarballs, served=4)):
+        assert "\u27e6" not in document.content.decode()
+
+
+@pytest.mark.long
+def test_the_collection_is_the_one_that_was_fixed():
+    """Its checksum was written down before any detector ran on it."""
+    cached = ROOT / "data/cache"
+    if not all((cached / "npm" / name).exists() for name in NAMES):
+        pytest.skip("the packages were not fetched: python run.py data=newsframes data.accept_licence=true")
+    digest = hashlib.sha256()
+    for document in documents(NewsFrames(seed=5, cache=str(cached))):
+        digest.update(document.id.encode() + b"\0" + document.content)
+    assert digest.hexdigest() == "c9daec0ad025e81a6b1fba06f268dacfa3bbc1ace80f77c2bb83b22738862818"

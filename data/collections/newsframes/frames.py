@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from html import escape
+from typing import Literal, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -34,6 +35,8 @@ BLOCKS = frozenset(
     "ul".split()
 )
 HIDDEN = frozenset("script style noscript template iframe object embed head title textarea svg noframes".split())
+REPEATED = frozenset("p div li blockquote td section article dd pre center".split())
+"""Slots whose tags go when nothing stands in them."""
 _HEADLINE_METAS = frozenset(
     "og:title twitter:title title dc.title dcterms.title hdl headline sailthru.title parsely-title fb_title".split()
 )
@@ -251,55 +254,48 @@ def _cut(
     """Iterate over the pieces of a page; its tree is used up."""
     pieces: list[Piece] = []
 
-    def mark(piece: Piece) -> str:
-        pieces.append(piece)
+    def mark(kind: Kind, html: str, opening: str = "", closing: str = "") -> str:
+        pieces.append(Piece(kind, html, opening, closing))
         return f"\u27e6{len(pieces) - 1}\u27e7"
 
-    for piece_of_head in _head(tree, headline, mark):
-        piece_of_head()
+    _mark_head(tree, headline, mark)
     if not headings:
-        slots[0].node.insert_before(mark(Piece("headline", "", "<h1>", "</h1>")))
-    for kind, blocks in (("headline", headings), ("block", rest)):
-        for block in blocks:
-            if block.node.tag != "body":
-                text: Any = mark(Piece(kind, block.node.inner_html or ""))  # type: ignore[arg-type]
-                block.node.inner_html = text
+        slots[0].node.insert_before(mark("headline", "", "<h1>", "</h1>"))
+    for block in headings:
+        block.node.inner_html = mark("headline", block.node.inner_html or "")
+    for block in rest:
+        if block.node.tag != "body":
+            block.node.inner_html = mark("block", block.node.inner_html or "")
     for block in slots:
         html, inner, closing = block.node.html or "", block.node.inner_html or "", f"</{block.node.tag}>"
-        if block.node.tag in ("p", "div", "li", "blockquote", "td", "section", "article", "dd", "pre", "center"):
+        if block.node.tag in REPEATED:
             opening = html[: len(html) - len(inner) - len(closing)]
-            block.node.replace_with(mark(Piece("slot", inner, opening, closing)))
+            block.node.replace_with(mark("slot", inner, opening, closing))
         else:
-            block.node.inner_html = mark(Piece("slot", inner))
-    parts = _MARK.split(tree.html or "")
-    for i, part in enumerate(parts):
+            block.node.inner_html = mark("slot", inner)
+    for i, part in enumerate(_MARK.split(tree.html or "")):
         if i % 2:
             yield pieces[int(part)]
         elif part:
             yield Piece("markup", part)
 
 
-def _head(tree: LexborHTMLParser, headline: str, mark: Any) -> Iterator[Any]:
-    """Iterate over the changes that put marks for headline and lead into title and metas."""
-    from functools import partial
-
-    def set_title(node: LexborNode, text: str) -> None:
-        node.inner_html = text
-
-    def set_content(node: LexborNode, text: str) -> None:
-        node.attrs["content"] = text
-
+def _mark_head(tree: LexborHTMLParser, headline: str, mark: Callable[[Kind, str], str]) -> None:
+    """Put marks for headline and lead into title and metas."""
     for node in tree.css("head > title"):
         text = " ".join((node.text() or "").split())
         short = " ".join(headline.split())
         before, found, after = text.partition(short) if short else ("", "", "")
-        if not found:
+        if not found:  # the longest part is taken for the headline, the others for the site's name
             parts = re.split(r"(\s[-|:\u2013\u2014\u00bb]\s)", text)
             longest = max(range(0, len(parts), 2), key=lambda i: len(parts[i]))
             before, after = "".join(parts[:longest]), "".join(parts[longest + 1 :])
-        yield partial(set_title, node, before + mark(Piece("headline", short or text)) + after)
+            short = parts[longest]
+        node.inner_html = before + mark("headline", escape(short)) + after
     for node in tree.css("meta"):
         name = (node.attributes.get("property") or node.attributes.get("name") or "").lower()
-        kind = "headline" if name in _HEADLINE_METAS else "lead" if name in _LEAD_METAS else None
-        if kind and node.attributes.get("content"):
-            yield partial(set_content, node, mark(Piece(kind, node.attributes["content"] or "")))
+        text = node.attributes.get("content") or ""
+        if text and name in _HEADLINE_METAS:
+            node.attrs["content"] = mark("headline", escape(text))
+        elif text and name in _LEAD_METAS:
+            node.attrs["content"] = mark("lead", escape(text))
