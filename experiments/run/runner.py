@@ -31,6 +31,9 @@ MIB = 1024 * 1024
 COMPLETE = "metrics.json"
 """The file that comes last: a folder without it does not hold all results of one run."""
 
+QUALITY_COLUMNS = {"Prec.": "precision", "Rec.": "recall", "F1": "f1"}
+"""Columns of the paper's row that a collection without truth does not have."""
+
 OPTIONAL = ("skipped.csv", "clusters.html", "histogram.csv")
 
 
@@ -275,16 +278,17 @@ def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: 
         "Sort/Hash(msec)": f"{metrics['sort_hash_ms']:,.0f}",
         "Clust.(msec)": f"{metrics['cluster_ms']:,.0f}",
         "Total(msec)": f"{metrics['total_ms']:,.0f}",
-        "Prec.": _or_na(metrics["precision"], ".3f"),
-        "Rec.": _or_na(metrics["recall"], ".3f"),
-        "F1": _or_na(metrics["f1"], ".3f"),
     }
+    if outcome.quality is not None:
+        columns |= {title: _or_na(metrics[key], ".3f") for title, key in QUALITY_COLUMNS.items()}
     widths = [max(len(name), len(value)) for name, value in columns.items()]
     lines = [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in (columns, columns.values())
     ]
-    return "\n".join(["", *lines, "", *_remarks(metrics, outcome), f"results: {_shown(folder)}", *_next(metrics)])
+    return "\n".join(
+        ["", *lines, "", *_remarks(metrics, outcome, settings), f"results: {_shown(folder)}", *_next(metrics)]
+    )
 
 
 def _shown(folder: Path) -> Path:
@@ -303,7 +307,7 @@ def _or_na(value: float | None, form: str) -> str:
     return "n/a" if value is None or value != value else format(value, form)
 
 
-def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
+def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> list[str]:
     seconds = metrics["parse_ms"] / 1000
     lines = [
         f"{_count(metrics['documents'], 'document')}, {_count(metrics['pairs'], 'pair')} in "
@@ -330,7 +334,11 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
         )
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
-        lines.append(f"{_count(empty, 'document')} with too few signatures to be matched; their pairs count as missed")
+        missed = "" if outcome.quality is None else "; their pairs count as missed"
+        lines.append(f"{_count(empty, 'document')} with too few signatures to be matched{missed}")
+    if outcome.quality is None:
+        how = getattr(settings.collection, "truth_by", "")
+        lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
         lines.append(f"{_count(metrics['skipped'], 'record')} could not be read: see skipped.csv")
     return lines
