@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 if __name__ == "__main__":
     interrupt = signal.getsignal(signal.SIGINT)
@@ -25,8 +26,8 @@ import spotsigs.experiments.stopping
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
-def main(config: DictConfig) -> None:
-    """Check the whole configuration, then run it."""
+def main(config: DictConfig) -> float | None:
+    """Check the whole configuration, then run it; return the F1, which a sweeper may optimise."""
     alone = HydraConfig.get().mode is RunMode.RUN
     try:
         settings = spotsigs.experiments.config.settings(config)
@@ -34,13 +35,17 @@ def main(config: DictConfig) -> None:
             print(settings.experiment(settings))
         else:
             from spotsigs.experiments.run.runner import run
+            from spotsigs.experiments.run.runs import score
 
-            print(run(settings, HydraConfig.get().runtime.output_dir, about=spotsigs.experiments.config.files(config)))
+            folder = HydraConfig.get().runtime.output_dir
+            print(run(settings, folder, about=spotsigs.experiments.config.files(config)))
+            return None if settings.query is not None else score(Path(folder))
     except Exception as error:
         spotsigs.experiments.stopping.end_if_unheard(error)
         if alone and not config.debug:
             sys.exit(spotsigs.experiments.config.sentence(error))
         raise  # a sweep runs its other cells first
+    return None
 
 
 if __name__ == "__main__":
