@@ -341,9 +341,8 @@ def _agree(pages: Portraits, page: int, witnesses: NDArray[np.int32], rules: Rul
     votes = _votes_of(pages, page, witnesses, not rules.anywhere)
     in_main = votes[pages.is_main[here]]
     core = in_main[n - in_main <= (rules.share * n if rules.per_spot else 0.0)]
-    all_shared, in_core = np.count_nonzero(in_main), len(core)
-    if rules.per_spot:
-        all_shared, in_core = np.sum(in_main), np.sum(core)
+    all_shared = np.sum(in_main) if rules.per_spot else np.count_nonzero(in_main)
+    in_core = np.sum(core) if rules.per_spot else len(core)
     certain = min(n - 1, CERTAIN - 1) / (CERTAIN - 1)
     if all_shared - in_core > rules.share * all_shared * certain:
         return False
