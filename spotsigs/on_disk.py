@@ -12,7 +12,7 @@ import numpy as np
 import xxhash
 
 from spotsigs.block_cost import MOST_WORK
-from spotsigs.blocks import PairFiles, estimate, fingerprint, join_store, query
+from spotsigs.blocks import PairFiles, estimate, join_store, query
 from spotsigs.engines import Engine, Processes, Serial
 from spotsigs.errors import InputError, require, require_tau
 from spotsigs.extract import extract_shard, refusal
@@ -21,7 +21,7 @@ from spotsigs.places import exists, place, require_reachable, sizes
 from spotsigs.records import Collection, CollectionScheme, Document, SignatureScheme, Skipped
 from spotsigs.refined import refine_segments
 from spotsigs.segments import Segments, extract_segments, finished_segments, known_source, source_of
-from spotsigs.store import StoredVectors, open_vectors, opened
+from spotsigs.store import StoredVectors, fingerprint, open_vectors, opened
 from spotsigs.vectors import IdfFilter
 
 PROGRAM = 375 * 10**6
@@ -365,7 +365,7 @@ def _vectors(
     if exists(folder / "store.json"):
         facts = opened(folder, "vectors", verify=False).facts
         if {key: facts.get(key) for key in made_of} == made_of:
-            return open_vectors(folder, verify=False)
+            return open_vectors(folder, verify=None)
     n = int(segments.sizes().sum())
     needed = n * max(BYTES_A_DOCUMENT, BYTES_A_RESULT)
     require(
@@ -444,7 +444,7 @@ def query_page(
     facts = opened(folder / "vectors", "vectors", verify=False).facts
     counts = np.ones_like(signatures.counts) if facts["sets"] else signatures.counts
     rows, similarity = query(folder / "vectors", signatures.hashes, counts, tau, memory=memory)
-    doc_ids = open_vectors(folder / "vectors", verify=False).doc_ids
+    doc_ids = open_vectors(folder / "vectors", verify=None).doc_ids
     order = np.lexsort((rows, -similarity))
     return [Match(doc_ids[row], value) for row, value in zip(rows[order].tolist(), similarity[order], strict=True)]
 

@@ -22,7 +22,7 @@ from spotsigs.extract import count_signatures
 from spotsigs.join import self_join
 from spotsigs.records import Document, Skipped, Vectors
 from spotsigs.signatures import SpotSignatures
-from spotsigs.store import open_vectors, save_vectors, writing
+from spotsigs.store import open_vectors, save_vectors, sealed, writing
 from spotsigs.text import MainText, VisibleText
 from spotsigs.tokens import tokenize
 
@@ -118,7 +118,12 @@ def store(content: bytes) -> None:
 
 
 def manifest(content: bytes) -> None:
-    """A store's manifest."""
+    """A store's manifest, as one who knows its checksum would forge it."""
+    with suppress(ValueError, RecursionError):
+        facts = json.loads(content)
+        if isinstance(facts, dict):
+            facts.pop("checksum", None)
+            content = sealed(facts)
     with tempfile.TemporaryDirectory() as folder:
         with writing(Path(folder, "s"), "vectors") as out:
             for file, values in _arrays().items():
