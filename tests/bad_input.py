@@ -731,7 +731,7 @@ def manifest(**facts: Any) -> Callable[[Path], Any]:
 
     def change(store: Path) -> None:
         known = json.loads((store / "store.json").read_text()) | facts
-        known.pop("checksum")
+        known.pop("seal")
         (store / "store.json").write_bytes(sealed(known))
 
     return change
@@ -844,7 +844,7 @@ STORES = [
     ),
     Case(
         given="a damaged list of what a folder of segments is for",
-        says="{here}/segments holds the signatures of another extraction (its collection, text, scheme, files, shards differ); give another place or delete it",
+        says="{here}/segments/source.json is damaged: …; delete {here}/segments and give the same again",
         make=damaged_claim,
     ),
     Case(

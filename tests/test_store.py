@@ -134,7 +134,7 @@ def edit_manifest(folder, **values):
 
 
 def resealed(facts):
-    return sealed({name: value for name, value in facts.items() if name != "checksum"})
+    return sealed({name: value for name, value in facts.items() if name != "seal"})
 
 
 def damage(folder):

@@ -32,6 +32,7 @@ import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
+from spotsigs.arrays.arrow import text
 from spotsigs.arrays.csr import INT32_MAX
 from spotsigs.disk import places
 from spotsigs.disk.atomic import beside, destination, is_empty, replacing
@@ -56,7 +57,7 @@ _SMALL = 1 << 22
 _CHECKED = 1 << 20  # entries whose bounds are looked at together
 _TINY = 1 << 17  # remote files up to it are read whole, and the last 64 kept
 _HEADER = 128  # of an array with one dimension, as numpy writes it
-_SEAL = "checksum"
+_SEAL = "seal"
 _TICK = 10**8  # nanoseconds in which two changes of a file may have the same time
 
 _VERIFIED: set[int] = set()
@@ -305,23 +306,32 @@ def _holds_something_else(folder: Path) -> bool:
 
 def _upload(new: Path, folder: Path) -> None:
     """Upload a finished store, ``store.json`` last, unless the same one is there; a former one is taken apart first."""
+    if _is_there(new, folder):
+        return
     manifest = new / _MANIFEST
-    try:
-        if places.read(folder / _MANIFEST) == manifest.read_bytes():
-            return
-        places.remove(folder / _MANIFEST)
-    except FileNotFoundError:
-        pass
+    places.remove(folder / _MANIFEST)
     places.put(sorted(path for path in new.iterdir() if path != manifest), folder)
     places.put([manifest], folder)
+
+
+def _is_there(new: Path, folder: Path) -> bool:
+    """Whether a store is at its place already, undamaged; of a remote one only the sizes are looked at."""
+    manifest = new / _MANIFEST
+    try:
+        if places.read(folder / _MANIFEST) != manifest.read_bytes():
+            return False
+        opened(folder, json.loads(manifest.read_bytes())["kind"], verify=None)
+        found = places.sizes(folder)
+        return all(found.get(path.name) == path.stat().st_size for path in new.iterdir())
+    except (OSError, InputError):
+        return False
 
 
 def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
     """Rename a finished store to its place, unless the same one is there: another process may be reading it."""
     for attempt in range(_ATTEMPTS):
-        with suppress(OSError):
-            if (folder / _MANIFEST).read_bytes() == (new / _MANIFEST).read_bytes():
-                return
+        if _is_there(new, folder):
+            return
         with suppress(FileNotFoundError):
             os.replace(folder, temporary / f"old{attempt}")
         try:
@@ -368,8 +378,8 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
         known = unsealed(places.read(path))
     except InputError:
         raise
-    except (ValueError, RecursionError):
-        known = {}
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged: {error}; delete {folder} and give the same again") from error
     except OSError as error:
         place = destination(path)
         raise InputError(f"{place} cannot be written or read: {reason(error)}; give another place") from error

@@ -122,7 +122,7 @@ def manifest(content: bytes) -> None:
     with suppress(ValueError, RecursionError):
         facts = json.loads(content)
         if isinstance(facts, dict):
-            facts.pop("checksum", None)
+            facts.pop("seal", None)
             content = sealed(facts)
     with tempfile.TemporaryDirectory() as folder:
         with writing(Path(folder, "s"), "vectors") as out:
