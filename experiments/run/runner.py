@@ -23,11 +23,16 @@ from spotsigs.judging.keep import Decisions, decide
 from spotsigs.judging.metrics import Quality
 from spotsigs.judging.parquet import write_clusters, write_pairs
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
+from spotsigs.records import Document
+from spotsigs.signatures.extract import is_readable
 
 MIB = 1024 * 1024
 
 COMPLETE = "metrics.json"
 """The file that comes last: a folder without it does not hold all results of one run."""
+
+QUALITY_COLUMNS = {"Prec.": "precision", "Rec.": "recall", "F1": "f1"}
+"""Columns of the paper's row that a collection without truth does not have."""
 
 OPTIONAL = ("skipped.csv", "clusters.html", "histogram.csv")
 
@@ -227,7 +232,12 @@ def decided(outcome: Outcome, settings: Settings) -> Decisions:
     decisions = decide(outcome.chunks(), outcome.clusters, settings.keep)
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
-        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy)
+        failed = {record.id for record in outcome.prepared.skipped}
+
+        def judged(document: Document) -> bool:
+            return document.id not in failed or is_readable(document, settings.text, settings.signature)
+
+        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy, judged=judged)
     return decisions
 
 
@@ -268,16 +278,17 @@ def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: 
         "Sort/Hash(msec)": f"{metrics['sort_hash_ms']:,.0f}",
         "Clust.(msec)": f"{metrics['cluster_ms']:,.0f}",
         "Total(msec)": f"{metrics['total_ms']:,.0f}",
-        "Prec.": _or_na(metrics["precision"], ".3f"),
-        "Rec.": _or_na(metrics["recall"], ".3f"),
-        "F1": _or_na(metrics["f1"], ".3f"),
     }
+    if outcome.quality is not None:
+        columns |= {title: _or_na(metrics[key], ".3f") for title, key in QUALITY_COLUMNS.items()}
     widths = [max(len(name), len(value)) for name, value in columns.items()]
     lines = [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in (columns, columns.values())
     ]
-    return "\n".join(["", *lines, "", *_remarks(metrics, outcome), f"results: {_shown(folder)}", *_next(metrics)])
+    return "\n".join(
+        ["", *lines, "", *_remarks(metrics, outcome, settings), f"results: {_shown(folder)}", *_next(metrics)]
+    )
 
 
 def _shown(folder: Path) -> Path:
@@ -296,7 +307,7 @@ def _or_na(value: float | None, form: str) -> str:
     return "n/a" if value is None or value != value else format(value, form)
 
 
-def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
+def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> list[str]:
     seconds = metrics["parse_ms"] / 1000
     lines = [
         f"{_count(metrics['documents'], 'document')}, {_count(metrics['pairs'], 'pair')} in "
@@ -323,7 +334,11 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
         )
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
-        lines.append(f"{_count(empty, 'document')} with too few signatures to be matched; their pairs count as missed")
+        missed = "" if outcome.quality is None else "; their pairs count as missed"
+        lines.append(f"{_count(empty, 'document')} with too few signatures to be matched{missed}")
+    if outcome.quality is None:
+        how = getattr(settings.collection, "truth_by", "")
+        lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
         lines.append(f"{_count(metrics['skipped'], 'record')} could not be read: see skipped.csv")
     return lines
