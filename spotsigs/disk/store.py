@@ -35,7 +35,7 @@ from numpy.typing import DTypeLike, NDArray
 from spotsigs.arrays.arrow import text
 from spotsigs.arrays.csr import INT32_MAX
 from spotsigs.disk import places
-from spotsigs.disk.atomic import beside, destination, is_empty, replacing
+from spotsigs.disk.atomic import beside, create, destination, is_empty
 from spotsigs.disk.places import is_remote, place
 from spotsigs.errors import InputError, reason, require
 from spotsigs.records import Signatures, Skipped, Vectors
@@ -372,9 +372,7 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
                 require(not places.sizes(folder), f"{folder} is not empty; give another place")
             elif folder.exists() and not is_empty(folder):
                 raise InputError(f"{folder} is not empty; give another place")
-            with replacing(path) as temporary:
-                temporary.write_bytes(sealed(facts))
-            return []
+            create(path, sealed(facts))
         known = unsealed(places.read(path))
     except InputError:
         raise
