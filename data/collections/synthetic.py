@@ -18,7 +18,7 @@ import numpy as np
 from spotsigs.data.collections.downloads import replacing
 from spotsigs.engines import Engine
 from spotsigs.errors import require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import Collection, Document, Shard, Skipped
 
 FUNCTION_WORDS = (
     "the a of and to in is was that for on with as it by at from an be are were have has had will would can could do "
@@ -34,7 +34,7 @@ DEAL = 10**9 + 7
 
 
 @dataclass(frozen=True, kw_only=True)
-class Synthetic:
+class Synthetic(Collection):
     """A collection of made-up pages.
 
     Attributes

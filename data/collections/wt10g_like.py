@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.errors import require
-from spotsigs.records import RowNumbers, Vectors
+from spotsigs.records import RowNumbers, VectorCollection, Vectors
 
 DOCUMENTS = 1_171_960
 OCCURRENCES = 25_033_143
@@ -35,7 +35,7 @@ EDIT_RATES = (0.0, 0.1, 0.35, 0.7)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wt10gLike:
+class Wt10gLike(VectorCollection):
     """Seeded signature vectors with WT10g's totals, scaled to any number of documents.
 
     Totals scale as follows: occurrences in proportion to ``documents`` (and to ``mean_length``), distinct signatures

@@ -50,7 +50,7 @@ class Parquet(Rows):
         return file_shards(self.sources(), _parquet_fault, partial(_row_ranges, self), partial(_parquet_records, self))
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every row with all its columns but the removed ones, see `.writers.Copied`."""
+        """Copy every row with all its columns but the removed ones, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
             if _parquet_fault(source.path) is None:
                 _copy_parquet(self, source, place(folder, source.name), keep)
@@ -168,7 +168,7 @@ class Csv(Rows):
         return file_shards(self.sources(), _csv_fault, partial(_csv_windows, self), partial(_csv_records, self))
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every row but the removed ones, see `.writers.Copied`."""
+        """Copy every row but the removed ones, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
             if _csv_fault(source.path) is None:
                 with packing(place(folder, source.name), compression(source.path)) as out, suppress(*READ_ERRORS):

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
 import numpy as np
 import zstandard
@@ -18,7 +18,7 @@ from spotsigs.data.collections.downloads import replacing
 from spotsigs.disk.atomic import beside
 from spotsigs.errors import InputError, reason
 from spotsigs.judging.keep import Decisions
-from spotsigs.records import Document
+from spotsigs.records import CopyableCollection, Document
 
 Keep = Callable[[Document], bool]
 """Called with every readable document in order: whether it belongs to the copy."""
@@ -27,24 +27,14 @@ Keep = Callable[[Document], bool]
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
-class Copied(Protocol):
-    """A collection that can be written again in its own format."""
-
-    def copy(self, folder: Path, keep: Keep) -> None:
-        """Write the files of the collection below a folder, without the documents that are not kept.
-
-        What is no document, or cannot be read as one, was not judged and stays; what lies behind the damage of a
-        truncated file cannot be copied.
-        """
-        ...
-
-
-def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool_], folder: str | Path) -> None:
+def write_copy(
+    collection: CopyableCollection, doc_ids: Sequence[str], kept: NDArray[np.bool_], folder: str | Path
+) -> None:
     """Write a collection without its removed documents; the copy appears when it is complete.
 
     Parameters
     ----------
-    collection : Copied
+    collection : CopyableCollection
         What was matched.
     doc_ids : sequence of str
         Ids of its documents, by row.

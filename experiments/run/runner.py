@@ -131,9 +131,7 @@ def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
     )
     suggestion = suggested(prepared) if settings.auto else None
     if suggestion is not None:
-        from spotsigs.experiments.work.study import at_threshold
-
-        settings = replace(settings, tau=suggestion.tau, matcher=at_threshold(settings.matcher, suggestion.tau))
+        settings = replace(settings, tau=suggestion.tau, matcher=settings.matcher.at(suggestion.tau))
     return settings, match(prepared, settings.matcher, settings.clusters, settings.keep), suggestion
 
 
