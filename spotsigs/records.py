@@ -69,7 +69,15 @@ Shard = Callable[[], Iterator["Document | Skipped"]]
 
 
 class Collection(ABC):
-    """Where documents come from: a frozen dataclass in ``data/``, one YAML in ``conf/data/`` each."""
+    """Where documents come from: a frozen dataclass in ``data/``, one YAML in ``conf/data/`` each.
+
+    Attributes
+    ----------
+    truth_by : str
+        How the user can say which documents are duplicates, where the collection does not: the end of a sentence.
+    """
+
+    truth_by: ClassVar[str] = ""
 
     @abstractmethod
     def shards(self) -> Sequence[Shard]:
@@ -92,7 +100,7 @@ class CopyableCollection(Collection):
         """Write the files of the collection below a folder, without the documents that are not kept.
 
         What is no document, or cannot be read as one, was not judged and stays; what lies behind the damage of a
-        truncated file cannot be copied.
+        truncated file cannot be copied. Whatever cannot be written is an error.
         """
 
 

@@ -44,6 +44,7 @@ class Rows(CopyableCollection):
         require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
 
     suffixes: ClassVar[tuple[str, ...]] = ()
+    truth_by: ClassVar[str] = "a column does, named by data.cluster_column=, that is the same for duplicates"
 
     def sources(self) -> list[Source]:
         """Return the files the collection reads."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +141,17 @@ class Work:
         ]
         return self.cells.run(tasks, describe)
 
+    def of_collection(self, caption: str) -> str:
+        """Return a caption that names the collection, where one was read and the caption does not say so itself."""
+        name = self.settings.names["data"]
+        if not self.inputs or name in caption:
+            return caption
+        path = getattr(self.settings.collection, "path", None)
+        return f"{caption} ({name})" if path is None or name == "tiny" else f"{caption} ({name}: {path})"
+
     def table(self, table: Table, name: str) -> str:
         """Write a table with its provenance; return it for the terminal."""
+        table = replace(table, caption=self.of_collection(table.caption))
         table.write(self.folder, name)
         titles, cells = table.printed()
         numbers = [bool(column.form) for column in table.columns if column.title]
@@ -170,7 +179,7 @@ class Work:
         return self._drawn(name, caption)
 
     def _drawn(self, name: str, caption: str) -> str:
-        self.record(name, figure={"caption": caption})
+        self.record(name, figure={"caption": self.of_collection(caption)})
         return f"{self.folder / name}.svg (png, csv, json beside it)"
 
     def record(self, name: str, **shown: Any) -> None:
