@@ -86,7 +86,8 @@ class Wt10gLike(VectorCollection):
     @property
     def signatures(self) -> int:
         """Number of distinct signatures."""
-        return min(round(SIGNATURES * (self.occurrences / OCCURRENCES) ** 0.5), self.occurrences // 4)
+        share = float(self.occurrences / OCCURRENCES) ** 0.5
+        return min(round(SIGNATURES * share), self.occurrences // 4)
 
     def vectors(self) -> Vectors:
         """Draw the collection.
@@ -138,7 +139,8 @@ class Wt10gLike(VectorCollection):
         mean = self.occurrences / self.documents - MIN_SPOTS
         median = mean * SINGLE_PAGE_MEDIAN
         sigma = (2 * np.log(mean / median)) ** 0.5
-        return MIN_SPOTS + np.rint(median * np.exp(sigma * rng.standard_normal(n))).astype(np.int64)
+        lengths: NDArray[np.int64] = np.rint(median * np.exp(sigma * rng.standard_normal(n))).astype(np.int64)
+        return MIN_SPOTS + lengths
 
     def _frequencies(self) -> NDArray[np.float64]:
         """Return target occurrences of each signature: a power law over the IDF band with the right mean."""
