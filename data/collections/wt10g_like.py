@@ -86,7 +86,7 @@ class Wt10gLike(VectorCollection):
     @property
     def signatures(self) -> int:
         """Number of distinct signatures."""
-        share = float(self.occurrences / OCCURRENCES) ** 0.5
+        share: float = (self.occurrences / OCCURRENCES) ** 0.5
         return min(round(SIGNATURES * share), self.occurrences // 4)
 
     def vectors(self) -> Vectors:
