@@ -117,7 +117,7 @@ def finished_segments(folder: Path) -> Segments:
 
 def _files(collection: Any) -> list[list[Any]]:
     """Return what tells whether the files of a collection are still the same, where it has files."""
-    sources = collection.sources() if hasattr(collection, "sources") else []
+    sources = collection.sources()
     found = []
     for source in sources:
         facts = source.path.stat()
