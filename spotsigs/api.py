@@ -10,7 +10,7 @@ from spotsigs.engines import Serial
 from spotsigs.errors import InputError, require
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.tight import SpotSigsTight
-from spotsigs.records import Corpus, Document, Pairs, Shard, SignatureScheme, Skipped
+from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -80,7 +80,7 @@ def near_duplicates(
 
 
 @dataclass(frozen=True)
-class _InMemory:
+class _InMemory(Collection):
     pages: tuple[str | bytes, ...]
 
     def shards(self) -> list[Shard]:

@@ -10,12 +10,11 @@ import numpy as np
 from numba import njit
 
 from spotsigs.arrays.parallel import grown, joined, over_blocks
-from spotsigs.errors import require, require_tau
-from spotsigs.records import Corpus, Pairs, Vectors
+from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 
 @dataclass(frozen=True, kw_only=True)
-class Containment:
+class Containment(ThresholdMatcher, ThreadedMatcher):
     """Exact join by multiset containment: the intersection over the shorter page's signatures.
 
     The shorter page looks for the longer ones in an inverted index, its rarest signatures first, until what it has left
@@ -38,14 +37,7 @@ class Containment:
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "SpotSigs, containment"
-    measure: ClassVar[str] = "containment"
-
-    tau: float = 0.8
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        require_tau(self.tau)
-        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+    measure: ClassVar[Measure] = Measure.containment
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs of which one contains at least ``tau`` of the other."""
