@@ -7,6 +7,10 @@ if __name__ == "__main__":
     interrupt = signal.getsignal(signal.SIGINT)
     if interrupt is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported, Ctrl-C ends it without a traceback
+    from spotsigs.experiments.start import import_numba, say_when_compiling
+
+    import_numba()
+    say_when_compiling(sys.stderr)
 
 try:
     from spotsigs.experiments.front import enter

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from spotsigs import __version__
-from spotsigs.errors import InputError, reason, require, require_tau
+from spotsigs.errors import InputError, printable, reason, require, require_tau
 from spotsigs.experiments import stopping
 
 EXTRA = "pip install 'spotsigs[experiments]'"
@@ -380,7 +380,7 @@ def main(words: Sequence[str] | None = None) -> None:
         stopping.end_if_unheard(error)
         if os.environ.get("SPOTSIGS_DEBUG"):
             raise
-        sys.exit(f"error: {_sentence(error)}")
+        sys.exit(f"error: {printable(_sentence(error))}")
 
 
 def _sentence(error: Exception) -> str:

@@ -19,7 +19,7 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from spotsigs.errors import InputError, reason, require, require_tau
+from spotsigs.errors import InputError, printable, reason, require, require_tau
 from spotsigs.experiments.run.runs import variant
 from spotsigs.experiments.settings import AUTO, Settings
 from spotsigs.judging.clusters import Method
@@ -315,12 +315,7 @@ def _target(name: object, group: str) -> Any:
 
 def sentence(error: Exception) -> str:
     """Return one line for any error of a run: what is wrong, where, and what is allowed."""
-    return f"error: {''.join(map(_shown, _explain(error)))}"
-
-
-def _shown(character: str) -> str:
-    """Return a character of an error, which may quote an input: none that a terminal or a log would obey."""
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+    return f"error: {printable(_explain(error))}"  # it may quote an input
 
 
 def _explain(error: Exception) -> str:

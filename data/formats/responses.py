@@ -149,7 +149,7 @@ def _unbrotlied(body: bytes) -> bytes:
     try:
         from fastwarc.stream_io import BrotliReader
     except ImportError:
-        raise ValueError("its brotli encoding needs fastwarc: pip install 'spotsigs[warc]'") from None
+        raise ValueError("its brotli encoding needs fastwarc: pip install fastwarc") from None
     import io
 
     try:
