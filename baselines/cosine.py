@@ -50,7 +50,7 @@ class Cosine(ThresholdMatcher, ThreadedMatcher):
     first list that can bring no new candidate; candidates are then compared in full, in the order of the definition.
     """
 
-    measure: ClassVar[Measure] = Measure.cosine
+    measure: ClassVar[str] = Measure.cosine
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "Cosine"

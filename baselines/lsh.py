@@ -58,7 +58,7 @@ class Lsh(ThresholdMatcher, ThreadedMatcher):
     collection's dimensions. ``params=(l, k)`` is given, so that datasketch's choice by threshold plays no part.
     """
 
-    measure: ClassVar[Measure] = Measure.jaccard
+    measure: ClassVar[str] = Measure.jaccard
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LSH-S (datasketch)"
 

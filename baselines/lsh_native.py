@@ -67,7 +67,7 @@ class LshNative(ThresholdMatcher, ThreadedMatcher):
     and each of the k * l functions is drawn anew, not taken from a pool of 1,024.
     """
 
-    measure: ClassVar[Measure] = Measure.jaccard
+    measure: ClassVar[str] = Measure.jaccard
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LSH-S (native)"
 

@@ -103,7 +103,7 @@ class Lcs(ThresholdMatcher, ThreadedMatcher):
 
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LCS"
-    measure: ClassVar[Measure] = Measure.lcs
+    measure: ClassVar[str] = Measure.lcs
     reads_texts: ClassVar[bool] = True
 
     tau: float = 0.5

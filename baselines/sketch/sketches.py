@@ -129,7 +129,7 @@ class Sketch(ThresholdMatcher, ThreadedMatcher):
     A pair without a common value has no estimate (both sketches may be empty) and is not reported.
     """
 
-    measure: ClassVar[Measure] = Measure.resemblance
+    measure: ClassVar[str] = Measure.resemblance
     label: ClassVar[str] = "Sketch (unverified)"
 
     tau: float = 0.8

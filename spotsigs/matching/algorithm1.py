@@ -52,7 +52,7 @@ class SpotSigs(ThresholdMatcher, ThreadedMatcher):
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "SpotSigs"
-    measure: ClassVar[Measure] = Measure.jaccard
+    measure: ClassVar[str] = Measure.jaccard
 
     partitioning: bool = True
     pruning: bool = True

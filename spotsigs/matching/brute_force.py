@@ -28,7 +28,7 @@ class BruteForce(ThresholdMatcher, ThreadedMatcher):
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "Brute force"
-    measure: ClassVar[Measure] = Measure.jaccard
+    measure: ClassVar[str] = Measure.jaccard
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs with multiset Jaccard of at least tau."""

@@ -48,7 +48,7 @@ class SpotSigsTight(ThresholdMatcher, ThreadedMatcher):
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "SpotSigs (tight bounds)"
-    measure: ClassVar[Measure] = Measure.jaccard
+    measure: ClassVar[str] = Measure.jaccard
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs of the corpus with similarity at least ``tau``."""
