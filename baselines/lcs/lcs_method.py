@@ -26,7 +26,7 @@ _BATCH_TOKENS = 1 << 20  # sets are compared in batches of about this many token
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lcs(ThresholdMatcher, ThreadedMatcher):
+class Lcs(ThreadedMatcher, ThresholdMatcher):
     """Pairs of pages with ``r = |LCS(A, B)| / (|A| + |B| - |LCS(A, B)|) >= tau``, over token sequences.
 
     Three stages, each of which can be switched off:

@@ -85,7 +85,7 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sketch(ThresholdMatcher, ThreadedMatcher):
+class Sketch(ThreadedMatcher, ThresholdMatcher):
     """Pairs whose resemblance, estimated from sketches, reaches tau.
 
     The resemblance of two documents is the Jaccard of their sets of signatures; how often one occurs plays no part.

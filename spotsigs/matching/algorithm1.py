@@ -20,7 +20,7 @@ LISTS, CANDIDATES, VERIFICATIONS, CONTINUES, LIST_BREAKS, PROBE_BREAKS = range(l
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpotSigs(ThresholdMatcher, ThreadedMatcher):
+class SpotSigs(ThreadedMatcher, ThresholdMatcher):
     """SpotSigs deduplication as printed: exact for every threshold, order and number of threads.
 
     Attributes

@@ -14,7 +14,7 @@ from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdM
 
 
 @dataclass(frozen=True, kw_only=True)
-class BruteForce(ThresholdMatcher, ThreadedMatcher):
+class BruteForce(ThreadedMatcher, ThresholdMatcher):
     """Compare all pairs of documents that have signatures.
 
     Attributes

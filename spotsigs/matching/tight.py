@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpotSigsTight(ThresholdMatcher, ThreadedMatcher):
+class SpotSigsTight(ThreadedMatcher, ThresholdMatcher):
     """Exact multiset Jaccard join with tight one-sided bounds: the pairs of SpotSigs, found faster.
 
     Attributes
