@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from spotsigs.errors import InputError
-from spotsigs.experiments.output_files import read_json, write_text
+from spotsigs.experiments.output_files import read_json
 from spotsigs.experiments.show.tables import Column, Table
 
 SAME = ("page", "copy", "debug")
@@ -149,14 +149,16 @@ class Sweep:
         name = variant(config.hydra.overrides.task) or "defaults"
         folder = Path(config.hydra.sweep.dir).absolute() / "sweeps" / name
         os.environ[SWEEP] = str(folder)
-        write_text(folder / "runs.txt", "")
+        (folder / "runs.txt").unlink(missing_ok=True)
 
     def on_job_end(self, config: Any, **_: Any) -> None:
-        """Put a run that has ended into the table."""
-        if SWEEP in os.environ:
+        """Put a run that has finished into the table."""
+        run = Path(config.hydra.runtime.output_dir)
+        if SWEEP in os.environ and (run / COMPLETE).is_file():
             folder = Path(os.environ[SWEEP])
+            folder.mkdir(parents=True, exist_ok=True)
             with (folder / "runs.txt").open("a", encoding="utf-8") as file:
-                file.write(f"{config.hydra.runtime.output_dir}\n")
+                file.write(f"{run}\n")
             self._table(folder)
 
     def on_multirun_end(self, **_: Any) -> None:
@@ -167,10 +169,10 @@ class Sweep:
             print(f"\n{table.text()}\n\nruns.csv with all parameters: {folder / 'runs.csv'}")  # noqa: T201
 
     def _table(self, folder: Path) -> Table | None:
-        ended = dict.fromkeys((folder / "runs.txt").read_text(encoding="utf-8").splitlines())
-        finished = [Path(line) for line in ended if (Path(line) / COMPLETE).is_file()]
-        if not finished:
+        listed = folder / "runs.txt"
+        if not listed.is_file():
             return None
+        finished = [Path(line) for line in dict.fromkeys(listed.read_text(encoding="utf-8").splitlines())]
         table = runs_table(finished, f"{len(finished)} runs of the sweep {folder.name}")
         table.write(folder, "runs")
         return table
