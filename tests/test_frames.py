@@ -21,7 +21,7 @@ from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.records import Corpus, Document, Signatures
+from spotsigs.records import Collection, Corpus, Document, Signatures
 from spotsigs.signatures import framed as module
 from spotsigs.signatures.densest import LINK, TEXT, DensestRegion
 from spotsigs.signatures.extract import extract
@@ -43,7 +43,7 @@ from spotsigs.text.visible import VisibleText
 SCHEME = FramedSpots()
 
 
-class Pages:
+class Pages(Collection):
     """A collection in memory."""
 
     def __init__(self, *pages: str, media_type: str = "text/html") -> None:

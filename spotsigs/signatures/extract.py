@@ -14,7 +14,16 @@ from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError
-from spotsigs.records import Collection, CollectionScheme, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.records import (
+    Collection,
+    CollectionScheme,
+    Document,
+    MarkedText,
+    Shard,
+    Signatures,
+    SignatureScheme,
+    Skipped,
+)
 from spotsigs.text.tokens import tokenize, tokenize_marked
 
 TextExtractor = Callable[[Document], str]
@@ -82,8 +91,7 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
 
 def _reads(text: TextExtractor, scheme: SignatureScheme) -> TextExtractor:
     """Return what gives a scheme its texts: with their links and blocks marked if it looks at those."""
-    is_marked = getattr(scheme, "marked", False)
-    return getattr(text, "marked", text) if is_marked else text
+    return text.marked if scheme.marked and isinstance(text, MarkedText) else text
 
 
 Row = tuple[NDArray[np.uint64], NDArray[np.int32]]
@@ -94,7 +102,7 @@ def _to_row(scheme: SignatureScheme) -> Callable[[str], Row]:
     """Return what turns a text into a row. Asked once: to find out whether a scheme has a protocol takes long."""
     if isinstance(scheme, CollectionScheme):
         return lambda content: scheme.outline(tokenize_marked(content))
-    cut = tokenize_marked if getattr(scheme, "marked", False) else tokenize
+    cut = tokenize_marked if scheme.marked else tokenize
     return lambda content: count_signatures(scheme(cut(content)))
 
 

@@ -22,7 +22,7 @@ from spotsigs.arrays.dense import distinct
 from spotsigs.arrays.parallel import all_cores, joined, over_blocks
 from spotsigs.disk.store import mapped
 from spotsigs.errors import require
-from spotsigs.records import Signatures, Tokens
+from spotsigs.records import CollectionScheme, Signatures, Tokens
 from spotsigs.signatures.densest import LINK, DensestRegion, outline_of
 from spotsigs.signatures.frame_kernels import (
     Links,
@@ -47,7 +47,7 @@ _BLOCK_PAGES = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
-class FramedSpots(DensestRegion):
+class FramedSpots(DensestRegion, CollectionScheme):
     """Spot signatures of what a page says itself: its site's frame suppressed, its main part kept.
 
     1. Neighbours of a page are other pages whose sets of links have a Jaccard similarity of at least ``alike``, and of
