@@ -208,7 +208,7 @@ def exact_pairs(path: Path, tool: str) -> Pairs:
     features, tau = CONTESTANTS[tool].features, CONTESTANTS[tool].tau
     ends, hashes = [0], []
     for _, text in with_texts(path):
-        row = np.unique(np.array([xxhash.xxh3_64_intdigest(each) for each in features(text)], np.uint64))
+        row = np.unique(np.array([xxhash.xxh3_64_intdigest(each.encode()) for each in features(text)], np.uint64))
         hashes.append(row)
         ends.append(ends[-1] + len(row))
     vocabulary, ids = np.unique(np.concatenate(hashes), return_inverse=True)
