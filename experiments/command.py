@@ -300,9 +300,9 @@ def _query(asked: argparse.Namespace) -> None:
 
 
 def _compare(asked: argparse.Namespace) -> None:
-    from spotsigs.experiments.run.runs import Compare
+    from spotsigs.experiments.run.runs import compared
 
-    print(Compare(runs=asked.runs)())
+    print(compared(asked.runs))
 
 
 def _run(asked: argparse.Namespace) -> None:
