@@ -13,7 +13,7 @@ from spotsigs.data.formats.input_files import SHARD_BYTES, Source, find_sources
 from spotsigs.data.formats.responses import HTML_TYPES, iso_date, page, parse_response
 from spotsigs.data.formats.writers import Keep
 from spotsigs.errors import require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 from spotsigs.text.limits import in_words, largest_page
 
 _FIELDS = rb"(?P<url>[A-Za-z][\w+.-]*:\S*) [\d.a-fA-F:]+ (?P<date>\d{8,14}) (?P<type>\S+)(?: .*)? (?P<length>\d+)\r?\n"
@@ -21,7 +21,7 @@ _FIRST = re.compile(_FIELDS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arc:
+class Arc(CopyableCollection):
     """HTTP responses of HTML type with a 2xx status.
 
     The id is the URL, the date the archive date. Both versions of the record line are read (``URL IP date type
@@ -54,7 +54,7 @@ class Arc:
         return archive_shards(self.sources(), LAYOUT, self.shard_bytes)
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every record but the removed documents', each compressed on its own, see `writers.Copied`."""
+        """Copy every record but the removed documents', each compressed on its own, ."""
         copy_archives(self.sources(), LAYOUT, folder, keep)
 
 

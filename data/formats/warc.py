@@ -28,7 +28,7 @@ from spotsigs.data.formats.responses import (
 )
 from spotsigs.data.formats.writers import Keep
 from spotsigs.errors import require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 from spotsigs.text.limits import in_words, largest_page
 
 _FIRST = re.compile(rb"WARC/[01]\.\d+\r?\n")
@@ -37,7 +37,7 @@ _BEGINNING = 1 << 16  # bytes of a response that tell what it is
 
 
 @dataclass(frozen=True, kw_only=True)
-class Warc:
+class Warc(CopyableCollection):
     """HTTP responses of HTML type with a 2xx status, HTML resources, and the text records of WET files.
 
     Everything else in an archive (requests, images, redirects, revisits) is no document and is passed over. The id is
@@ -71,7 +71,7 @@ class Warc:
         return archive_shards(self.sources(), LAYOUT, self.shard_bytes)
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every record but the removed documents', each compressed on its own, see `writers.Copied`."""
+        """Copy every record but the removed documents', each compressed on its own, ."""
         copy_archives(self.sources(), LAYOUT, folder, keep)
 
 
