@@ -18,6 +18,7 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from spotsigs.disk.places import is_remote, place
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, printable, reason, require, require_tau
 from spotsigs.experiments.run.runs import variant
@@ -179,6 +180,8 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         )
     if auto:
         _require_similarities(built)
+    for key in ("copy", "store"):
+        _require_outside(key, config[key], getattr(built["data"], "path", None))
     alone = "belongs to a single run; leave out experiment="
     require(not config.strict or built["experiment"] is None, f"strict=true {alone}")
     require(config["copy"] is None or built["experiment"] is None, f"copy= {alone}")
@@ -204,6 +207,23 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         },
         memory=memory,
         names=names,
+    )
+
+
+def _require_outside(key: str, named: str | None, path: object) -> None:
+    """Refuse to write among the files of the collection: they would be read as a part of it, now or the next time."""
+    if named is None or not isinstance(path, str) or path in ("", "-"):
+        return
+    fixed, deep, _ = path.partition("**")
+    root, written = place(fixed), place(named)
+    if is_remote(root) or is_remote(written):
+        inside = f"{named.rstrip('/')}/".startswith(f"{fixed.rstrip('/')}/")
+    else:
+        inside = (bool(deep) or root.is_dir()) and written.resolve().is_relative_to(root.resolve())
+    require(
+        not inside,
+        f"{key}={named} lies inside data.path={path}, and its files would become a part of the collection; "
+        "give a place outside",
     )
 
 
