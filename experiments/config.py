@@ -20,7 +20,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from spotsigs.disk.places import is_remote, place
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, printable, reason, require, require_tau
+from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.experiments.run.runs import variant
 from spotsigs.judging.clusters import Method
 from spotsigs.judging.keep import Keep
@@ -166,7 +166,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         isinstance(config.tau, (int, float)) and not isinstance(config.tau, bool),
         f"tau must be a number in (0, 1], or {AUTO}, got {config.tau!r}",
     )
-    require_tau(config.tau)
+    as_tau(config.tau)
     require(config.workers >= 1, f"workers must be at least 1, got {config.workers}")
     require(config.threads is None or config.threads >= 1, f"threads must be at least 1, got {config.threads}")
     built = {group: None if config[group] is None else build(config[group], group) for group in GROUPS}
