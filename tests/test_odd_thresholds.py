@@ -74,6 +74,7 @@ def test_the_greatest_id_takes_no_room():
     assert peak < 2**30  # a bit for each possible number, for a moment
 
 
+@pytest.mark.long
 def test_sums_that_are_no_floats_any_more():
     """Two rows that differ, and whose similarity is 1 in float64."""
     n = (1 << 22) + 8
