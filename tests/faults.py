@@ -24,14 +24,17 @@ class Denied:
     ----------
     at : int
         Which call fails; 0 for none.
+    last : int
+        The last one that does, where there are several.
     below : Path
         Calls that touch other places are not counted.
     calls : list of (str, str)
         What was called, and on what.
     """
 
-    def __init__(self, below: Path, at: int, number: int = errno.ENOSPC) -> None:
+    def __init__(self, below: Path, at: int, number: int = errno.ENOSPC, *, last: int | None = None) -> None:
         self.below, self.at, self.number = str(below), at, number
+        self.last = at if last is None else last
         self.calls: list[tuple[str, str]] = []
 
     def __call__(self, name: str, path: Any) -> None:
@@ -40,7 +43,7 @@ class Denied:
         if not path.startswith(self.below):
             return
         self.calls.append((name, path[len(self.below) + 1 :]))
-        if len(self.calls) == self.at:
+        if self.at and self.at <= len(self.calls) <= self.last:
             raise OSError(self.number, os.strerror(self.number), path)
 
     @property
