@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ from spotsigs.records import Corpus, Document, Truth
 
 CHUNK = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
+NAMES = 4096
+"""Names that are hashed at a time."""
 
 
 def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
@@ -192,8 +194,10 @@ def _quality(outcome: Outcome, say: Callable[[str], object]) -> Any:
 def _digest(found: OnDisk) -> str:
     """Return the checksum that `spotsigs.experiments.run.pipeline.prepare` gives the same documents."""
     digest = hashlib.sha256()
-    for number, name in enumerate(found.stored.doc_ids):
-        digest.update((f"\n{name}" if number else name).encode("utf-8", "replace"))
+    names, before = iter(found.stored.doc_ids), ""
+    while block := list(islice(names, NAMES)):
+        digest.update((before + "\n".join(block)).encode("utf-8", "replace"))
+        before = "\n"
     for array, kind in (("hashes", np.uint64), ("counts", np.int32)):
         for store in found.segments.stores():
             digest.update(np.ascontiguousarray(store.array(array, kind)).data)
