@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from spotsigs import __version__
-from spotsigs.errors import InputError, printable, reason, require, require_tau
+from spotsigs.errors import InputError, printable, reason, require
 from spotsigs.experiments import stopping
 
 EXTRA = "pip install 'spotsigs[experiments]'"
@@ -173,7 +173,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
     asking = asked.verb == "query"
     auto = asked.tau == AUTO
     tau = FLOOR if auto else _number(asked.tau)
-    require_tau(tau)
+    tau = as_tau(tau)
     if asking:
         name, collection = "stored", Stored()
     else:

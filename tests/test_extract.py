@@ -79,13 +79,6 @@ def test_shards_do_not_matter():
     assert one.clusters[:4] == ("c0", "c1", "c2", "c0")
 
 
-def ours(part):
-    """Take a part for one of the library, whose errors are the fault of the page."""
-    part.__module__ = "spotsigs.tests"
-    return part
-
-
-@ours
 def fail_on_bad(document):
     if "bad" in document.id:
         raise ZeroDivisionError("no such page")
@@ -94,22 +87,11 @@ def fail_on_bad(document):
     return str(document.content)
 
 
-@ours
 class FailingScheme(SpotSignatures):
     def __call__(self, tokens):
         if "boom" in tokens.words:
             raise MemoryError
         return super().__call__(tokens)
-
-
-class Mistaken(SpotSignatures):
-    def __call__(self, tokens):
-        return tokens.no_such_attribute
-
-
-def test_a_fault_of_a_scheme_from_elsewhere_is_an_error():
-    with pytest.raises(InputError, match=r"test_extract\.Mistaken failed on a: AttributeError: .*no_such_attribute"):
-        extract_shard(partial(iter, (page("a"), page("b"))), VisibleText(), Mistaken())
 
 
 def test_a_failing_document_is_skipped():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from inspect import isroutine
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ from spotsigs.records import (
     Skipped,
 )
 from spotsigs.text.tokens import tokenize, tokenize_marked
+
+_MISTAKES = (TypeError, AttributeError, NameError, ImportError, NotImplementedError)
 
 TextExtractor = Callable[[Document], str]
 """What turns a document into text, for example `spotsigs.text.visible.VisibleText`."""
@@ -85,7 +87,8 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
         try:
             content = text(record)
         except Exception as error:  # noqa: BLE001 - one bad page must not end a crawl; the reason is reported
-            yield _skipped(record, error, text)
+            _require_no_mistake(text, record, error, anywhere=False)
+            yield _skipped(record, error)
         else:
             yield record, content
 
@@ -119,20 +122,29 @@ def _rows(
         try:
             found, multiplicities = to_row(content)
         except Exception as error:  # noqa: BLE001 - as above
-            yield _skipped(document, error, scheme)
+            _require_no_mistake(scheme, document, error, anywhere=True)
+            yield _skipped(document, error)
         else:
             yield document, found, multiplicities
 
 
-def _skipped(document: Document, error: Exception, part: object) -> Skipped:
-    """Return why a document is skipped.
+def _require_no_mistake(method: Any, document: Document, error: Exception, *, anywhere: bool) -> None:
+    """End where a user's method has a mistake in its code: that is no fault of the page, and meets every other one.
 
-    An error of a part from elsewhere is a fault of that part, not of a page, unless it is raised as an `InputError`.
+    What a library says about a page deep below a text extractor is about the page; a scheme has only seen tokens.
     """
-    of: Any = part if isroutine(part) else type(part)
-    if not isinstance(error, (InputError, MemoryError)) and not of.__module__.startswith("spotsigs."):
-        name = f"{of.__module__}.{of.__qualname__}"
-        raise InputError(f"{name} failed on {document.id}: {type(error).__name__}: {error}") from error
+    while isinstance(method, partial):
+        method = method.func
+    code = getattr(method, "__code__", None) or getattr(type(method).__call__, "__code__", None)
+    if not isinstance(error, _MISTAKES) or code is None or str(method.__module__).startswith("spotsigs."):
+        return
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    if anywhere or frame.f_code.co_filename in (code.co_filename, __file__):
+        name = getattr(method, "__qualname__", type(method).__qualname__)
+        raise InputError(f"{name} has a mistake, met at {document.id}: {type(error).__name__}: {error}") from error
+
+
+def _skipped(document: Document, error: Exception) -> Skipped:
     return Skipped(document.id, str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
 
 
