@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from spotsigs import __version__
-from spotsigs.errors import InputError, printable, reason, require
+from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.experiments import stopping
+from spotsigs.experiments.start import import_numba, open_streams, say_when_compiling
 
 EXTRA = "pip install 'spotsigs[experiments]'"
 
@@ -370,7 +371,10 @@ def main(words: Sequence[str] | None = None) -> None:
         if words[:1] == ["run"]:  # its words, --help among them, are not this parser's
             _run(argparse.Namespace(words=words[1:]))
             return
+        open_streams()
         asked = parser().parse_args(words)
+        import_numba()
+        say_when_compiling(sys.stderr)
         stopping.end_on_interrupt()
         DO[asked.verb](asked)
         sys.stdout.flush()
