@@ -34,6 +34,7 @@ from spotsigs.atomic import beside, destination, is_empty, replacing
 from spotsigs.csr import INT32_MAX
 from spotsigs.errors import InputError, reason, require
 from spotsigs.places import is_remote, place
+from spotsigs.rarity import rarity_classes
 from spotsigs.records import Signatures, Skipped, Vectors
 
 FORMAT = "spotsigs store"
@@ -623,6 +624,7 @@ def save_vectors(folder: str | Path, vectors: Vectors, clusters: Sequence[str | 
         store.put("lengths", ordered.lengths.astype(np.int64, copy=False))
         store.strings("doc_ids", vectors.doc_ids)
         store.strings("clusters", (name or "" for name in clusters or ()))
+        store.put("classes", rarity_classes(vectors.document_frequencies))
         if vectors.vocabulary is not None:
             store.put("vocabulary", vectors.vocabulary)
         store.facts = {"rows": len(rows), "n_signatures": vectors.n_signatures}
