@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
+from spotsigs.arrays.parallel import all_cores
+from spotsigs.baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
 from spotsigs.errors import require
-from spotsigs.kernels import all_cores
 from spotsigs.records import Corpus, Pairs, Vectors
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]

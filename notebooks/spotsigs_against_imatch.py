@@ -24,7 +24,7 @@ import pandas as pd
 from IPython.display import display
 
 import spotsigs
-from baselines.imatch import IMatch, agreement_probability, lexica_gain
+from spotsigs.baselines.imatch import IMatch, agreement_probability, lexica_gain
 
 root = next(path for path in [Path.cwd(), *Path.cwd().parents] if (path / "run.py").exists())
 results = root / "results"

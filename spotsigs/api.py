@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.extract import extract
-from spotsigs.join import self_join
+from spotsigs.matching.tight import self_join
 from spotsigs.records import Document, Pairs, Shard, SignatureScheme, Skipped
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText
-from spotsigs.vectors import IdfFilter
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
 
 FEW_PAGES = 50
 LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.csr import normalise_csr
+from spotsigs.arrays.csr import normalise_csr
 from spotsigs.errors import InputError
 
 if TYPE_CHECKING:
@@ -423,7 +423,7 @@ class Pairs:
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
     def chunks(self, memory: int = 0) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-        """Yield everything at once: the form that pairs on disk have, see `spotsigs.blocks.PairFiles.chunks`."""
+        """Yield everything at once: the form that pairs on disk have, see `spotsigs.crawl.block_join.PairFiles`."""
         yield self.i, self.j, self.similarity
 
     def to_pandas(self, doc_ids: Sequence[str] | None = None) -> pd.DataFrame:

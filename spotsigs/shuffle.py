@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs import shuffle_kernels as kernels
+from spotsigs.disk.places import is_remote, place
+from spotsigs.disk.store import Reader, Writer, opened, writing
 from spotsigs.errors import InputError, require
-from spotsigs.join_bounds import prefixes
-from spotsigs.places import is_remote, place
+from spotsigs.matching.bounds import prefixes
 from spotsigs.records import FloatArray, RowNumbers, Vectors
 from spotsigs.shuffle_kernels import Block, Groups, Lists, Runs, Share
-from spotsigs.store import Reader, Writer, opened, writing
 
 BYTES_SPREAD = 56
 """What `spread` holds for each entry of its rows."""
@@ -156,9 +156,7 @@ def make_plan(job: Job, indptr: NDArray[np.int64], lengths: NDArray[np.int64]) -
     return int(job.leave("plan", work=work)["spans"])
 
 
-def stretches(
-    indptr: NDArray[np.int64], first: int, budget: int, an_entry: int, a_row: int
-) -> NDArray[np.int64]:
+def stretches(indptr: NDArray[np.int64], first: int, budget: int, an_entry: int, a_row: int) -> NDArray[np.int64]:
     """Cut the rows from `first` on into stretches of so many bytes; a row beyond it is one of its own."""
     n = len(indptr) - 1
     edges = [first]
@@ -293,7 +291,7 @@ def spread(task: tuple[Job, int]) -> int:
 
 
 def _spread(job: Job, number: int, out: Writer) -> None:
-    from spotsigs.join_stages import Stages, inputs, read
+    from spotsigs.matching.stages import Stages, inputs, read
 
     edges = _whole(job.left("parts"), "edges")
     start, stop = (int(edge) for edge in _plan(job).spans[number : number + 2])

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.join_kernels import MAX_CLASSES, MIX_1, MIX_2, bit_count
+from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2, bit_count
 
 LOW = np.uint64(0xFFFFFFFF)
 BYTE, HALF = np.uint64(8), np.uint64(32)
@@ -108,7 +108,7 @@ class Lists(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def least_of(total: Any, tau: Any) -> Any:
-    """Return the least overlap of a similar pair, as `spotsigs.join_bounds.least_overlap` does."""
+    """Return the least overlap of a similar pair, as `spotsigs.matching.bounds.least_overlap` does."""
     o = max(np.int64(np.floor(total * (tau / (1 + tau)))) - 1, 1)
     for _ in range(3):
         if o / max(total - o, 1) < tau:
@@ -148,7 +148,16 @@ def sketch_rows(indptr: Any, ids: Any, counts: Any, out: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def spread_rows(
-    indptr: Any, ids: Any, counts: Any, runs: Any, begin: Any, end: Any, copy_of: Any, tables: Runs, classes: Any, out: Any
+    indptr: Any,
+    ids: Any,
+    counts: Any,
+    runs: Any,
+    begin: Any,
+    end: Any,
+    copy_of: Any,
+    tables: Runs,
+    classes: Any,
+    out: Any,
 ) -> Any:
     """Write the prefixes of the rows ``begin:end`` that copy no other row.
 
@@ -329,7 +338,9 @@ def _insert(share: Share, r: Any, tables: Runs, tau: Any, base: Any, lists: List
 
 
 @njit(cache=True, nogil=True)
-def fill_lists(share: Share, begin: Any, end: Any, only_fresh: Any, tables: Runs, tau: Any, base: Any, lists: Lists) -> None:
+def fill_lists(
+    share: Share, begin: Any, end: Any, only_fresh: Any, tables: Runs, tau: Any, base: Any, lists: Lists
+) -> None:
     """List the rows ``begin:end`` of a share."""
     for r in range(begin, end):
         if share.fresh[r] or not only_fresh:
@@ -338,7 +349,16 @@ def fill_lists(share: Share, begin: Any, end: Any, only_fresh: Any, tables: Runs
 
 @njit(cache=True, nogil=True)
 def count_visits(
-    probing: Share, listed: Share, own: Any, begin: Any, tables: Runs, tau: Any, base: Any, all_rows: Lists, new: Lists, out: Any
+    probing: Share,
+    listed: Share,
+    own: Any,
+    begin: Any,
+    tables: Runs,
+    tau: Any,
+    base: Any,
+    all_rows: Lists,
+    new: Lists,
+    out: Any,
 ) -> None:
     """Count the postings that each row of a share from `begin` on will look at, none of them being looked at.
 
@@ -460,7 +480,9 @@ def meet(
 def pack_keys(pairs: Any, meetings: Any, first_row: Any, keys: Any) -> None:
     """Write shorter row (32 bits), longer one less `first_row` (24 bits) and meetings (8 bits) into one number."""
     for k in range(len(pairs)):
-        keys[k] = (pairs[k] >> HALF) << HALF | ((pairs[k] & LOW) - np.uint64(first_row)) << BYTE | np.uint64(meetings[k])
+        keys[k] = (
+            (pairs[k] >> HALF) << HALF | ((pairs[k] & LOW) - np.uint64(first_row)) << BYTE | np.uint64(meetings[k])
+        )
 
 
 @njit(cache=True, nogil=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from naive import sets as naive
 from strategies import examples
 
-from baselines.cosine import (
+from spotsigs.baselines.cosine import (
     Cosine,
     Weighted,
     build_index,

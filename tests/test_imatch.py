@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from naive import hashes as naive
 from strategies import examples
 
-from baselines.hashing import group_rows, pairs_across, pairs_within
-from baselines.imatch import IMatch, agreement_probability, lexica_gain
+from spotsigs.baselines.hashing import group_rows, pairs_across, pairs_within
+from spotsigs.baselines.imatch import IMatch, agreement_probability, lexica_gain
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Pairs
 

@@ -16,9 +16,9 @@ import psutil
 import pytest
 from hydra import compose, initialize_config_dir
 
-from experiments.config import GROUPS, settings
-from experiments.runner import run
 from spotsigs.errors import InputError
+from spotsigs.experiments.config import GROUPS, settings
+from spotsigs.experiments.run.runner import run
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "data" / "tiny"

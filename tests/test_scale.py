@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from data.synthetic import BLOCK, Synthetic, write_jsonl
-from experiments.files import read_json
-from experiments.measure import TreeMemory
-from experiments.scale import growth, read_trace, stage_rows
+from spotsigs.data.collections.synthetic import BLOCK, Synthetic, write_jsonl
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
+from spotsigs.experiments.output_files import read_json
+from spotsigs.experiments.run.provenance import TreeMemory
+from spotsigs.experiments.studies.scale import growth, read_trace, stage_rows
 from spotsigs.records import Document
 
 ROOT = Path(__file__).parents[1]

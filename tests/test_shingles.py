@@ -8,9 +8,9 @@ from naive.extract import ROOT
 from omegaconf import OmegaConf
 from strategies import examples
 
-from baselines.shingles import Shingles
+from spotsigs.baselines.shingles import Shingles
 from spotsigs.errors import InputError
-from spotsigs.tokens import tokenize
+from spotsigs.text.tokens import tokenize
 
 
 def test_inigo_montoya():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from naive import hashes as naive
 from strategies import examples
 
-from baselines.simhash import SimHash, Weights, choose_blocks, near_fingerprints
+from spotsigs.baselines.simhash import SimHash, Weights, choose_blocks, near_fingerprints
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 
