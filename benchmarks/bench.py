@@ -34,9 +34,11 @@ from spotsigs.baselines.lsh_native import LshNative
 from spotsigs.data.collections.wt10g_like import DOCUMENTS
 from spotsigs.experiments.output_files import read_json, write_json
 from spotsigs.experiments.run.provenance import provenance
-from spotsigs.experiments.work.cells import ROOT, code_version
+from spotsigs.experiments.work.cells import code_version
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.tight import SpotSigsTight
+
+ROOT = Path(__file__).parents[1]
 
 LIMIT_SECONDS = 180
 """What a cell's process may take, preparing its input included."""

@@ -26,7 +26,7 @@ from spotsigs.judging.threshold import FLOOR
 from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.signatures.idf import Idf, IdfFilter
 
-OURS = ("spotsigs.", "baselines.", "data.", "experiments.")
+OURS = "spotsigs."
 AUTO = "auto"
 """In place of tau: a threshold suggested by the collection itself."""
 GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
@@ -291,7 +291,7 @@ def build(node: DictConfig, group: str) -> Any:
     """
     values = dict(OmegaConf.to_container(node, resolve=True))
     target = values.pop("_target_", None)
-    require(isinstance(target, str) and target.startswith(OURS), f"{group}: _target_ must start with one of {OURS}")
+    require(isinstance(target, str) and target.startswith(OURS), f"{group}: _target_ must start with {OURS}")
     cls = get_class(target)
     known = [field.name for field in fields(cls)]
     for key in values:

@@ -1,5 +1,6 @@
 """Copies without duplicates, the lists that explain them, and the decisions behind both."""
 
+import csv
 import gzip
 import json
 import random
@@ -20,9 +21,10 @@ from spotsigs.data.formats.input_files import open_bytes
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import Warc
-from spotsigs.data.formats.writers import harmless, place, write_copy, write_lists
+from spotsigs.data.formats.writers import harmless, place, write_cluster_list, write_copy, write_lists, write_table
+from spotsigs.disk.store import Renumbered, Strings
 from spotsigs.errors import InputError
-from spotsigs.judging.clusters import cluster
+from spotsigs.judging.clusters import cluster, cohesion
 from spotsigs.judging.keep import Keep, decide, priority
 from spotsigs.records import Document, Pairs
 
@@ -216,6 +218,18 @@ def test_no_name_leads_out_of_the_copy(tmp_path):
 # decisions
 
 
+def drawn_pairs(n):
+    ends = st.tuples(st.integers(0, n - 2), st.integers(1, n - 1)).filter(lambda pair: pair[0] < pair[1])
+    values = st.sampled_from([0.5, 1 / 3, 0.1234567, 1.0, float("nan")])
+    return st.dictionaries(ends, values, max_size=2 * n).map(
+        lambda found: Pairs.build(*np.array([*found], int).reshape(-1, 2).T, np.array([*found.values()], float), n)
+    )
+
+
+def reason(decisions, row):
+    return decisions.reasons(np.array([row]), NAMES)[0].as_py()
+
+
 def pairs_of(edges, n):
     i, j, similarity = (np.array(column) for column in zip(*edges, strict=True)) if edges else ([], [], [])
     return Pairs.build(np.array(i, int), np.array(j, int), np.array(similarity, float), n)
@@ -246,13 +260,13 @@ def test_policies(keep, kept, instead):
 def test_reasons_name_partner_and_similarity():
     pairs = pairs_of(EDGES, 6)
     decisions = decide(pairs, cluster(pairs), Keep.first)
-    assert decisions.reason(1, NAMES) == "near-duplicate of a (similarity 0.900), which is kept"
-    assert decisions.reason(2, NAMES) == "in one cluster with a, which is kept, by way of b (similarity 0.500)"
-    assert decide(pairs, cluster(pairs), Keep.none).reason(3, NAMES) == (
+    assert reason(decisions, 1) == "near-duplicate of a (similarity 0.900), which is kept"
+    assert reason(decisions, 2) == "in one cluster with a, which is kept, by way of b (similarity 0.500)"
+    assert reason(decide(pairs, cluster(pairs), Keep.none), 3) == (
         "near-duplicate of e (similarity 1.000), and no document that has one is kept"
     )
     unknown = pairs_of([(0, 1, np.nan)], 2)
-    assert decide(unknown, cluster(unknown)).reason(1, NAMES) == "near-duplicate of a, which is kept"
+    assert reason(decide(unknown, cluster(unknown)), 1) == "near-duplicate of a, which is kept"
 
 
 @given(st.data())
@@ -295,6 +309,97 @@ def test_lists(tmp_path):
     assert b == '"b,1",\'=a,\'=a,0.9,"near-duplicate of =a (similarity 0.900), which is kept"'
     assert c.startswith("'@c,'=a,\"b,1\",0.5,")
     assert e.startswith("'-e,d,d,1.0,")
+
+
+CELLS = st.text(st.sampled_from(list("=+-@＝ab,\"'\r\n\t \x1c\x85\u3000é")), max_size=6)
+
+
+def naive_line(cells):
+    """Return a line of CSV, cell by cell."""
+    cells = [
+        f"'{cell}" if cell.lstrip()[:1] in tuple("=+-@＝") or cell[:1] in tuple("\t\r\n") else cell for cell in cells
+    ]
+    quoted = [f'"{cell.replace(chr(34), chr(34) * 2)}"' if set(cell) & set(',"\r\n') else cell for cell in cells]
+    return ",".join(quoted if cells != [""] else ['""']) + "\n"
+
+
+@given(st.integers(1, 3).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=8)))
+def test_tables_are_those_written_cell_by_cell(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("csv") / "t.csv"
+    batches = [rows[:3], rows[3:]] if rows[3:] else [rows]
+    columns = [[pa.array(column, pa.string()) for column in zip(*batch, strict=True)] for batch in batches]
+    write_table(path, ["name"] * len(rows[0]), columns)
+    _, body = path.read_bytes().decode().split("\n", 1)
+    assert body == "".join(map(naive_line, rows))
+    with path.open(newline="", encoding="utf-8") as file:
+        assert [[cell.removeprefix("'") for cell in row] for row in list(csv.reader(file))[1:]] == [
+            [cell.removeprefix("'") for cell in row] for row in rows
+        ]
+
+
+def naive_reason(decisions, row, names):
+    """Say in one sentence why a removed document was removed."""
+
+    def percent(similarity):
+        return "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
+
+    partner, similarity = names[int(decisions.partner[row])], decisions.similarity[row]
+    if decisions.instead[row] < 0:
+        return f"near-duplicate of {partner}{percent(similarity)}, and no document that has one is kept"
+    kept = names[int(decisions.instead[row])]
+    if kept == partner or not np.isnan(decisions.similarity_to_instead[row]):
+        return f"near-duplicate of {kept}{percent(decisions.similarity_to_instead[row])}, which is kept"
+    return f"in one cluster with {kept}, which is kept, by way of {partner}{percent(similarity)}"
+
+
+@given(st.integers(2, 12).flatmap(drawn_pairs), st.sampled_from([Keep.first, Keep.none]), st.booleans())
+def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, stored):
+    folder = tmp_path_factory.mktemp("lists")
+    ids = [f"page {row}, {'é' * (row % 3)}" for row in range(pairs.n)]
+    names = ids
+    if stored:
+        ends = np.cumsum([len(name.encode()) for name in ids])
+        back = np.arange(pairs.n)[::-1]
+        names = Renumbered(Renumbered(Strings(np.frombuffer("".join(ids).encode(), np.uint8), ends), back), back)
+    clusters = cluster(pairs)
+    decisions = decide(pairs, clusters, keep)
+    write_lists(decisions, names, folder, new_from=1)
+    removed = [
+        [
+            ids[row],
+            ids[decisions.instead[row]] if decisions.instead[row] >= 0 else "",
+            ids[decisions.partner[row]],
+            "" if np.isnan(decisions.similarity[row]) else repr(float(decisions.similarity[row])),
+            naive_reason(decisions, row, ids),
+        ]
+        for row in range(pairs.n)
+        if not decisions.kept[row]
+    ]
+    header = ["doc", "kept_instead", "partner", "similarity", "reason"]
+    assert (folder / "removed.csv").read_text("utf-8") == "".join(map(naive_line, [header, *removed]))
+    kept = [[ids[row]] for row in range(1, pairs.n) if decisions.kept[row]]
+    assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [["doc"], *kept]))
+
+    held = cohesion(clusters, pairs.chunks())
+    write_cluster_list(folder / "clusters.csv", names, clusters, held)
+    with (folder / "clusters.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["size"]) for row in rows] == sorted(clusters.sizes[clusters.sizes > 1].tolist(), reverse=True)
+    for row in rows:
+        label = int(row["cluster"])
+        assert row["representative"] == ids[clusters.representatives[label]]
+        assert (int(row["pairs"]), int(row["apart"])) == (held.pairs[label], held.apart[label])
+        assert row["min_similarity"] == ("" if np.isnan(held.minimum[label]) else repr(float(held.minimum[label])))
+        assert row["mean_similarity"] == ("" if np.isnan(held.mean[label]) else repr(float(held.mean[label])))
+        assert row["chain"] == str(bool(held.chain[label])).lower()
+
+
+def test_a_name_that_is_not_utf8_is_said(tmp_path):
+    names = Strings(np.frombuffer(b"a\xff", np.uint8), np.array([1, 2]))
+    with pytest.raises(InputError, match="a name in the store is not UTF-8"):
+        names.arrow(np.array([0, 1]))
+    assert names.arrow(np.array([0, 0])).to_pylist() == ["a", "a"]
+    assert len(names.arrow(np.empty(0, np.int64))) == 0
 
 
 @pytest.mark.parametrize("start", "=+-@\t\r")

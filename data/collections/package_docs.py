@@ -47,8 +47,8 @@ class PackageDocs:
     """Documentation files of several releases; the same path in several releases is one cluster.
 
     Source distributions are fetched by pip from wherever it is set up to look, checked against
-    ``data/collections/registry.txt`` and read in place, never unpacked. Files equal byte for byte to an earlier one, of the same or another path, are
-    left out: finding those needs no near-duplicate detection.
+    ``data/collections/registry.txt`` and read in place, never unpacked. Files equal byte for byte to an earlier one, of
+    the same or another path, are left out: finding those needs no near-duplicate detection.
 
     Parameters
     ----------

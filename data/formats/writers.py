@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
@@ -14,17 +14,24 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from spotsigs.arrays.arrow import in_words, joined, numbers, text
 from spotsigs.data.collections.downloads import replacing
 from spotsigs.disk.atomic import beside
+from spotsigs.disk.store import names
 from spotsigs.errors import InputError, reason
+from spotsigs.judging.clusters import Cohesion
 from spotsigs.judging.keep import Decisions
-from spotsigs.records import Document
+from spotsigs.records import Clusters, Document, IntArray
 
 Keep = Callable[[Document], bool]
 """Called with every readable document in order: whether it belongs to the copy."""
 
 
-_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+_FORMULA = ("=", "+", "@", "＝", "＋", "－", "＠", "-")
+_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))  # that of regular expressions is ASCII in Arrow
+_ARROW_FORMULA = f"^([{_SPACE}]*[{''.join(_FORMULA)}]|[\t\r\n])"
+
+_ROWS = 1 << 14  # that are written at a time: far from the 2 GB that one array of strings can hold
 
 
 class Copied(Protocol):
@@ -110,29 +117,105 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     """
     folder = Path(folder)
     kept = new_from + np.flatnonzero(decisions.kept[new_from:])
-    _write_csv(folder / "kept.csv", ["doc"], ([doc_ids[row]] for row in kept.tolist()))
+    write_table(folder / "kept.csv", ["doc"], ([names(doc_ids, rows)] for rows in _parts(kept)))
     header = ["doc", "kept_instead", "partner", "similarity", "reason"]
-    _write_csv(folder / "removed.csv", header, _removed(decisions, doc_ids))
+    removed = np.flatnonzero(~decisions.kept)
+    write_table(folder / "removed.csv", header, (_removed(decisions, doc_ids, rows) for rows in _parts(removed)))
 
 
-def _removed(decisions: Decisions, doc_ids: Sequence[str]) -> Iterator[list[Any]]:
-    for row in np.flatnonzero(~decisions.kept).tolist():
-        instead, partner = int(decisions.instead[row]), int(decisions.partner[row])
-        similarity = decisions.similarity[row]
-        yield [
-            doc_ids[row],
-            doc_ids[instead] if instead >= 0 else "",
-            doc_ids[partner],
-            "" if np.isnan(similarity) else repr(float(similarity)),
-            decisions.reason(row, doc_ids),
-        ]
+def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> list[Any]:
+    import pyarrow.compute as pc
+
+    instead = decisions.instead[rows]
+    return [
+        names(doc_ids, rows),
+        pc.if_else(numbers(instead < 0), text([""])[0], names(doc_ids, np.maximum(instead, 0))),
+        names(doc_ids, decisions.partner[rows]),
+        in_words(decisions.similarity[rows], _number),
+        decisions.reasons(rows, doc_ids),
+    ]
 
 
-def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows([harmless(cell) for cell in row] for row in rows)
+def write_cluster_list(path: Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
+    """Write a row for each cluster of several documents, the largest first.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    doc_ids : sequence of str
+        Ids of the documents, by row.
+    clusters : Clusters
+        The grouping.
+    cohesion : Cohesion
+        Of the same clusters.
+    """
+    labels = np.argsort(-clusters.sizes, kind="stable")[: int(np.count_nonzero(clusters.sizes > 1))]
+    header = "cluster, representative, size, pairs, min_similarity, mean_similarity, apart, chain".split(", ")
+    write_table(
+        path,
+        header,
+        (
+            [
+                in_words(some, str),
+                names(doc_ids, clusters.representatives[some]),
+                in_words(clusters.sizes[some], str),
+                in_words(cohesion.pairs[some], str),
+                in_words(cohesion.minimum[some], _number),
+                in_words(cohesion.mean[some], _number),
+                in_words(cohesion.apart[some], str),
+                in_words(cohesion.chain[some], lambda chain: str(chain).lower()),
+            ]
+            for some in _parts(labels)
+        ),
+    )
+
+
+def _number(value: float) -> str:
+    return "" if np.isnan(value) else repr(value)
+
+
+def _parts(rows: IntArray) -> Iterator[IntArray]:
+    return (rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS))
+
+
+def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[Any]]) -> None:
+    """Write columns of text as CSV.
+
+    What a spreadsheet would run as a formula is quoted, see `harmless`.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it appears when it is complete.
+    header : sequence of str
+        Names of the columns.
+    batches : iterable of sequence of pyarrow.Array of string
+        Some rows of all columns.
+    """
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(f"{','.join(header)}\n".encode())
+        for columns in batches:
+            cells = [_quoted(_harmless(column), alone=len(columns) == 1) for column in columns]
+            lines = joined(*list(chain.from_iterable((cell, ",") for cell in cells))[:-1], "\n")
+            file.write(lines.buffers()[2])  # one line after the other
+
+
+def _quoted(cells: Any, *, alone: bool) -> Any:
+    """Quote what a reader of CSV would take apart; an empty cell, too, where it is the whole line."""
+    import pyarrow.compute as pc
+
+    special = pc.match_substring_regex(cells, '[",\r\n]' + "|^$" * alone)
+    if not pc.any(special).as_py():
+        return cells
+    return pc.if_else(special, joined('"', pc.replace_substring(cells, '"', '""'), '"'), cells)
+
+
+def _harmless(cells: Any) -> Any:
+    import pyarrow.compute as pc
+
+    formula = pc.match_substring_regex(cells, _ARROW_FORMULA)
+    return pc.if_else(formula, joined("'", cells), cells) if pc.any(formula).as_py() else cells
 
 
 def harmless(cell: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spotsigs.data.formats.writers import require_free, write_copy, write_lists
+from spotsigs.data.formats.writers import require_free, write_cluster_list, write_copy, write_lists
 from spotsigs.disk.atomic import locked
 from spotsigs.disk.store import Renumbered
 from spotsigs.errors import InputError, require
@@ -215,30 +215,10 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     with writing(folder):
         write_pairs(folder / "pairs.parquet", doc_ids, outcome.chunks())
         write_clusters(folder / "clusters.parquet", doc_ids, outcome.clusters, outcome.cohesion)
-    columns = "cluster, representative, size, pairs, min_similarity, mean_similarity, apart, chain".split(", ")
-    write_csv(folder / "clusters.csv", columns, _cluster_rows(outcome))
+        write_cluster_list(folder / "clusters.csv", doc_ids, outcome.clusters, outcome.cohesion)
     skipped = ((record.id, record.reason) for record in outcome.prepared.skipped)
     if len(outcome.prepared.skipped):
         write_csv(folder / "skipped.csv", ("id", "reason"), skipped)
-
-
-def _cluster_rows(outcome: Outcome) -> Iterator[list[Any]]:
-    """Yield a row for each cluster of several documents, the largest first."""
-    clusters, cohesion = outcome.clusters, outcome.cohesion
-    for label in np.argsort(-clusters.sizes, kind="stable").tolist():
-        if clusters.sizes[label] < 2:
-            return
-        known = not np.isnan(cohesion.minimum[label])
-        yield [
-            label,
-            outcome.prepared.doc_ids[int(clusters.representatives[label])],
-            int(clusters.sizes[label]),
-            int(cohesion.pairs[label]),
-            float(cohesion.minimum[label]) if known else "",
-            float(cohesion.mean[label]) if known else "",
-            int(cohesion.apart[label]),
-            str(bool(cohesion.chain[label])).lower(),
-        ]
 
 
 def decided(outcome: Outcome, settings: Settings) -> Decisions:

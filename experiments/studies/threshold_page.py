@@ -29,7 +29,7 @@ from spotsigs.judging.threshold import Suggestion, suggest
 from spotsigs.matching.tight import self_join
 from spotsigs.records import Clusters, Corpus, Pairs, Truth
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parents[1] / "show" / "templates"
 
 NEAREST = 40
 """Pairs on each side of a threshold among which those to look at are drawn."""

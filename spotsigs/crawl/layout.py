@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.crawl.segments import Segments
 from spotsigs.disk.atomic import beside
 from spotsigs.disk.places import is_remote, place
 from spotsigs.disk.store import Reader, StoredVectors, Writer, open_vectors, opened, writing
 from spotsigs.errors import InputError, require
-from spotsigs.rarity import rarity_classes
 from spotsigs.signatures.idf import IdfFilter
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.arrow import in_words, joined, numbers
+from spotsigs.disk.store import names
 from spotsigs.errors import InputError, require
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
 
@@ -99,19 +102,37 @@ class Decisions:
     similarity: FloatArray
     similarity_to_instead: FloatArray
 
-    def reason(self, row: int, doc_ids: Sequence[str]) -> str:
-        """Say in one sentence why a removed document was removed."""
-        partner = doc_ids[int(self.partner[row])]
-        if self.instead[row] < 0:
-            return f"near-duplicate of {partner}{_percent(self.similarity[row])}, and no document that has one is kept"
-        instead = doc_ids[int(self.instead[row])]
-        if self.instead[row] == self.partner[row] or not np.isnan(self.similarity_to_instead[row]):
-            return f"near-duplicate of {instead}{_percent(self.similarity_to_instead[row])}, which is kept"
-        return f"in one cluster with {instead}, which is kept, by way of {partner}{_percent(self.similarity[row])}"
+    def reasons(self, rows: IntArray, doc_ids: Sequence[str]) -> Any:
+        """Say in one sentence each why documents were removed.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (n,)
+            Removed documents.
+        doc_ids : sequence of str
+            Ids of all documents, by row.
+
+        Returns
+        -------
+        pyarrow.Array of string, shape (n,)
+        """
+        import pyarrow.compute as pc
+
+        instead, partner = self.instead[rows], self.partner[rows]
+        alone = instead < 0
+        direct = ~alone & ((instead == partner) | ~np.isnan(self.similarity_to_instead[rows]))
+        kept, nearest = names(doc_ids, np.where(alone, 0, instead)), names(doc_ids, partner)
+        to_kept, to_nearest = _percent(self.similarity_to_instead[rows]), _percent(self.similarity[rows])
+        return pc.case_when(
+            pc.make_struct(numbers(alone), numbers(direct)),
+            joined("near-duplicate of ", nearest, to_nearest, ", and no document that has one is kept"),
+            joined("near-duplicate of ", kept, to_kept, ", which is kept"),
+            joined("in one cluster with ", kept, ", which is kept, by way of ", nearest, to_nearest),
+        )
 
 
-def _percent(similarity: float) -> str:
-    return "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
+def _percent(similarity: FloatArray) -> Any:
+    return in_words(similarity, lambda value: "" if np.isnan(value) else f" (similarity {value:.3f})")
 
 
 Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]

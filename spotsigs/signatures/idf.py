@@ -8,6 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.arrow import numbers
 from spotsigs.errors import require
 from spotsigs.records import Signatures, Vectors
 
@@ -123,10 +124,8 @@ def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np
     vocabulary : ndarray of uint64, shape (n_signatures,)
         The distinct hashes, ascending.
     """
-    import pyarrow as pa
-
     # A hash table over the occurrences and a sort of the distinct values only: several times faster than np.unique.
-    encoded = pa.array(hashes).dictionary_encode()
+    encoded = numbers(hashes).dictionary_encode()
     distinct = encoded.dictionary.to_numpy()
     order = np.argsort(distinct)
     rank = np.empty(len(distinct), dtype=np.int32)

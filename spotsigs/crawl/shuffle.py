@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs import shuffle_kernels as kernels
+from spotsigs.crawl import shuffle_kernels as kernels
 from spotsigs.disk.places import is_remote, place
 from spotsigs.disk.store import Reader, Writer, opened, writing
 from spotsigs.errors import InputError, require
 from spotsigs.matching.bounds import prefixes
 from spotsigs.records import FloatArray, RowNumbers, Vectors
-from spotsigs.shuffle_kernels import Block, Groups, Lists, Runs, Share
+from spotsigs.crawl.shuffle_kernels import Block, Groups, Lists, Runs, Share
 
 BYTES_SPREAD = 56
 """What `spread` holds for each entry of its rows."""
