@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from spotsigs.crawl.block_join import PairFiles, estimate, join_store, plan, query
+from spotsigs.crawl.block_join import PairFiles, estimate, join_store, query
 from spotsigs.crawl.layout import build_vectors
 from spotsigs.crawl.segments import segments_of
 from spotsigs.disk.store import open_vectors, save_vectors

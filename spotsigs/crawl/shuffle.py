@@ -2,7 +2,7 @@
 
 Five rounds, each task with inputs that it names and a result of its own, so that it can run again anywhere:
 
-1. `sample`: what a few rows of each stretch of the store would send, by range of signatures; parts of equal size follow.
+1. `sample`: what a few rows of each stretch of the store would send, by range of signatures; equal parts follow.
 2. `spread`: the rows of a stretch, copies collapsed, send the rarest signatures of each row to their parts.
 3. `weigh`: how many rows the rows of a part will look at.
 4. `meet`: pairs of rows with a signature of a part in both prefixes, each once, and how many of them they share.
@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.crawl import shuffle_kernels as kernels
+from spotsigs.crawl.shuffle_kernels import Block, Groups, Lists, Runs, Share
 from spotsigs.disk.places import is_remote, place
 from spotsigs.disk.store import Reader, Writer, opened, writing
 from spotsigs.errors import InputError, require
 from spotsigs.matching.bounds import prefixes
 from spotsigs.records import FloatArray, RowNumbers, Vectors
-from spotsigs.crawl.shuffle_kernels import Block, Groups, Lists, Runs, Share
 
 BYTES_SPREAD = 56
 """What `spread` holds for each entry of its rows."""
@@ -84,6 +84,8 @@ class Job:
     ----------
     store : str
         Place of the vectors.
+    checksum : str
+        What changes with them: tasks keep what they have read of the store.
     folder : str
         Place of everything the join leaves.
     tau : float
@@ -95,6 +97,7 @@ class Job:
     """
 
     store: str
+    checksum: str
     folder: str
     tau: float
     new_from: int
