@@ -89,8 +89,8 @@ def join_store(
     -------
     PairFiles
         The pairs that one join of all rows gives, with the counters ``tasks``, ``work_mean`` and ``work_most`` (of the
-        tasks that look for pairs, in postings), ``tokens`` (sent), ``visits`` (postings looked at), ``candidates``
-        (meetings of pairs, one for each part) and ``verifications``.
+        tasks that look for pairs, in postings), ``tokens`` (sent), ``visits`` (postings in reach, of all and
+        of one task at most), ``candidates`` (pairs that met, once for each part) and ``verifications``.
 
     Raises
     ------
@@ -99,7 +99,6 @@ def join_store(
         wrote no classes of document frequency.
     """
     require_tau(tau)
-    stored = open_vectors(store, verify=False)
     folder = place(folder)
     reader = opened(store, "vectors", verify=False)
     require("classes.npy" in reader.facts["files"], f"the store {store} was built by a former version; build it again")
@@ -119,23 +118,26 @@ def join_store(
     try:
         done = job.left("done").facts
     except InputError:
-        done = job.leave("done", work=lambda out: out.facts.update(_joined(job, stored, engine)))
+        done = job.leave("done", work=lambda out: out.facts.update(_joined(job, engine)))
     for name in ROUNDS:
         remove_tree(folder / name)
     folders = tuple(folder / f"{k:08d}" for k in range(done["folders"]))
-    return PairFiles(folders, len(stored), counters=done["counters"])
+    return PairFiles(folders, int(reader.facts["rows"]), counters=done["counters"])
 
 
-def _joined(job: Job, stored: StoredVectors, engine: Engine) -> dict[str, Any]:
+def _joined(job: Job, engine: Engine) -> dict[str, Any]:
     """Run the rounds; return how many folders hold pairs, and the counters."""
-    spans = [(job, k) for k in range(make_plan(job, stored.vectors.indptr, stored.vectors.lengths))]
+    reader = job.vectors()
+    spans = [
+        (job, k) for k in range(make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64)))
+    ]
     bins = sum(_round(engine, sample, spans, "sampling"), np.zeros(BINS, np.int64))
-    parts = cut_parts(job, bins)
+    parts = cut_parts(job, bins) if spans else 0
     tokens = sum(_round(engine, spread, spans, "spreading"))
     weighed = _round(engine, weigh, [(job, part) for part in range(parts)], "weighing")
     meets = cut_meetings(job, [meeting for meetings in weighed for meeting in meetings])
     dearest = sorted(meets, key=lambda task: -(task.meeting.work // task.n))  # files are named before
-    visits = sum(facts["visits"] for facts in _round(engine, meet, dearest, "joining"))
+    visits = [facts["visits"] for facts in _round(engine, meet, dearest, "joining")]
     verified = list(_round(engine, verify, cut_cells(job, len(meets)), "verifying"))
     work = [task.meeting.work // task.n for task in meets]
     counters = {
@@ -145,7 +147,8 @@ def _joined(job: Job, stored: StoredVectors, engine: Engine) -> dict[str, Any]:
         "work_mean": sum(work) // max(len(work), 1),
         "work_most": max(work, default=0),
         "tokens": tokens,
-        "visits": visits,
+        "visits": sum(visits),
+        "visits_most": max(visits, default=0),
         "candidates": sum(facts["candidates"] for facts in verified),
         "verifications": sum(facts["verifications"] for facts in verified),
     }

@@ -332,13 +332,23 @@ def _whole(reader: Reader, name: str) -> NDArray[np.int64]:
     return reader.part(name, np.int64, 0, reader.length(name))
 
 
+@lru_cache(256)
+def _sent(job: Job, number: int) -> tuple[Reader, NDArray[np.int64], NDArray[np.int64]]:
+    """Open what a stretch sent; return also where the rows and the tokens of each part start."""
+    reader = job.left("spread", number)
+    return reader, _whole(reader, "head_starts"), _whole(reader, "token_starts")
+
+
+_NOTHING = np.empty(0, np.uint64)
+
+
 def _groups(job: Job, part: int) -> list[tuple[int, int]]:
     """Put the stretches together whose tokens of a part fit into half of the budget."""
     held, groups, first = 0, [], 0
     n = len(_plan(job).spans) - 1
     for number in range(n):
-        begin, end = job.left("spread", number).part("token_starts", np.int64, part, part + 2)
-        size = int(end - begin) * BYTES_MEET
+        _, _, tokens = _sent(job, number)
+        size = int(tokens[part + 1] - tokens[part]) * BYTES_MEET
         if held and held + size > job.memory // 2:
             groups.append((first, number))
             held, first = 0, number
@@ -350,12 +360,12 @@ def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
     """Read what some stretches sent to a part."""
     columns: dict[str, list[NDArray[np.uint64]]] = {"heads": [], "sketches": [], "tokens": []}
     for number in range(*group):
-        reader = job.left("spread", number)
-        for name, index in (("heads", "head"), ("sketches", "head"), ("tokens", "token")):
-            begin, end = reader.part(f"{index}_starts", np.int64, part, part + 2)
-            columns[name].append(reader.part(name, np.uint64, int(begin), int(end)))
-    heads, sketches, tokens = (np.concatenate(columns.pop(name)) for name in tuple(columns))
-    n, tables = len(heads), _plan(job).tables
+        reader, heads, tokens = _sent(job, number)
+        for name, starts in (("heads", heads), ("sketches", heads), ("tokens", tokens)):
+            begin, end = int(starts[part]), int(starts[part + 1])
+            columns[name].append(reader.part(name, np.uint64, begin, end) if begin < end else _NOTHING)
+    sent, sketches, of_rows = (np.concatenate(columns.pop(name)) for name in tuple(columns))
+    n, tables = len(sent), _plan(job).tables
     share = Share(
         rows=np.empty(n, np.int64),
         fresh=np.empty(n, np.bool_),
@@ -363,9 +373,9 @@ def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
         first=np.zeros(len(tables.rows), np.int64),
         sketches=sketches,
         starts=np.zeros(n + 1, np.int64),
-        tokens=tokens,
+        tokens=of_rows,
     )
-    kernels.read_heads(heads, tables, share.rows, share.fresh, share.runs, share.first, share.starts)
+    kernels.read_heads(sent, tables, share.rows, share.fresh, share.runs, share.first, share.starts)
     return share
 
 
@@ -583,17 +593,31 @@ def _windows(rows: NDArray[np.int64], cells: NDArray[np.int64]) -> Iterator[tupl
 
 def _gathered(reader: Reader, rows: NDArray[np.int64]) -> Block:
     """Read some rows, ascending; what lies between near ones is read with them."""
-    indptr, lengths = [np.zeros(1, np.int64)], [np.empty(0, np.int64)]
-    ids, counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-    for run in _near(rows, reader):
-        vectors, _ = read_block(reader, (int(run[0]), int(run[-1]) + 1))
-        if len(vectors) > len(run):
-            vectors = vectors.take(run - run[0])
-        indptr.append(indptr[-1][-1] + vectors.indptr[1:])
-        lengths.append(vectors.lengths)
-        ids.append(vectors.ids)
-        counts.append(vectors.counts)
-    return Block(*(np.concatenate(column) for column in (indptr, ids, counts, lengths)))
+    blocks = [_some(reader, run) for run in _near(rows, reader)]
+    starts = np.cumsum([0, *(int(block.indptr[-1]) for block in blocks)])
+    return Block(
+        np.concatenate([np.zeros(1, np.int64), *(b.indptr[1:] + s for b, s in zip(blocks, starts, strict=False))]),
+        np.concatenate([np.empty(0, np.int32), *(block.ids for block in blocks)]),
+        np.concatenate([np.empty(0, np.int32), *(block.counts for block in blocks)]),
+        np.concatenate([np.empty(0, np.int64), *(block.lengths for block in blocks)]),
+    )
+
+
+def _some(reader: Reader, run: NDArray[np.int64]) -> Block:
+    """Read some rows that lie near one another."""
+    start, stop = int(run[0]), int(run[-1]) + 1
+    indptr = reader.part("indptr", np.int64, start, stop + 1)
+    first, last = int(indptr[0]), int(indptr[-1])
+    ids, counts = reader.part("ids", np.int32, first, last), reader.part("counts", np.int32, first, last)
+    block = Block(indptr - first, ids, counts, reader.part("lengths", np.int64, start, stop))
+    if stop - start == len(run):
+        return block
+    at = run - start
+    ends = np.cumsum(block.indptr[at + 1] - block.indptr[at])
+    n = int(ends[-1])
+    out = Block(np.append(0, ends), np.empty(n, np.int32), np.empty(n, np.int32), np.empty(len(run), np.int64))
+    kernels.gather(block, at, out)
+    return out
 
 
 def _near(rows: NDArray[np.int64], reader: Reader) -> list[NDArray[np.int64]]:

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2, bit_count
+from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2, bit_count, prefetch
 
 LOW = np.uint64(0xFFFFFFFF)
 BYTE, HALF = np.uint64(8), np.uint64(32)
@@ -34,6 +34,8 @@ MOST_ROWS = 2**24
 """Rows of one comparison: their numbers have 24 bits there."""
 
 NO_LIMIT = 2**40
+AHEAD = 8
+"""Comparisons ahead of which rows are asked for."""
 
 
 class Runs(NamedTuple):
@@ -514,14 +516,14 @@ class Block(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def compare(one: Block, a: Any, other: Block, b: Any, tau: Any, out: Any) -> Any:
-    """Compare rows ``a`` of one block with rows ``b`` of another, which ascend.
+    """Compare rows ``a`` of one block with rows ``b`` of another.
 
     Parameters
     ----------
     one, other : Block
         The rows.
     a, b : ndarray of int64, shape (n,)
-        Which are compared.
+        Which are compared; signatures ascend in both.
     tau : float
         Similarity threshold.
     out : tuple of ndarray
@@ -533,36 +535,37 @@ def compare(one: Block, a: Any, other: Block, b: Any, tau: Any, out: Any) -> Any
         How many are similar.
     """
     places, similarity = out
-    keys, values = np.empty(256, np.int32), np.empty(256, np.int32)
-    shift, marked, n = np.uint64(56), np.int64(-1), 0
+    n = 0
     for c in range(len(a)):
-        if b[c] != marked:
-            marked = b[c]
-            first, last = other.indptr[marked], other.indptr[marked + 1]
-            size, shift = 256, np.uint64(56)
-            while size < 2 * (last - first):
-                size, shift = 2 * size, shift - np.uint64(1)
-            if size > len(keys):
-                keys, values = np.empty(size, np.int32), np.empty(size, np.int32)
-            keys[:size] = -1
-            for k in range(first, last):
-                slot = np.int64(np.uint64(np.uint32(other.ids[k])) * MIX_1 >> shift)
-                while keys[slot] >= 0:
-                    slot = (slot + 1) & (size - 1)
-                keys[slot], values[slot] = other.ids[k], other.counts[k]
+        if c + AHEAD < len(a):
+            for block, row in ((one, a[c + AHEAD]), (other, b[c + AHEAD])):
+                at = block.indptr[row]
+                prefetch(block.ids, at)
+                prefetch(block.ids, at + 16)
+                prefetch(block.ids, at + 32)
+                prefetch(block.counts, at)
+        x, x_end, y, y_end = one.indptr[a[c]], one.indptr[a[c] + 1], other.indptr[b[c]], other.indptr[b[c] + 1]
         overlap = np.int64(0)
-        for k in range(one.indptr[a[c]], one.indptr[a[c] + 1]):
-            slot = np.int64(np.uint64(np.uint32(one.ids[k])) * MIX_1 >> shift)
-            while keys[slot] >= 0:
-                if keys[slot] == one.ids[k]:
-                    overlap += min(values[slot], one.counts[k])
-                    break
-                slot = (slot + 1) & (size - 1)
-        value = overlap / max(one.lengths[a[c]] + other.lengths[marked] - overlap, 1)
+        while x < x_end and y < y_end:  # no branch to mispredict
+            left, right = one.ids[x], other.ids[y]
+            overlap += np.int64(left == right) * min(one.counts[x], other.counts[y])
+            x += left <= right
+            y += right <= left
+        value = overlap / max(one.lengths[a[c]] + other.lengths[b[c]] - overlap, 1)
         if value >= tau:
             places[n], similarity[n] = c, value
             n += 1
     return n
+
+
+@njit(cache=True, nogil=True)
+def gather(block: Block, rows: Any, out: Block) -> None:
+    """Copy some rows of a block behind one another; the offsets of ``out`` are given."""
+    for r in range(len(rows)):
+        at, to = block.indptr[rows[r]], out.indptr[r]
+        out.lengths[r] = block.lengths[rows[r]]
+        for k in range(out.indptr[r + 1] - to):
+            out.ids[to + k], out.counts[to + k] = block.ids[at + k], block.counts[at + k]
 
 
 class Groups(NamedTuple):

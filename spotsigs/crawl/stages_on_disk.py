@@ -71,10 +71,6 @@ class OnDisk:
     new_from: int
     budget: int
 
-    def estimate(self, tau: float) -> dict[str, int]:
-        """Return what the join takes, see `spotsigs.crawl.block_join.estimate`."""
-        return estimate(self.stored, tau, memory=self.budget)
-
 
 def data_budget(memory: int, workers: int = 0) -> int:
     """Return how much of a budget each process has for data, beside the program itself.
@@ -224,9 +220,9 @@ def _pairs(
         return method(store, target, engine, budget)
     job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from}".encode())
     target, budget = _begun(folder, f"{tau!r}-{job}", budget)
-    facts = estimate(stored, tau, memory=budget)
+    facts = estimate(stored, memory=budget)
     say(
-        f"join: {counted(facts['tasks'], 'task')}, the largest of {facts['bytes_a_task'] / 1e6:,.0f} MB; "
+        f"join: {counted(facts['tasks'], 'stretch', 'stretches')} of rows, each within {budget / 1e6:,.0f} MB; "
         f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
     )
     return join_store(store, target, tau, engine, memory=budget, new_from=new_from)
