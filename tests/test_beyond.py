@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from spotsigs.data.collections.gold import Gold, GoldDrift, GoldVersions
-from spotsigs.data.formats.folder import Folder
+from spotsigs.data.formats.folder import Clusters, Folder
 from spotsigs.engines import Serial
 from spotsigs.experiments.show.quality_figures import thresholds
 from spotsigs.experiments.studies.ablated import Ablated
-from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, SHORT, _kept, _name, _promise, methods, texts
+from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, SHORT, _kept, _promise, collection_name, methods, texts
 from spotsigs.experiments.work.curves import Curve, judge
 from spotsigs.experiments.work.extracted import Source, read
 from spotsigs.experiments.work.page_cost import time_pages
@@ -31,7 +31,7 @@ from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
 
 ROOT = Path(__file__).parents[1]
-TINY = Folder(path=str(ROOT / "data" / "tiny"))
+TINY = Folder(path=str(ROOT / "data" / "tiny"), clusters=Clusters.folders)
 
 
 def source(scheme) -> Source:
@@ -109,8 +109,8 @@ def test_the_promise_is_the_lowest_difference():
 
 
 def test_names():
-    assert _name("data=gold data.seed=5") == "gold"
-    assert _name("data=gold_drift data.seed=1 data.drift=0.5") == "gold_drift drift=0.5"
+    assert collection_name("data=gold data.seed=5") == "gold"
+    assert collection_name("data=gold_drift data.seed=1 data.drift=0.5") == "gold_drift drift=0.5"
     assert len({method.label for method in methods()}) == len(methods())
 
 

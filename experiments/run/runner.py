@@ -23,11 +23,16 @@ from spotsigs.judging.keep import Decisions, decide
 from spotsigs.judging.metrics import Quality
 from spotsigs.judging.parquet import write_clusters, write_pairs
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
+from spotsigs.records import CopyableCollection, Document, VectorCollection
+from spotsigs.signatures.extract import is_readable
 
 MIB = 1024 * 1024
 
 COMPLETE = "metrics.json"
 """The file that comes last: a folder without it does not hold all results of one run."""
+
+QUALITY_COLUMNS = {"Prec.": "precision", "Rec.": "recall", "F1": "f1"}
+"""Columns of the paper's row that a collection without truth does not have."""
 
 OPTIONAL = ("skipped.csv", "clusters.html", "histogram.csv")
 
@@ -67,7 +72,10 @@ def run(
 
         return ask(settings)
     if settings.copy is not None:
-        require(hasattr(settings.collection, "copy"), f"data={settings.names['data']} cannot be copied; use kept.csv")
+        require(
+            isinstance(settings.collection, CopyableCollection),
+            f"data={settings.names['data']} cannot be copied; use kept.csv",
+        )
         require_free(settings.copy)
     folder = Path(folder)
     with writing(folder):
@@ -131,9 +139,7 @@ def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
     )
     suggestion = suggested(prepared) if settings.auto else None
     if suggestion is not None:
-        from spotsigs.experiments.work.study import at_threshold
-
-        settings = replace(settings, tau=suggestion.tau, matcher=at_threshold(settings.matcher, suggestion.tau))
+        settings = replace(settings, tau=suggestion.tau, matcher=settings.matcher.at(suggestion.tau))
     return settings, match(prepared, settings.matcher, settings.clusters, settings.keep), suggestion
 
 
@@ -189,11 +195,10 @@ def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
         "total_ms": (seconds["sort_hash"] + seconds["cluster"]) * 1000,
         "stage_seconds": dict(pairs.seconds),
         "counters": dict(pairs.counters),
-        "tau": getattr(settings.matcher, "tau", None),
+        "tau": settings.matcher.threshold,
         "idf_min": settings.idf_filter.idf_min,
         "idf_max": settings.idf_filter.idf_max,
-        "k": getattr(settings.matcher, "k", None),
-        "l": getattr(settings.matcher, "l", None),
+        **dict(zip("kl", settings.matcher.hash_tables or (None, None), strict=True)),
         "memory_budget_mib": None if settings.memory is None else settings.memory / MIB,
         "exact": settings.matcher.exact,
         "verified": settings.matcher.verified,
@@ -227,7 +232,12 @@ def decided(outcome: Outcome, settings: Settings) -> Decisions:
     decisions = decide(outcome.chunks(), outcome.clusters, settings.keep)
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
-        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy)
+        failed = {record.id for record in outcome.prepared.skipped}
+
+        def judged(document: Document) -> bool:
+            return document.id not in failed or is_readable(document, settings.text, settings.signature)
+
+        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy, judged=judged)
     return decisions
 
 
@@ -268,16 +278,17 @@ def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: 
         "Sort/Hash(msec)": f"{metrics['sort_hash_ms']:,.0f}",
         "Clust.(msec)": f"{metrics['cluster_ms']:,.0f}",
         "Total(msec)": f"{metrics['total_ms']:,.0f}",
-        "Prec.": _or_na(metrics["precision"], ".3f"),
-        "Rec.": _or_na(metrics["recall"], ".3f"),
-        "F1": _or_na(metrics["f1"], ".3f"),
     }
+    if outcome.quality is not None:
+        columns |= {title: _or_na(metrics[key], ".3f") for title, key in QUALITY_COLUMNS.items()}
     widths = [max(len(name), len(value)) for name, value in columns.items()]
     lines = [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in (columns, columns.values())
     ]
-    return "\n".join(["", *lines, "", *_remarks(metrics, outcome), f"results: {_shown(folder)}", *_next(metrics)])
+    return "\n".join(
+        ["", *lines, "", *_remarks(metrics, outcome, settings), f"results: {_shown(folder)}", *_next(metrics)]
+    )
 
 
 def _shown(folder: Path) -> Path:
@@ -288,7 +299,7 @@ def _shown(folder: Path) -> Path:
 def _named(settings: Settings) -> str:
     """Return the matcher's label, with its signatures unless those are its own."""
     own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
-    own |= settings.matcher.measure == "lcs"  # reads the texts
+    own |= settings.matcher.reads_texts
     return settings.matcher.label if own else f"{settings.matcher.label} on {settings.names['signature']}"
 
 
@@ -296,7 +307,7 @@ def _or_na(value: float | None, form: str) -> str:
     return "n/a" if value is None or value != value else format(value, form)
 
 
-def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
+def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> list[str]:
     seconds = metrics["parse_ms"] / 1000
     lines = [
         f"{_count(metrics['documents'], 'document')}, {_count(metrics['pairs'], 'pair')} in "
@@ -323,7 +334,11 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
         )
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
-        lines.append(f"{_count(empty, 'document')} with too few signatures to be matched; their pairs count as missed")
+        missed = "" if outcome.quality is None else "; their pairs count as missed"
+        lines.append(f"{_count(empty, 'document')} with too few signatures to be matched{missed}")
+    if outcome.quality is None:
+        how = "" if isinstance(settings.collection, VectorCollection) else settings.collection.truth_by
+        lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
         lines.append(f"{_count(metrics['skipped'], 'record')} could not be read: see skipped.csv")
     return lines

@@ -7,7 +7,6 @@ The calling process holds a few numbers for each task. No task depends on the en
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -40,8 +39,8 @@ from spotsigs.crawl.shuffle import (
     verify,
     weigh,
 )
-from spotsigs.disk.places import absolute, place, read
-from spotsigs.disk.store import Reader, StoredVectors, claim, open_vectors, opened, remove_tree
+from spotsigs.disk.places import absolute, place
+from spotsigs.disk.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require, require_tau
 from spotsigs.judging.clusters import Method, _numbered
@@ -100,7 +99,7 @@ def join_store(
     """
     require_tau(tau)
     folder = place(folder)
-    reader = opened(store, "vectors", verify=False)
+    reader = opened(store, "vectors", verify=None)
     require("classes.npy" in reader.facts["files"], f"the store {store} was built by a former version; build it again")
     facts: dict[str, Any] = {"checksum": fingerprint(place(store)), "tau": tau, "new_from": new_from, "memory": memory}
     require(
@@ -160,12 +159,6 @@ def _round(engine: Engine, function: Callable[[Task], Result], tasks: Sequence[T
     return iter(tqdm(engine.map(function, tasks), name, total=len(tasks), unit=" tasks", disable=None, leave=False))
 
 
-def fingerprint(store: Path) -> str:
-    """Return what changes with any file of a store."""
-    files = json.loads(read(store / "store.json"))["files"]
-    return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
-
-
 def _compact(*blocks: Vectors) -> list[Vectors]:
     """Number anew the signatures of a few rows of a large vocabulary, so that tables over it stay as small as they."""
     n_ids = 1 + max(int(block.ids.max(initial=-1)) for block in blocks)
@@ -223,9 +216,13 @@ class PairFiles:
         edges = list(self._edges(readers, max(1, memory // BYTES_A_PAIR)))
         places = [np.searchsorted(_whole(reader, "i"), edges).tolist() for reader in readers]
         for k in range(len(edges) - 1):
-            yield _sorted(
+            found = _sorted(
                 _range(r, at[k], at[k + 1]) for r, at in zip(readers, places, strict=True) if at[k] < at[k + 1]
             )
+            i, j, _ = found
+            sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < self.n
+            require(sound, f"the pairs in {self.folders[0].parent} are damaged; delete that folder and run again")
+            yield found
 
     def _edges(self, readers: Sequence[Reader], most: int) -> Iterator[int]:
         """Cut the document numbers into ranges with at most so many pairs, and yield where each begins and the end."""
@@ -395,8 +392,8 @@ def query(
     from spotsigs.matching.tight import join
 
     require_tau(tau)
-    stored = open_vectors(store, verify=False)
-    reader = opened(store, "vectors", verify=False)
+    stored = open_vectors(store, verify=None)
+    reader = opened(store, "vectors", verify=None)
     vocabulary = stored.vectors.vocabulary
     if vocabulary is None:
         raise InputError(f"the store {store} has no vocabulary; it cannot be asked for pages")

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from spotsigs.crawl import shuffle_kernels as kernels
 from spotsigs.crawl.shuffle_kernels import Block, Groups, Lists, Runs, Share
 from spotsigs.disk.places import is_remote, place
-from spotsigs.disk.store import Reader, Writer, opened, writing
+from spotsigs.disk.store import Reader, Writer, check_rows, opened, writing
 from spotsigs.errors import InputError, require
 from spotsigs.matching.bounds import prefixes
 from spotsigs.records import FloatArray, RowNumbers, Vectors
@@ -109,7 +109,7 @@ class Job:
 
     def vectors(self) -> Reader:
         """Open the store."""
-        return opened(self.store, "vectors", verify=False)
+        return opened(self.store, "vectors", verify=None)
 
     def left(self, kind: str, *names: object) -> Reader:
         """Open a result."""
@@ -225,6 +225,7 @@ def read_block(reader: Reader, block: tuple[int, int]) -> tuple[Vectors, NDArray
     """
     start, stop = block
     indptr = reader.part("indptr", np.int64, start, stop + 1)
+    _require_rising(reader, indptr)
     first, last = int(indptr[0]), int(indptr[-1])
     rows = reader.part("rows", np.int64, start, stop)
     vectors = Vectors(
@@ -234,7 +235,13 @@ def read_block(reader: Reader, block: tuple[int, int]) -> tuple[Vectors, NDArray
         lengths=reader.part("lengths", np.int64, start, stop),
         doc_ids=RowNumbers(stop - start),
     )
+    check_rows(reader, vectors.indptr, vectors.ids, vectors.counts, vectors.lengths)
     return vectors, rows
+
+
+def _require_rising(reader: Reader, indptr: NDArray[np.int64]) -> None:
+    rising = bool((indptr[1:] >= indptr[:-1]).all())
+    require(rising, f"the rows of the store {reader.folder} are damaged; build the store again")
 
 
 def sample(task: tuple[Job, int]) -> NDArray[np.int64]:
@@ -375,8 +382,20 @@ def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
         starts=np.zeros(n + 1, np.int64),
         tokens=of_rows,
     )
+    edges = job.left("parts").part("edges", np.int64, part, part + 2)
+    numbers, size = sent >> np.uint64(32), int((sent & np.uint64(2**31 - 1)).sum())
+    sound = size == len(of_rows) and bool((numbers[1:] > numbers[:-1]).all())
+    sound = sound and int(numbers[-1:].max(initial=0)) < int(tables.rows[-1])
+    sound = sound and int(of_rows.min(initial=int(edges[0]) << 32)) >> 32 >= int(edges[0])
+    sound = sound and int(of_rows.max(initial=0)) >> 32 < int(edges[1])
+    _require_undamaged(sound, job)
     kernels.read_heads(sent, tables, share.rows, share.fresh, share.runs, share.first, share.starts)
     return share
+
+
+def _require_undamaged(sound: bool, job: Job) -> None:
+    """Refuse numbers that no kernel may use as places."""
+    require(sound, f"what the join left in {job.folder} is damaged; delete that folder and run again")
 
 
 def _lists(job: Job, share: Share, base: int, width: int, only_fresh: bool) -> Lists:
@@ -555,6 +574,7 @@ def _verified(task: Verify) -> tuple[NDArray[np.int64], NDArray[np.int64], Float
     shorter = (keys >> np.uint64(24)).astype(np.int64)
     longer = (keys & np.uint64(kernels.MOST_ROWS - 1)).astype(np.int64)
     del keys
+    _require_undamaged(int(shorter.max(initial=0)) < stop and int(longer.max(initial=0)) < stop - start, job)
     total = len(found[0][0])
     for first, last in _windows(shorter, plan.cells):
         wanted, at = np.unique(shorter[first:last], return_inverse=True)
@@ -607,6 +627,7 @@ def _some(reader: Reader, run: NDArray[np.int64]) -> Block:
     """Read some rows that lie near one another."""
     start, stop = int(run[0]), int(run[-1]) + 1
     indptr = reader.part("indptr", np.int64, start, stop + 1)
+    _require_rising(reader, indptr)
     first, last = int(indptr[0]), int(indptr[-1])
     ids, counts = reader.part("ids", np.int32, first, last), reader.part("counts", np.int32, first, last)
     block = Block(indptr - first, ids, counts, reader.part("lengths", np.int64, start, stop))

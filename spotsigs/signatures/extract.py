@@ -14,7 +14,16 @@ from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError
-from spotsigs.records import Collection, CollectionScheme, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.records import (
+    Collection,
+    CollectionScheme,
+    Document,
+    MarkedText,
+    Shard,
+    Signatures,
+    SignatureScheme,
+    Skipped,
+)
 from spotsigs.text.tokens import tokenize, tokenize_marked
 
 TextExtractor = Callable[[Document], str]
@@ -82,15 +91,14 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
 
 def _reads(text: TextExtractor, scheme: SignatureScheme) -> TextExtractor:
     """Return what gives a scheme its texts: with their links and blocks marked if it looks at those."""
-    is_marked = getattr(scheme, "marked", False)
-    return getattr(text, "marked", text) if is_marked else text
+    return text.marked if scheme.marked and isinstance(text, MarkedText) else text
 
 
 def _row(scheme: SignatureScheme, content: str) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """Return a document's distinct signatures and their counts, or its outline if the scheme wants that."""
     if isinstance(scheme, CollectionScheme):
         return scheme.outline(tokenize_marked(content))
-    return count_signatures(scheme((tokenize_marked if getattr(scheme, "marked", False) else tokenize)(content)))
+    return count_signatures(scheme((tokenize_marked if scheme.marked else tokenize)(content)))
 
 
 def _rows(
@@ -190,6 +198,11 @@ def texts(collection: Collection, text: TextExtractor) -> Iterator[str]:
         for record in read_texts(shard, text):
             if not isinstance(record, Skipped):
                 yield record[1]
+
+
+def is_readable(document: Document, text: TextExtractor, scheme: SignatureScheme) -> bool:
+    """Whether a document has signatures; otherwise `extract` skips it."""
+    return not isinstance(next(_rows(lambda: iter((document,)), text, scheme)), Skipped)
 
 
 def count_signatures(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
