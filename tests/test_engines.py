@@ -131,11 +131,11 @@ def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkey
     save_vectors(tmp_path / "v", vectors)
     harmful = partial(dies_second, call=getattr(shuffle, step), parent=os.getpid(), marker=tmp_path / "died")
     monkeypatch.setattr(f"spotsigs.crawl.block_join.{step}", harmful)
-    found = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=5_000)
+    found = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=15_000)
     assert triples(found.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
     content = b"".join(p.read_bytes() for p in sorted((tmp_path / "p").rglob("*.npy")))
-    again = join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=5_000)
+    again = join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=15_000)
     assert b"".join(p.read_bytes() for p in sorted((tmp_path / "q").rglob("*.npy"))) == content
     np.testing.assert_array_equal(again.load().i, found.load().i)
 

@@ -221,7 +221,8 @@ class PairFiles:
             )
             i, j, _ = found
             sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < self.n
-            require(sound, f"the pairs in {self.folders[0].parent} are damaged; delete that folder and run again")
+            where = self.folders[0].parent if self.folders else "memory"
+            require(sound, f"the pairs in {where} are damaged; delete that folder and run again")
             yield found
 
     def _edges(self, readers: Sequence[Reader], most: int) -> Iterator[int]:
