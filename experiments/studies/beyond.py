@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings, composed, overrides
+from spotsigs.experiments.config import Experiment, Settings, composed, overrides
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.quality_figures import STEP, compared, finite, thresholds
 from spotsigs.experiments.show.tables import Column, Table
@@ -186,7 +186,7 @@ class Desk:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beyond:
+class Beyond(Experiment):
     """Quality and cost of what goes beyond the paper.
 
     Attributes

@@ -12,7 +12,7 @@ from spotsigs.baselines.lsh_native import LshNative
 from spotsigs.baselines.shingles import Shingles
 from spotsigs.baselines.simhash import SimHash
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.quality_figures import STEP, compared, finite, thresholds
 from spotsigs.experiments.show.tables import Column, Table
@@ -130,7 +130,7 @@ def rivals(text: str) -> list[Rival]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Today:
+class Today(Experiment):
     """Quality and cost of what people use, beside spot signatures.
 
     Attributes
