@@ -111,7 +111,7 @@ class Lists(NamedTuple):
 @njit(cache=True, nogil=True)
 def least_of(total: Any, tau: Any) -> Any:
     """Return the least overlap of a similar pair, as `spotsigs.matching.bounds.least_overlap` does."""
-    o = max(np.int64(np.floor(total * (tau / (1 + tau)))) - 1, 1)
+    o: Any = max(np.int64(np.floor(total * (tau / (1 + tau)))) - 1, 1)
     for _ in range(3):
         if o / max(total - o, 1) < tau:
             o += 1
