@@ -42,7 +42,7 @@ from spotsigs.crawl.shuffle import (
 from spotsigs.disk.places import absolute, place
 from spotsigs.disk.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, require, require_tau
+from spotsigs.errors import InputError, as_tau, require
 from spotsigs.judging.clusters import Method, _numbered
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, Vectors
 
@@ -97,7 +97,7 @@ def join_store(
         If tau is out of range, the folder holds the pairs of another join, or the store was built by a program that
         wrote no classes of document frequency.
     """
-    require_tau(tau)
+    tau = as_tau(tau)
     folder = place(folder)
     reader = opened(store, "vectors", verify=None)
     require("classes.npy" in reader.facts["files"], f"the store {store} was built by a former version; build it again")
@@ -392,7 +392,7 @@ def query(
     """
     from spotsigs.matching.tight import join
 
-    require_tau(tau)
+    tau = as_tau(tau)
     stored = open_vectors(store, verify=None)
     reader = opened(store, "vectors", verify=None)
     vocabulary = stored.vectors.vocabulary
