@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from spotsigs.records import (
     Skipped,
 )
 from spotsigs.text.tokens import tokenize, tokenize_marked
+
+_MISTAKES = (TypeError, AttributeError, NameError, ImportError, NotImplementedError)
 
 TextExtractor = Callable[[Document], str]
 """What turns a document into text, for example `spotsigs.text.visible.VisibleText`."""
@@ -84,6 +87,7 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
         try:
             content = text(record)
         except Exception as error:  # noqa: BLE001 - one bad page must not end a crawl; the reason is reported
+            _require_no_mistake(text, record, error, anywhere=False)
             yield _skipped(record, error)
         else:
             yield record, content
@@ -94,27 +98,50 @@ def _reads(text: TextExtractor, scheme: SignatureScheme) -> TextExtractor:
     return text.marked if scheme.marked and isinstance(text, MarkedText) else text
 
 
-def _row(scheme: SignatureScheme, content: str) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return a document's distinct signatures and their counts, or its outline if the scheme wants that."""
+Row = tuple[NDArray[np.uint64], NDArray[np.int32]]
+"""A document's distinct signatures and their counts, or its outline if the scheme wants that."""
+
+
+def _to_row(scheme: SignatureScheme) -> Callable[[str], Row]:
+    """Return what turns a text into a row. Asked once: to find out whether a scheme has a protocol takes long."""
     if isinstance(scheme, CollectionScheme):
-        return scheme.outline(tokenize_marked(content))
-    return count_signatures(scheme((tokenize_marked if scheme.marked else tokenize)(content)))
+        return lambda content: scheme.outline(tokenize_marked(content))
+    cut = tokenize_marked if scheme.marked else tokenize
+    return lambda content: count_signatures(scheme(cut(content)))
 
 
 def _rows(
     shard: Shard, text: TextExtractor, scheme: SignatureScheme
 ) -> Iterator[tuple[Document, NDArray[np.uint64], NDArray[np.int32]] | Skipped]:
+    to_row = _to_row(scheme)
     for record in read_texts(shard, _reads(text, scheme)):
         if isinstance(record, Skipped):
             yield record
             continue
         document, content = record
         try:
-            found, multiplicities = _row(scheme, content)
+            found, multiplicities = to_row(content)
         except Exception as error:  # noqa: BLE001 - as above
+            _require_no_mistake(scheme, document, error, anywhere=True)
             yield _skipped(document, error)
         else:
             yield document, found, multiplicities
+
+
+def _require_no_mistake(method: Any, document: Document, error: Exception, *, anywhere: bool) -> None:
+    """End where a user's method has a mistake in its code: that is no fault of the page, and meets every other one.
+
+    What a library says about a page deep below a text extractor is about the page; a scheme has only seen tokens.
+    """
+    while isinstance(method, partial):
+        method = method.func
+    code = getattr(method, "__code__", None) or getattr(type(method).__call__, "__code__", None)
+    if not isinstance(error, _MISTAKES) or code is None or str(method.__module__).startswith("spotsigs."):
+        return
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    if anywhere or frame.f_code.co_filename in (code.co_filename, __file__):
+        name = getattr(method, "__qualname__", type(method).__qualname__)
+        raise InputError(f"{name} has a mistake, met at {document.id}: {type(error).__name__}: {error}") from error
 
 
 def _skipped(document: Document, error: Exception) -> Skipped:
@@ -333,7 +360,7 @@ def extract(
     from tqdm import tqdm
 
     # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
-    _row(scheme, _reads(text, scheme)(Document(id="", content=b"<p>the one")))
+    _to_row(scheme)(_reads(text, scheme)(Document(id="", content=b"<p>the one")))
     extracted = partial(extract_shard, text=text, scheme=scheme, strict=strict)
     found = mapped(engine, extracted, collection.shards())
     with closing(found) as batches, tqdm(unit=" pages", disable=None) as progress:
