@@ -94,8 +94,9 @@ def require_free(folder: str | Path) -> None:
 def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path, *, new_from: int = 0) -> None:
     """Write ``kept.csv`` and ``removed.csv``.
 
-    ``removed.csv`` says for each removed document which one was kept instead, which is most similar to it, how much,
-    and why it was removed.
+    ``kept.csv`` says of each document that stays whether it could be ``compared``, ``no`` where it has too few
+    signatures to have near-duplicates. ``removed.csv`` says for each removed document which one was kept instead, which
+    is most similar to it, how much, and why it was removed.
 
     Parameters
     ----------
@@ -110,9 +111,14 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     """
     folder = Path(folder)
     kept = new_from + np.flatnonzero(decisions.kept[new_from:])
-    _write_csv(folder / "kept.csv", ["doc"], ([doc_ids[row]] for row in kept.tolist()))
+    _write_csv(folder / "kept.csv", ["doc", "compared"], _kept(decisions, doc_ids, kept.tolist()))
     header = ["doc", "kept_instead", "partner", "similarity", "reason"]
     _write_csv(folder / "removed.csv", header, _removed(decisions, doc_ids))
+
+
+def _kept(decisions: Decisions, doc_ids: Sequence[str], rows: Sequence[int]) -> Iterator[list[Any]]:
+    for row in rows:
+        yield [doc_ids[row], "yes" if decisions.compared[row] else "no"]
 
 
 def _removed(decisions: Decisions, doc_ids: Sequence[str]) -> Iterator[list[Any]]:

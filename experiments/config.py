@@ -19,6 +19,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from spotsigs.clusters import Method
+from spotsigs.copies import Sameness
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, reason, require, require_tau
 from spotsigs.keep import Keep
@@ -43,6 +44,7 @@ class Root:
     idf: Idf = Idf.paper
     min_spots: int = 1
     clusters: Method = Method.components
+    copies: Sameness = Sameness.text
     keep: Keep = Keep.first
     copy: str | None = None
     page: bool = False
@@ -78,7 +80,7 @@ class Settings:
         Called with these settings instead of a single run.
     auto : bool
         The threshold is to be suggested; ``tau`` and the matcher's own hold the lowest one looked at.
-    tau, sets, clusters, keep, copy, page, store, add, query, workers, threads, seed, strict
+    tau, sets, copies, clusters, keep, copy, page, store, add, query, workers, threads, seed, strict
         Root keys.
     memory : int or None
         Bytes for all processes of a run on disk; None for a run in memory.
@@ -96,6 +98,7 @@ class Settings:
     auto: bool
     tau: float
     sets: bool
+    copies: Sameness
     clusters: Method
     keep: Keep
     copy: str | None
@@ -172,7 +175,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         **{
             key: config[key]
             for key in (
-                *("tau", "sets", "clusters", "keep", "copy", "page", "store", "add", "query"),
+                *("tau", "sets", "copies", "clusters", "keep", "copy", "page", "store", "add", "query"),
                 *("workers", "threads", "seed", "strict"),
             )
         },

@@ -26,7 +26,7 @@ from spotsigs.engines import Engine
 from spotsigs.errors import InputError, reason, require
 from spotsigs.keep import Keep, priority
 from spotsigs.metrics import evaluate
-from spotsigs.on_disk import OnDisk, fitting, match_on_disk, query_page
+from spotsigs.on_disk import Match, OnDisk, fitting, match_on_disk, query_page
 from spotsigs.places import place
 from spotsigs.records import Corpus, Document, Truth
 from spotsigs.store import open_vectors
@@ -79,6 +79,7 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
         memory=settings.memory,
         sets=settings.sets,
         add=settings.add,
+        sameness=settings.copies,
         strict=settings.strict,
         search=(repr(matcher), partial(_sketched, sketch=matcher)) if isinstance(matcher, Sketch) else None,
         say=say,
@@ -132,13 +133,15 @@ def _prepared(settings: Settings, found: OnDisk) -> Prepared:
         return chain(repeat(None, found.new_from), texts_of(settings.collection, settings.text))
 
     return Prepared(
-        corpus=Corpus(vectors, texts),  # type: ignore[arg-type]
+        corpus=Corpus(vectors),
         truth=_truth(settings, found),
         skipped=tuple(found.added.skipped()),
         parse_seconds=found.pairs.seconds["extract"],
         content_bytes=found.added.content_bytes,
         checksum=_digest(found),
         occurrences=np.empty(0, np.int64),
+        copies=found.stored.copies,
+        texts=texts,
         new_from=found.new_from,
         numbers=found.stored.rows,
     )
@@ -194,8 +197,12 @@ def ask(settings: Settings) -> str:
     )
     if not matches:
         return f"no document of {settings.store} reaches tau={settings.tau:g}"
-    lines = [f"{match.similarity:.6f}  {match.doc}" for match in matches]
+    lines = [f"{match.similarity:.6f}  {match.doc}{_identical(match)}" for match in matches]
     return "\n".join(["similarity  document", *(f"  {line}" for line in lines)])
+
+
+def _identical(match: Match) -> str:
+    return f"  (identical {match.identical})" if match.identical else ""
 
 
 def _page(path: str) -> Document:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from experiments.measure import PeakMemory
 from spotsigs.blocks import BYTES_A_PAIR, PairFiles
 from spotsigs.clusters import Cohesion, Method, cluster, cohesion
+from spotsigs.copies import Copies, Sameness
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
 from spotsigs.keep import Keep, priority
 from spotsigs.metrics import Quality, evaluate
-from spotsigs.records import Clusters, Corpus, Matcher, Pairs, SignatureScheme, Skipped, Truth, Vectors
+from spotsigs.records import Clusters, Corpus, Matcher, Pairs, Signatures, SignatureScheme, Skipped, Truth, Vectors
 from spotsigs.vectors import IdfFilter
 
 
@@ -47,6 +48,10 @@ class Prepared:
         Capture times.
     new_from : int
         Number of the first document that was added to a store now.
+    copies : Copies
+        Which documents are copies of which; the corpus holds an empty row and no text in place of each.
+    texts : callable
+        Iterates over the text of every page, copies too.
     numbers : ndarray of int64, shape (n,), optional
         Document number of each row of the vectors, which lie by length on disk; None where rows are documents.
     """
@@ -58,6 +63,8 @@ class Prepared:
     content_bytes: int
     checksum: str
     occurrences: NDArray[np.int64]
+    copies: Copies
+    texts: Callable[[], Iterator[str | None]]
     dates: Sequence[str | None] = ()
     new_from: int = 0
     numbers: NDArray[np.int64] | None = None
@@ -70,7 +77,8 @@ class Prepared:
     def signatures(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the signatures of some documents that are matched, after all filters: hash and count, by document."""
         vectors, wanted = self.corpus.vectors, np.array(sorted(documents), np.int64)
-        rows = wanted if self.numbers is None else np.flatnonzero(np.isin(self.numbers, wanted))
+        heads = self.copies.stands[wanted]
+        rows = np.unique(heads) if self.numbers is None else np.flatnonzero(np.isin(self.numbers, heads))
         found = {}
         for row in rows.tolist():
             span = slice(int(vectors.indptr[row]), int(vectors.indptr[row + 1]))
@@ -78,7 +86,15 @@ class Prepared:
             hashes = ids if vectors.vocabulary is None else vectors.vocabulary[ids]
             document = row if self.numbers is None else int(self.numbers[row])
             found[document] = dict(zip(hashes.tolist(), vectors.counts[span].tolist(), strict=True))
-        return found
+        return {document: found[head] for document, head in zip(wanted.tolist(), heads.tolist(), strict=True)}
+
+    def compared(self) -> NDArray[np.bool_]:
+        """Return whether each document, or the copy that stands for it, has signatures to be compared by."""
+        filled: NDArray[np.bool_] = self.corpus.vectors.lengths > 0
+        if self.numbers is not None:
+            by_length, filled = filled, np.empty_like(filled)
+            filled[self.numbers] = by_length
+        return filled[self.copies.stands]
 
 
 @dataclass(frozen=True)
@@ -131,6 +147,7 @@ def prepare(
     *,
     sets: bool = False,
     strict: bool = False,
+    sameness: Sameness = Sameness.text,
 ) -> Prepared:
     """Read a collection and turn it into vectors.
 
@@ -152,6 +169,8 @@ def prepare(
         Count every signature once.
     strict : bool
         Stop at the first record that cannot be read.
+    sameness : Sameness
+        Which documents are copies.
 
     Returns
     -------
@@ -167,14 +186,20 @@ def prepare(
         vectors: Vectors = collection.vectors()
         digest = _digest(vectors.indptr, vectors.ids, vectors.counts)
         corpus = Corpus(vectors.as_sets() if sets else vectors)
-        return Prepared(corpus, None, (), perf_counter() - began, 0, digest, vectors.lengths)
-    signatures, seconds = _extracted(_Call(collection, text, signature, engine), strict)
+        copies = Copies.none(len(vectors))
+        return Prepared(corpus, None, (), perf_counter() - began, 0, digest, vectors.lengths, copies, corpus.texts)
+    signatures, copies, seconds = _extracted(_Call(collection, text, signature, engine), strict, sameness)
     if not len(signatures):
         bad = signatures.skipped
         first = f"; the first of {len(bad)} that cannot be read is {bad[0].id}: {bad[0].reason}" if bad else ""
         raise InputError(f"the collection holds no readable document{first}")
-    vectors = idf_filter(signatures)
-    corpus = Corpus(vectors.as_sets() if sets else vectors, lambda: texts_of(collection, text))
+    vectors = idf_filter(signatures, copies)
+
+    def distinct_texts() -> Iterator[str]:
+        for page, distinct in zip(texts_of(collection, text), copies.distinct.tolist(), strict=True):
+            yield page if distinct else ""
+
+    corpus = Corpus(vectors.as_sets() if sets else vectors, distinct_texts)
     return Prepared(
         corpus,
         truth_of(collection, signatures),
@@ -187,6 +212,8 @@ def prepare(
             signatures.counts,
         ),
         np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(signatures.counts)])[signatures.indptr]),
+        copies,
+        lambda: texts_of(collection, text),
         signatures.dates,
     )
 
@@ -220,7 +247,7 @@ def match(
     """
     matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     with PeakMemory() as memory:
-        pairs = matcher(prepared.corpus)
+        pairs = prepared.copies.spread(matcher(prepared.corpus))
     order = priority(keep, pairs.n, prepared.occurrences, prepared.dates)
     clusters = cluster(pairs, method=method, priority=order)
     quality = None if prepared.truth is None else evaluate(pairs, prepared.truth, clusters, resamples=resamples)
@@ -256,13 +283,13 @@ class _Call(tuple[Any, ...]):
 
 
 @lru_cache(maxsize=1)
-def _extracted(call: _Call, strict: bool) -> tuple[Any, float]:
+def _extracted(call: _Call, strict: bool, sameness: Sameness) -> tuple[Signatures, Copies, float]:
     """Extract once for all runs of a sweep that read the same signatures; return them and the seconds it took."""
     from spotsigs.extract import extract
 
     began = perf_counter()
-    signatures = extract(*call, strict=strict)
-    return signatures, perf_counter() - began
+    signatures = extract(*call, strict=strict, sameness=sameness)
+    return signatures, Copies.among(signatures, sameness), perf_counter() - began
 
 
 def texts_of(collection: Any, text: Any) -> Iterator[str]:

@@ -128,6 +128,7 @@ def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
         settings.engine,
         sets=settings.sets,
         strict=settings.strict,
+        sameness=settings.copies,
     )
     suggestion = suggested(prepared) if settings.auto else None
     if suggestion is not None:
@@ -163,13 +164,16 @@ def write_histogram(folder: Path, suggestion: Suggestion) -> None:
 def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     """Return the run's figures: sizes, quality (null without truth), memory in MiB, times in ms, choices."""
     prepared, pairs, cohesion = outcome.prepared, outcome.pairs, outcome.cohesion
+    copies = prepared.copies
     vectors = prepared.corpus.vectors
     several = outcome.clusters.sizes > 1
     seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
     quality = asdict(outcome.quality) if outcome.quality else dict.fromkeys(f.name for f in fields(Quality))
     return {
         "documents": len(vectors),
-        "documents_matched": int(np.count_nonzero(vectors.lengths)),
+        "documents_matched": int(np.count_nonzero(prepared.compared())),
+        "copies_content": len(copies) - len(np.unique(copies.content)),
+        "copies_text": len(np.unique(copies.content)) - int(np.count_nonzero(copies.distinct)),
         "skipped": len(prepared.skipped),
         "signatures": vectors.n_signatures,
         "occurrences": vectors.n_occurrences,
@@ -244,7 +248,14 @@ def _cluster_rows(outcome: Outcome) -> Iterator[list[Any]]:
 def decided(outcome: Outcome, settings: Settings) -> Decisions:
     """Decide which documents stay, and write the copy of the collection on request: before any former result goes."""
     doc_ids, new_from = outcome.prepared.doc_ids, outcome.prepared.new_from
-    decisions = decide(outcome.chunks(), outcome.clusters, settings.keep)
+    reads_texts = settings.matcher.measure == "lcs"
+    decisions = decide(
+        outcome.chunks(),
+        outcome.clusters,
+        settings.keep,
+        copies=outcome.prepared.copies,
+        compared=None if reads_texts else outcome.prepared.compared(),
+    )
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
         write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy)
@@ -269,7 +280,7 @@ def write_decisions(
             doc_ids,
             pairs,
             outcome.clusters,
-            prepared.corpus.texts(),
+            prepared.texts(),
             scheme=settings.signature,
             matched=prepared.signatures,
         )
@@ -343,7 +354,13 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
         )
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
-        lines.append(f"{_count(empty, 'document')} with too few signatures to be matched; their pairs count as missed")
+        missed = "; their pairs count as missed" if outcome.quality else ""
+        lines.append(f"{_count(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
+    if copies := metrics["copies_content"] + metrics["copies_text"]:
+        lines.append(
+            f"{_count(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "
+            f"{metrics['copies_text']:,} of identical text"
+        )
     if metrics["skipped"]:
         lines.append(f"{_count(metrics['skipped'], 'record')} could not be read: see skipped.csv")
     return lines
@@ -356,8 +373,8 @@ def _peak(metrics: dict[str, Any]) -> str:
     return f"peak memory of all processes {peak} of {metrics['memory_budget_mib'] * MIB / 1e6:,.0f} MB"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str, plural: str | None = None) -> str:
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _next(metrics: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from spotsigs.copies import Copies, Sameness
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.extract import extract
@@ -15,7 +16,6 @@ from spotsigs.signatures import SpotSignatures
 from spotsigs.text import VisibleText
 from spotsigs.vectors import IdfFilter
 
-FEW_PAGES = 50
 LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")
 
 
@@ -24,9 +24,10 @@ def near_duplicates(
     tau: float = 0.44,
     *,
     signature: SignatureScheme | None = None,
-    idf_min: float | None = None,
+    idf_min: float = 0.2,
     idf_max: float = 1.0,
     min_spots: int = 1,
+    copies: Sameness | str = Sameness.text,
     threads: int | None = None,
 ) -> Pairs:
     """Find all near-duplicate pairs among pages: exactly the pairs with multiset Jaccard of at least tau.
@@ -40,10 +41,13 @@ def near_duplicates(
     signature : SignatureScheme, optional
         Spot signatures with the paper's best parameters by default.
     idf_min, idf_max : float, optional
-        Band of normalised IDF that is kept. ``idf_min`` is 0.2 by default, and 0 for fewer than 50 pages, where
-        document frequencies say nothing yet: two copies of one page would have no rare signature between them.
+        Band of normalised IDF that is kept, counted over distinct pages. Fewer than 32 of them have no band, see
+        `spotsigs.vectors.FEWEST`: their document frequencies say nothing yet.
     min_spots : int
-        Pages with fewer signatures left are not matched.
+        Pages with fewer signatures left have no near-duplicates but their copies.
+    copies : {"text", "content", "off"}
+        Pages that are pairs of similarity 1 whatever their signatures: those of identical content or visible text,
+        those of identical content, or none.
     threads : int, optional
         Threads of the join; all cores by default.
 
@@ -55,7 +59,7 @@ def near_duplicates(
     Raises
     ------
     InputError
-        If tau lies outside (0, 1], or a page is neither str nor bytes.
+        If tau lies outside (0, 1], a page is neither str nor bytes, or ``copies`` is none of the three.
 
     Examples
     --------
@@ -66,11 +70,15 @@ def near_duplicates(
     """
     if isinstance(pages, (str, bytes)):
         raise InputError("pages must be an iterable of pages, got a single one; put it into a list")
-    signatures = extract(_InMemory(tuple(pages)), VisibleText(), signature or SpotSignatures(), Serial())
-    if idf_min is None:
-        idf_min = 0.2 if len(signatures) >= FEW_PAGES else 0.0
+    try:
+        sameness = Sameness(copies)
+    except ValueError:
+        raise InputError(f"copies must be 'text', 'content' or 'off', got {copies!r}") from None
     keep = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
-    return self_join(keep(signatures), tau, threads=threads)
+    scheme = signature or SpotSignatures()
+    signatures = extract(_InMemory(tuple(pages)), VisibleText(), scheme, Serial(), sameness=sameness)
+    found = Copies.among(signatures, sameness)
+    return found.spread(self_join(keep(signatures, found), tau, threads=threads))
 
 
 @dataclass(frozen=True)

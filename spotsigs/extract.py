@@ -12,10 +12,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from spotsigs.copies import Copies, Sameness, checksums
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError
 from spotsigs.records import Collection, CollectionScheme, Document, Shard, Signatures, SignatureScheme, Skipped
-from spotsigs.tokens import tokenize, tokenize_marked
+from spotsigs.tokens import tokenize, tokenize_marked, unmarked
 
 TextExtractor = Callable[[Document], str]
 """What turns a document into text, for example `spotsigs.text.VisibleText`."""
@@ -95,7 +96,7 @@ def _row(scheme: SignatureScheme, content: str) -> tuple[NDArray[np.uint64], NDA
 
 def _rows(
     shard: Shard, text: TextExtractor, scheme: SignatureScheme
-) -> Iterator[tuple[Document, NDArray[np.uint64], NDArray[np.int32]] | Skipped]:
+) -> Iterator[tuple[Document, NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]] | Skipped]:
     for record in read_texts(shard, _reads(text, scheme)):
         if isinstance(record, Skipped):
             yield record
@@ -103,10 +104,11 @@ def _rows(
         document, content = record
         try:
             found, multiplicities = _row(scheme, content)
+            digests = checksums(document, unmarked(content))
         except Exception as error:  # noqa: BLE001 - as above
             yield _skipped(document, error)
         else:
-            yield document, found, multiplicities
+            yield document, found, multiplicities, digests
 
 
 def _skipped(document: Document, error: Exception) -> Skipped:
@@ -143,7 +145,7 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *,
     dates: list[str | None] = []
     skipped: list[Skipped] = []
     sizes: list[int] = []
-    hashes, counts = _Growing(np.uint64), _Growing(np.int32)
+    hashes, counts, digests = _Growing(np.uint64), _Growing(np.int32), _Growing(np.uint64)
     content_bytes = 0
     for record in _rows(shard, text, scheme):
         if isinstance(record, Skipped):
@@ -151,10 +153,11 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *,
             if strict:
                 break
             continue
-        document, found, multiplicities = record
+        document, found, multiplicities, told_apart_by = record
         content_bytes += _size(document.content)
         hashes.extend(found)
         counts.extend(multiplicities)
+        digests.extend(told_apart_by)
         doc_ids.append(document.id)
         clusters.append(document.cluster)
         dates.append(document.date)
@@ -169,6 +172,7 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *,
         tuple(skipped),
         content_bytes,
         tuple(dates),
+        digests.finish().reshape(-1, 4),
     )
 
 
@@ -235,6 +239,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
     dates: list[str | None] = []
     skipped: list[Skipped] = []
     indptr, hashes, counts = _Growing(np.int64), _Growing(np.uint64), _Growing(np.int32)
+    digests = _Growing(np.uint64)
     indptr.extend(np.zeros(1, np.int64))
     content_bytes = total = 0
     for batch in batches:
@@ -247,6 +252,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
         total += int(batch.indptr[-1])
         hashes.extend(batch.hashes)
         counts.extend(batch.counts)
+        digests.extend(batch.digests.reshape(-1))
     return Signatures(
         tuple(doc_ids),
         tuple(clusters),
@@ -256,6 +262,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
         tuple(skipped),
         content_bytes,
         tuple(dates),
+        digests.finish().reshape(-1, 4),
     )
 
 
@@ -289,7 +296,13 @@ def unique_ids(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def extract(
-    collection: Collection, text: TextExtractor, scheme: SignatureScheme, engine: Engine, *, strict: bool = False
+    collection: Collection,
+    text: TextExtractor,
+    scheme: SignatureScheme,
+    engine: Engine,
+    *,
+    strict: bool = False,
+    sameness: Sameness = Sameness.off,
 ) -> Signatures:
     """Extract and count the signatures of every document of a collection.
 
@@ -305,6 +318,9 @@ def extract(
         Maps over the shards; the result does not depend on it.
     strict : bool
         Stop at the first record that cannot be read.
+    sameness : Sameness
+        Which documents are copies, of which a scheme that looks at the whole collection sees one; the other rows are
+        empty then.
 
     Returns
     -------
@@ -334,5 +350,6 @@ def extract(
 
         signatures = concatenate(watched())
     if isinstance(scheme, CollectionScheme):
-        signatures = scheme.refine(signatures)
+        distinct = Copies.among(signatures, sameness).distinct
+        signatures = replace(scheme.refine(signatures.only(distinct)), digests=signatures.digests)
     return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))

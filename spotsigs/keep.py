@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.copies import Copies
 from spotsigs.errors import InputError, require
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
 
@@ -91,6 +92,10 @@ class Decisions:
         Similarity to the partner; NaN without one, or where the method has no similarity.
     similarity_to_instead : ndarray of float64, shape (n,)
         NaN where that pair was not reported.
+    copies : Copies
+        Which documents are copies of which.
+    compared : ndarray of bool, shape (n,)
+        Whether a document had signatures to be compared by; where it had none, nobody knows what it is similar to.
     """
 
     kept: NDArray[np.bool_]
@@ -98,26 +103,43 @@ class Decisions:
     partner: NDArray[np.int32]
     similarity: FloatArray
     similarity_to_instead: FloatArray
+    copies: Copies
+    compared: NDArray[np.bool_]
 
     def reason(self, row: int, doc_ids: Sequence[str]) -> str:
         """Say in one sentence why a removed document was removed."""
-        partner = doc_ids[int(self.partner[row])]
-        if self.instead[row] < 0:
-            return f"near-duplicate of {partner}{_percent(self.similarity[row])}, and no document that has one is kept"
-        instead = doc_ids[int(self.instead[row])]
-        if self.instead[row] == self.partner[row] or not np.isnan(self.similarity_to_instead[row]):
-            return f"near-duplicate of {instead}{_percent(self.similarity_to_instead[row])}, which is kept"
-        return f"in one cluster with {instead}, which is kept, by way of {partner}{_percent(self.similarity[row])}"
+        instead, partner = int(self.instead[row]), int(self.partner[row])
+        if instead < 0:
+            why = self._copy_or_near(row, partner, self.similarity[row], doc_ids)
+            return f"{why}, and no document that has one is kept"
+        if instead == partner or not np.isnan(self.similarity_to_instead[row]):
+            return f"{self._copy_or_near(row, instead, self.similarity_to_instead[row], doc_ids)}, which is kept"
+        how = self.copies.reason(row, partner) or _similarity(self.similarity[row])
+        by_way = f"{doc_ids[partner]} ({how})" if how else doc_ids[partner]
+        return f"in one cluster with {doc_ids[instead]}, which is kept, by way of {by_way}"
+
+    def _copy_or_near(self, row: int, other: int, similarity: float, doc_ids: Sequence[str]) -> str:
+        if identical := self.copies.reason(row, other):
+            return f"{identical}: copy of {doc_ids[other]}"
+        how = _similarity(similarity)
+        return f"near-duplicate of {doc_ids[other]}" + (f" ({how})" if how else "")
 
 
-def _percent(similarity: float) -> str:
-    return "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
+def _similarity(value: float) -> str:
+    return "" if np.isnan(value) else f"similarity {value:.3f}"
 
 
 Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
 
 
-def decide(pairs: Pairs | Chunks, clusters: Clusters, keep: Keep = Keep.first) -> Decisions:
+def decide(
+    pairs: Pairs | Chunks,
+    clusters: Clusters,
+    keep: Keep = Keep.first,
+    *,
+    copies: Copies | None = None,
+    compared: NDArray[np.bool_] | None = None,
+) -> Decisions:
     """Decide which documents stay.
 
     Parameters
@@ -128,6 +150,10 @@ def decide(pairs: Pairs | Chunks, clusters: Clusters, keep: Keep = Keep.first) -
         Grouped with the policy's `priority`.
     keep : Keep
         The policy.
+    copies : Copies, optional
+        Which documents are copies of which; none by default.
+    compared : ndarray of bool, shape (n,), optional
+        Whether each document had signatures to be compared by; all by default.
 
     Returns
     -------
@@ -144,7 +170,9 @@ def decide(pairs: Pairs | Chunks, clusters: Clusters, keep: Keep = Keep.first) -
         kept = representative == np.arange(n)
         instead = np.where(kept, -1, representative).astype(np.int32)
     to_instead = np.where(instead < 0, np.nan, clusters.similarity_to_representative)
-    return Decisions(kept, instead, partner, similarity, to_instead)
+    copies = Copies.none(n) if copies is None else copies
+    compared = np.ones(n, np.bool_) if compared is None else compared
+    return Decisions(kept, instead, partner, similarity, to_instead, copies, compared)
 
 
 def _nearest(chunks: Chunks, n: int) -> tuple[NDArray[np.int32], FloatArray]:

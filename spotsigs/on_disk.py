@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 from spotsigs.block_cost import MOST_WORK
-from spotsigs.blocks import PairFiles, estimate, fingerprint, join_store, query
+from spotsigs.blocks import BYTES_A_PAIR, PairFiles, estimate, fingerprint, join_store, query
+from spotsigs.copies import WORDS, Copies, Sameness
 from spotsigs.engines import Engine, Processes, Serial
 from spotsigs.errors import InputError, require, require_tau
 from spotsigs.extract import extract_shard, refusal
@@ -21,7 +23,7 @@ from spotsigs.places import exists, place, require_reachable, sizes
 from spotsigs.records import Collection, CollectionScheme, Document, SignatureScheme, Skipped
 from spotsigs.refined import refine_segments
 from spotsigs.segments import Segments, extract_segments, finished_segments, known_source, source_of
-from spotsigs.store import StoredVectors, open_vectors, opened
+from spotsigs.store import StoredVectors, open_vectors, opened, writing
 from spotsigs.vectors import IdfFilter
 
 PROGRAM = 375 * 10**6
@@ -138,6 +140,7 @@ def match_on_disk(
     sets: bool = False,
     add: bool = False,
     strict: bool = False,
+    sameness: Sameness = Sameness.text,
     search: tuple[str, Search] | None = None,
     say: Say = lambda sentence: None,
 ) -> OnDisk:
@@ -168,6 +171,8 @@ def match_on_disk(
         on with the call that added them last.
     strict : bool
         Stop at the first record that cannot be read.
+    sameness : Sameness
+        Which documents are copies: pairs of similarity 1, of which one stands for the others.
     search : tuple of (str, callable), optional
         Another method in place of the join, and what tells it from others. It cannot `add`.
     say : callable, optional
@@ -193,9 +198,10 @@ def match_on_disk(
     segments = earlier + added
     new_from = int(earlier.sizes().sum())
     extracted = perf_counter()
+    copies = segments.copies(sameness)
     if isinstance(scheme, CollectionScheme):
-        segments = refine_segments(folder / "refined", segments, scheme, memory=budget)
-    stored = _vectors(folder, segments, idf_filter, budget, sets, say)
+        segments = refine_segments(folder / "refined", segments.only(copies.distinct), scheme, memory=budget)
+    stored = _vectors(folder, segments, idf_filter, budget, sets, copies, sameness, say)
     laid_out = perf_counter()
     pairs = _pairs(folder, stored, tau, engine, budget, new_from, search, say)
     seconds = {
@@ -222,7 +228,7 @@ def _pairs(
         name, method = search
         require(not new_from, "this method cannot report pairs with new documents alone; leave out add=true")
         target, budget = _begun(folder, xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)}".encode()), budget)
-        return method(store, target, engine, budget)
+        return _with_copies(method(store, target, engine, budget), target, stored.copies, new_from, budget)
     job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from} {MOST_WORK}".encode())
     target, budget = _begun(folder, f"{tau!r}-{job}", budget)
     facts = estimate(stored, tau, memory=budget)
@@ -230,7 +236,26 @@ def _pairs(
         f"join: {counted(facts['tasks'], 'task')}, the largest of {facts['bytes_a_task'] / 1e6:,.0f} MB; "
         f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
     )
-    return join_store(store, target, tau, engine, memory=budget, new_from=new_from, threads=1)
+    pairs = join_store(store, target, tau, engine, memory=budget, new_from=new_from, threads=1)
+    return _with_copies(pairs, target, stored.copies, new_from, budget)
+
+
+def _with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, budget: int) -> PairFiles:
+    """Put the pairs of copies beside those of the documents that stand for them, in files of their own."""
+    if not copies.any:
+        return pairs
+    share = budget // 4
+    found = copies.further(pairs.chunks(share), most=max(share // BYTES_A_PAIR, 1), new_from=new_from)
+    folders = []
+    for k, (i, j, similarity) in enumerate(found):
+        folders.append(folder / f"copies-{k:08d}")
+        order = np.lexsort((j, i))
+        with writing(folders[-1], "pairs") as out:
+            out.put("i", i[order])
+            out.put("j", j[order])
+            out.put("similarity", similarity[order])
+            out.facts = {"pairs": len(order)}
+    return replace(pairs, folders=(*pairs.folders, *folders))
 
 
 def _begun(folder: Path, job: str, budget: int) -> tuple[Path, int]:
@@ -351,7 +376,14 @@ def stored_segments(folder: str | Path) -> Segments:
 
 
 def _vectors(
-    store: Path, segments: Segments, idf_filter: IdfFilter, memory: int, sets: bool, say: Say
+    store: Path,
+    segments: Segments,
+    idf_filter: IdfFilter,
+    memory: int,
+    sets: bool,
+    copies: Copies,
+    sameness: Sameness,
+    say: Say,
 ) -> StoredVectors:
     """Build the vectors, unless they are there and come from the same signatures and settings."""
     folder = store / "vectors"
@@ -361,6 +393,7 @@ def _vectors(
         "filter": f"{idf_filter!r} {sets=}",
         "sets": sets,
         "min_spots": idf_filter.min_spots,
+        "sameness": sameness.value,
     }
     if exists(folder / "store.json"):
         facts = opened(folder, "vectors", verify=False).facts
@@ -376,15 +409,26 @@ def _vectors(
     say(
         f"layout: {counted(n, 'document')}, of which {needed / 1e6:,.0f} MB are held at once; signatures pass in ranges"
     )
-    return build_vectors(folder, segments, idf_filter, memory=memory, sets=sets, facts=made_of)
+    return build_vectors(folder, segments, idf_filter, memory=memory, sets=sets, copies=copies, facts=made_of)
 
 
 @dataclass(frozen=True)
 class Match:
-    """A document of a store that a page is similar to."""
+    """A document of a store that a page is similar to.
+
+    Attributes
+    ----------
+    doc : str
+        Its id.
+    similarity : float
+        1 for a copy.
+    identical : str
+        ``content`` or ``text`` for a copy, otherwise empty.
+    """
 
     doc: str
     similarity: float
+    identical: str = ""
 
 
 def query_page(
@@ -444,9 +488,29 @@ def query_page(
     facts = opened(folder / "vectors", "vectors", verify=False).facts
     counts = np.ones_like(signatures.counts) if facts["sets"] else signatures.counts
     rows, similarity = query(folder / "vectors", signatures.hashes, counts, tau, memory=memory)
-    doc_ids = open_vectors(folder / "vectors", verify=False).doc_ids
-    order = np.lexsort((rows, -similarity))
-    return [Match(doc_ids[row], value) for row, value in zip(rows[order].tolist(), similarity[order], strict=True)]
+    stored = open_vectors(folder / "vectors", verify=False)
+    same_content, same_text = _copies_of(signatures.digests[0], stored_segments(folder), Sameness(facts["sameness"]))
+    found = {
+        int(row): (value, "")
+        for head, value in zip(rows.tolist(), similarity.tolist(), strict=True)
+        for row in stored.copies.members(head)
+    }
+    found |= dict.fromkeys(same_text, (1.0, "text")) | dict.fromkeys(same_content, (1.0, "content"))
+    ranked = sorted(found.items(), key=lambda match: (-match[1][0], match[0]))
+    return [Match(stored.doc_ids[row], *match) for row, match in ranked]
+
+
+def _copies_of(digests: NDArray[np.uint64], segments: Segments, sameness: Sameness) -> tuple[list[int], list[int]]:
+    """Return the documents of identical content, and those of identical text, as far as these count as copies."""
+    content, text = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    row = 0
+    for part in segments.digests():
+        if sameness is not Sameness.off:
+            content.append(row + np.flatnonzero((part[:, :WORDS] == digests[:WORDS]).all(axis=1)))
+        if sameness is Sameness.text and digests[WORDS:].any():
+            text.append(row + np.flatnonzero((part[:, WORDS:] == digests[WORDS:]).all(axis=1)))
+        row += len(part)
+    return np.concatenate(content).tolist(), np.concatenate(text).tolist()
 
 
 def default_memory() -> int:

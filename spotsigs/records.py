@@ -163,6 +163,8 @@ class Signatures:
         Bytes of content that were read.
     dates : tuple of (str or None)
         Capture times, one per document; empty where nobody asked.
+    digests : ndarray of uint64, shape (n, 4)
+        Checksums of content and text, see `spotsigs.copies.checksums`; without rows where nobody asked.
     """
 
     doc_ids: tuple[str, ...]
@@ -173,9 +175,19 @@ class Signatures:
     skipped: tuple[Skipped, ...] = ()
     content_bytes: int = 0
     dates: tuple[str | None, ...] = ()
+    digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    def only(self, rows: NDArray[np.bool_]) -> Signatures:
+        """Return the same documents, with the signatures of some of them; the others become empty rows."""
+        if rows.all():
+            return self
+        sizes = np.diff(self.indptr)
+        entries = np.repeat(rows, sizes)
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.where(rows, sizes, 0))])
+        return replace(self, indptr=indptr, hashes=self.hashes[entries], counts=self.counts[entries])
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from spotsigs import places
 from spotsigs.atomic import beside, destination, is_empty, replacing
+from spotsigs.copies import Copies
 from spotsigs.csr import INT32_MAX
 from spotsigs.errors import InputError, reason, require
 from spotsigs.places import is_remote, place
 from spotsigs.records import Signatures, Skipped, Vectors
 
 FORMAT = "spotsigs store"
-VERSION = 2
+VERSION = 3
 
 _MANIFEST = "store.json"
 _BLOCK = 1 << 20
@@ -589,6 +590,8 @@ class StoredVectors:
         Document ids by former number.
     clusters : sequence of str
         Truth labels by former number, the empty string where a document has none; empty where none has.
+    copies : Copies
+        Which documents are copies of which, by former number.
     """
 
     folder: Path
@@ -596,6 +599,7 @@ class StoredVectors:
     rows: NDArray[np.int64]
     doc_ids: Sequence[str] = field(repr=False)
     clusters: Sequence[str] = field(repr=False)
+    copies: Copies = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -654,7 +658,10 @@ def open_vectors(folder: str | Path, *, verify: bool = True) -> StoredVectors:
         doc_ids=Renumbered(doc_ids, rows),
         vocabulary=large("vocabulary", np.uint64) if has_vocabulary else None,
     )
-    stored = StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"))
+    copies = Copies.none(len(rows))
+    if "stands.npy" in store.facts["files"]:
+        copies = Copies(store.array("content", np.int32), store.array("stands", np.int32))
+    stored = StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"), copies)
     if verify:
         vectors = replace(vectors, ids=np.asarray(vectors.ids), counts=np.asarray(vectors.counts))
         _require_rows(store, vectors.indptr, vectors.ids, vectors.counts)
@@ -664,6 +671,8 @@ def open_vectors(folder: str | Path, *, verify: bool = True) -> StoredVectors:
         fits = fits and bool((np.diff(vectors.lengths) >= 0).all())
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(vectors.counts, dtype=np.int64)])[vectors.indptr]
         fits = fits and np.array_equal(np.diff(sums), vectors.lengths)
+        for numbers in (copies.content, copies.stands):
+            fits = fits and len(numbers) == n and int(numbers.min(initial=0)) >= 0 and int(numbers.max(initial=-1)) < n
         limit = INT32_MAX if vectors.vocabulary is None else len(vectors.vocabulary)
         fits = fits and int(vectors.ids.max(initial=-1)) < limit and int(vectors.ids.min(initial=0)) >= 0
         _require_sound(fits, store)
@@ -700,6 +709,7 @@ def save_signatures(folder: str | Path, signatures: Signatures) -> None:
         store.put("indptr", signatures.indptr)
         store.put("hashes", signatures.hashes)
         store.put("counts", signatures.counts)
+        store.put("digests", signatures.digests.reshape(-1))
         store.put("has_cluster", np.array([cluster is not None for cluster in signatures.clusters], dtype=np.bool_))
         store.strings("doc_ids", signatures.doc_ids)
         store.strings("clusters", (cluster or "" for cluster in signatures.clusters))
@@ -727,10 +737,11 @@ def load_signatures(folder: str | Path, *, verify: bool = True) -> Signatures:
     names, has_cluster = store.strings("clusters"), store.array("has_cluster", np.bool_)
     skipped, reasons, doc_ids = store.strings("skipped"), store.strings("reasons"), store.strings("doc_ids")
     indptr, hashes = store.array("indptr", np.int64), store.array("hashes", np.uint64)
-    counts = store.array("counts", np.int32)
+    counts, digests = store.array("counts", np.int32), store.array("digests", np.uint64)
     if verify:
         _require_rows(store, indptr, hashes, counts)
         fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
+        fits = fits and len(digests) in (0, 4 * len(doc_ids))
         _require_sound(fits, store)
     return Signatures(
         doc_ids=tuple(doc_ids),
@@ -741,6 +752,7 @@ def load_signatures(folder: str | Path, *, verify: bool = True) -> Signatures:
         skipped=tuple(map(Skipped, skipped, reasons)),
         content_bytes=store.facts["content_bytes"],
         dates=tuple(date or None for date in store.strings("dates")),
+        digests=digests.reshape(-1, 4),
     )
 
 
