@@ -12,12 +12,11 @@ if __name__ == "__main__":
 os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come out of main(), and `sentence` says each in one line
 
 import hydra
+import spotsigs.experiments.config
+import spotsigs.experiments.stopping
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
-
-import experiments.config
-import experiments.stopping
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
@@ -25,30 +24,30 @@ def main(config: DictConfig) -> None:
     """Check the whole configuration, then run it."""
     alone = HydraConfig.get().mode is RunMode.RUN
     try:
-        settings = experiments.config.settings(config)
+        settings = spotsigs.experiments.config.settings(config)
         if settings.experiment is not None:
             print(settings.experiment(settings))
         else:
-            from experiments.runner import run
+            from spotsigs.experiments.run.runner import run
 
-            print(run(settings, HydraConfig.get().runtime.output_dir, about=experiments.config.files(config)))
+            print(run(settings, HydraConfig.get().runtime.output_dir, about=spotsigs.experiments.config.files(config)))
     except Exception as error:
-        experiments.stopping.end_if_unheard(error)
+        spotsigs.experiments.stopping.end_if_unheard(error)
         if alone and not config.debug:
-            sys.exit(experiments.config.sentence(error))
+            sys.exit(spotsigs.experiments.config.sentence(error))
         raise  # a sweep runs its other cells first
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, interrupt)
-    experiments.stopping.end_on_interrupt()
+    spotsigs.experiments.stopping.end_on_interrupt()
     try:
         main()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        experiments.stopping.end()
+        spotsigs.experiments.stopping.end()
     except Exception as error:
-        experiments.stopping.end_if_unheard(error)
+        spotsigs.experiments.stopping.end_if_unheard(error)
         if "debug=true" in sys.argv:
             raise
-        sys.exit(experiments.config.sentence(error))
+        sys.exit(spotsigs.experiments.config.sentence(error))

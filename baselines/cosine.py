@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.parallel import grown, joined, over_blocks
 from spotsigs.errors import require, require_tau
-from spotsigs.kernels import grown, joined, over_blocks
 from spotsigs.records import Corpus, FloatArray, Pairs, Vectors
 
 COUNTERS = ("lists_opened", "postings", "candidates", "verifications")

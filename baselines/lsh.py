@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from spotsigs.baselines.hashing import splitmix64
+from spotsigs.baselines.verify import verified
 
-from baselines.hashing import splitmix64
-from baselines.verify import verified
 from spotsigs.errors import require, require_tau
 from spotsigs.records import Corpus, Pairs, Vectors
 
@@ -30,8 +30,8 @@ class Lsh:
     """Locality sensitive hashing of multisets through datasketch, with k and l given, candidates verified.
 
     A multiset becomes a set by numbering repeats: the z-th occurrence of a signature is an element of its own, so that
-    the chance of two equal min-hashes is the multiset Jaccard. ``baselines.lsh_native.s_curve`` is the probability
-    that a pair is found.
+    the chance of two equal min-hashes is the multiset Jaccard. ``s_curve`` of `spotsigs.baselines.lsh_native`
+    is the probability that a pair is found.
 
     Attributes
     ----------

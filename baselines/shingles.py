@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from spotsigs.errors import require
 from spotsigs.records import Tokens
-from spotsigs.tokens import tokenize
-from spotsigs.xxh64 import _xxh64
+from spotsigs.text.tokens import tokenize
+from spotsigs.text.xxh64 import _xxh64
 
 
 @njit(cache=True, nogil=True)

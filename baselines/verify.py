@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.dense import distinct
-from spotsigs.kernels import over_blocks
+from spotsigs.arrays.dense import distinct
+from spotsigs.arrays.parallel import over_blocks
 from spotsigs.records import FloatArray, IntArray, Vectors
 
 

@@ -24,19 +24,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from spotsigs.baselines.lsh_native import LshNative
+from spotsigs.data.collections.wt10g_like import DOCUMENTS
+from spotsigs.experiments.output_files import read_json, write_json
+from spotsigs.experiments.run.provenance import provenance
+from spotsigs.experiments.work.cells import ROOT, code_version
 from tqdm import tqdm
 
-from baselines.lsh_native import LshNative
 from benchmarks import extraction, profile, report, startup
 from benchmarks.cell import ARRAYS
 from benchmarks.inputs import COLLECTIONS, SMALLER
 from benchmarks.tools import JOIN, OURS, PACKAGES, PEER_TAUS, PRODUCTS, SKETCH_TAUS, TOOLS
-from data.wt10g_like import DOCUMENTS
-from experiments.cells import ROOT, code_version
-from experiments.files import read_json, write_json
-from experiments.measure import provenance
-from spotsigs.join import SpotSigsTight
-from spotsigs.matcher import SpotSigs
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.tight import SpotSigsTight
 
 LIMIT_SECONDS = 180
 """What a cell's process may take, preparing its input included."""

@@ -14,15 +14,16 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
-from data.gold import Gold
-from data.package_docs import PackageDocs
-from experiments.measure import QUIET, ForeignLoad
+from spotsigs.data.collections.gold import Gold
+from spotsigs.data.collections.package_docs import PackageDocs
+from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
+
+from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError
-from spotsigs.extract import extract_shard
-from spotsigs.kernels import all_cores
 from spotsigs.records import Document
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText, visible_text
+from spotsigs.signatures.extract import extract_shard
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText, visible_text
 
 PASSES = 5
 MOST_PASSES = 10

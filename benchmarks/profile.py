@@ -19,8 +19,8 @@ import pandas as pd
 
 from benchmarks.inputs import COLLECTIONS
 from benchmarks.report import STAGES, markdown
-from spotsigs import join_kernels
-from spotsigs.join import self_join
+from spotsigs.matching import join_kernels
+from spotsigs.matching.tight import self_join
 
 
 class Clock:

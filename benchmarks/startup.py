@@ -9,8 +9,8 @@ import tempfile
 import time
 from typing import Any
 
-from experiments.cells import ROOT
-from experiments.measure import QUIET, ForeignLoad
+from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
+from spotsigs.experiments.work.cells import ROOT
 
 RUNS = 7
 

@@ -79,21 +79,21 @@ def own(build: Callable[[float, int], Matcher], vectors: Vectors) -> Run:
 
 def tight(tau: float, threads: int) -> Matcher:
     """Our exact join."""
-    from spotsigs.join import SpotSigsTight
+    from spotsigs.matching.tight import SpotSigsTight
 
     return SpotSigsTight(tau=tau, threads=threads)
 
 
 def algorithm_1(tau: float, threads: int) -> Matcher:
     """Algorithm 1 as printed, on kernels."""
-    from spotsigs.matcher import SpotSigs
+    from spotsigs.matching.algorithm1 import SpotSigs
 
     return SpotSigs(tau=tau, threads=threads)
 
 
 def lsh_native(tau: float, threads: int) -> Matcher:
     """LSH-S on kernels, k = 6, l = 32."""
-    from baselines.lsh_native import LshNative
+    from spotsigs.baselines.lsh_native import LshNative
 
     return LshNative(tau=tau, k=6, l=32, threads=threads)
 
@@ -198,7 +198,7 @@ def sparse_dot_topn(vectors: Vectors) -> Run:
 
 def cpp(positional: bool, vectors: Vectors) -> Run:
     """Our C++ yardstick, AllPairs or PPJoin, exact; ordering and sorting the sets is not in its time."""
-    from spotsigs.join_bounds import bounds
+    from spotsigs.matching.bounds import bounds
 
     library = ctypes.CDLL(str(_compiled(Path(__file__).with_name("allpairs.cpp"))))
     rows, indptr, tokens = _ordered_sets(vectors)

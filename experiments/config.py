@@ -18,14 +18,14 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from spotsigs.clusters import Method
-from spotsigs.copies import Sameness
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, reason, require, require_tau
-from spotsigs.keep import Keep
+from spotsigs.judging.clusters import Method
+from spotsigs.judging.keep import Keep
+from spotsigs.judging.threshold import FLOOR
 from spotsigs.records import Matcher, SignatureScheme
-from spotsigs.threshold import FLOOR
-from spotsigs.vectors import Idf, IdfFilter
+from spotsigs.signatures.copies import Sameness
+from spotsigs.signatures.idf import Idf, IdfFilter
 
 OURS = ("spotsigs.", "baselines.", "data.", "experiments.")
 AUTO = "auto"
@@ -222,8 +222,8 @@ def _memory(config: DictConfig, names: dict[str, str]) -> int | None:
     )
     if config.memory is None and config.store is None:
         return None
-    from spotsigs.layout import parse_memory
-    from spotsigs.on_disk import default_memory
+    from spotsigs.crawl.layout import parse_memory
+    from spotsigs.crawl.stages_on_disk import default_memory
 
     if config.memory is not None:
         return parse_memory(config.memory)

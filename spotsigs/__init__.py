@@ -13,39 +13,39 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from spotsigs.api import near_duplicates
-    from spotsigs.brute_force import BruteForce
-    from spotsigs.clusters import cluster
     from spotsigs.errors import InputError
-    from spotsigs.join import SpotSigsTight, self_join
-    from spotsigs.matcher import SpotSigs
-    from spotsigs.metrics import evaluate, relative_recall
-    from spotsigs.partitions import partition_boundaries
+    from spotsigs.judging.clusters import cluster
+    from spotsigs.judging.metrics import evaluate, relative_recall
+    from spotsigs.matching.algorithm1 import SpotSigs
+    from spotsigs.matching.brute_force import BruteForce
+    from spotsigs.matching.partitions import partition_boundaries
+    from spotsigs.matching.tight import SpotSigsTight, self_join
     from spotsigs.records import Clusters, Corpus, Document, Pairs, Truth, Vectors
-    from spotsigs.signatures import SpotSignatures
-    from spotsigs.tokens import tokenize
-    from spotsigs.vectors import IdfFilter
+    from spotsigs.signatures.idf import IdfFilter
+    from spotsigs.signatures.spots import SpotSignatures
+    from spotsigs.text.tokens import tokenize
 
 # Where each public name lives; modules are imported at first use, because some load numba.
 _HOME = {
     "near_duplicates": "api",
-    "BruteForce": "brute_force",
-    "cluster": "clusters",
+    "BruteForce": "matching.brute_force",
+    "cluster": "judging.clusters",
     "InputError": "errors",
-    "SpotSigsTight": "join",
-    "self_join": "join",
-    "SpotSigs": "matcher",
-    "evaluate": "metrics",
-    "relative_recall": "metrics",
-    "partition_boundaries": "partitions",
+    "SpotSigsTight": "matching.tight",
+    "self_join": "matching.tight",
+    "SpotSigs": "matching.algorithm1",
+    "evaluate": "judging.metrics",
+    "relative_recall": "judging.metrics",
+    "partition_boundaries": "matching.partitions",
     "Clusters": "records",
     "Corpus": "records",
     "Document": "records",
     "Pairs": "records",
     "Truth": "records",
     "Vectors": "records",
-    "SpotSignatures": "signatures",
-    "tokenize": "tokens",
-    "IdfFilter": "vectors",
+    "SpotSignatures": "signatures.spots",
+    "tokenize": "text.tokens",
+    "IdfFilter": "signatures.idf",
 }
 
 __all__ = [

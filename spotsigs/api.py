@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from spotsigs.copies import Copies, Sameness
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.extract import extract
-from spotsigs.join import self_join
+from spotsigs.matching.tight import self_join
 from spotsigs.records import Document, Pairs, Shard, SignatureScheme, Skipped
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText
-from spotsigs.vectors import IdfFilter
+from spotsigs.signatures.copies import Copies, Sameness
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
 
 LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")
 
@@ -42,7 +42,7 @@ def near_duplicates(
         Spot signatures with the paper's best parameters by default.
     idf_min, idf_max : float, optional
         Band of normalised IDF that is kept, counted over distinct pages. Fewer than 32 of them have no band, see
-        `spotsigs.vectors.FEWEST`: their document frequencies say nothing yet.
+        `spotsigs.signatures.idf.FEWEST`: their document frequencies say nothing yet.
     min_spots : int
         Pages with fewer signatures left have no near-duplicates but their copies.
     copies : {"text", "content", "off"}

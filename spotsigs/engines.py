@@ -11,8 +11,8 @@ from importlib import import_module
 from itertools import chain, islice
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError, require
-from spotsigs.kernels import all_cores
 
 ATTEMPTS = 3
 """Times a task is given out again after its worker died."""

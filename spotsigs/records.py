@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.csr import normalise_csr
+from spotsigs.arrays.csr import normalise_csr
 from spotsigs.errors import InputError
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Signatures:
     dates : tuple of (str or None)
         Capture times, one per document; empty where nobody asked.
     digests : ndarray of uint64, shape (n, 4)
-        Checksums of content and text, see `spotsigs.copies.checksums`; without rows where nobody asked.
+        Checksums of content and text, see `spotsigs.signatures.copies.checksums`; without rows where nobody asked.
     """
 
     doc_ids: tuple[str, ...]
@@ -435,7 +435,7 @@ class Pairs:
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
     def chunks(self, memory: int = 0) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-        """Yield everything at once: the form that pairs on disk have, see `spotsigs.blocks.PairFiles.chunks`."""
+        """Yield everything at once: the form that pairs on disk have, see `spotsigs.crawl.block_join.PairFiles`."""
         yield self.i, self.j, self.similarity
 
     def to_pandas(self, doc_ids: Sequence[str] | None = None) -> pd.DataFrame:

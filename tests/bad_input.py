@@ -17,15 +17,15 @@ import zstandard
 from archives import arc_record, warc_record
 
 import spotsigs
+from spotsigs.crawl.layout import parse_memory
+from spotsigs.crawl.segments import extract_segments
+from spotsigs.crawl.stages_on_disk import data_budget
+from spotsigs.disk.store import load_signatures, open_vectors, save_vectors, writing
 from spotsigs.engines import Processes
-from spotsigs.join import join
-from spotsigs.layout import parse_memory
-from spotsigs.on_disk import data_budget
-from spotsigs.segments import extract_segments
-from spotsigs.signatures import SpotSignatures
-from spotsigs.store import load_signatures, open_vectors, save_vectors, writing
-from spotsigs.text import VisibleText
-from spotsigs.vectors import IdfFilter
+from spotsigs.matching.tight import join
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
 
 PROSE = "The council has approved the plan for a new bridge that will be built by the end of the year."
 GOOD = [{"id": f"good{k}", "text": PROSE} for k in range(3)]
@@ -758,7 +758,8 @@ class Pickled:
 
 
 def two_extractions(folder: Path) -> Any:
-    from data.folder import Folder
+    from spotsigs.data.formats.folder import Folder
+
     from spotsigs.engines import Serial
 
     for name in ("one", "two"):
@@ -769,7 +770,8 @@ def two_extractions(folder: Path) -> Any:
 
 
 def damaged_claim(folder: Path) -> Any:
-    from data.folder import Folder
+    from spotsigs.data.formats.folder import Folder
+
     from spotsigs.engines import Serial
 
     (folder / "segments").mkdir()

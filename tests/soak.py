@@ -21,12 +21,13 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from spotsigs.data.formats.jsonl import Jsonl
+
 import spotsigs.engines
-from data.jsonl import Jsonl
-from spotsigs.on_disk import COMFORT, PROGRAM, match_on_disk
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText
-from spotsigs.vectors import IdfFilter
+from spotsigs.crawl.stages_on_disk import COMFORT, PROGRAM, match_on_disk
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
 
 WORKERS = 8
 PAGES = 3000

@@ -33,7 +33,7 @@ def named(cases):
 @pytest.fixture
 def front_door(monkeypatch, capsys):
     """Return what runs `run.py` in this process: it returns exit code, output and errors."""
-    monkeypatch.setattr("experiments.stopping.end_on_interrupt", lambda: None)
+    monkeypatch.setattr("spotsigs.experiments.stopping.end_on_interrupt", lambda: None)
     monkeypatch.chdir(ROOT)
 
     def run(*arguments):
@@ -186,11 +186,11 @@ def test_a_results_folder_below_a_file(front_door, tmp_path):
 
 @pytest.mark.parametrize("fails", [full, read_only])
 def test_a_store_on_a_full_disk_is_absent(fails, tmp_path, monkeypatch):
-    from spotsigs.store import open_vectors, save_vectors
+    from spotsigs.disk.store import open_vectors, save_vectors
 
     save_vectors(tmp_path / "store", bad_input.vectors())
     with monkeypatch.context() as patched:
-        patched.setattr("spotsigs.store._write_header", fails)
+        patched.setattr("spotsigs.disk.store._write_header", fails)
         with pytest.raises(InputError, match=r"the store .* cannot be written: .*; give another place"):
             save_vectors(tmp_path / "store", bad_input.vectors().as_sets())
     assert open_vectors(tmp_path / "store").vectors.n_occurrences == 5

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from spotsigs.data.collections.wt10g_like import Wt10gLike
 
 from benchmarks import cell, report
 from benchmarks.bench import Bench, Cell, plan
 from benchmarks.tools import TOOLS, UnavailableError
-from data.wt10g_like import Wt10gLike
-from spotsigs.join import self_join
+from spotsigs.matching.tight import self_join
 
 ROOT = Path(__file__).parents[1]
 

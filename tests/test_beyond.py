@@ -10,25 +10,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from spotsigs.data.collections.gold import Gold, GoldDrift, GoldVersions
+from spotsigs.data.formats.folder import Folder
+from spotsigs.experiments.show.quality_figures import thresholds
+from spotsigs.experiments.studies.ablated import Ablated
+from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, SHORT, _kept, _name, _promise, methods, texts
+from spotsigs.experiments.work.curves import Curve, judge
+from spotsigs.experiments.work.extracted import Source, read
+from spotsigs.experiments.work.page_cost import time_pages
+from spotsigs.experiments.work.regret import suggested
 
-from data.folder import Folder
-from data.gold import Gold, GoldDrift, GoldVersions
-from experiments.ablated import Ablated
-from experiments.beyond import FRAMED, PLAIN, SHORT, _kept, _name, _promise, methods, texts
-from experiments.cost import time_pages
-from experiments.inputs import Source, read
-from experiments.judge import Curve, judge
-from experiments.quality import thresholds
-from experiments.suggesting import suggested
 from spotsigs.engines import Serial
-from spotsigs.frames import FramedSpots
-from spotsigs.join import SpotSigsTight, self_join
-from spotsigs.metrics import evaluate
+from spotsigs.judging.metrics import evaluate
+from spotsigs.matching.tight import SpotSigsTight, self_join
 from spotsigs.records import Signatures
-from spotsigs.regions import LINK, TEXT
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText
-from spotsigs.vectors import IdfFilter
+from spotsigs.signatures.densest import LINK, TEXT
+from spotsigs.signatures.framed import FramedSpots
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
 
 ROOT = Path(__file__).parents[1]
 TINY = Folder(path=str(ROOT / "data" / "tiny"))

@@ -10,13 +10,13 @@ from naive.blocks import visits as naive_visits
 from strategies import examples
 from test_blocks import copies, triples
 
-from spotsigs import block_cost
-from spotsigs.blocks import BlockTask, join_blocks, join_store
-from spotsigs.brute_force import BruteForce
+from spotsigs.crawl import block_cost
+from spotsigs.crawl.block_join import BlockTask, join_blocks, join_store
+from spotsigs.disk.store import opened, save_vectors
 from spotsigs.engines import Processes, Serial
-from spotsigs.join import join, self_join
+from spotsigs.matching.brute_force import BruteForce
+from spotsigs.matching.tight import join, self_join
 from spotsigs.records import Corpus, Vectors
-from spotsigs.store import opened, save_vectors
 
 
 def by_length(vectors):
@@ -66,7 +66,7 @@ def test_cuts_cover_all_rows_once(work, parts):
 
 def split_everything(monkeypatch):
     """Let tasks be split as soon as they have a few operations to do, however small their blocks."""
-    monkeypatch.setattr("spotsigs.block_cost.SHARE", 0)
+    monkeypatch.setattr("spotsigs.crawl.block_cost.SHARE", 0)
 
 
 @examples(8)

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from spotsigs.blocks import PairFiles, estimate, join_store, plan, query
-from spotsigs.brute_force import BruteForce
-from spotsigs.clusters import Cohesion, Method, cluster, cohesion
+from spotsigs.crawl.block_join import PairFiles, estimate, join_store, plan, query
+from spotsigs.crawl.layout import build_vectors
+from spotsigs.crawl.segments import segments_of
+from spotsigs.disk.store import open_vectors, save_vectors
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.keep import Decisions, Keep, decide
-from spotsigs.layout import build_vectors
-from spotsigs.parquet import write_pairs
+from spotsigs.judging.clusters import Cohesion, Method, cluster, cohesion
+from spotsigs.judging.keep import Decisions, Keep, decide
+from spotsigs.judging.parquet import write_pairs
+from spotsigs.matching.brute_force import BruteForce
 from spotsigs.records import Corpus, Signatures, Vectors
-from spotsigs.segments import segments_of
-from spotsigs.store import open_vectors, save_vectors
-from spotsigs.vectors import IdfFilter
+from spotsigs.signatures.idf import IdfFilter
 
 SMALL = 20_000
 LARGE = 10**9
@@ -158,7 +158,7 @@ def test_clusters_and_table_equal_those_in_memory(tmp_path, engine):
 
 
 def test_the_table_of_pairs_is_the_same_file_for_any_budget(tmp_path, monkeypatch):
-    monkeypatch.setattr("spotsigs.parquet.ROW_GROUP", 7)
+    monkeypatch.setattr("spotsigs.judging.parquet.ROW_GROUP", 7)
     vectors = copies(3)
     save_vectors(tmp_path / "v", vectors)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.6, Serial(), memory=SMALL)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_partitions import fractions_and_their_neighbours
 
-from spotsigs.join_bounds import bounds, indexed_prefixes, least_overlap
+from spotsigs.matching.bounds import bounds, indexed_prefixes, least_overlap
 
 TAUS = [0.01, 0.1, 0.3, 1 / 3, 0.44, 0.5, 0.6, 0.75, 0.8, 0.9, 0.99, 1.0]
 

@@ -10,14 +10,14 @@ from collections import Counter
 import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
+from spotsigs.experiments.run.runner import run
+from spotsigs.experiments.show.cluster_page import _spots, _word_places, write_cluster_page
 from test_large import configured
 
-from experiments.cluster_page import _spots, _word_places, write_cluster_page
-from experiments.runner import run
-from spotsigs.clusters import cluster
+from spotsigs.judging.clusters import cluster
 from spotsigs.records import Pairs
-from spotsigs.signatures import SpotSignatures
-from spotsigs.tokens import tokenize
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.tokens import tokenize
 
 SCHEME = SpotSignatures(antecedents=["a", "an", "the", "is"], d=1, c=2)
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install chromium to run browser tests")

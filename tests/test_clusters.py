@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spotsigs import InputError, cluster
-from spotsigs.clusters import GIANT, cohesion
+from spotsigs.judging.clusters import GIANT, cohesion
 from spotsigs.records import Pairs
 
 EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda e: e[0] != e[1]), max_size=20)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import xxhash
 from hydra import compose, initialize_config_dir
+from spotsigs.experiments.config import build
 
-from experiments.config import build
 from spotsigs import tokenize
 from spotsigs.records import Corpus, Signatures
-from spotsigs.vectors import IdfFilter
+from spotsigs.signatures.idf import IdfFilter
 
 CONF = Path(__file__).parents[1] / "conf"
 TAUS = (1 / 3, 0.44, 0.5, 1.0)

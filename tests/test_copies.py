@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from test_large import ran, same
 
 from spotsigs import near_duplicates
-from spotsigs.copies import Copies, Sameness, checksums
 from spotsigs.records import Document, Pairs, Signatures
-from spotsigs.vectors import IdfFilter
+from spotsigs.signatures.copies import Copies, Sameness, checksums
+from spotsigs.signatures.idf import IdfFilter
 
 BRIDGE = "<p>The council has approved the plan for a new bridge that will be built by the spring.</p>"
 FERRY = "<p>The ferry was late in the morning, and a crowd that had been waiting for an hour was cold.</p>"

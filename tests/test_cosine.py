@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
-from strategies import examples
-
-from baselines.cosine import (
+from spotsigs.baselines.cosine import (
     Cosine,
     Weighted,
     build_index,
@@ -21,6 +19,8 @@ from baselines.cosine import (
     length_partitions,
     weigh,
 )
+from strategies import examples
+
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 

@@ -23,13 +23,13 @@ ROOT = Path(__file__).parents[1]
 ON_DISK = """
 import sys
 from pathlib import Path
-from data.jsonl import Jsonl
+from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Dask, Processes, Serial
-from spotsigs.on_disk import match_on_disk
-from spotsigs.parquet import write_pairs
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText
-from spotsigs.vectors import IdfFilter
+from spotsigs.crawl.stages_on_disk import match_on_disk
+from spotsigs.judging.parquet import write_pairs
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
+from spotsigs.signatures.idf import IdfFilter
 
 if __name__ == "__main__":
     engine = {"serial": Serial(), "processes": Processes(workers=2), "dask": Dask(workers=2)}[sys.argv[1]]
@@ -165,7 +165,7 @@ def test_killed_50_times_and_run_again_gives_the_same_bytes(name, kills, crawl, 
 
 def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not(tmp_path):
     code = (
-        "import sys, time, os, pathlib\nfrom spotsigs.atomic import beside\n"
+        "import sys, time, os, pathlib\nfrom spotsigs.disk.atomic import beside\n"
         "with beside(pathlib.Path(sys.argv[1], 'x')) as folder:\n"
         "    (folder / 'half').write_text('half')\n    print(folder, flush=True)\n    time.sleep(600)\n"
     )
@@ -241,7 +241,7 @@ MATCHING = (
     HEARS
     + """
 sys.argv = ["run.py", "data=tiny", *sys.argv[1:]]
-import spotsigs.matcher
+import spotsigs.matching.algorithm1
 import numba, time
 
 @numba.njit(nogil=True)
@@ -257,7 +257,7 @@ def endless(self, corpus):
     print("matching", flush=True)
     work()
 
-spotsigs.matcher.SpotSigs.__call__ = endless
+spotsigs.matching.algorithm1.SpotSigs.__call__ = endless
 import runpy
 runpy.run_path("run.py", run_name="__main__")
 """

@@ -15,9 +15,9 @@ from test_crashes import crawl  # noqa: F401 - a fixture
 from test_engines import available
 
 import spotsigs
-from spotsigs.brute_force import BruteForce
-from spotsigs.join import SpotSigsTight
-from spotsigs.matcher import SpotSigs
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.brute_force import BruteForce
+from spotsigs.matching.tight import SpotSigsTight
 from spotsigs.records import Corpus
 
 ROOT = Path(__file__).parents[1]

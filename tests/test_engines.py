@@ -10,18 +10,18 @@ from itertools import count
 
 import numpy as np
 import pytest
+from spotsigs.baselines.sketch import sketch_tasks
+from spotsigs.baselines.sketch.sketches import Sketch
 from test_blocks import copies, triples
 from test_on_disk import PARTS, stories, written
 
-from baselines import sketch_tasks
-from baselines.sketch import Sketch
-from spotsigs import segments
-from spotsigs.blocks import join_blocks, join_store
-from spotsigs.brute_force import BruteForce
+from spotsigs.crawl import segments
+from spotsigs.crawl.block_join import join_blocks, join_store
+from spotsigs.disk.store import save_vectors
 from spotsigs.engines import Dask, Processes, Ray, Serial, _in_order
 from spotsigs.errors import InputError
+from spotsigs.matching.brute_force import BruteForce
 from spotsigs.records import Corpus
-from spotsigs.store import save_vectors
 
 
 def available(module):
@@ -126,7 +126,7 @@ def test_pairs_are_identical_with_a_worker_killed(engine, tmp_path, monkeypatch)
     vectors = copies(7)
     save_vectors(tmp_path / "v", vectors)
     harmful = partial(dies_joining, join=join_blocks, parent=os.getpid(), marker=tmp_path / "died")
-    monkeypatch.setattr("spotsigs.blocks.join_blocks", harmful)
+    monkeypatch.setattr("spotsigs.crawl.block_join.join_blocks", harmful)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=15_000)
     assert triples(found.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))

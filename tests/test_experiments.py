@@ -11,21 +11,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from spotsigs.experiments.claims.facts import Fact, read_facts, write_facts
+from spotsigs.experiments.claims.judged_claims import Judged, failures, judge_all, markdown, summary, write_ledger
+from spotsigs.experiments.claims.ledger import _claim, ledger
+from spotsigs.experiments.claims.published import published
+from spotsigs.experiments.claims.verdicts import HOLDS, About, Beyond, Equal, Untestable, Verdict
+from spotsigs.experiments.run import provenance as measure
+from spotsigs.experiments.run.provenance import ForeignLoad
+from spotsigs.experiments.show.figures import Panel, Point, draw_bars, draw_lines
+from spotsigs.experiments.show.tables import Column, Table
+from spotsigs.experiments.studies.printed_algorithm import algorithm1
+from spotsigs.experiments.work.cells import Cells, Task, code_version
+from spotsigs.experiments.work.curves import Curve, difference
 
-from experiments import measure
-from experiments.cells import Cells, Task, code_version
-from experiments.claims import Judged, failures, judge_all, markdown, summary, write_ledger
-from experiments.facts import Fact, read_facts, write_facts
-from experiments.figures import Panel, Point, draw_bars, draw_lines
-from experiments.judge import Curve, difference
-from experiments.ledger import _claim, ledger
-from experiments.measure import ForeignLoad
-from experiments.printed import algorithm1
-from experiments.published import published
-from experiments.tables import Column, Table
-from experiments.verdicts import HOLDS, About, Beyond, Equal, Untestable, Verdict
 from spotsigs.errors import InputError
-from spotsigs.metrics import evaluate, tallies
+from spotsigs.judging.metrics import evaluate, tallies
 from spotsigs.records import Pairs, Truth
 
 ROOT = Path(__file__).parents[1]
@@ -89,7 +89,7 @@ class TestCells:
     def test_a_killed_run_continues(self, tmp_path):
         program = (
             "import sys, time; from pathlib import Path; sys.path[:0] = [{root!r}, {tests!r}]\n"
-            "from experiments.cells import Cells, Task\n"
+            "from spotsigs.experiments.work.cells import Cells, Task\n"
             "from test_experiments import slow\n"
             "tasks = [Task(function=slow, arguments={{'number': n, 'trace': Path({trace!r})}}) for n in range(8)]\n"
             "print(sum(v['n'] for v in Cells(folder=Path({cells!r}), workers=1).run(tasks, 'slow')))\n"
@@ -117,10 +117,14 @@ def slow(*, number: int, trace: Path) -> dict:
 
 
 def test_code_version_follows_imports_inside_functions():
-    from experiments.cells import _closure
+    from spotsigs.experiments.work.cells import _closure
 
-    names = {path.relative_to(ROOT).as_posix() for path in _closure("experiments.arithmetic")}
-    assert {"experiments/arithmetic.py", "experiments/printed.py", "spotsigs/partitions.py"} <= names
+    names = {path.relative_to(ROOT).as_posix() for path in _closure("spotsigs.experiments.studies.arithmetic")}
+    assert {
+        "experiments/studies/arithmetic.py",
+        "experiments/studies/printed_algorithm.py",
+        "spotsigs/matching/partitions.py",
+    } <= names
     assert code_version(algorithm1) == code_version(algorithm1, 3, "text")
 
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from naive import extract as naive
 from naive.extract import ROOT
 from omegaconf import OmegaConf
+from spotsigs.baselines.shingles import Shingles
 from strategies import examples
 
-from baselines.shingles import Shingles
 from spotsigs.errors import InputError
-from spotsigs.extract import concatenate, count_signatures, extract, extract_shard, read_texts, unique_ids
 from spotsigs.records import Document, Signatures, Skipped
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText
+from spotsigs.signatures.extract import concatenate, count_signatures, extract, extract_shard, read_texts, unique_ids
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
 
 
 class Serial:

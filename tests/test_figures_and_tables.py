@@ -14,24 +14,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
+from spotsigs.experiments.claims.facts import read_facts
+from spotsigs.experiments.claims.judged_claims import judge_all
+from spotsigs.experiments.claims.verdicts import Verdict
+from spotsigs.experiments.config import GROUPS, settings
+from spotsigs.experiments.studies.figure4 import cosine_within
+from spotsigs.experiments.studies.lcs_tables import Sets, site_of
+from spotsigs.experiments.studies.partition_sizes import pairs_left, partition_sizes
+from spotsigs.experiments.work.curves import Curve, judge
+from spotsigs.experiments.work.extracted import Source, read
+from spotsigs.experiments.work.study import PAPER_BAND
+from spotsigs.experiments.work.timing import quotient, time_matcher
 
-from experiments.claims import judge_all
-from experiments.config import GROUPS, settings
-from experiments.facts import read_facts
-from experiments.figure4 import cosine_within
-from experiments.inputs import Source, read
-from experiments.judge import Curve, judge
-from experiments.lcs_tables import Sets, site_of
-from experiments.partitions import pairs_left, partition_sizes
-from experiments.timing import quotient, time_matcher
-from experiments.verdicts import Verdict
-from experiments.work import PAPER_BAND
 from spotsigs.engines import Serial
-from spotsigs.matcher import SpotSigs
-from spotsigs.metrics import evaluate
+from spotsigs.judging.metrics import evaluate
+from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Vectors
-from spotsigs.signatures import SpotSignatures
-from spotsigs.vectors import IdfFilter
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
 
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
@@ -312,7 +312,7 @@ def test_table1_has_every_column_of_the_paper(tmp_path):
 
 
 def test_curve_of_a_matcher_without_threshold(tmp_path):
-    from baselines.imatch import IMatch
+    from spotsigs.baselines.imatch import IMatch
 
     chosen = settings_for("data=tiny")
     stored = read(

@@ -11,25 +11,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import frames as naive
+from spotsigs.data.collections.gold import GoldVersions
+from spotsigs.data.formats.jsonl import Jsonl
 from strategies import examples
 
-from data.gold import GoldVersions
-from data.jsonl import Jsonl
-from spotsigs import frames as module
-from spotsigs.brute_force import BruteForce
+from spotsigs.crawl.outlines import refine_segments
+from spotsigs.crawl.segments import segments_of
+from spotsigs.crawl.stages_on_disk import match_on_disk
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.extract import extract
-from spotsigs.frames import FramedSpots, Frames, find_frames, portraits, spots_of_frames, suppressed, update_frames
-from spotsigs.on_disk import match_on_disk
+from spotsigs.matching.brute_force import BruteForce
 from spotsigs.records import Corpus, Document, Signatures
-from spotsigs.refined import refine_segments
-from spotsigs.regions import LINK, TEXT, DensestRegion
-from spotsigs.segments import segments_of
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText
-from spotsigs.tokens import tokenize, tokenize_marked
-from spotsigs.vectors import IdfFilter
+from spotsigs.signatures import framed as module
+from spotsigs.signatures.densest import LINK, TEXT, DensestRegion
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.framed import (
+    FramedSpots,
+    Frames,
+    find_frames,
+    portraits,
+    spots_of_frames,
+    suppressed,
+    update_frames,
+)
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.tokens import tokenize, tokenize_marked
+from spotsigs.text.visible import VisibleText
 
 SCHEME = FramedSpots()
 

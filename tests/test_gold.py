@@ -16,19 +16,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
+from spotsigs.data.collections.gold import Gold
+from spotsigs.data.collections.gold.calibration import CLOSED_CLASS, cluster_cosines, measure, table, visible_tokens
+from spotsigs.data.collections.gold.dice import Bag, Dice
+from spotsigs.data.collections.gold.edits import edit
+from spotsigs.data.collections.gold.language import gerund, participle, past, plural, third_person, tidy, toml
+from spotsigs.data.collections.gold.newsroom import Newsroom
+from spotsigs.data.collections.gold.pages import Page, generate
+from spotsigs.data.collections.gold.plan import cluster_sizes, outside_stories, plan
+from spotsigs.data.collections.gold.reports import report
+from spotsigs.data.collections.gold.sites import dropcap, sites, wrapped
+from spotsigs.data.collections.gold.stories import Story, Table, tell
 from strategies import examples
 
-from data.gold import Gold
-from data.gold.calibration import CLOSED_CLASS, cluster_cosines, measure, table, visible_tokens
-from data.gold.dice import Bag, Dice
-from data.gold.edits import edit
-from data.gold.language import gerund, participle, past, plural, third_person, tidy, toml
-from data.gold.newsroom import Newsroom
-from data.gold.pages import Page, generate
-from data.gold.plan import cluster_sizes, outside_stories, plan
-from data.gold.reports import report
-from data.gold.sites import dropcap, sites, wrapped
-from data.gold.stories import Story, Table, tell
 from spotsigs.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -88,12 +88,12 @@ def test_one_sub_folder_a_cluster_uneven(cache):
 
 def test_generated_once(cache, monkeypatch):
     first = Gold(**SMALL, cache=cache).shards()
-    monkeypatch.setattr("data.gold.pages.generate", None)
+    monkeypatch.setattr("spotsigs.data.collections.gold.pages.generate", None)
     assert [shard.args for shard in Gold(**SMALL, cache=cache).shards()] == [shard.args for shard in first]
 
 
 def test_shards_hold_about_so_many_bytes(cache, monkeypatch):
-    monkeypatch.setattr("data.gold.SHARD_BYTES", 400_000)
+    monkeypatch.setattr("spotsigs.data.collections.gold.SHARD_BYTES", 400_000)
     sizes = [sum(len(document.content) for document in shard()) for shard in Gold(**SMALL, cache=cache).shards()]
     assert len(sizes) > 3
     assert all(400_000 <= size < 520_000 for size in sizes[:-1])
@@ -104,7 +104,7 @@ def test_all_or_nothing(small, tmp_path, monkeypatch):
         yield small[0]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("data.gold.pages.generate", interrupted)
+    monkeypatch.setattr("spotsigs.data.collections.gold.pages.generate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Gold(**SMALL, cache=tmp_path).shards()
     assert list(tmp_path.iterdir()) == []
@@ -149,7 +149,7 @@ def test_checksum(small):
 
 def test_checksum_in_another_process_with_another_hash_seed():
     code = (
-        "import hashlib; from data.gold.pages import generate; digest = hashlib.sha256()\n"
+        "import hashlib; from spotsigs.data.collections.gold.pages import generate; digest = hashlib.sha256()\n"
         f"for page in generate(**{SMALL}):\n"
         "    digest.update(f'{page.cluster}/{page.name}\\0'.encode() + page.content)\n"
         "print(digest.hexdigest())"

@@ -6,17 +6,17 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from spotsigs.data.collections.gold import Gold, GoldDrift, GoldVersions
+from spotsigs.data.collections.gold.dice import Dice
+from spotsigs.data.collections.gold.drift import LINKS, LISTS, drifted
+from spotsigs.data.collections.gold.edits import edit
+from spotsigs.data.collections.gold.newsroom import Newsroom
+from spotsigs.data.collections.gold.pages import Page, generate
+from spotsigs.data.collections.gold.plan import outside_stories
+from spotsigs.data.collections.gold.site_archives import generate_archives
+from spotsigs.data.collections.gold.sites import sites
+from spotsigs.data.collections.gold.stories import tell
 
-from data.gold import Gold, GoldDrift, GoldVersions
-from data.gold.archive import generate_archives
-from data.gold.dice import Dice
-from data.gold.drift import LINKS, LISTS, drifted
-from data.gold.edits import edit
-from data.gold.newsroom import Newsroom
-from data.gold.pages import Page, generate
-from data.gold.plan import outside_stories
-from data.gold.sites import sites
-from data.gold.stories import tell
 from spotsigs.errors import InputError
 
 ROOT = Path(__file__).parents[1]

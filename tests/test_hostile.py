@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 import zstandard
 from archives import warc_record
+from spotsigs.data.collections.package_docs import _members
+from spotsigs.data.formats.archive import fault
+from spotsigs.data.formats.input_files import open_bytes
+from spotsigs.data.formats.responses import parse_response
+from spotsigs.data.formats.trec import Trec
+from spotsigs.data.formats.warc import LAYOUT, Warc
+from spotsigs.data.formats.writers import harmless, place
 
-from data.archive import fault
-from data.files import open_bytes
-from data.package_docs import _members
-from data.responses import parse_response
-from data.trec import Trec
-from data.warc import LAYOUT, Warc
-from data.writers import harmless, place
 from spotsigs.api import near_duplicates
-from spotsigs.charset import to_utf8
 from spotsigs.records import Skipped
+from spotsigs.text.charset import to_utf8
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("spotsigs", "baselines", "data", "experiments")
@@ -57,8 +57,8 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell():
             assert called.rpartition(".")[2] not in unpacking, (name, called)
             assert called != "extract" or name in (
                 "spotsigs/api.py",
-                "experiments/pipeline.py",
-                "experiments/inputs.py",
+                "experiments/run/pipeline.py",
+                "experiments/work/extracted.py",
             )
             assert "shell" not in words, name
             if called in ("np.load", "np.save", "numpy.load", "numpy.save"):
@@ -67,7 +67,7 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell():
             if called.startswith("subprocess."):
                 starts.add(name)
     # pip for data=package_docs, with the user's own package and version; git about the checkout
-    assert starts == {"data/package_docs.py", "experiments/measure.py"}
+    assert starts == {"data/collections/package_docs.py", "experiments/run/provenance.py"}
 
 
 # Every pattern that meets text of others, and why it takes no more than time in proportion to what it reads.
@@ -75,47 +75,47 @@ REVIEWED = {
     "spotsigs/api.py": {
         r"<[!/a-zA-Z][^<>]{0,1000}>": "a run behind < ends at the next <, so that runs do not overlap",
     },
-    "spotsigs/charset.py": {
+    "spotsigs/text/charset.py": {
         r"""<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*+=\s*+[\"']?+\s*+([\w.:-]+)""": "reads 4 KB: at most the square of that by the lazy run, nothing more by the possessive ones",
     },
-    "spotsigs/layout.py": {
+    "spotsigs/crawl/layout.py": {
         r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*": "the user's own budget",
     },
-    "spotsigs/places.py": {
+    "spotsigs/disk/places.py": {
         r"([A-Za-z][A-Za-z0-9+.-]+)://": "the user's own place, matched at its begin only: one run, no choice",
     },
-    "spotsigs/signatures.py": {
+    "spotsigs/signatures/spots.py": {
         r"\s*(?P<word>[^()\s]+)\s*(?:\(\s*(?P<d>\d+)\s*,\s*(?P<c>\d+)\s*\)\s*)?": "the user's own words",
     },
-    "spotsigs/tokens.py": {
+    "spotsigs/text/tokens.py": {
         r"TOKEN_PATTERN": "reads the Unicode table; runs of two disjoint classes",
     },
-    "baselines/lcs.py": {
+    "baselines/lcs/lcs_method.py": {
         r"""[.!?…。！？｡](?:(?<=[。！？｡])|(?=[\s\"'”’»)\]]|$))""": "one character and one beside it",
     },
-    "data/arc.py": {
+    "data/formats/arc.py": {
         r"_FIELDS": "fields end at a blank, which none of them may contain but the last, tried once a blank",
         r"b'(?<=\\n)' + _FIELDS": "the same, once a line",
     },
-    "data/archive.py": {
+    "data/formats/archive.py": {
         r"\x1f\x8b\x08[\x00-\x1f]": "four bytes",
         r"\x28\xb5\x2f\xfd": "four bytes",
     },
-    "data/files.py": {
+    "data/formats/input_files.py": {
         r"(^|/)\.": "no repetition",
         r"[*?\[]": "the user's own path",
     },
-    "data/public.py": {
+    "data/collections/public.py": {
         r"oid sha256:([0-9a-f]{64})": "reads 1,000 characters",
     },
-    "data/responses.py": {
+    "data/formats/responses.py": {
         r"""charset\s*+=\s*+[\"']?+\s*+([\w.:+-]+)""": "possessive",
         r"\r?\n[ \t]*\r?\n": "runs between line ends do not overlap",
         r"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title)\b": "possessive; reads 2 KB",
         r"\s(\d{3})\b": "a fixed length",
         r"([0-9a-fA-F]{1,8})[^\r\n]*\r?\n": "reads to the next line end, once a chunk",
     },
-    "data/trec.py": {
+    "data/formats/trec.py": {
         r"</DOC>\s*$": "runs of white space behind </DOC> do not overlap",
         r"\S+ \S+ (\d{14}) ": "fields end at a blank, which they may not contain",
         r"<DOCNO>": "fixed",
@@ -123,7 +123,7 @@ REVIEWED = {
         r"<DOCHDR>": "fixed",
         r"</DOCHDR>\r?\n?": "fixed",
     },
-    "data/warc.py": {
+    "data/formats/warc.py": {
         r"\s*WARC/(?:[^\n]*\n)+?content-length:[ \t]*(\d+)[ \t]*\r?\n(?:[^\r\n][^\n]*\n)*\r?\n": "whole lines; reads 64 KB, at most the square of its 4,000 lines",
         r"WARC/[01]\.\d+\r?\n": "one run",
         r"(?<=\n)WARC/[01]\.\d+\r?\n(?=(?:[\w-]+:[^\n]*\n)*?WARC-Type:)": "header lines up to the next line that is none, which the next record's first line is",
@@ -134,7 +134,7 @@ REVIEWED = {
         r"Error merging override (\S+)": "Hydra's own words",
         r"Ambiguous value for argument '(.*)'": "the user's own words",
     },
-    "experiments/inspector.py": {
+    "experiments/show/inspector.py": {
         r"TOKEN_PATTERN": "runs of two disjoint classes",
     },
 }

@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import join as naive
 from scipy import sparse
+from spotsigs.data.collections.wt10g_like import LONG, Wt10gLike
 from strategies import examples
 
-from data.wt10g_like import LONG, Wt10gLike
-from spotsigs import join_kernels, join_stages
 from spotsigs.errors import InputError
-from spotsigs.join import CrossPairs, SpotSigsTight, join, self_join
-from spotsigs.join_bounds import bounds, indexed_prefixes
-from spotsigs.matcher import SpotSigs
+from spotsigs.matching import join_kernels
+from spotsigs.matching import stages as join_stages
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.bounds import bounds, indexed_prefixes
+from spotsigs.matching.tight import CrossPairs, SpotSigsTight, join, self_join
 from spotsigs.records import Corpus, RowNumbers, Vectors
 
 TAUS = (1 / 3, 0.44, 0.5, 0.8, 0.9, 1.0)
@@ -344,8 +345,8 @@ def test_equals_a_sparse_product_on_long_documents():
 @pytest.mark.long
 def test_a_second_process_compiles_nothing(tmp_path):
     program = (
-        "from data.wt10g_like import Wt10gLike; from spotsigs import join_kernels as k;"
-        "from spotsigs.join import self_join; self_join(Wt10gLike(documents=2000).vectors(), 0.5);"
+        "from spotsigs.data.collections.wt10g_like import Wt10gLike; from spotsigs import join_kernels as k;"
+        "from spotsigs.matching.tight import self_join; self_join(Wt10gLike(documents=2000).vectors(), 0.5);"
         "print(sum(sum(f.stats.cache_misses.values()) for f in vars(k).values() if hasattr(f, 'stats')))"
     )
     for expected in (True, False):

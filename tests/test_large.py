@@ -15,9 +15,9 @@ import pandas as pd
 import psutil
 import pytest
 from hydra import compose, initialize_config_dir
+from spotsigs.experiments.config import GROUPS, settings
+from spotsigs.experiments.run.runner import run
 
-from experiments.config import GROUPS, settings
-from experiments.runner import run
 from spotsigs.errors import InputError
 
 ROOT = Path(__file__).parents[1]

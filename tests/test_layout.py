@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from spotsigs.data.formats.jsonl import Jsonl
 
-from data.jsonl import Jsonl
+from spotsigs.crawl.layout import build_vectors, parse_memory, spans
+from spotsigs.crawl.segments import extract_segments, segments_of
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.extract import concatenate, extract, unique_ids
-from spotsigs.layout import build_vectors, parse_memory, spans
 from spotsigs.records import Signatures, Skipped
-from spotsigs.segments import extract_segments, segments_of
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText
-from spotsigs.vectors import IdfFilter
+from spotsigs.signatures.extract import concatenate, extract, unique_ids
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
 
 MEMORY = 10**8
 
@@ -141,7 +141,7 @@ def test_extraction_refuses_a_folder_of_another_one(tmp_path):
 
 def test_layout_refuses_more_signatures_than_numbers(tmp_path, monkeypatch):
     segments = segments_of([batch(np.random.default_rng(1), 50, ["a"])], tmp_path / "s")
-    monkeypatch.setattr("spotsigs.layout.MOST_SIGNATURES", 3)
+    monkeypatch.setattr("spotsigs.crawl.layout.MOST_SIGNATURES", 3)
     with pytest.raises(InputError, match="distinct signatures are left, and their numbers end at 3; a narrower IDF"):
         build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=10**9)
     assert not (tmp_path / "v").exists()

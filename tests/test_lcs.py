@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
+from spotsigs.baselines.lcs.lcs_method import Lcs, sentence_fingerprints, sentences, similarity, token_hashes
+from spotsigs.baselines.lcs.lcs_stages import lcs_stages, set_precision
+from spotsigs.baselines.lcs.myers import longest_common_subsequence
 from strategies import examples
 
-from baselines.lcs import Lcs, sentence_fingerprints, sentences, similarity, token_hashes
-from baselines.lcs_stages import lcs_stages, set_precision
-from baselines.myers import longest_common_subsequence
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Truth
-from spotsigs.tokens import tokenize
+from spotsigs.text.tokens import tokenize
 
 quick = examples(150)
 

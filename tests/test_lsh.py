@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
-from strategies import examples
-
-from baselines import lsh_native
-from baselines.lsh import Lsh, Scheme, occurrence_hashes
-from baselines.lsh_native import (
+from spotsigs.baselines import lsh_native
+from spotsigs.baselines.lsh import Lsh, Scheme, occurrence_hashes
+from spotsigs.baselines.lsh_native import (
     LinearFunctions,
     LshNative,
     first_prime_above,
@@ -22,7 +20,9 @@ from baselines.lsh_native import (
     s_curve,
     s_curve_table,
 )
-from baselines.verify import jaccard, similar_lengths, verified
+from spotsigs.baselines.verify import jaccard, similar_lengths, verified
+from strategies import examples
+
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 

@@ -5,18 +5,18 @@ from itertools import combinations
 
 import pytest
 from naive import sets as naive
+from spotsigs.baselines.cosine import Cosine
+from spotsigs.baselines.imatch import IMatch
+from spotsigs.baselines.lcs.lcs_method import Lcs
+from spotsigs.baselines.lsh import Lsh
+from spotsigs.baselines.lsh_native import LshNative
+from spotsigs.baselines.simhash import SimHash
+from spotsigs.baselines.sketch.sketches import Sketch
 from strategies import vectors
 
-from baselines.cosine import Cosine
-from baselines.imatch import IMatch
-from baselines.lcs import Lcs
-from baselines.lsh import Lsh
-from baselines.lsh_native import LshNative
-from baselines.simhash import SimHash
-from baselines.sketch import Sketch
-from spotsigs.brute_force import BruteForce
-from spotsigs.join import SpotSigsTight
-from spotsigs.matcher import SpotSigs
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.brute_force import BruteForce
+from spotsigs.matching.tight import SpotSigsTight
 from spotsigs.records import Corpus
 
 COPIES = 70  # 2,415 pairs

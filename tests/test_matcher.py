@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import TAUS, borderline_collections, collections, vectors
 
-from spotsigs.brute_force import BruteForce
-from spotsigs.join import SpotSigsTight
-from spotsigs.matcher import SpotSigs
-from spotsigs.partitions import Convention
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.brute_force import BruteForce
+from spotsigs.matching.partitions import Convention
+from spotsigs.matching.tight import SpotSigsTight
 from spotsigs.records import Corpus, Vectors
 
 VARIANTS = {
@@ -73,7 +73,7 @@ def test_the_worked_example_of_section_432():
 
 def probe_alone(collection, row, tau):
     """Count what probing one document costs."""
-    from spotsigs.matcher import COUNTERS, _probe_block, build_index
+    from spotsigs.matching.algorithm1 import COUNTERS, _probe_block, build_index
 
     index = build_index(collection, np.ones(1, np.int64))
     rank = index.rows.tolist().index(row)

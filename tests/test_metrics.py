@@ -6,7 +6,7 @@ from scipy.stats import bootstrap
 from sklearn.metrics.cluster import pair_confusion_matrix
 
 from spotsigs import cluster, evaluate, relative_recall
-from spotsigs.metrics import b_cubed, macro_averages, micro_averages, tallies
+from spotsigs.judging.metrics import b_cubed, macro_averages, micro_averages, tallies
 from spotsigs.records import Pairs, Truth
 
 LABELS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=25)

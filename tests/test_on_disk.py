@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from spotsigs.data.formats.jsonl import Jsonl
 
-from data.jsonl import Jsonl
-from spotsigs.brute_force import BruteForce
+from spotsigs.crawl.stages_on_disk import LEAST, PROGRAM, data_budget, fitting, match_on_disk, query_page
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.extract import extract
-from spotsigs.on_disk import LEAST, PROGRAM, data_budget, fitting, match_on_disk, query_page
+from spotsigs.matching.brute_force import BruteForce
 from spotsigs.records import Corpus, Document
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText
-from spotsigs.vectors import IdfFilter
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
 
 MEMORY = 2 * 10**9
 PARTS = (VisibleText(), SpotSignatures(), IdfFilter(idf_min=0.1))
@@ -175,14 +175,14 @@ def test_workers_that_do_not_fit_are_left_out(monkeypatch):
 SCRIPT = """
 import sys
 from pathlib import Path
-from data.wt10g_like import Wt10gLike
-from spotsigs.blocks import join_store
+from spotsigs.data.collections.wt10g_like import Wt10gLike
+from spotsigs.crawl.block_join import join_store
 from spotsigs.engines import Serial
-from spotsigs.layout import build_vectors
-from spotsigs.on_disk import data_budget
-from spotsigs.parquet import write_pairs
-from spotsigs.segments import Segments
-from spotsigs.vectors import IdfFilter
+from spotsigs.crawl.layout import build_vectors
+from spotsigs.crawl.stages_on_disk import data_budget
+from spotsigs.judging.parquet import write_pairs
+from spotsigs.crawl.segments import Segments
+from spotsigs.signatures.idf import IdfFilter
 folder, memory = Path(sys.argv[1]), int(sys.argv[2])
 budget = data_budget(memory)
 segments = Segments(tuple(sorted((folder / "s").iterdir())))
@@ -198,10 +198,11 @@ print(len(pairs), len(pairs.folders), int(peak.split()[1]) * 1024)  # getrusage 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux counts it")
 def test_the_budget_is_kept(tmp_path):
-    from data.wt10g_like import Wt10gLike
-    from spotsigs.join import self_join
+    from spotsigs.data.collections.wt10g_like import Wt10gLike
+
+    from spotsigs.crawl.segments import segments_of
+    from spotsigs.matching.tight import self_join
     from spotsigs.records import Signatures
-    from spotsigs.segments import segments_of
 
     n, step, memory = 400_000, 20_000, 500 * 10**6
     vectors = Wt10gLike(documents=n).vectors()

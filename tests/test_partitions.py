@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spotsigs import InputError, partition_boundaries
-from spotsigs.partitions import partner_lengths
+from spotsigs.matching.partitions import partner_lengths
 
 
 @pytest.mark.parametrize(("tau", "count"), [(1.0, 501), (0.9, 41), (0.1, 3)])

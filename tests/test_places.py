@@ -18,19 +18,19 @@ import psutil
 import pytest
 import zstandard
 from object_store import object_store
+from spotsigs.baselines.sketch.sketch_tasks import cluster_sketches
+from spotsigs.baselines.sketch.sketches import Kind, Sketch
 from test_large import WORKERS, ran, same, workers_below
 from test_on_disk import MEMORY, PARTS, named, run, stories, written
 
-from baselines.sketch import Kind, Sketch
-from baselines.sketch_tasks import cluster_sketches
-from spotsigs import places
-from spotsigs.blocks import join_store
+from spotsigs.crawl.block_join import join_store
+from spotsigs.crawl.stages_on_disk import match_on_disk, query_page
+from spotsigs.disk import places
+from spotsigs.disk.places import is_remote, place, sizes
+from spotsigs.disk.store import open_vectors, opened, remove, save_vectors, writing
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.on_disk import match_on_disk, query_page
-from spotsigs.places import is_remote, place, sizes
 from spotsigs.records import Corpus, Document, Vectors
-from spotsigs.store import open_vectors, opened, remove, save_vectors, writing
 
 ROOT = Path(__file__).parents[1]
 upath = pytest.importorskip("upath")
@@ -119,9 +119,10 @@ def test_sketches_elsewhere_are_those_in_memory(memory, kind):
 
 
 def test_frames_are_looked_for_elsewhere_too(tmp_path, memory):
-    from data.folder import Folder
-    from spotsigs.frames import FramedSpots
-    from spotsigs.text import VisibleText
+    from spotsigs.data.formats.folder import Folder
+
+    from spotsigs.signatures.framed import FramedSpots
+    from spotsigs.text.visible import VisibleText
 
     parts = (VisibleText(), FramedSpots(), PARTS[2])
     tiny = Folder(path=str(ROOT / "data" / "tiny"))
@@ -143,8 +144,8 @@ def test_arrays_are_read_as_they_are_asked_for(memory, monkeypatch):
         store.put("few", values[:10])
         store.put("none", values[:0])
         store.strings("names", (f"n{k}" for k in range(1000)))
-    monkeypatch.setattr("spotsigs.store._SMALL", 1 << 16)
-    monkeypatch.setattr("spotsigs.places.PIECE", 10_000)
+    monkeypatch.setattr("spotsigs.disk.store._SMALL", 1 << 16)
+    monkeypatch.setattr("spotsigs.disk.places.PIECE", 10_000)
     reader = opened(memory, "things")
     asked = []
     one_range = places.read
@@ -171,7 +172,7 @@ def test_vectors_of_a_remote_store_are_not_read_for_their_size(memory, monkeypat
     vectors = copies_with_a_vocabulary(1)
     save_vectors(memory, vectors)
     stored = open_vectors(memory, verify=False)
-    monkeypatch.setattr("spotsigs.store.Reader.array", None)
+    monkeypatch.setattr("spotsigs.disk.store.Reader.array", None)
     assert len(stored.vectors.ids) == len(vectors.ids)
     assert stored.vectors.n_signatures == vectors.n_signatures
     monkeypatch.undo()
@@ -218,7 +219,7 @@ def test_damage_is_found(memory, damage, says):
 
 
 def test_large_files_go_up_in_parts(s3, monkeypatch, tmp_path):
-    monkeypatch.setattr("spotsigs.places.PIECE", 5 << 20)  # the least that S3 takes
+    monkeypatch.setattr("spotsigs.disk.places.PIECE", 5 << 20)  # the least that S3 takes
     values = np.random.default_rng(1).integers(0, 2**62, 2 * 10**6)
     with writing(s3, "things") as store:
         store.put("many", values)
@@ -467,9 +468,9 @@ def archived(kind, rows):
 
 
 def collection_of(kind, path):
-    from data.jsonl import Jsonl
-    from data.tables import Csv, Parquet
-    from data.warc import Warc
+    from spotsigs.data.formats.columns import Csv, Parquet
+    from spotsigs.data.formats.jsonl import Jsonl
+    from spotsigs.data.formats.warc import Warc
 
     name = kind.partition(".")[0]
     columns = {"id_column": "id", "text_column": "text"}

@@ -26,18 +26,18 @@ assert "{place}" in spotsigs.__file__, spotsigs.__file__
 page = "The council has approved the plan for a new bridge that will be built by the end of the year."
 pairs = spotsigs.near_duplicates([page, "A win for the home side.", "<p>" + page + "</p>"])
 assert [(int(i), int(j)) for i, j in zip(pairs.i, pairs.j)] == [(0, 2)]
-from baselines.lsh_native import LshNative
-from data.folder import Folder
-from data.gold.newsroom import *
-from data.jsonl import Jsonl
-from data.downloads import registry_row
-from experiments.cluster_page import write_cluster_page
-from experiments.published import *
+from spotsigs.baselines.lsh_native import LshNative
+from spotsigs.data.formats.folder import Folder
+from spotsigs.data.collections.gold.newsroom import *
+from spotsigs.data.formats.jsonl import Jsonl
+from spotsigs.data.collections.downloads import registry_row
+from spotsigs.experiments.show.cluster_page import write_cluster_page
+from spotsigs.experiments.claims.published import *
 vectors = spotsigs.Vectors.from_csr([0, 1, 2], [0, 0])
 assert len(LshNative(tau=0.5)(spotsigs.Corpus(vectors))) == 1
 found = spotsigs.self_join(vectors, 0.5)
 write_cluster_page("clusters.html", ["a", "b"], found, spotsigs.cluster(found), ["x", "x"])
-assert len(list(Path(spotsigs.__file__).parents[1].glob("data/gold/frames/*.html"))) > 10
+assert len(list(Path(spotsigs.__file__).parents[1].glob("data/collections/gold/frames/*.html"))) > 10
 print("used")
 """
 
@@ -63,8 +63,8 @@ def test_the_wheel_holds_the_packages_and_their_data(wheel):
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"spotsigs", "baselines", "data", "experiments"}
     for name in (
-        "spotsigs/py.typed", "spotsigs/stopwords/smart.txt", "data/gold/sites.toml", "data/gold/frames/portal.html",
-        "data/tiny/about.html", "data/registry.txt", "experiments/templates/clusters.js",
+        "spotsigs/py.typed", "spotsigs/signatures/stopwords/smart.txt", "data/collections/gold/sites.toml", "data/collections/gold/frames/portal.html",
+        "data/tiny/about.html", "data/collections/registry.txt", "experiments/show/templates/clusters.js",
         "experiments/paper/table1.csv",
     ):  # fmt: skip
         assert name in names

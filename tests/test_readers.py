@@ -18,18 +18,18 @@ import pytest
 import yaml
 import zstandard
 from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
+from spotsigs.data.collections import downloads
+from spotsigs.data.collections.package_docs import PackageDocs
+from spotsigs.data.collections.public import CoreDeduplication, NewsCopy
+from spotsigs.data.formats.arc import Arc
+from spotsigs.data.formats.columns import Csv, Parquet
+from spotsigs.data.formats.folder import Folder
+from spotsigs.data.formats.input_files import lines, windows
+from spotsigs.data.formats.jsonl import Jsonl, read_judgments
+from spotsigs.data.formats.responses import decode_body, iso_date, parse_response
+from spotsigs.data.formats.trec import Trec
+from spotsigs.data.formats.warc import Warc
 
-from data import downloads
-from data.arc import Arc
-from data.files import lines, windows
-from data.folder import Folder
-from data.jsonl import Jsonl, read_judgments
-from data.package_docs import PackageDocs
-from data.public import CoreDeduplication, NewsCopy
-from data.responses import decode_body, iso_date, parse_response
-from data.tables import Csv, Parquet
-from data.trec import Trec
-from data.warc import Warc
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Skipped
 
@@ -149,9 +149,13 @@ def test_glob_and_folder_name_files_alike(tmp_path):
 @pytest.mark.parametrize(
     ("code", "given", "expected"),
     [
-        ("data.jsonl import Jsonl as C", b'{"id": "x", "text": "y"}\n' * 3, ["x"] * 3),
-        ("data.jsonl import Jsonl as C", gzip.compress(b'{"id": "x", "text": "y"}\n' * 3, mtime=0), ["x"] * 3),
-        ("data.folder import Folder as C", b"data/tiny/about.html\ndata/tiny/ferry/wire.html\n", None),
+        ("spotsigs.data.formats.jsonl import Jsonl as C", b'{"id": "x", "text": "y"}\n' * 3, ["x"] * 3),
+        (
+            "spotsigs.data.formats.jsonl import Jsonl as C",
+            gzip.compress(b'{"id": "x", "text": "y"}\n' * 3, mtime=0),
+            ["x"] * 3,
+        ),
+        ("spotsigs.data.formats.folder import Folder as C", b"data/tiny/about.html\ndata/tiny/ferry/wire.html\n", None),
     ],
 )
 def test_standard_input(code, given, expected):

@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from spotsigs.charset import to_utf8
+from spotsigs.text.charset import to_utf8
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "data" / "tiny"
@@ -95,7 +95,7 @@ def warcio_file(path, kind, packed):
 
     assert warcio
     from spotsigs.records import Document
-    from spotsigs.text import VisibleText
+    from spotsigs.text.visible import VisibleText
 
     with path.open("wb") as file:
         writer = WARCWriter(file, gzip=packed)

@@ -10,12 +10,12 @@ from naive import extract as naive_extract
 from naive import frames as naive_frames
 from strategies import examples
 
-from spotsigs.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
 from spotsigs.records import Document
-from spotsigs.regions import LINK, LINKED, TEXT, DensestRegion, heaviest, outline_of
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText
-from spotsigs.tokens import tokenize, tokenize_marked
+from spotsigs.signatures.densest import LINK, LINKED, TEXT, DensestRegion, heaviest, outline_of
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
+from spotsigs.text.tokens import tokenize, tokenize_marked
+from spotsigs.text.visible import VisibleText
 
 READ = VisibleText()
 PIECES = """<p> </p> <a href=x> <a href='y'>the </a> <a name=z> <A HREF=q>was <b> </b> <div> <li> <br> <td> <table>

@@ -7,15 +7,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from spotsigs.experiments.claims.judged_claims import judge_all
+from spotsigs.experiments.run.provenance import provenance
+from spotsigs.experiments.show.inspector import Page, Piece, Sample, marked, sample_pairs, similarity, word_places
+from spotsigs.experiments.show.report import render, sections
 
-from experiments.claims import judge_all
-from experiments.inspector import Page, Piece, Sample, marked, sample_pairs, similarity, word_places
-from experiments.measure import provenance
-from experiments.report import render, sections
-from spotsigs.matcher import SpotSigs
+from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Corpus, Pairs, Truth, Vectors
-from spotsigs.signatures import SpotSignatures
-from spotsigs.tokens import tokenize
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.tokens import tokenize
 
 ROOT = Path(__file__).parents[1]
 ATTACKS = (

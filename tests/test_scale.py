@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from spotsigs.data.collections.synthetic import BLOCK, Synthetic, write_jsonl
+from spotsigs.experiments.output_files import read_json
+from spotsigs.experiments.run.provenance import TreeMemory
+from spotsigs.experiments.studies.scale import growth, read_trace, stage_rows
 
-from data.synthetic import BLOCK, Synthetic, write_jsonl
-from experiments.files import read_json
-from experiments.measure import TreeMemory
-from experiments.scale import growth, read_trace, stage_rows
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Document

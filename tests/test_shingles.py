@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from naive import extract as naive
 from naive.extract import ROOT
 from omegaconf import OmegaConf
+from spotsigs.baselines.shingles import Shingles
 from strategies import examples
 
-from baselines.shingles import Shingles
 from spotsigs.errors import InputError
-from spotsigs.tokens import tokenize
+from spotsigs.text.tokens import tokenize
 
 
 def test_inigo_montoya():

@@ -13,9 +13,9 @@ from omegaconf import OmegaConf
 from strategies import examples
 
 from spotsigs.errors import InputError
-from spotsigs.signatures import SpotSignatures, read_stopwords
-from spotsigs.tokens import tokenize
-from spotsigs.xxh64 import xxh64
+from spotsigs.signatures.spots import SpotSignatures, read_stopwords
+from spotsigs.text.tokens import tokenize
+from spotsigs.text.xxh64 import xxh64
 
 SENTENCE = (
     "At a rally to kick off a weeklong campaign for the South Carolina primary, Obama tried to set the record straight "
@@ -99,7 +99,8 @@ def test_any_words_under_any_spot_set(words, entries, include, stopwords):
 
 def test_stopword_lists():
     lines = {
-        name: (ROOT / f"spotsigs/stopwords/{name}.txt").read_text().split("\n")[:-1] for name in ("prototype", "smart")
+        name: (ROOT / f"spotsigs/signatures/stopwords/{name}.txt").read_text().split("\n")[:-1]
+        for name in ("prototype", "smart")
     }
     assert [len(lines["prototype"]), len(lines["smart"])] == [363, 571]
     assert {"don", "t", "nbsp"} <= set(read_stopwords("prototype"))

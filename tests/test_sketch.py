@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
-from strategies import examples
-
-from baselines import sketch as module
-from baselines.sketch import (
+from spotsigs.baselines.sketch import sketches as module
+from spotsigs.baselines.sketch.sketch_tasks import cluster_sketches, cut
+from spotsigs.baselines.sketch.sketches import (
     Groups,
     Kind,
     Sketch,
@@ -29,12 +28,13 @@ from baselines.sketch import (
     triplets,
     union_find,
 )
-from baselines.sketch_tasks import cluster_sketches, cut
-from spotsigs.clusters import cluster
+from strategies import examples
+
+from spotsigs.disk.store import save_vectors
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
+from spotsigs.judging.clusters import cluster
 from spotsigs.records import Corpus
-from spotsigs.store import save_vectors
 
 documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=12)
 quick = examples(60)

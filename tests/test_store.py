@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
+from spotsigs.disk.store import load_signatures, open_vectors, opened, remove, save_signatures, save_vectors, writing
 from spotsigs.errors import InputError
 from spotsigs.records import Signatures, Skipped, Vectors
-from spotsigs.store import load_signatures, open_vectors, opened, remove, save_signatures, save_vectors, writing
 
 
 def some_vectors(n=50, seed=1, vocabulary=True):

@@ -6,18 +6,18 @@ import json
 from functools import partial
 
 import pytest
+from spotsigs.data.formats.jsonl import Jsonl
 from test_engines import available
 
-from data.jsonl import Jsonl
+from spotsigs.crawl.segments import extract_segments, finished_segments
+from spotsigs.crawl.stages_on_disk import match_on_disk
 from spotsigs.engines import Dask, Processes, Ray, Serial
 from spotsigs.errors import InputError
-from spotsigs.extract import extract, extract_shard
-from spotsigs.on_disk import match_on_disk
 from spotsigs.records import Document, Skipped
-from spotsigs.segments import extract_segments, finished_segments
-from spotsigs.signatures import SpotSignatures
-from spotsigs.text import VisibleText
-from spotsigs.vectors import IdfFilter
+from spotsigs.signatures.extract import extract, extract_shard
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
 
 PARTS = VisibleText(), SpotSignatures()
 PROSE = "The council has approved the plan for a new bridge that will be built by the end of the year."

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from naive import extract as naive
 from strategies import examples
 
-from spotsigs.charset import to_utf8
 from spotsigs.errors import InputError
-from spotsigs.markup import simplify
 from spotsigs.records import Document
-from spotsigs.text import MainText, Trafilatura, VisibleText, visible_text
+from spotsigs.text.charset import to_utf8
+from spotsigs.text.markup import simplify
+from spotsigs.text.visible import MainText, Trafilatura, VisibleText, visible_text
 
 
 def visible(content, **kwargs):
@@ -210,7 +210,7 @@ def test_main_text(extract):
 
 
 def test_trafilatura_is_optional(monkeypatch):
-    monkeypatch.setattr("spotsigs.text.find_spec", lambda name: None)
+    monkeypatch.setattr("spotsigs.text.visible.find_spec", lambda name: None)
     with pytest.raises(InputError, match="pip install"):
         Trafilatura()
     assert importlib.util.find_spec("trafilatura") is not None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spotsigs.errors import InputError
-from spotsigs.threshold import BINS, FEWEST, FLOOR, suggest
+from spotsigs.judging.threshold import BINS, FEWEST, FLOOR, suggest
 
 RANDOM = np.random.default_rng(8)
 

@@ -6,14 +6,14 @@ import json
 import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
+from spotsigs.experiments.studies.threshold_page import Threshold, around
+from spotsigs.experiments.work.extracted import Source, read
 from test_large import configured
 
-from experiments.inputs import Source, read
-from experiments.threshold import Threshold, around
-from spotsigs.brute_force import BruteForce
-from spotsigs.clusters import cluster
 from spotsigs.errors import InputError
-from spotsigs.metrics import evaluate
+from spotsigs.judging.clusters import cluster
+from spotsigs.judging.metrics import evaluate
+from spotsigs.matching.brute_force import BruteForce
 from spotsigs.records import Pairs
 
 EVIL = "<img src=x onerror='window.hacked=1'></script><script>window.hacked=1</script> the cat is here"

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from naive import extract as naive
 from strategies import examples
 
-from spotsigs import tokens as module
 from spotsigs.errors import InputError
-from spotsigs.tokens import tokenize
+from spotsigs.text import tokens as module
+from spotsigs.text.tokens import tokenize
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from strategies import collections
 
 from spotsigs.errors import InputError
 from spotsigs.records import Signatures, Vectors
-from spotsigs.vectors import Idf, IdfFilter, dense_ids
+from spotsigs.signatures.idf import Idf, IdfFilter, dense_ids
 
 
 def signatures(documents):

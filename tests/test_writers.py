@@ -12,18 +12,18 @@ import pytest
 from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
 from hypothesis import given
 from hypothesis import strategies as st
+from spotsigs.data.formats.arc import Arc
+from spotsigs.data.formats.columns import Csv, Parquet
+from spotsigs.data.formats.folder import Folder
+from spotsigs.data.formats.input_files import open_bytes
+from spotsigs.data.formats.jsonl import Jsonl
+from spotsigs.data.formats.trec import Trec
+from spotsigs.data.formats.warc import Warc
+from spotsigs.data.formats.writers import harmless, place, write_copy, write_lists
 
-from data.arc import Arc
-from data.files import open_bytes
-from data.folder import Folder
-from data.jsonl import Jsonl
-from data.tables import Csv, Parquet
-from data.trec import Trec
-from data.warc import Warc
-from data.writers import harmless, place, write_copy, write_lists
-from spotsigs.clusters import cluster
 from spotsigs.errors import InputError
-from spotsigs.keep import Keep, decide, priority
+from spotsigs.judging.clusters import cluster
+from spotsigs.judging.keep import Keep, decide, priority
 from spotsigs.records import Document, Pairs
 
 N = 30

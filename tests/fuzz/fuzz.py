@@ -18,13 +18,13 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 import atheris
 
-import spotsigs.extract
-import spotsigs.join
-import spotsigs.join_stages
-import spotsigs.signatures
-import spotsigs.text  # noqa: F401 - before: the compiler of the kernels does not know instrumented bytecode
+import spotsigs.matching.stages
+import spotsigs.matching.tight
+import spotsigs.signatures.extract
+import spotsigs.signatures.spots
+import spotsigs.text.visible  # noqa: F401 - before: the compiler of the kernels does not know instrumented bytecode
 
-with atheris.instrument_imports(include=["data", "spotsigs.store"]):
+with atheris.instrument_imports(include=["data", "spotsigs.disk.store"]):
     import targets
 
 

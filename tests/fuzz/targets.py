@@ -11,20 +11,20 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from spotsigs.data.formats.arc import Arc
+from spotsigs.data.formats.columns import Csv, Parquet
+from spotsigs.data.formats.jsonl import Jsonl, read_judgments
+from spotsigs.data.formats.trec import Trec
+from spotsigs.data.formats.warc import Warc
 
-from data.arc import Arc
-from data.jsonl import Jsonl, read_judgments
-from data.tables import Csv, Parquet
-from data.trec import Trec
-from data.warc import Warc
+from spotsigs.disk.store import open_vectors, save_vectors, writing
 from spotsigs.errors import InputError
-from spotsigs.extract import count_signatures
-from spotsigs.join import self_join
+from spotsigs.matching.tight import self_join
 from spotsigs.records import Document, Skipped, Vectors
-from spotsigs.signatures import SpotSignatures
-from spotsigs.store import open_vectors, save_vectors, writing
-from spotsigs.text import MainText, VisibleText
-from spotsigs.tokens import tokenize
+from spotsigs.signatures.extract import count_signatures
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.tokens import tokenize
+from spotsigs.text.visible import MainText, VisibleText
 
 SCHEME = SpotSignatures()
 

@@ -1,7 +1,7 @@
 """Slow twin of the counting of visits."""
 
-from spotsigs.join_bounds import bounds
-from spotsigs.join_kernels import _frequency_class
+from spotsigs.matching.bounds import bounds
+from spotsigs.matching.join_kernels import _frequency_class
 
 
 def visits(a, b, tau):

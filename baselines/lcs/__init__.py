@@ -1,0 +1,1 @@
+"""Near duplicates by their longest common subsequence."""

@@ -1,0 +1,153 @@
+"""What each stage of the LCS method costs and gains: the rows of the authors' Table 2, on any collection."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spotsigs.baselines.lcs.lcs_method import Lcs, Pages
+
+from spotsigs.records import Corpus, Truth
+
+
+class Stage(NamedTuple):
+    """One row: the work that is left after a stage, and the quality of the sets it leaves.
+
+    Attributes
+    ----------
+    stage : str
+        The slides' name of the row.
+    seconds : float
+        Time to compare the pages, reading excluded; extrapolated from a sample of pairs where ``estimated``.
+    estimated : bool
+        Whether ``seconds`` was.
+    comparisons : int
+        Pairs of pages whose LCS is (or would have to be) computed.
+    sets : int
+        Sets of at least two documents.
+    precision : float
+        `set_precision` of these sets; NaN without truth or sets.
+    """
+
+    stage: str
+    seconds: float
+    estimated: bool
+    comparisons: int
+    sets: int
+    precision: float
+
+
+def lcs_stages(
+    matcher: Lcs, corpus: Corpus, truth: Truth | None = None, sample: int = 300, seed: int = 0
+) -> list[Stage]:
+    """Return one row for each stage: none, perhaps-similar sets, filtered sketches, trustable portion.
+
+    In the first two rows every pair of whole pages is compared, of the collection and of each perhaps-similar set; in
+    the others pages are compared with representatives only. The third row uses the plain r, the last the trustable
+    portion, at the matcher's tau.
+
+    Parameters
+    ----------
+    matcher : Lcs
+        Its parameters apply to all rows; which stages it switches off does not matter.
+    corpus : Corpus
+        The pages.
+    truth : Truth, optional
+        Cluster labels, for the precision.
+    sample : int
+        Pairs of pages that are compared to estimate the first two rows.
+    seed : int
+        Seed of that sample.
+
+    Returns
+    -------
+    list of Stage
+    """
+    matcher = replace(matcher, divide=True, sketch=max(matcher.sketch, 1), members=False)
+    pages = matcher.read(corpus)
+    n = len(pages.indptr) - 1
+    labels = matcher.perhaps_similar(pages)
+    whole = replace(matcher, sketch=0, trust=False, threads=1)
+    rng = np.random.default_rng(seed)
+    rows = []
+    for stage, sets in (("without stage one", np.zeros(n, dtype=np.int64)), ("after stage one", labels)):
+        pairs, mean = _pair_cost(whole, pages, sets, sample, rng)
+        count, precision = set_precision(_by_document(sets, pages, len(corpus.vectors)), truth)
+        rows.append(Stage(stage, pairs * mean, True, pairs, count, precision))
+    for stage, trust in (("after stage two", False), ("after stage three", True)):
+        start = perf_counter()
+        found = replace(matcher, trust=trust).compare(pages, labels)
+        seconds = perf_counter() - start
+        # With representatives only, every pair leads from a set's representative to a member.
+        similar = np.arange(n)
+        similar[found.b] = found.a
+        count, precision = set_precision(_by_document(similar, pages, len(corpus.vectors)), truth)
+        rows.append(Stage(stage, seconds, False, found.comparisons, count, precision))
+    return rows
+
+
+def set_precision(labels: NDArray[np.int64], truth: Truth | None) -> tuple[int, float]:
+    """Return the number of sets of at least two documents, and their precision as the slides define it.
+
+    The precision of a set is the largest share of its documents that are similar to one another by the truth: the
+    representative with the most truly similar pages in the set, over all its pages. Every set counts alike. Documents
+    without a cluster are similar to themselves only.
+
+    Parameters
+    ----------
+    labels : ndarray of int64, shape (n,)
+        Set of each document; -1 for none.
+    truth : Truth or None
+        Cluster labels.
+
+    Returns
+    -------
+    sets : int
+    precision : float
+        NaN without truth or without sets.
+
+    References
+    ----------
+    L. Huang, L. Wang and X. Li, lecture slides, "Measurement for quality".
+    """
+    documents = np.flatnonzero(labels >= 0)
+    sizes = np.bincount(labels[documents], minlength=1)
+    sets = np.flatnonzero(sizes > 1)
+    if truth is None or len(sets) == 0:
+        return len(sets), float("nan")
+    clusters = np.where(truth.labels >= 0, truth.labels, len(truth.labels) + np.arange(len(truth.labels)))
+    cells, counts = np.unique(np.stack([labels[documents], clusters[documents]]), axis=1, return_counts=True)
+    largest = np.zeros(len(sizes), dtype=np.int64)
+    np.maximum.at(largest, cells[0], counts)
+    return len(sets), float(np.mean(largest[sets] / sizes[sets]))
+
+
+def _by_document(labels: NDArray[np.int64], pages: Pages, n: int) -> NDArray[np.int64]:
+    """Return the label of each document, -1 for one without tokens, from those of the different pages."""
+    out = np.full(n, -1, dtype=np.int64)
+    out[pages.rows] = np.repeat(labels, np.diff(pages.copies))
+    return out
+
+
+def _pair_cost(
+    matcher: Lcs, pages: Pages, labels: NDArray[np.int64], sample: int, rng: np.random.Generator
+) -> tuple[int, float]:
+    """Return the number of pairs of pages within the sets, and the mean seconds to compare one, from a sample."""
+    order = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels, minlength=1)
+    pairs = sizes * (sizes - 1) // 2
+    total = int(pairs.sum())
+    if total == 0:
+        return 0, 0.0
+    chosen = np.searchsorted(np.cumsum(pairs), rng.integers(0, total, sample), side="right")
+    first = rng.integers(0, sizes[chosen])
+    second = (first + 1 + rng.integers(0, sizes[chosen] - 1)) % sizes[chosen]
+    places = np.sort(np.stack([first, second]), axis=0) + (np.cumsum(sizes) - sizes)[chosen]
+    sets = list(order[places].T)
+    matcher.compare_sets(pages, sets[:1])  # compiled before the clock starts
+    start = perf_counter()
+    matcher.compare_sets(pages, sets)
+    return total, (perf_counter() - start) / sample

@@ -1,0 +1,1 @@
+"""Sketches of documents and their clustering in seven steps."""

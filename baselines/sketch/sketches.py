@@ -1,0 +1,717 @@
+"""Sketches of documents and their clustering in seven steps, as lecture slides on duplicate detection give them.
+
+1. Compute the sketch of each document: `Sketch.sketches`.
+2. From each sketch, produce (shingle, document) pairs: `shingle_document_pairs`.
+3. Group the pairs by shingle: `group_by_shingle`.
+4. For every shingle of several documents, output (smaller document, larger document, 1): `triplets`.
+5. Sort and add them up to (smaller document, larger document, common shingles): `aggregate`.
+6. Join the documents with enough in common by union-find: `threshold`, `union_find`.
+7. Each component is a cluster.
+
+Steps 2 to 5 are maps and reductions over arrays. They may run on shards: step 2 on shards of documents, steps 3 and 4
+and a first step 5 on shards of shingles, and a last step 5 over the results of all shards.
+`spotsigs.baselines.sketch.sketch_tasks` runs them so, on any engine.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from spotsigs.arrays.parallel import over_blocks
+from spotsigs.errors import InputError, require, require_tau
+from spotsigs.records import Corpus, FloatArray, IntArray, Pairs, Vectors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+log = logging.getLogger(__name__)
+
+SHARD_TRIPLETS = 2**22
+"""Most triplets held at once, as long as no single shingle gives more."""
+
+Triplets = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]
+
+
+class Kind(Enum):
+    """What a sketch keeps of a document's shingles, as numbers under random permutations of the 64-bit values.
+
+    ``smallest``: the m smallest numbers, ``F_m``. ``modulo``: the numbers divisible by n, ``V_n``. ``permutations``:
+    the shingle with the smallest number under each of P independent permutations.
+    """
+
+    smallest = "smallest"
+    modulo = "modulo"
+    permutations = "permutations"
+
+
+class Sketches(NamedTuple):
+    """One set of values a document, in CSR form.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (n + 1,)
+        Row ``r`` lies at ``indptr[r]:indptr[r + 1]``; a document without shingles has an empty row.
+    values : ndarray of uint64, shape (n_values,)
+        Ascending within a row. Two documents share a value iff they share what it stands for: a shingle, or a
+        position and its shingle, or a super shingle.
+    """
+
+    indptr: NDArray[np.int64]
+    values: NDArray[np.uint64]
+
+
+class Groups(NamedTuple):
+    """The documents of every shingle that several documents share.
+
+    Attributes
+    ----------
+    starts : ndarray of int64, shape (n_groups + 1,)
+        Group ``g`` lies at ``starts[g]:starts[g + 1]``.
+    documents : ndarray of int32, shape (n_members,)
+        Document numbers.
+    """
+
+    starts: NDArray[np.int64]
+    documents: NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sketch:
+    """Pairs whose resemblance, estimated from sketches, reaches tau.
+
+    The resemblance of two documents is the Jaccard of their sets of signatures; how often one occurs plays no part.
+    Pairs are not verified: the similarity reported is the estimate.
+
+    Attributes
+    ----------
+    tau : float
+        Threshold on the estimate in (0, 1]: the share t of equal positions, which the slides put at 0.8.
+    kind : Kind
+        ``smallest``, ``modulo`` or ``permutations``.
+    size : int
+        Numbers kept (``smallest``), or permutations; the slides take about 200.
+    modulus : int
+        The n of ``modulo``: one shingle in n is kept.
+    super_shingles : int
+        0, or the number of groups, a divisor of ``size``, into which the positions of ``permutations`` are cut. Each
+        group is hashed to one super shingle, and only documents with ``common_super_shingles`` in common are paired
+        (DSC-SS); their estimate, from the whole sketches, must still reach tau.
+    common_super_shingles : int
+        Super shingles that a pair must share.
+    max_documents : int or None
+        Shingles that more documents share make no triplets in step 4, with a warning, and are counted as
+        ``skipped_shingles`` and ``skipped_triplets``: pairs that share nothing else are lost. The estimates of the
+        others still count them. None leaves out none.
+    seed : int
+        Seed of the permutations; not negative.
+    threads : int or None
+        Threads over blocks of documents; None takes all cores.
+
+    References
+    ----------
+    K. Radinsky, after C. Manning and P. Raghavan: Duplicate detection (lecture slides). A. Z. Broder, S. C. Glassman,
+    M. S. Manasse, G. Zweig: Syntactic clustering of the Web. WWW 1997 (DSC, DSC-SS). A. Z. Broder: Identifying and
+    filtering near-duplicate documents. CPM 2000 (super shingles of min-hashes: 6 groups of 14, two in common).
+
+    Deviations
+    ----------
+    The random permutations are keyed bijections of 64-bit values, not drawn from all permutations. Documents are joined
+    at an estimate of tau or more, where step 6 says "exceeds": 80 % of 200 positions is a pair, as on the slide before.
+    A pair without a common value has no estimate (both sketches may be empty) and is not reported.
+    """
+
+    measure: ClassVar[str] = "estimated resemblance"
+    exact: ClassVar[bool] = False
+    verified: ClassVar[bool] = False
+    label: ClassVar[str] = "Sketch (unverified)"
+
+    tau: float = 0.8
+    kind: Kind = Kind.permutations
+    size: int = 200
+    modulus: int = 25
+    super_shingles: int = 0
+    common_super_shingles: int = 2
+    max_documents: int | None = None
+    seed: int = 2008
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        require_tau(self.tau)
+        require(self.size >= 1, f"size must be at least 1, got {self.size}")
+        require(self.modulus >= 1, f"modulus must be at least 1, got {self.modulus}")
+        require(self.super_shingles >= 0, f"super_shingles must not be negative, got {self.super_shingles}")
+        if self.super_shingles:
+            require(
+                self.kind is Kind.permutations,
+                f"super_shingles need kind=permutations, whose positions correspond; got kind={self.kind.value}",
+            )
+            require(
+                self.size % self.super_shingles == 0,
+                f"super_shingles={self.super_shingles} must divide size={self.size}",
+            )
+            require(
+                1 <= self.common_super_shingles <= self.super_shingles,
+                f"common_super_shingles must lie in [1, {self.super_shingles}], got {self.common_super_shingles}",
+            )
+        require(
+            self.max_documents is None or self.max_documents >= 2,
+            f"max_documents must be at least 2, got {self.max_documents}",
+        )
+        require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
+        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+
+    def __call__(self, corpus: Corpus) -> Pairs:
+        """Return the pairs that share a sketch value and have an estimated resemblance of at least tau."""
+        began = perf_counter()
+        sketches = self.sketches(corpus.vectors)
+        keys = super_shingles(sketches, self.super_shingles) if self.super_shingles else sketches
+        sketched = perf_counter()
+        groups, skipped = self.without_frequent(group_by_shingle(*shingle_document_pairs(keys)))
+        smaller, larger, common = sum_of_shards(aggregate(*triplets(shard)) for shard in shards_of(groups))
+        counters = {
+            "values": len(keys.values),
+            "shared_shingles": len(groups.starts) - 1,
+            "triplets": int(pair_counts(groups).sum()),
+            "candidates": len(common),
+        }
+        recount = bool(self.super_shingles or skipped["skipped_shingles"])  # the counts are not those of the sketches
+        i, j, estimate = self.judged(sketches, smaller, larger, common, recount=recount)
+        return Pairs.build(
+            i,
+            j,
+            estimate,
+            len(corpus.vectors),
+            seconds={"sort_hash": sketched - began, "cluster": perf_counter() - sketched},
+            counters=counters | skipped,
+        )
+
+    def judged(
+        self, sketches: Sketches, smaller: IntArray, larger: IntArray, common: IntArray, *, recount: bool
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the candidates whose estimate reaches tau, and the estimates.
+
+        Parameters
+        ----------
+        sketches : Sketches
+            Of the candidates' documents.
+        smaller, larger : ndarray of int, shape (n_candidates,)
+            Rows of the sketches.
+        common : ndarray of int, shape (n_candidates,)
+            Keys that each has in common: values, or super shingles.
+        recount : bool
+            Whether these are not the common values of the sketches.
+        """
+        if self.super_shingles:
+            enough = threshold(common, self.common_super_shingles)
+            smaller, larger, common = smaller[enough], larger[enough], common[enough]
+        if recount:
+            common = common_values(sketches, smaller, larger, threads=self.threads)
+        # No estimate exceeds the share of common values, so most pairs need no closer look.
+        hopeful = threshold(common / self._compared(sketches, smaller, larger, common), self.tau)
+        smaller, larger, common = smaller[hopeful], larger[hopeful], common[hopeful]
+        estimate = self.estimates(sketches, smaller, larger, common)
+        keep = threshold(estimate, self.tau)
+        return smaller[keep], larger[keep], estimate[keep]
+
+    def memory_bytes(self, vectors: Vectors) -> int:
+        """Return the expected bytes of the sketches and a document number each: no vectors are needed any more."""
+        filled = int(np.count_nonzero(vectors.lengths))
+        values = len(vectors.ids) // self.modulus if self.kind is Kind.modulo else filled * self.size
+        return values * (8 + 4)
+
+    def sketches(self, vectors: Vectors) -> Sketches:
+        """Compute the sketch of each document (step 1).
+
+        Parameters
+        ----------
+        vectors : Vectors
+            One row per document; counts play no part. A shingle is the hash behind its id, or the id itself where the
+            vectors carry no vocabulary.
+
+        Returns
+        -------
+        Sketches
+        """
+        shingles = np.arange(vectors.n_signatures, dtype=np.uint64)
+        if vectors.vocabulary is not None:
+            shingles = vectors.vocabulary
+        random = np.random.default_rng(self.seed)
+        if self.kind is Kind.permutations:
+            keys = random.integers(0, 2**64, self.size, dtype=np.uint64)
+            return _positions(vectors, shingles, keys, self.threads)
+        key = random.integers(0, 2**64, 1, dtype=np.uint64)
+        numbers = _permuted(shingles, key[0])
+        indptr, values = vectors.indptr, numbers[vectors.ids]
+        if self.kind is Kind.modulo:
+            indptr, values = _filtered(indptr, values, values % np.uint64(self.modulus) == 0)
+        _sort_rows(indptr, values)
+        if self.kind is Kind.smallest:
+            place = np.arange(len(values)) - np.repeat(indptr[:-1], np.diff(indptr))
+            indptr, values = _filtered(indptr, values, place < self.size)
+        return Sketches(indptr, values)
+
+    def estimates(self, sketches: Sketches, i: IntArray, j: IntArray, common: IntArray) -> FloatArray:
+        """Estimate the resemblance of pairs by the slides' unbiased estimators.
+
+        ``smallest``: ``|min_m(F(a) u F(b)) n F(a) n F(b)| / |min_m(F(a) u F(b))|``; ``modulo``:
+        ``|V(a) n V(b)| / |V(a) u V(b)|``; ``permutations``: the share of equal positions.
+
+        Parameters
+        ----------
+        sketches : Sketches
+            What `Sketch.sketches` returns.
+        i, j : ndarray of int, shape (n_pairs,)
+            Row numbers.
+        common : ndarray of int, shape (n_pairs,)
+            Common values of each pair.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_pairs,)
+            NaN where the estimator is not defined: where both sketches are empty.
+        """
+        compared = self._compared(sketches, i, j, common)
+        if self.kind is Kind.smallest:
+            common = common_values(sketches, i, j, self.size, self.threads)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(common / compared, dtype=np.float64)
+
+    def _compared(self, sketches: Sketches, i: IntArray, j: IntArray, common: IntArray) -> IntArray:
+        """Return how many values the estimator of each pair looks at; 0 where both sketches are empty."""
+        sizes = np.diff(sketches.indptr)
+        union = sizes[i] + sizes[j] - common
+        if self.kind is Kind.modulo:
+            return union
+        return np.minimum(union, self.size)
+
+    def without_frequent(self, groups: Groups) -> tuple[Groups, dict[str, int]]:
+        """Apply ``max_documents``; return the groups left, and counts of what was left out."""
+        sizes = np.diff(groups.starts)
+        kept = sizes <= (sizes.max(initial=0) if self.max_documents is None else self.max_documents)
+        skipped = {
+            "skipped_shingles": int(np.count_nonzero(~kept)),
+            "skipped_triplets": int(pair_counts(groups)[~kept].sum()),
+        }
+        if skipped["skipped_shingles"]:
+            log.warning(
+                "%d shingles of more than %d documents are left out", len(sizes) - kept.sum(), self.max_documents
+            )
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[kept])])
+        return Groups(starts, groups.documents[np.repeat(kept, sizes)]), skipped
+
+
+def shingle_document_pairs(sketches: Sketches, first_document: int = 0) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Produce a (shingle, document) pair for every value of every sketch (step 2: map).
+
+    Parameters
+    ----------
+    sketches : Sketches
+        Of all documents, or of a shard of consecutive ones.
+    first_document : int
+        Number of the first document of the shard.
+
+    Returns
+    -------
+    shingles : ndarray of uint64, shape (n_values,)
+    documents : ndarray of int32, shape (n_values,)
+    """
+    sizes = np.diff(sketches.indptr)
+    documents = np.repeat(np.arange(first_document, first_document + len(sizes), dtype=np.int32), sizes)
+    return sketches.values, documents
+
+
+def group_by_shingle(shingles: NDArray[np.uint64], documents: NDArray[np.int32]) -> Groups:
+    """Group pairs by shingle and drop the shingles of a single document (step 3: shuffle).
+
+    Parameters
+    ----------
+    shingles : ndarray of uint64, shape (n_values,)
+        All occurrences of each shingle that occurs.
+    documents : ndarray of int32, shape (n_values,)
+        The document of each.
+
+    Returns
+    -------
+    Groups
+        In ascending order of the shingle.
+    """
+    order = np.argsort(shingles, kind="stable")
+    shingles, documents = shingles[order], documents[order]
+    edges = np.concatenate([np.flatnonzero(np.diff(shingles, prepend=~shingles[:1]) != 0), [len(shingles)]])
+    sizes = np.diff(edges)
+    members = np.repeat(sizes > 1, sizes)
+    return Groups(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[sizes > 1])]), documents[members])
+
+
+def triplets(groups: Groups) -> Triplets:
+    """Output (smaller document, larger document, 1) for each pair of documents of each group (step 4: reduce).
+
+    Parameters
+    ----------
+    groups : Groups
+        Documents of a group in any order, without repeats.
+
+    Returns
+    -------
+    smaller, larger, ones : ndarray of int32, shape (n_triplets,)
+
+    Raises
+    ------
+    InputError
+        If there are more than 2**31 of them.
+    """
+    total = int(pair_counts(groups).sum())
+    if total > 2**31:
+        raise InputError(
+            f"a shingle is shared by {np.diff(groups.starts).max():,} documents, and pairing them is too much: "
+            "set max_documents, or an idf_min that drops such signatures"
+        )
+    smaller, larger = _group_pairs(groups.starts, groups.documents, total)
+    return smaller, larger, np.ones(total, np.int32)
+
+
+def aggregate(smaller: NDArray[np.int32], larger: NDArray[np.int32], counts: NDArray[np.int32]) -> Triplets:
+    """Sort triplets by pair and add up their counts (step 5: reduce).
+
+    Adding up shards first, and then their results, gives the same as adding up everything at once.
+
+    Parameters
+    ----------
+    smaller, larger, counts : ndarray of int32, shape (n_triplets,)
+
+    Returns
+    -------
+    smaller, larger, common : ndarray of int32, shape (n_pairs,)
+        Sorted by (smaller, larger), without repeats.
+    """
+    key = smaller.astype(np.int64) << 32 | larger
+    order = np.argsort(key)
+    key = key[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    common = np.add.reduceat(counts[order], first) if len(first) else counts[:0]
+    key = key[first]
+    return (key >> 32).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32), common.astype(np.int32)
+
+
+def threshold(values: NDArray[Any], least: float) -> NDArray[np.bool_]:
+    """Return which pairs have enough in common (step 6), as a count or as a share."""
+    return np.asarray(values >= least, dtype=np.bool_)
+
+
+def union_find(i: IntArray, j: IntArray, n: int) -> NDArray[np.int32]:
+    """Join pairs into clusters by union-find (steps 6 and 7).
+
+    Parameters
+    ----------
+    i, j : ndarray of int, shape (n_pairs,)
+        Documents to join.
+    n : int
+        Number of documents.
+
+    Returns
+    -------
+    ndarray of int32, shape (n,)
+        The smallest document of each document's cluster.
+    """
+    return _union_find(np.asarray(i), np.asarray(j), n)  # type: ignore[no-any-return]
+
+
+def super_shingles(sketches: Sketches, groups: int) -> Sketches:
+    """Hash groups of positions of min-hash sketches: a sketch of the sketch (DSC-SS).
+
+    Parameters
+    ----------
+    sketches : Sketches
+        All non-empty rows of the same size, of which ``groups`` is a divisor.
+    groups : int
+        Super shingles a document.
+
+    Returns
+    -------
+    Sketches
+        64-bit hashes of the values of each group in turn, sorted within a row. As the values name their positions,
+        groups of different positions do not meet.
+    """
+    filled = np.flatnonzero(np.diff(sketches.indptr))
+    parts = sketches.values.reshape(len(filled) * groups, -1) if len(filled) else sketches.values.reshape(0, 1)
+    hashes = np.zeros(len(parts), np.uint64)
+    for column in parts.T:
+        hashes = mixed(hashes * np.uint64(0x9E3779B97F4A7C15) + column)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(sketches.indptr) > 0) * groups])
+    return Sketches(indptr, np.sort(hashes.reshape(-1, groups), axis=1).ravel())
+
+
+def common_values(
+    sketches: Sketches, i: IntArray, j: IntArray, among: int | None = None, threads: int | None = None
+) -> NDArray[np.int64]:
+    """Count the values that two sketches share.
+
+    Parameters
+    ----------
+    sketches : Sketches
+        One row per document.
+    i, j : ndarray of int, shape (n_pairs,)
+        Row numbers.
+    among : int, optional
+        Count those among so many smallest values of the union only.
+    threads : int or None
+        Threads over blocks of pairs; None takes all cores.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_pairs,)
+    """
+    common = np.empty(len(i), np.int64)
+    limit = len(sketches.values) if among is None else among
+
+    def block(start: int, stop: int) -> None:
+        _common_values(sketches.indptr, sketches.values, i[start:stop], j[start:stop], limit, common[start:stop])
+
+    over_blocks(block, len(i), threads)
+    return common
+
+
+def _positions(
+    vectors: Vectors, shingles: NDArray[np.uint64], keys: NDArray[np.uint64], threads: int | None
+) -> Sketches:
+    """Return, for each document and permutation, position and id of the shingle with the smallest number."""
+    positions = np.arange(len(keys), dtype=np.uint64) * np.uint64(max(vectors.n_signatures, 1))
+    filled = np.diff(vectors.indptr) > 0
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(filled) * len(keys)])
+    values = np.empty((int(filled.sum()), len(keys)), np.uint64)
+
+    def block(start: int, stop: int) -> None:
+        out = values[indptr[start] // len(keys) :]
+        _smallest_ids(vectors.indptr, vectors.ids, shingles, keys, start, stop, out)
+
+    over_blocks(block, len(vectors), threads)
+    values += positions
+    return Sketches(indptr, values.ravel())
+
+
+def _filtered(
+    indptr: NDArray[np.int64], values: NDArray[np.uint64], keep: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)])[indptr], values[keep]
+
+
+def pair_counts(groups: Groups) -> NDArray[np.int64]:
+    """Return how many pairs of documents each group makes."""
+    sizes = np.diff(groups.starts)
+    return np.asarray(sizes * (sizes - 1) // 2, dtype=np.int64)
+
+
+def shards_of(groups: Groups) -> Iterator[Groups]:
+    """Yield groups in shards of a limited number of triplets; a group that has more is a shard of its own."""
+    made = np.concatenate([np.zeros(1, np.int64), np.cumsum(pair_counts(groups))])
+    first = 0
+    while first < len(made) - 1:
+        last = max(int(np.searchsorted(made, made[first] + SHARD_TRIPLETS, side="right")) - 1, first + 1)
+        yield Groups(groups.starts[first : last + 1], groups.documents)
+        first = last
+
+
+def sum_of_shards(shards: Iterable[Triplets]) -> Triplets:
+    """Aggregate the results of all shards, now and then, so that they do not pile up."""
+    total: Triplets = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
+    waiting: list[Triplets] = []
+    for shard in shards:
+        waiting.append(shard)
+        if sum(len(part[0]) for part in waiting) > max(len(total[0]), SHARD_TRIPLETS):
+            total, waiting = _aggregate_all([total, *waiting]), []
+    return _aggregate_all([total, *waiting]) if waiting else total
+
+
+def _aggregate_all(parts: list[Triplets]) -> Triplets:
+    smaller, larger, counts = (np.concatenate([part[column] for part in parts]) for column in range(3))
+    return aggregate(smaller, larger, counts)
+
+
+def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the finaliser of MurmurHash3 of each value: a bijection on 64 bits."""
+    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return x ^ (x >> np.uint64(33))
+
+
+def _permuted(shingles: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
+    """Return the number of each shingle under the permutation of a key."""
+    return mixed(shingles ^ key)
+
+
+@njit(cache=True, nogil=True)
+def _smallest_ids(indptr, ids, shingles, keys, start, stop, out_ids):  # type: ignore[no-untyped-def]
+    """Write the id with the smallest number under each key, row by row of the documents that have any."""
+    best, best_id = np.empty(len(keys), np.uint64), np.empty(len(keys), np.uint64)
+    filled = 0
+    for row in range(start, stop):
+        if indptr[row] == indptr[row + 1]:
+            continue
+        best[:] = np.uint64(0xFFFFFFFFFFFFFFFF)
+        best_id[:] = np.uint64(ids[indptr[row]])
+        for entry in range(indptr[row], indptr[row + 1]):
+            shingle, number_of = shingles[ids[entry]], np.uint64(ids[entry])
+            for f in range(len(keys)):  # `_permuted`, without a branch, so that it runs in vector registers
+                x = shingle ^ keys[f]
+                x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+                x = (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+                x = x ^ (x >> np.uint64(33))
+                smaller = x < best[f]
+                best[f] = x if smaller else best[f]
+                best_id[f] = number_of if smaller else best_id[f]
+        out_ids[filled] = best_id
+        filled += 1
+
+
+@njit(cache=True, nogil=True)
+def _sort_rows(indptr, out_values):  # type: ignore[no-untyped-def]
+    for row in range(len(indptr) - 1):
+        if indptr[row + 1] - indptr[row] > 1:
+            out_values[indptr[row] : indptr[row + 1]].sort()
+
+
+@njit(cache=True, nogil=True)
+def _group_pairs(starts, documents, total):  # type: ignore[no-untyped-def]
+    smaller, larger = np.empty(total, np.int32), np.empty(total, np.int32)
+    size = 0
+    for group in range(len(starts) - 1):
+        for a in range(starts[group], starts[group + 1]):
+            for b in range(a + 1, starts[group + 1]):
+                smaller[size] = min(documents[a], documents[b])
+                larger[size] = max(documents[a], documents[b])
+                size += 1
+    return smaller, larger
+
+
+@njit(cache=True, nogil=True)
+def _common_values(indptr, values, i, j, limit, out_common):  # type: ignore[no-untyped-def]
+    for pair in range(len(i)):
+        a, a_stop = indptr[i[pair]], indptr[i[pair] + 1]
+        b, b_stop = indptr[j[pair]], indptr[j[pair] + 1]
+        seen, common = 0, 0
+        while a < a_stop and b < b_stop and seen < limit:
+            equal = values[a] == values[b]
+            forward = values[a] <= values[b]
+            common += equal
+            a += forward
+            b += equal or not forward
+            seen += 1
+        out_common[pair] = common
+
+
+@njit(cache=True, nogil=True)
+def _union_find(i, j, n):  # type: ignore[no-untyped-def]
+    parent = np.arange(n).astype(np.int32)
+    for pair in range(len(i)):
+        a, b = i[pair], j[pair]
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        while parent[b] != b:
+            parent[b] = parent[parent[b]]
+            b = parent[b]
+        parent[max(a, b)] = min(a, b)
+    for document in range(n):
+        parent[document] = parent[parent[document]]
+    return parent
+
+
+def estimator_sd(kind: Kind, resemblance: FloatArray, union: int, size: int, modulus: int) -> FloatArray:
+    """Return the standard deviation that theory gives an estimator.
+
+    A permutation agrees with probability R: ``R (1 - R) / P``. The m smallest of a union of U shingles are a random
+    subset of it: hypergeometric, ``R (1 - R) / m * (U - m) / (U - 1)``. So are the values divisible by n, whose number
+    is binomial: the mean of the same over it, given that there is one.
+
+    Parameters
+    ----------
+    kind : Kind
+        Kind of sketch.
+    resemblance : ndarray of float64
+        True resemblances.
+    union : int
+        Shingles of the two documents together, at least 2.
+    size, modulus : int
+        As in `Sketch`.
+
+    Returns
+    -------
+    ndarray of float64, of the same shape
+    """
+    if kind is Kind.permutations:
+        spread = 1 / size
+    elif kind is Kind.smallest:
+        spread = _subset_variance(np.minimum(size, union), union)
+    else:
+        from scipy.stats import binom
+
+        number = np.arange(1, union + 1)
+        chance = binom.pmf(number, union, 1 / modulus)
+        spread = float((chance * _subset_variance(number, union)).sum() / chance.sum())
+    return np.asarray(np.sqrt(resemblance * (1 - resemblance) * spread), dtype=np.float64)
+
+
+def _subset_variance(taken: Any, union: int) -> Any:
+    return (union - taken) / (union - 1) / taken
+
+
+def estimator_table(
+    kind: Kind, *, union: int = 1000, trials: int = 2000, size: int = 200, modulus: int = 25, seed: int = 2008
+) -> pd.DataFrame:
+    """Return bias and spread of an estimator beside theory, as data.
+
+    Parameters
+    ----------
+    kind : Kind
+        Kind of sketch.
+    union : int
+        Shingles of the two documents together, at least 10.
+    trials : int
+        Pairs of documents a resemblance, of disjoint shingles.
+    size, modulus, seed : int
+        As in `Sketch`.
+
+    Returns
+    -------
+    DataFrame
+        One row for each of the resemblances 0.1, 0.2, …, 0.9: ``kind, union, size, modulus, resemblance, trials``
+        (in which the estimator was defined), ``mean, sd, theory_sd``.
+    """
+    import pandas as pd
+
+    sketch = Sketch(kind=kind, size=size, modulus=modulus, seed=seed)
+    rows = []
+    for tenth in range(1, 10):
+        vectors, resemblance = _pairs_of_resemblance(tenth / 10, union, trials)
+        sketches = sketch.sketches(vectors)
+        i = np.arange(0, 2 * trials, 2)
+        estimate = sketch.estimates(sketches, i, i + 1, common_values(sketches, i, i + 1))
+        estimate = estimate[~np.isnan(estimate)]
+        rows.append((resemblance, len(estimate), estimate.mean(), estimate.std(ddof=1)))
+    table = pd.DataFrame(rows, columns=["resemblance", "trials", "mean", "sd"])
+    table["theory_sd"] = estimator_sd(kind, table["resemblance"].to_numpy(), union, size, modulus)
+    for column, value in (("modulus", modulus), ("size", size), ("union", union), ("kind", kind.value)):
+        table.insert(0, column, value)
+    return table
+
+
+def _pairs_of_resemblance(resemblance: float, union: int, trials: int) -> tuple[Vectors, float]:
+    """Return documents of which each two in turn share as many shingles as make up about the given resemblance."""
+    common = round(resemblance * union)
+    left = (union - common) // 2
+    first = np.arange(common + left)
+    second = np.concatenate([np.arange(common), np.arange(common + left, union)])
+    both = np.concatenate([first, second])
+    ids = (np.arange(trials)[:, None] * union + both).astype(np.int32).ravel()
+    sizes = np.tile([len(first), len(second)], trials)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return Vectors(indptr, ids, np.ones_like(ids), sizes, range(2 * trials)), common / union  # type: ignore[arg-type]

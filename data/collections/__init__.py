@@ -1,0 +1,1 @@
+"""Collections that are generated, fetched or stored."""

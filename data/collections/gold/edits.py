@@ -1,0 +1,112 @@
+"""What a site does to a wire story before it prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spotsigs.data.collections.gold.dice import Dice
+from spotsigs.data.collections.gold.sites import Site
+from spotsigs.data.collections.gold.stories import Paragraph, Story, Table, Writer, names
+
+Block = Paragraph | Table
+
+
+@dataclass(frozen=True)
+class Version:
+    """A story as one site prints it, as HTML fragments.
+
+    Attributes
+    ----------
+    headline, byline, credit : str
+        Above the article.
+    paragraphs : sequence of str
+        The article.
+    """
+
+    headline: str
+    byline: str
+    credit: str
+    paragraphs: Sequence[str]
+
+
+def edit(story: Story, site: Site, strength: int, dice: Dice) -> Version:
+    """Edit a story for a site.
+
+    Parameters
+    ----------
+    story : Story
+        As the wire sent it.
+    site : Site
+        Who prints it.
+    strength : int
+        From 0 (as sent) to 10 (cut, reordered and localised).
+    dice : Dice
+        Where the choices come from.
+
+    Returns
+    -------
+    Version
+    """
+    lead: Block = story.leads[dice.chance(3 * strength)]
+    blocks = _cut(story.paragraphs, strength, dice)
+    blocks = [_shorten(block) if dice.chance(3 * strength) else block for block in blocks]
+    blocks = _rearrange(blocks, strength, dice)
+    local = Writer(story.lexicon, story.cast, dice, here=site.town)
+    for _ in range(dice.below(2 + strength // 2) if strength else 0):
+        blocks.insert(dice.between(1, len(blocks)), local.paragraph("local"))
+    if site.pages:
+        blocks = blocks[: site.pages]
+    slots = {
+        "agency": names("agency_short")[story.agency],
+        "agency_long": names("agency")[story.agency],
+        "town": story.cast.towns[0],
+        "Town": story.cast.towns[0],
+        "TOWN": story.cast.towns[0].upper(),
+        "state": story.cast.state,
+        "name": story.reporter,
+    }
+    paragraphs = [site.block(block) for block in [lead, *blocks]]
+    if site.dateline:
+        paragraphs[0] = f"{site.markup(site.dateline.format(**slots))} {paragraphs[0]}"
+    headline = story.headlines[min(dice.below(len(story.headlines)), dice.below(2 + strength // 2))]
+    return Version(
+        site.headline(headline),
+        site.markup(site.byline.format(**slots)),
+        site.markup(site.credit.format(**slots)),
+        paragraphs,
+    )
+
+
+def _cut(paragraphs: Sequence[Block], strength: int, dice: Dice) -> list[Block]:
+    """Cut from the end, as desks do for space, and here and there."""
+    keep = len(paragraphs)
+    if dice.chance(10 + 6 * strength):
+        keep = max(2, keep * dice.between(100 - 7 * strength, 100) // 100)
+    return [block for i, block in enumerate(paragraphs[:keep]) if i == 0 or not dice.chance(2 * strength)]
+
+
+def _shorten(block: Block) -> Block:
+    """Drop a paragraph's last sentence, or the tail of its only one."""
+    if isinstance(block, Table):
+        return block
+    if len(block) > 1:
+        return block[:-1]
+    main, _, tail = block[0].partition("|")
+    return (main + "." if tail else main,)
+
+
+def _rearrange(blocks: list[Block], strength: int, dice: Dice) -> list[Block]:
+    """Swap neighbours, run paragraphs together, break them up."""
+    result: list[Block] = []
+    for block in blocks:
+        last = result[-1] if result else None
+        if last is not None and dice.chance(2 * strength):
+            result.insert(-1, block)
+        elif isinstance(last, tuple) and isinstance(block, tuple) and dice.chance(strength):
+            result[-1] = last + block
+        elif isinstance(block, tuple) and len(block) > 1 and dice.chance(2 * strength):
+            result += [block[:1], block[1:]]
+        else:
+            result.append(block)
+    return result

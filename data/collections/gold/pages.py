@@ -1,0 +1,79 @@
+"""Pages: every crawl of every site's version of every story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from spotsigs.data.collections.gold.dice import Dice
+from spotsigs.data.collections.gold.edits import Version, edit
+from spotsigs.data.collections.gold.newsroom import Newsroom
+from spotsigs.data.collections.gold.plan import Cluster, outside_stories, plan
+from spotsigs.data.collections.gold.sites import Site, sites
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of the collection.
+
+    Attributes
+    ----------
+    cluster : str
+        Its folder.
+    name : str
+        Its file: the site's key, a hyphen, the number of the crawl, ``.html``.
+    site : Site
+        Whose page it is.
+    version : Version
+        The article on it.
+    html : str
+        The page.
+    """
+
+    cluster: str
+    name: str
+    site: Site
+    version: Version
+    html: str
+
+    @property
+    def content(self) -> bytes:
+        """The page in its site's encoding."""
+        return self.site.encode(self.html)
+
+
+def generate(seed: int, pages: int, clusters: int, drift: float = 0.0) -> Iterator[Page]:
+    """Generate a collection, page by page, cluster by cluster, in the order of their names.
+
+    Parameters
+    ----------
+    seed : int
+        Same seed, same bytes.
+    pages, clusters : int
+        How many of each.
+    drift : float
+        Share of the blocks around an article that each page replaces, see `spotsigs.data.collections.gold.drift`.
+
+    Yields
+    ------
+    Page
+    """
+    layout = plan(seed, pages, clusters)
+    news = [cluster.story for cluster in layout] + outside_stories(seed)
+    newsrooms = {site.key: Newsroom(site, seed, news, drift) for site in sites()}
+    for cluster in layout:
+        for site, crawls in sorted(cluster.crawls, key=lambda pair: pair[0].key):
+            yield from _crawl(newsrooms[site.key], cluster, crawls, seed)
+
+
+def _crawl(newsroom: Newsroom, cluster: Cluster, crawls: int, seed: int) -> Iterator[Page]:
+    """Yield the pages a site served of one story; some sites update their version once."""
+    site, story = newsroom.site, cluster.story
+    dice = Dice(seed, "versions", cluster.name, site.key)
+    first = edit(story, site, cluster.strength, dice)
+    updated = edit(story, site, cluster.strength, dice)
+    update_at = dice.between(1, crawls) if dice.chance(10 + 4 * cluster.strength) else crawls
+    for crawl in range(crawls):
+        version = first if crawl < update_at else updated
+        html = newsroom.render(story, version, crawl, Dice(seed, "crawl", cluster.name, site.key, crawl))
+        yield Page(cluster.name, f"{site.key}-{crawl:02d}.html", site, version, html)

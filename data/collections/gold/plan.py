@@ -1,0 +1,151 @@
+"""The plan of a collection: its clusters, their sizes, stories and sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+from spotsigs.data.collections.gold.dice import Bag, Dice
+from spotsigs.data.collections.gold.language import toml
+from spotsigs.data.collections.gold.reports import SERIES, report
+from spotsigs.data.collections.gold.sites import Site, sites
+from spotsigs.data.collections.gold.stories import FIRST_DAY, SPAN, Lexicon, Story, date_of, make_lexicon, tell
+
+OUTSIDE = 800
+"""Stories that appear on front pages only."""
+FOLLOW_UP = 9
+"""Every ninth story follows up the one before it."""
+MIN_SIZE = 2
+MAX_CRAWLS = 16
+"""How often a site is crawled, at most, while a story is up."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One story and where it was found.
+
+    Attributes
+    ----------
+    name : str
+        Folder of its pages.
+    story : Story
+        Its core article.
+    strength : int
+        How heavily sites edit it, 0 to 10.
+    crawls : sequence of (Site, int)
+        Sites that carry it, and how often each was crawled.
+    """
+
+    name: str
+    story: Story
+    strength: int
+    crawls: Sequence[tuple[Site, int]]
+
+
+def plan(seed: int, pages: int, clusters: int) -> list[Cluster]:
+    """Lay out a collection.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the collection.
+    pages, clusters : int
+        How many of each.
+
+    Returns
+    -------
+    list of Cluster
+        In the order of their names; sizes add up to ``pages``.
+    """
+    dice = Dice(seed, "plan", pages, clusters)
+    sizes = cluster_sizes(pages, clusters)
+    n_reports = max(2, clusters * 14 // 68) if clusters > 3 else 0
+    report_ranks = dice.sample(range(clusters // 3, clusters), n_reports)
+    reports = iter([_report(i, seed) for i in range(n_reports)])
+    stories: list[Story] = []
+    drafts = []
+    for rank in dice.sample(range(clusters), clusters):
+        if rank in report_ranks:
+            story, strength = next(reports), dice.below(4)
+        else:
+            own = Dice(seed, "story", len(stories))
+            earlier = stories[-1] if len(stories) % FOLLOW_UP == FOLLOW_UP - 1 else None
+            day = earlier.day + own.between(1, 3) if earlier else own.below(SPAN)
+            story = tell(earlier.topic if earlier else _topic(own), day, _length(own), own, earlier)
+            stories.append(story)
+            strength = own.below(own.between(2, 11))
+        drafts.append((story, strength, sizes[rank]))
+    result = []
+    for number, (story, strength, size) in enumerate(drafts, 1):
+        published = date_of(story.day)
+        name = f"{number:0{len(str(clusters))}d}-{story.slug}-{published:%m%d}"
+        result.append(Cluster(name, story, strength, spread(story, size, Dice(seed, "spread", number))))
+    return result
+
+
+def cluster_sizes(pages: int, clusters: int) -> list[int]:
+    """Return cluster sizes, largest first: a heavy tail down to two pages, adding up to ``pages``."""
+    tail = [10_000_000 // ((rank + 10) * (rank + 30)) for rank in range(clusters + 1)]
+    weights = [weight - tail[-1] for weight in tail[:-1]]
+    spare = pages - MIN_SIZE * clusters
+    sizes = [MIN_SIZE + spare * weight // sum(weights) for weight in weights]
+    for i in range(pages - sum(sizes)):
+        sizes[i % clusters] += 1
+    return sizes
+
+
+def spread(story: Story, size: int, dice: Dice) -> list[tuple[Site, int]]:
+    """Choose the sites that carry a story and how often each was crawled."""
+    desks = [site for site in sites() if story.slug in DESKS.get(site.key, ())]
+    candidates = desks or list(sites())
+    low, high = dice.pick(((1, 3), (3, 8), (6, 14), (12, 24)))
+    reach = min(size, len(candidates), max(dice.between(low, high), -(-size // (MAX_CRAWLS - 4))))
+    chosen: list[Site] = []
+    while len(chosen) < reach:
+        site = Bag(candidates, [site.weight for site in candidates]).draw(dice)
+        chosen.append(site)
+        candidates = [other for other in candidates if other is not site]
+    counts = [1] * reach
+    most = max(MAX_CRAWLS, -(-size // reach))
+    favourites = Bag.zipf(range(reach), 3)
+    while sum(counts) < size:
+        i = favourites.draw(dice)
+        counts[i] += counts[i] < most
+    return list(zip(chosen, counts, strict=True))
+
+
+def outside_stories(seed: int) -> list[Story]:
+    """Return short stories that the collection's pages only tease; those of a topic share a few sets of words."""
+    result = []
+    for i in range(OUTSIDE):
+        dice = Dice(seed, "outside", i)
+        topic = _topic(dice)
+        lexicon = _shared_lexicon(topic, seed, dice.below(3))
+        result.append(tell(topic, i * (SPAN + 12) // OUTSIDE - 4, 2, dice, lexicon=lexicon))
+    return result
+
+
+@lru_cache(maxsize=64)
+def _shared_lexicon(topic: str, seed: int, number: int) -> Lexicon:
+    return make_lexicon(topic, Dice(seed, "lexicon", topic, number))
+
+
+DESKS = {site.key: {toml("reports.toml")[series]["slug"] for series in site.desks} for site in sites()}
+
+
+def _topic(dice: Dice) -> str:
+    return dice.pick([topic for topic in toml("words.toml") if topic != "general"])
+
+
+def _length(dice: Dice) -> int:
+    """Draw a story's length in paragraphs: briefs, news, features."""
+    return dice.between(*dice.pick(((8, 14), (17, 26), (23, 35), (30, 52))))
+
+
+def _report(i: int, seed: int) -> Story:
+    """Write the i-th report: the weekdays of a series, then of the next, from Monday, February 27, 2006 on."""
+    week, weekday = divmod(i, 5)
+    rounds, series = divmod(week, len(SERIES))
+    return report(SERIES[series], (date(2006, 2, 27) - FIRST_DAY).days + 7 * rounds + weekday, seed)

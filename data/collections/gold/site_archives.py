@@ -1,0 +1,72 @@
+"""Sites' archives: several pages a site in one frame, of which some are versions of one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from spotsigs.data.collections.gold.dice import Dice
+from spotsigs.data.collections.gold.edits import edit
+from spotsigs.data.collections.gold.language import toml
+from spotsigs.data.collections.gold.newsroom import Newsroom
+from spotsigs.data.collections.gold.pages import Page
+from spotsigs.data.collections.gold.plan import outside_stories
+from spotsigs.data.collections.gold.sites import Site, sites
+from spotsigs.data.collections.gold.stories import SPAN, Paragraph, Story, Table, Writer, tell
+
+STRENGTH = 3
+"""How heavily each version is edited besides, of 10."""
+CRAWLS_APART = 6
+"""Crawls from one version to the next: two days, in which the surroundings change."""
+
+
+def generate_archives(seed: int, n_sites: int, stories: int, versions: int, rewritten: float) -> Iterator[Page]:
+    """Generate a collection site by site, story by story, in the order of their names.
+
+    Parameters
+    ----------
+    seed : int
+        Same seed, same bytes.
+    n_sites, stories : int
+        Sites, and stories of each, none of which another site has.
+    versions : int
+        Pages of a story: 1 up to this many, all equally likely.
+    rewritten : float
+        Share in [0, 1] of the paragraphs that a version replaces in the one before it.
+
+    Yields
+    ------
+    Page
+        Its cluster is the story.
+    """
+    chosen = sorted(Dice(seed, "archive").sample(sites(), n_sites), key=lambda site: site.key)
+    archives = {site.key: [_told(seed, site, i) for i in range(stories)] for site in chosen}
+    outside = outside_stories(seed)
+    for site in chosen:
+        newsroom = Newsroom(site, seed, archives[site.key] + outside)
+        for number, story in enumerate(archives[site.key]):
+            name = f"{site.key}-{number:0{len(str(stories - 1))}d}-{story.slug}"
+            dice = Dice(seed, "archive versions", name)
+            version = story
+            for k in range(1 + dice.below(versions)):
+                if k:
+                    version = _rewritten(version, site, rewritten, dice)
+                printed = edit(version, site, STRENGTH, dice)
+                html = newsroom.render(story, printed, CRAWLS_APART * k, Dice(seed, "crawl", name, k))
+                yield Page(name, f"{site.key}-{k:02d}.html", site, printed, html)
+
+
+def _told(seed: int, site: Site, number: int) -> Story:
+    """Write a site's own story."""
+    dice = Dice(seed, "archive story", site.key, number)
+    topic = dice.pick([topic for topic in toml("words.toml") if topic != "general"])
+    return tell(topic, dice.below(SPAN), dice.between(6, 30), dice)
+
+
+def _rewritten(story: Story, site: Site, share: float, dice: Dice) -> Story:
+    """Replace a share of a story's paragraphs by new ones about the same people in the same words."""
+    writer = Writer(story.lexicon, story.cast, dice, here=site.town)
+    paragraphs: list[Paragraph | Table] = [
+        writer.paragraph("middle") if dice.chance(100 * share) else old for old in story.paragraphs
+    ]
+    return replace(story, paragraphs=tuple(paragraphs))

@@ -1,0 +1,133 @@
+"""News sites: how each writes, encodes and frames what it publishes."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from html.entities import codepoint2name
+
+import jinja2
+from spotsigs.data.collections.gold.language import HERE, toml
+from spotsigs.data.collections.gold.stories import Table, title
+
+_QUOTES = {
+    "straight": ('"', '"', "'", "'", "'"),
+    "curly": ("“", "”", "‘", "’", "’"),
+    "entity": ("&quot;", "&quot;", "'", "'", "&#39;"),
+    "named": ("&ldquo;", "&rdquo;", "&lsquo;", "&rsquo;", "&rsquo;"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """One site, as sites.toml describes it; the fields are explained there."""
+
+    key: str
+    name: str
+    town: str
+    state: str
+    owner: str
+    frame: str
+    encoding: str
+    charset: str
+    quotes: str
+    dash: str
+    dateline: str
+    byline: str
+    credit: str
+    house: Mapping[str, str] = field(hash=False)
+    headlines_style: str
+    weight: int
+    nav: int
+    towns: int
+    teasers: Sequence[int] = field(hash=False)
+    headlines: Sequence[int] = field(hash=False)
+    comments: Sequence[int] = field(hash=False)
+    ads: Sequence[int] = field(hash=False)
+    legal: int
+    boxes: Sequence[str] = field(hash=False)
+    box_items: int
+    pitches: int
+    css: int
+    js: int
+    desks: Sequence[str] = field(hash=False)
+    links: bool = False
+    entities: bool = False
+    pages: int = 0
+
+    @property
+    def domain(self) -> str:
+        """Host name, under the reserved top level ``example``."""
+        return f"www.{self.key.replace('-', '')}.example"
+
+    @cached_property
+    def _typography(self) -> dict[int, str]:
+        """Map characters of neutral text to the site's."""
+        open_double, close_double, open_single, close_single, apostrophe = _QUOTES[self.quotes]
+        table = {
+            "&": "&amp;", "<": "&lt;", ">": "&gt;", "“": open_double, "”": close_double, "‘": open_single,
+            "’": close_single, "'": apostrophe,
+        }  # fmt: skip
+        if self.entities:
+            table |= {chr(code): f"&{name};" for code, name in codepoint2name.items() if 160 <= code < 256}
+        return str.maketrans(table)
+
+    def markup(self, text: str) -> str:
+        """Turn neutral text into the site's: its words, quotes and dashes, escaped for HTML."""
+        for word, preferred in self.house.items():
+            text = text.replace(word, preferred)
+        return text.translate(self._typography).replace(" — ", self.dash)
+
+    def headline(self, text: str) -> str:
+        """Return a headline in the site's capitals, as HTML."""
+        return self.markup(title(text) if self.headlines_style == "title" else text)
+
+    def encode(self, html: str) -> bytes:
+        """Return a page's bytes; what the encoding lacks becomes a character reference."""
+        if self.encoding == "utf-16":
+            return codecs.BOM_UTF16_LE + html.encode("utf-16-le")
+        return html.encode(self.encoding, errors="xmlcharrefreplace")
+
+    def block(self, paragraph: Sequence[str] | Table) -> str:
+        """Return a paragraph or table of an article as HTML."""
+        if isinstance(paragraph, Table):
+            rows = ("<td>" + "</td><td>".join(map(self.markup, row)) + "</td>" for row in paragraph.rows)
+            return "<table><tr>" + "</tr>\n<tr>".join(rows) + "</tr></table>"
+        return self.markup(" ".join(paragraph).replace("|", ""))
+
+
+@cache
+def sites() -> tuple[Site, ...]:
+    """Return the sites of sites.toml, in its order."""
+    return tuple(Site(key=key, **values) for key, values in toml("sites.toml").items())
+
+
+@cache
+def frame(name: str) -> jinja2.Template:
+    """Return a site frame: a template of ``frames/`` that lays out what `Newsroom.render` collects, HTML already."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE / "frames"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"dropcap": dropcap, "wrapped": wrapped}
+    return environment.get_template(f"{name}.html")
+
+
+def dropcap(html: str) -> str:
+    """Set the first letter apart, in the middle of a word."""
+    return f"<span class=cap>{html[0]}</span>{html[1:]}" if html[0].isalpha() else html
+
+
+def wrapped(text: str, width: int, prefix: str = "") -> str:
+    """Break text into lines of at most ``width`` characters where words allow."""
+    lines = [""]
+    for word in text.split(" "):
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return f"\n{prefix}".join(lines)

@@ -1,0 +1,245 @@
+"""Documents from Parquet and CSV files."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from spotsigs.data.formats.input_files import (
+    READ_ERRORS,
+    STREAM_SHARDS,
+    Source,
+    beginning,
+    compression,
+    file_shards,
+    open_bytes,
+    raw,
+    windows,
+)
+from spotsigs.data.formats.responses import MAX_BODY
+from spotsigs.data.formats.rows import Rows
+from spotsigs.data.formats.writers import Keep, packing, place
+
+from spotsigs.disk.places import is_remote
+from spotsigs.errors import require
+from spotsigs.records import Document, Shard, Skipped
+
+_BATCH_ROWS = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parquet(Rows):
+    """One row a document; column names are given.
+
+    A share is a range of rows of one row group. Shares of the same row group decode it from its beginning, so that a
+    file written as a single row group is still spread over the workers. Text columns may be strings or bytes.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the collection's shares."""
+        return file_shards(self.sources(), _parquet_fault, partial(_row_ranges, self), partial(_parquet_records, self))
+
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy every row with all its columns but the removed ones, see `.writers.Copied`."""
+        for source in self.sources():
+            if _parquet_fault(source.path) is None:
+                _copy_parquet(self, source, place(folder, source.name), keep)
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    return pq.ParquetFile(raw(path) if is_remote(path) else path)
+
+
+def _copy_parquet(collection: Parquet, source: Source, target: Path, keep: Keep) -> None:
+    file = _opened(source.path)
+    groups = range(file.num_row_groups)
+    codec = file.metadata.row_group(0).column(0).compression if groups else "none"
+    with pq.ParquetWriter(target, file.schema_arrow, compression=codec) as out:
+        for group in groups:
+            batches = []
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group]):
+                records = (collection.document("", row) if isinstance(row, dict) else None for row in _rows(batch))
+                stays = [not isinstance(record, Document) or keep(record) for record in records]
+                batches.append(batch.filter(pa.array(stays, pa.bool_())))
+            out.write_table(pa.Table.from_batches(batches, file.schema_arrow))
+
+
+def _parquet_fault(path: Path) -> str | None:
+    try:
+        _opened(path)
+    except (pa.ArrowException, ValueError) as error:
+        return f"the file is not Parquet or is truncated: {str(error).splitlines()[0]}"
+    return None
+
+
+def _row_ranges(collection: Parquet, path: Path) -> list[tuple[int, int]]:
+    file = _opened(path)
+    metadata = file.metadata
+    collection.check_columns(path, file.schema_arrow.names)
+    edges = [0]
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        parts = min(STREAM_SHARDS, max(1, round(metadata.row_group(group).total_byte_size / collection.shard_bytes)))
+        edges += [edges[-1] + rows * k // parts for k in range(1, parts + 1)]
+    return [(a, b) for a, b in pairwise(edges) if a < b]
+
+
+def _parquet_records(collection: Parquet, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
+    """Read the rows ``[start, stop)`` of a file."""
+    file = _opened(source.path)
+    columns = collection.check_columns(source.path, file.schema_arrow.names)
+    try:
+        for first, batch in _batches(file, columns, start, stop):
+            for row, values in enumerate(_rows(batch), start=first):
+                place = f"{source.name}#{row}"
+                yield collection.document(place, values) if isinstance(values, dict) else Skipped(place, values)
+    except (pa.ArrowException, OSError) as error:
+        yield Skipped(source.name, f"rows {start} to {stop - 1} cannot all be read: {str(error).splitlines()[0]}")
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | str]:
+    """Iterate over the rows of a batch; where Python has no such value, over why not (text need not be UTF-8)."""
+    try:
+        yield from batch.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException):
+        for k in range(len(batch)):
+            try:
+                yield from batch.slice(k, 1).to_pylist()
+            except (ValueError, OverflowError, pa.ArrowException) as error:
+                yield f"the row cannot be read: {str(error).splitlines()[0]}"
+
+
+def _batches(file: pq.ParquetFile, columns: list[str], start: int, stop: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    first = 0
+    for group in range(file.num_row_groups):
+        end = first + file.metadata.row_group(group).num_rows
+        if first < stop and start < end:
+            position = first
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=columns):
+                low, high = max(start - position, 0), min(stop - position, len(batch))
+                if low < high:
+                    yield position + low, batch.slice(low, high - low)
+                position += len(batch)
+                if position >= stop:
+                    break
+        first = end
+
+
+@dataclass(frozen=True, kw_only=True)
+class Csv(Rows):
+    """One row a document; the first row names the columns, quotes may enclose line breaks, plain, gzip or zstd.
+
+    Whether a line break ends a row is known only from all that stands before it. Each share of a file, eight at most,
+    therefore parses from the beginning and keeps the rows that begin in its window; parsing is several times cheaper
+    than extraction.
+
+    Parameters
+    ----------
+    delimiter : str
+        One character between the fields.
+    charset : str, optional
+        Encoding of the content; detected for each row where none is given. It must contain ASCII, as UTF-8 and
+        Latin-1 do.
+    """
+
+    delimiter: str = ","
+    charset: str | None = None
+
+    suffixes: ClassVar[tuple[str, ...]] = tuple(
+        kind + pack for kind in (".csv", ".tsv") for pack in ("", ".gz", ".zst")
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(len(self.delimiter) == 1, f"delimiter must be one character, got {self.delimiter!r}")
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the collection's shares."""
+        return file_shards(self.sources(), _csv_fault, partial(_csv_windows, self), partial(_csv_records, self))
+
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy every row but the removed ones, see `.writers.Copied`."""
+        for source in self.sources():
+            if _csv_fault(source.path) is None:
+                with packing(place(folder, source.name), compression(source.path)) as out, suppress(*READ_ERRORS):
+                    rows = _csv_rows(self, source.path)
+                    _, raw, header = next(rows)
+                    out.write(raw)
+                    for offset, raw, row in rows:
+                        record = _csv_record(self, f"{source.name}@{offset}", _names(header), row) if row else None
+                        if not isinstance(record, Document) or keep(record):
+                            out.write(raw)
+
+
+def _csv_fault(path: Path) -> str | None:
+    head = beginning(path)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "the file is UTF-16; save it as UTF-8"
+    if b"\0" in head:
+        return f"the file is not CSV: it begins with {head[:24]!r}"
+    return None if head.strip() else "the file is empty: its first row must name the columns"
+
+
+def _csv_windows(collection: Csv, path: Path) -> list[tuple[int, int]]:
+    collection.check_columns(path, _names(next(_csv_rows(collection, path))[2]))
+    return windows(path, collection.shard_bytes, seekable=False)
+
+
+def _names(header: list[bytes]) -> list[str]:
+    return [name.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").strip() for name in header]
+
+
+def _csv_records(collection: Csv, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
+    rows = _csv_rows(collection, source.path)
+    names = _names(next(rows)[2])
+    for offset, _, row in rows:
+        if offset >= stop:
+            return
+        if offset >= start and row:
+            record = _csv_record(collection, f"{source.name}@{offset}", names, row)
+            yield replace(record, charset=collection.charset) if isinstance(record, Document) else record
+
+
+def _csv_record(collection: Csv, place: str, names: list[str], row: list[bytes]) -> Document | Skipped:
+    if len(row) != len(names):
+        return Skipped(place, f"the row has {len(row)} fields, the header {len(names)}")
+    return collection.document(place, dict(zip(names, row, strict=True)))
+
+
+def _csv_rows(collection: Csv, path: Path) -> Iterator[tuple[int, bytes, list[bytes]]]:
+    """Iterate over the rows of a file: offset, text, and fields as they are encoded.
+
+    Latin-1 carries any bytes through the parser unchanged, so that each field can be decoded on its own. A carriage
+    return alone, which the parser refuses, counts as white space.
+    """
+    csv.field_size_limit(2**31 - 1)
+    offset = size = 0
+    taken: list[bytes] = []
+
+    def text(stream: IO[bytes]) -> Iterator[str]:
+        nonlocal size
+        while line := stream.readline(MAX_BODY + 1):
+            taken.append(line)
+            size += len(line)
+            if size > MAX_BODY:
+                raise OSError(f"the row at byte {offset} is longer than {MAX_BODY >> 20} MiB: is a quote left open?")
+            body = line.rstrip(b"\r\n")
+            yield (body.replace(b"\r", b" ") + line[len(body) :]).decode("latin-1")
+
+    with open_bytes(path) as stream:
+        for row in csv.reader(text(stream), delimiter=collection.delimiter):
+            raw = b"".join(taken)
+            taken.clear()
+            size = 0
+            yield offset, raw, [field.encode("latin-1") for field in row]
+            offset += len(raw)

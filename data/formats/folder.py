@@ -1,0 +1,119 @@
+"""A folder of pages, one sub-folder a cluster, as in the original Gold Set."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from spotsigs.data.formats.input_files import SHARD_BYTES, Source, file_name, find_sources, lines, not_readable, reason
+from spotsigs.data.formats.responses import MAX_BODY
+from spotsigs.data.formats.writers import Keep, place
+
+from spotsigs.errors import InputError, require
+from spotsigs.records import Document, Shard, Skipped
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """One file a page; the first level of sub-folders below `path` names the clusters.
+
+    Files directly in `path` carry no cluster. Hidden files are left out; files with another ending are counted as
+    skipped.
+
+    Parameters
+    ----------
+    path : str
+        Folder, single file, glob pattern, or ``-`` to read the names of files, one a line, from standard input.
+    html_suffixes, text_suffixes : list of str
+        Endings of HTML and of plain text files; the empty one stands for names without a dot.
+    shard_bytes : int
+        Bytes of pages that a worker takes at a time.
+    """
+
+    path: str
+    html_suffixes: list[str] = field(default_factory=lambda: [".html", ".htm", ".xhtml", ""])
+    text_suffixes: list[str] = field(default_factory=lambda: [".txt", ".text"])
+    shard_bytes: int = SHARD_BYTES
+
+    def __post_init__(self) -> None:
+        require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
+
+    def sources(self) -> list[Source]:
+        """Return the files the collection reads."""
+        found = find_sources(self.path)
+        if self.path != "-":
+            return found
+        names = [Path(os.fsdecode(line.rstrip(b"\r\n"))) for _, line in lines(found[0].path) if line.strip()]
+        sources = [Source(name, file_name(name)) for name in names]
+        require(bool(sources), "standard input names no file; give one name a line")
+        return sources
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the collection's shares."""
+        sources = self.sources()
+        if not any(self._media_type(source) for source in sources):
+            endings = ", ".join(ending or "no ending" for ending in [*self.html_suffixes, *self.text_suffixes])
+            raise InputError(f"none of the {len(sources)} files of {self.path} is a page; pages end in {endings}")
+        return [partial(_read, self, batch) for batch in _batches(sources, self.shard_bytes)]
+
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy every file but the removed pages, see `.writers.Copied`."""
+        for source in self.sources():
+            record = _record(self, source)
+            if isinstance(record, Skipped):
+                with suppress(OSError):
+                    shutil.copyfile(source.path, place(folder, source.name))
+            elif keep(record):
+                place(folder, source.name).write_bytes(cast("bytes", record.content))
+
+    def _media_type(self, source: Source) -> str | None:
+        suffix = Path(source.name).suffix.lower()
+        if suffix in self.html_suffixes:
+            return "text/html"
+        return "text/plain" if suffix in self.text_suffixes else None
+
+
+def _batches(sources: Sequence[Source], shard_bytes: int) -> Iterator[tuple[Source, ...]]:
+    batch: list[Source] = []
+    size = 0
+    for source in sources:
+        batch.append(source)
+        size += 4096 + _size(source.path)
+        if size >= shard_bytes:
+            yield tuple(batch)
+            batch, size = [], 0
+    if batch:
+        yield tuple(batch)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _read(collection: Folder, sources: Sequence[Source]) -> Iterator[Document | Skipped]:
+    return (_record(collection, source) for source in sources)
+
+
+def _record(collection: Folder, source: Source) -> Document | Skipped:
+    media_type = collection._media_type(source)
+    if media_type is None:
+        return Skipped(source.name, f"a file ending in {Path(source.name).suffix!r} is taken for no page")
+    folder, _, rest = source.name.partition("/")
+    cluster = folder if rest and collection.path != "-" else None
+    if not source.path.is_file():
+        return Skipped(source.name, not_readable(source.path))
+    if (size := _size(source.path)) > MAX_BODY:
+        return Skipped(source.name, f"the page has {size >> 20} MiB, more than {MAX_BODY >> 20} MiB")
+    try:
+        return Document(id=source.name, content=source.path.read_bytes(), media_type=media_type, cluster=cluster)
+    except OSError as error:
+        return Skipped(source.name, reason(error))

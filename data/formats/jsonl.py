@@ -1,0 +1,158 @@
+"""Documents as JSON lines, plain, gzip or zstd."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from spotsigs.data.formats.input_files import (
+    READ_ERRORS,
+    Source,
+    beginning,
+    compression,
+    file_shards,
+    find_sources,
+    lines,
+    reason,
+    windows,
+)
+from spotsigs.data.formats.responses import MAX_BODY
+from spotsigs.data.formats.rows import Rows
+from spotsigs.data.formats.writers import Keep, packing, place
+
+from spotsigs.errors import InputError
+from spotsigs.records import Document, Shard, Skipped
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jsonl(Rows):
+    """One JSON object a line: ``id``, ``html`` or ``text``, optional ``cluster`` and ``date``.
+
+    A plain file is cut into byte ranges at line ends; see `.input_files.windows` for compressed ones.
+
+    Parameters
+    ----------
+    judgments : str, optional
+        File of judged pairs that replaces the clusters as truth, see `read_judgments`.
+    """
+
+    judgments: str | None = None
+
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst")
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the collection's shares."""
+        cut = partial(windows, shard_bytes=self.shard_bytes)
+        return file_shards(self.sources(), _fault, cut, partial(_records, self))
+
+    def copy(self, folder: Path, keep: Keep) -> None:
+        """Copy every line but the removed documents', see `.writers.Copied`."""
+        for source in self.sources():
+            with packing(place(folder, source.name), compression(source.path)) as out, suppress(*READ_ERRORS):
+                for offset, line in lines(source.path):
+                    record = _record(self, source.name, offset, line) if line.strip() else None
+                    if not isinstance(record, Document) or keep(record):
+                        out.write(line)
+
+
+def _fault(path: Path) -> str | None:
+    head = beginning(path)
+    if b"\0" in head or (head and b"{" not in head):
+        return f"the file is not JSON lines: it begins with {head[:24]!r}"
+    return None
+
+
+def _records(collection: Jsonl, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
+    inside = False  # a line that is too long
+    for offset, line in lines(source.path, start, stop):
+        if not inside and line.strip():
+            yield _record(collection, source.name, offset, line)
+        inside = (inside or len(line) > MAX_BODY) and not line.endswith(b"\n")
+
+
+def _record(collection: Jsonl, name: str, offset: int, line: bytes) -> Document | Skipped:
+    at = f"{name}@{offset}"
+    if len(line) > MAX_BODY:
+        return Skipped(at, f"the line is longer than {MAX_BODY >> 20} MiB")
+    try:
+        row = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode())
+    except UnicodeDecodeError as error:
+        return Skipped(at, f"the line is not UTF-8: {error.reason} at byte {error.start}")
+    except (ValueError, RecursionError) as error:  # a number of too many digits is a bare ValueError
+        return Skipped(at, f"the line is not JSON: {error}")
+    if not isinstance(row, dict):
+        return Skipped(at, f"the line holds a JSON {type(row).__name__}, not an object")
+    if b"\\ud" in line or b"\\uD" in line:
+        row = {key: _without_lone_surrogates(value) for key, value in row.items()}
+    return collection.document(at, row)
+
+
+def _without_lone_surrogates(value: object) -> object:
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def read_judgments(path: str, doc_ids: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    """Read judged pairs: JSON lines ``{"doc_a": id, "doc_b": id, "duplicate": true or false}``.
+
+    Parameters
+    ----------
+    path : str
+        Plain, gzip or zstd file, or several by folder or pattern.
+    doc_ids : sequence of str
+        Ids of the collection's documents, by row.
+
+    Returns
+    -------
+    i, j : ndarray of int32, shape (n_judged,)
+        Row numbers, ``i < j``, sorted by (i, j), without repeats.
+    positive : ndarray of bool, shape (n_judged,)
+        Whether the pair was judged a duplicate.
+
+    Raises
+    ------
+    InputError
+        For a line that is no such judgment, an id the collection does not have, a document judged against itself, or
+        a pair judged both ways.
+    """
+    rows = {doc_id: row for row, doc_id in enumerate(doc_ids)}
+    judged: dict[tuple[int, int], bool] = {}
+    for source in find_sources(path, Jsonl.suffixes):
+        try:
+            for number, (_, line) in enumerate(lines(source.path), start=1):
+                if line.strip():
+                    pair, duplicate = _judgment(f"line {number} of {source.path}", line, rows)
+                    if judged.setdefault(pair, duplicate) != duplicate:
+                        names = " and ".join(repr(doc_ids[row]) for row in pair)
+                        raise InputError(f"line {number} of {source.path} contradicts an earlier judgment of {names}")
+        except READ_ERRORS as error:
+            raise InputError(f"{source.path}: {reason(error)}") from error
+    if not judged:
+        raise InputError(f"{path} holds no judged pair")
+    pairs = sorted(judged)
+    i, j = np.array(pairs, dtype=np.int32).T
+    return i, j, np.array([judged[pair] for pair in pairs])
+
+
+def _judgment(place: str, line: bytes, rows: Mapping[str, int]) -> tuple[tuple[int, int], bool]:
+    form = '{"doc_a": id, "doc_b": id, "duplicate": true or false}'
+    try:
+        row = json.loads(line)
+        a, b, duplicate = str(row["doc_a"]), str(row["doc_b"]), row["duplicate"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise InputError(f"{place} is no judged pair; each line is {form}") from error
+    if not isinstance(duplicate, bool):
+        raise InputError(f"{place}: 'duplicate' must be true or false, got {duplicate!r}")
+    for doc_id in (a, b):
+        if doc_id not in rows:
+            raise InputError(f"{place} judges {doc_id!r}, which is not among the {len(rows)} documents that were read")
+    if a == b:
+        raise InputError(f"{place} judges {a!r} against itself")
+    first, second = sorted((rows[a], rows[b]))
+    return (first, second), duplicate

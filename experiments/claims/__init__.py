@@ -1,0 +1,1 @@
+"""What the sources claim, and what became of it."""

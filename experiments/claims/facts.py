@@ -1,0 +1,69 @@
+"""Facts: measured values with a name, written by the experiments, read by the claims ledger."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spotsigs.experiments.output_files import write_csv
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """A measured value.
+
+    Attributes
+    ----------
+    name : str
+        Unique within its experiment.
+    value : float
+        The value; 1 or 0 for what holds or does not.
+    low, high : float or None
+        95 % interval, where there is one.
+    text : str
+        What to print instead of the bare number.
+    """
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval, or the value twice."""
+        return (self.value if self.low is None else self.low, self.value if self.high is None else self.high)
+
+    def __str__(self) -> str:
+        number = self.text or _number(self.value)
+        return (
+            number
+            if self.low is None or self.high is None
+            else f"{number} ({_number(self.low)} to {_number(self.high)})"
+        )
+
+
+def write_facts(path: Path, facts: Sequence[Fact]) -> None:
+    """Write facts as csv, full figures."""
+    write_csv(path, list(Fact.__dataclass_fields__), ([f.name, float(f.value), f.low, f.high, f.text] for f in facts))
+
+
+def read_facts(path: Path) -> dict[str, Fact]:
+    """Return the facts of a file by name; none if there is no such file."""
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["name"]: _fact(row) for row in csv.DictReader(file)}
+
+
+def _fact(row: dict[str, Any]) -> Fact:
+    low, high = (float(row[end]) if row[end] else None for end in ("low", "high"))
+    return Fact(name=row["name"], value=float(row["value"]), low=low, high=high, text=row["text"])
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 1000 else f"{value:.3g}"

@@ -1,0 +1,136 @@
+"""The claims ledger: every checkable statement of the sources and what became of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spotsigs.experiments.claims.facts import Fact, read_facts
+from spotsigs.experiments.claims.ledger import Claim, ledger
+from spotsigs.experiments.claims.verdicts import RULES, Untestable, Verdict
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.output_files import replacing, write_csv
+from spotsigs.experiments.work.study import Work
+
+HEADER = ("claim", "where", "published", "command", "measured", "low", "high", "verdict", "remark")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A claim, what was measured, and the verdict.
+
+    Attributes
+    ----------
+    claim : Claim
+        The statement.
+    fact : Fact or None
+        None where nothing was measured.
+    """
+
+    claim: Claim
+    fact: Fact | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the claim's rule makes of the fact."""
+        if self.fact is None:
+            return Verdict.NOT_TESTABLE if isinstance(self.claim.rule, Untestable) else Verdict.NOT_MEASURED
+        return self.claim.rule.judge(self.fact)
+
+    @property
+    def remark(self) -> str:
+        """Why a claim cannot be tested, or was not measured."""
+        if isinstance(self.claim.rule, Untestable):
+            return self.claim.rule.reason
+        if self.verdict is Verdict.NOT_MEASURED:
+            return "the experiment has not run yet, or other processes disturbed its times"
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claims:
+    """Judge every claim by the facts of the experiments that have run.
+
+    Attributes
+    ----------
+    results : Path
+        Folder with the experiments' facts; receives ``claims.md`` and ``claims.csv``.
+    """
+
+    results: Path = Path("results")
+
+    def __call__(self, settings: Settings) -> str:
+        """Write the ledger; return its count of verdicts."""
+        judged = judge_all(self.results)
+        write_ledger(self.results, judged)
+        Work.begin(self.results, settings).record("claims")
+        return f"{summary(judged)}\n\nledger: {self.results / 'claims.md'}"
+
+
+def judge_all(results: Path) -> list[Judged]:
+    """Return every claim with the fact that a results folder has for it."""
+    facts = {claim.experiment: read_facts(results / claim.experiment / "facts.csv") for claim in ledger()}
+    return [Judged(claim=claim, fact=facts[claim.experiment].get(claim.fact)) for claim in ledger()]
+
+
+def summary(judged: Sequence[Judged]) -> str:
+    """Return how many claims got which verdict."""
+    counts = Counter(item.verdict for item in judged)
+    told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+    return f"{len(judged)} claims: {told}"
+
+
+def write_ledger(results: Path, judged: Sequence[Judged]) -> None:
+    """Write ``claims.csv`` and ``claims.md``."""
+    write_csv(results / "claims.csv", HEADER, map(_cells, judged))
+    with replacing(results / "claims.md") as temporary:
+        temporary.write_text(markdown(judged), encoding="utf-8")
+
+
+def _cells(item: Judged) -> list[str | float | None]:
+    fact = item.fact
+    measured = (fact.value, fact.low, fact.high) if fact else (None, None, None)
+    claim = item.claim
+    return [claim.says, claim.where, claim.published, claim.command, *measured, item.verdict.value, item.remark]
+
+
+def markdown(judged: Sequence[Judged]) -> str:
+    """Return the ledger in Markdown: count, rules, one row a claim, and what does not hold."""
+    rows = [
+        [
+            str(number),
+            item.claim.says,
+            item.claim.where,
+            item.claim.published,
+            str(item.fact) if item.fact else "",
+            f"**{item.verdict.value}**" + (f": {item.remark}" if item.remark else ""),
+            f"`{item.claim.command}`" if item.claim.command else "",
+        ]
+        for number, item in enumerate(judged, start=1)
+    ]
+    titles = ["", "claim", "where", "published", "measured (95 % interval)", "verdict", "tested by"]
+    table = "\n".join(
+        f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in [titles, ["---"] * len(titles), *rows]
+    )
+    failed = "\n".join(f"- {text}" for text in failures(judged)) or "Nothing."
+    parts = [
+        "# Claims of the sources, judged",
+        summary(judged),
+        RULES.rstrip(),
+        table,
+        "## What does not hold here",
+        failed,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def failures(judged: Sequence[Judged]) -> list[str]:
+    """Return a sentence for each claim that does not hold here, and why we think so."""
+    return [
+        f"{item.claim.says} ({item.claim.where}): published {item.claim.published}, measured {item.fact}; "
+        f"{item.verdict.value}. {item.claim.why}".rstrip()
+        for item in judged
+        if item.verdict in (Verdict.NOT_REPRODUCED, Verdict.CONTRADICTED)
+    ]

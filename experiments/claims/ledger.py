@@ -1,0 +1,84 @@
+"""The claims: what the sources say, where, which fact tests it, and by which rule; the list is data."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from spotsigs.experiments.claims.published import PAPER
+from spotsigs.experiments.claims.verdicts import HOLDS, About, Beyond, Equal, Rule, Untestable
+
+from spotsigs.errors import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A checkable statement.
+
+    Attributes
+    ----------
+    where : str
+        Source and place.
+    says : str
+        The statement.
+    published : str
+        The published value, as printed there.
+    experiment : str
+        The experiment whose fact tests it; empty where nothing is measured.
+    fact : str
+        The fact's name.
+    rule : Rule
+        How the fact is judged.
+    why : str
+        What we take the reason to be, shown only where the claim does not hold.
+    """
+
+    where: str
+    says: str
+    published: str
+    experiment: str = ""
+    fact: str = ""
+    rule: Rule
+    why: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command that tests the claim."""
+        return f"python run.py experiment={self.experiment}" if self.experiment else ""
+
+
+@cache
+def ledger() -> tuple[Claim, ...]:
+    """Return all claims of ``experiments/paper/claims.toml``, in its order.
+
+    Raises
+    ------
+    InputError
+        If a claim has no rule, or several, or a key it should not have.
+    """
+    entries = tomllib.loads((PAPER / "claims.toml").read_text(encoding="utf-8"))["claim"]
+    return tuple(_claim(dict(entry)) for entry in entries)
+
+
+def _claim(entry: dict[str, Any]) -> Claim:
+    says = entry.get("says")
+    rules = [name for name in ("about", "above", "below", "equals", "holds", "untestable") if name in entry]
+    require(len(rules) == 1, f"claim {says!r} needs exactly one rule, has {', '.join(rules) or 'none'}")
+    rule = _rule(rules[0], entry)
+    known = set(Claim.__dataclass_fields__) - {"rule"}
+    require(entry.keys() <= known, f"claim {says!r} has unknown keys: {', '.join(sorted(entry.keys() - known))}")
+    return Claim(rule=rule, **entry)
+
+
+def _rule(name: str, entry: dict[str, Any]) -> Rule:
+    """Take the rule's keys out of the entry and return it."""
+    value = entry.pop(name)
+    if name == "about":
+        return About(published=value, tolerance=entry.pop("tolerance"), neutral=entry.pop("neutral", None))
+    if name in ("above", "below"):
+        return Beyond(neutral=value, above=name == "above")
+    if name == "untestable":
+        return Untestable(reason=value)
+    return HOLDS if name == "holds" else Equal(published=value)

@@ -1,0 +1,126 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from spotsigs.data.formats.writers import harmless
+
+from spotsigs.disk import atomic
+from spotsigs.errors import InputError, reason
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path`` and put it in its place when the block ends well.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+
+    Yields
+    ------
+    Path
+        Where to write it.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be written or the disk is full.
+    """
+    with writing(path), atomic.replacing(path) as temporary:
+        yield temporary
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say in one sentence that a path cannot be written, or the disk is full.
+
+    Raises
+    ------
+    InputError
+        In place of the system's error.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{atomic.destination(path)} cannot be written: {reason(error)}; choose another folder with hydra.run.dir="
+        ) from error
+
+
+@contextmanager
+def publishing(folder: Path, last: str, optional: Iterable[str]) -> Iterator[Path]:
+    """Yield a folder to write results to; when the block ends well, they replace former ones, all of them.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the results are going to lie. A full disk or an error leaves what is there as it is.
+    last : str
+        Name of the file that says that the results are complete: the former one goes first, the new one comes last.
+    optional : iterable of str
+        Names of files that a former run may have left and these results may not have.
+
+    Yields
+    ------
+    Path
+        A folder below `folder`.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be written or the disk is full.
+    """
+    with ExitStack() as stack:
+        with writing(folder):
+            new = stack.enter_context(atomic.beside(folder / "results"))
+        yield new
+        with writing(folder):
+            for path in [folder / last, *(folder / name for name in optional if not (new / name).exists())]:
+                path.unlink(missing_ok=True)
+            files = [path for path in sorted(new.rglob("*")) if path.is_file()]
+            for path in sorted(files, key=lambda path: path == new / last):
+                place = folder / path.relative_to(new)
+                place.parent.mkdir(exist_ok=True)
+                os.replace(path, place)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text as UTF-8."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON; NaN becomes null."""
+    write_text(path, json.dumps(_plain(value), indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows under a header."""
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows([harmless(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,1 @@
+"""The main job: one configuration, one run, one folder."""

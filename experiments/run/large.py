@@ -1,0 +1,216 @@
+"""One run within a memory budget: the stages of `spotsigs.crawl`, composed into the same outcome as in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spotsigs.baselines.sketch.sketch_tasks import cluster_sketches, cut
+from spotsigs.baselines.sketch.sketches import Sketch
+from spotsigs.data.collections.stored import Stored
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.run.pipeline import Outcome, Prepared, texts_of
+
+from spotsigs.crawl.block_join import PairFiles
+from spotsigs.crawl.stages_on_disk import Match, OnDisk, fitting, match_on_disk, query_page
+from spotsigs.disk.places import place
+from spotsigs.disk.store import open_vectors
+from spotsigs.engines import Engine
+from spotsigs.errors import InputError, reason, require
+from spotsigs.judging.clusters import cohesion
+from spotsigs.judging.keep import Keep, priority
+from spotsigs.judging.metrics import evaluate
+from spotsigs.records import Corpus, Document, Truth
+
+CHUNK = 16
+"""Share of the budget that pairs may take while they pass: names and tables take the rest."""
+
+
+def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
+    """Match within ``memory=``.
+
+    Parameters
+    ----------
+    settings : Settings
+        What to run.
+    folder : Path
+        The run's folder; holds the store where ``store=`` names none.
+    say : callable
+        Told what each stage is going to take.
+
+    Returns
+    -------
+    Outcome
+        That of a run in memory; with ``add=true``, of the pairs with at least one new document.
+
+    Raises
+    ------
+    InputError
+        If the matcher or the collection has no form on disk.
+    """
+    matcher, collection = settings.matcher, settings.collection
+    require(
+        (matcher.exact and matcher.measure == "jaccard") or isinstance(matcher, Sketch),
+        f"memory= and store= join exactly, or by sketches, and matcher={settings.names['matcher']} is another method; "
+        "take matcher=spotsigs or sketch, or leave them out",
+    )
+    require(
+        not hasattr(collection, "vectors"),
+        f"memory= and store= read pages, and data={settings.names['data']} brings vectors; leave them out",
+    )
+    assert settings.memory is not None
+    found = match_on_disk(
+        own_store(settings, folder) if settings.store is None else place(settings.store),
+        None if isinstance(collection, Stored) else collection,
+        settings.text,
+        settings.signature,
+        settings.idf_filter,
+        settings.tau,
+        fitting(settings.engine, settings.memory),
+        memory=settings.memory,
+        sets=settings.sets,
+        add=settings.add,
+        sameness=settings.copies,
+        strict=settings.strict,
+        search=(repr(matcher), partial(_sketched, sketch=matcher)) if isinstance(matcher, Sketch) else None,
+        say=say,
+    )
+    chunk = found.budget // CHUNK
+    order = _priority(settings.keep, found)
+    clusters = found.pairs.cluster(chunk, order, method=settings.clusters)
+    outcome = Outcome(
+        prepared=_prepared(settings, found),
+        pairs=found.pairs,
+        clusters=clusters,
+        cohesion=cohesion(clusters, found.pairs.chunks(chunk)),
+        quality=None,
+        peak_rss_bytes=0,
+        budget=chunk,
+    )
+    return replace(outcome, quality=_quality(outcome, say))
+
+
+def _sketched(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sketch) -> PairFiles:
+    rows = len(open_vectors(store, verify=False))
+    return cluster_sketches(store, folder, sketch, engine, **cut(sketch, rows, memory))
+
+
+def own_store(settings: Settings, folder: Path) -> Path:
+    """Return the place of a run's own store; one of other documents or settings, left by a stopped run, is deleted."""
+    from spotsigs.crawl.segments import source_of
+
+    source = source_of(settings.collection, settings.text, settings.signature)
+    name = hashlib.sha256(json.dumps(source).encode("utf-8", "replace")).hexdigest()[:16]
+    place = folder / f"store-{name}"
+    for other in folder.glob("store-*"):
+        if other != place and (other / "segments").is_dir():
+            shutil.rmtree(other)
+    return place
+
+
+def _priority(keep: Keep, found: OnDisk) -> Any:
+    lengths = found.segments.occurrences() if keep is Keep.longest else None
+    dates = [date or None for date in found.segments.dates()] if keep is Keep.newest else None
+    return priority(keep, len(found.stored), lengths, dates)
+
+
+def _prepared(settings: Settings, found: OnDisk) -> Prepared:
+    """Return what was matched; the vectors lie by length."""
+    vectors = replace(found.stored.vectors, doc_ids=found.stored.doc_ids)
+
+    def texts() -> Iterator[str | None]:
+        if isinstance(settings.collection, Stored):
+            return iter(())
+        return chain(repeat(None, found.new_from), texts_of(settings.collection, settings.text))
+
+    return Prepared(
+        corpus=Corpus(vectors),
+        truth=_truth(settings, found),
+        skipped=tuple(found.added.skipped()),
+        parse_seconds=found.pairs.seconds["extract"],
+        content_bytes=found.added.content_bytes,
+        checksum=_digest(found),
+        occurrences=np.empty(0, np.int64),
+        copies=found.stored.copies,
+        texts=texts,
+        new_from=found.new_from,
+        numbers=found.stored.rows,
+    )
+
+
+def _truth(settings: Settings, found: OnDisk) -> Truth | None:
+    """Return the truth about all documents; a new batch alone has none, for most of its pairs are with old ones."""
+    if found.new_from:
+        return None
+    truth = Truth.from_clusters(name or None for name in found.segments.clusters())
+    if getattr(settings.collection, "judgments", None) is None:
+        return truth
+    from spotsigs.data.formats.jsonl import read_judgments
+
+    labels = truth.labels if truth else np.full(len(found.stored), -1, np.int32)
+    return Truth(
+        labels, truth.names if truth else (), read_judgments(settings.collection.judgments, found.stored.doc_ids)
+    )
+
+
+def _quality(outcome: Outcome, say: Callable[[str], object]) -> Any:
+    if outcome.prepared.truth is None:
+        return None
+    pairs = outcome.pairs_in_memory()
+    if pairs is None:
+        say(f"quality is not judged: {len(outcome.pairs):,} pairs do not fit into the budget at once")
+        return None
+    return evaluate(pairs, outcome.prepared.truth, outcome.clusters)
+
+
+def _digest(found: OnDisk) -> str:
+    """Return the checksum that `spotsigs.experiments.run.pipeline.prepare` gives the same documents."""
+    digest = hashlib.sha256()
+    for number, name in enumerate(found.stored.doc_ids):
+        digest.update((f"\n{name}" if number else name).encode("utf-8", "replace"))
+    for array, kind in (("hashes", np.uint64), ("counts", np.int32)):
+        for store in found.segments.stores():
+            digest.update(np.ascontiguousarray(store.array(array, kind)).data)
+    return digest.hexdigest()
+
+
+def ask(settings: Settings) -> str:
+    """Return the documents of ``store=`` that the page ``query=`` is similar to, as lines of a table."""
+    assert settings.query is not None
+    assert settings.store is not None
+    matches = query_page(
+        settings.store,
+        _page(settings.query),
+        settings.text,
+        settings.signature,
+        settings.tau,
+        memory=settings.memory or 10**9,
+    )
+    if not matches:
+        return f"no document of {settings.store} reaches tau={settings.tau:g}"
+    lines = [f"{match.similarity:.6f}  {match.doc}{_identical(match)}" for match in matches]
+    return "\n".join(["similarity  document", *(f"  {line}" for line in lines)])
+
+
+def _identical(match: Match) -> str:
+    return f"  (identical {match.identical})" if match.identical else ""
+
+
+def _page(path: str) -> Document:
+    from spotsigs.api import LOOKS_LIKE_A_TAG
+
+    try:
+        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"query={path}: {reason(error)}; give a file, or - for standard input") from error
+    html = LOOKS_LIKE_A_TAG.search(content.decode("latin-1")) is not None
+    return Document(id=path, content=content, media_type="text/html" if html else "text/plain")

@@ -1,0 +1,383 @@
+"""One run: prepare, match, write the run's folder, and say what came out."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spotsigs.data.formats.writers import require_free, write_copy, write_lists
+from spotsigs.experiments.config import AUTO, Settings
+from spotsigs.experiments.output_files import publishing, write_csv, write_json, write_text, writing
+from spotsigs.experiments.run.pipeline import Outcome, Prepared, match, memory_bytes, prepare
+from spotsigs.experiments.run.provenance import TreeMemory, provenance
+
+from spotsigs.disk.atomic import locked
+from spotsigs.disk.store import Renumbered
+from spotsigs.errors import InputError, require
+from spotsigs.judging.clusters import GIANT
+from spotsigs.judging.keep import Decisions, decide
+from spotsigs.judging.metrics import Quality
+from spotsigs.judging.parquet import write_clusters, write_pairs
+from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
+
+MIB = 1024 * 1024
+
+COMPLETE = "metrics.json"
+"""The file that comes last: a folder without it does not hold all results of one run."""
+
+OPTIONAL = ("skipped.csv", "clusters.html", "histogram.csv")
+
+
+def run(
+    settings: Settings,
+    folder: str | Path,
+    *,
+    contended: bool = False,
+    about: Mapping[str, str] | None = None,
+    say: Callable[[str], object] = print,
+) -> str:
+    """Run one configuration and put its results into its folder, ``metrics.json`` last.
+
+    Nothing of a former run there is touched before everything is written, and no two runs write at once.
+
+    Parameters
+    ----------
+    settings : Settings
+        What to run.
+    folder : str or Path
+        The run's folder.
+    contended : bool
+        Other jobs run beside this one, so its times say nothing.
+    about : mapping of str to str, optional
+        Files that say how the run was configured, by their names in the folder ``.hydra``.
+    say : callable
+        Told what a run on disk is going to take.
+
+    Returns
+    -------
+    str
+        The row in the paper's columns, where the folder lies, and what to do next.
+    """
+    if settings.query is not None:
+        from spotsigs.experiments.run.large import ask
+
+        return ask(settings)
+    if settings.copy is not None:
+        require(hasattr(settings.collection, "copy"), f"data={settings.names['data']} cannot be copied; use kept.csv")
+        require_free(settings.copy)
+    folder = Path(folder)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    if settings.memory is not None:
+        with locked(folder):  # its store lies there
+            return _run_on_disk(settings, folder, contended, about or {}, say)
+    settings, outcome, suggestion = matched(settings)
+    decisions = decided(outcome, settings)
+    with locked(folder), publishing(folder, COMPLETE, OPTIONAL) as new:
+        write_outcome(new, outcome)
+        write_decisions(new, outcome, decisions, settings, say)
+        if suggestion:
+            write_histogram(new, suggestion)
+        metrics = _finish(new, outcome, settings, contended, about or {})
+    return (f"\n{suggestion}" if suggestion else "") + told(metrics, settings, outcome, folder)
+
+
+def _run_on_disk(
+    settings: Settings, folder: Path, contended: bool, about: Mapping[str, str], say: Callable[[str], object]
+) -> str:
+    from spotsigs.experiments.run.large import matched_on_disk, own_store
+
+    with publishing(folder, COMPLETE, OPTIONAL) as new:
+        with TreeMemory() as memory:
+            outcome = matched_on_disk(settings, folder, say)
+            decisions = decided(outcome, settings)
+            write_outcome(new, outcome)
+            write_decisions(new, outcome, decisions, settings, say)
+        outcome = replace(outcome, peak_rss_bytes=memory.peak_bytes)
+        metrics = _finish(new, outcome, settings, contended, about)
+    if settings.store is None:
+        shutil.rmtree(own_store(settings, folder))  # the results stand on their own
+    return told(metrics, settings, outcome, folder)
+
+
+def _finish(
+    folder: Path, outcome: Outcome, settings: Settings, contended: bool, about: Mapping[str, str]
+) -> dict[str, Any]:
+    for name, text in about.items():
+        write_text(folder / ".hydra" / name, text)
+    metrics = measured(outcome, settings)
+    write_json(
+        folder / "run.json",
+        provenance() | {"seed": settings.seed, "input_sha256": outcome.prepared.checksum, "contended": contended},
+    )
+    write_json(folder / COMPLETE, metrics)
+    return metrics
+
+
+def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
+    """Match in memory; return the settings with the threshold that was taken, and what suggested it."""
+    prepared = prepare(
+        settings.collection,
+        settings.text,
+        settings.signature,
+        settings.idf_filter,
+        settings.engine,
+        sets=settings.sets,
+        strict=settings.strict,
+        sameness=settings.copies,
+    )
+    suggestion = suggested(prepared) if settings.auto else None
+    if suggestion is not None:
+        from spotsigs.experiments.work.study import at_threshold
+
+        settings = replace(settings, tau=suggestion.tau, matcher=at_threshold(settings.matcher, suggestion.tau))
+    return settings, match(prepared, settings.matcher, settings.clusters, settings.keep), suggestion
+
+
+def suggested(prepared: Prepared) -> Suggestion:
+    """Return the threshold that the similarities of all pairs suggest.
+
+    Raises
+    ------
+    InputError
+        If they suggest none.
+    """
+    from spotsigs.matching.tight import self_join
+
+    suggestion = suggest(self_join(prepared.corpus.vectors, FLOOR).similarity)
+    if suggestion.tau is None:
+        raise InputError(f"tau={AUTO} finds no threshold here: {suggestion.reason}; give one, as in tau=0.44")
+    return suggestion
+
+
+def write_histogram(folder: Path, suggestion: Suggestion) -> None:
+    """Write ``histogram.csv``, what a suggested threshold stands on."""
+    edges = suggestion.edges.tolist()
+    rows = zip(edges[:-1], edges[1:], suggestion.counts.tolist(), strict=True)
+    write_csv(folder / "histogram.csv", ("similarity_from", "similarity_to", "pairs"), rows)
+
+
+def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
+    """Return the run's figures: sizes, quality (null without truth), memory in MiB, times in ms, choices."""
+    prepared, pairs, cohesion = outcome.prepared, outcome.pairs, outcome.cohesion
+    copies = prepared.copies
+    vectors = prepared.corpus.vectors
+    several = outcome.clusters.sizes > 1
+    seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
+    quality = asdict(outcome.quality) if outcome.quality else dict.fromkeys(f.name for f in fields(Quality))
+    return {
+        "documents": len(vectors),
+        "documents_matched": int(np.count_nonzero(prepared.compared())),
+        "copies_content": len(copies) - len(np.unique(copies.content)),
+        "copies_text": len(np.unique(copies.content)) - int(np.count_nonzero(copies.distinct)),
+        "skipped": len(prepared.skipped),
+        "signatures": vectors.n_signatures,
+        "occurrences": vectors.n_occurrences,
+        "pairs": len(pairs),
+        "clusters": int(np.count_nonzero(several)),
+        "largest_cluster": int(outcome.clusters.sizes.max(initial=0)),
+        "least_similarity": _over(np.nanmin, cohesion.minimum[several]),
+        "mean_similarity": _over(np.nanmean, cohesion.mean[several]),
+        "giant_chains": int(np.count_nonzero(cohesion.chain)),
+        "new_documents": len(vectors) - prepared.new_from,
+        **quality,
+        "memory_mib": memory_bytes(settings.matcher, vectors) / MIB,
+        "peak_rss_mib": outcome.peak_rss_bytes / MIB,
+        "parse_ms": prepared.parse_seconds * 1000,
+        "sort_hash_ms": seconds["sort_hash"] * 1000,
+        "cluster_ms": seconds["cluster"] * 1000,
+        "total_ms": (seconds["sort_hash"] + seconds["cluster"]) * 1000,
+        "stage_seconds": dict(pairs.seconds),
+        "counters": dict(pairs.counters),
+        "tau": getattr(settings.matcher, "tau", None),
+        "idf_min": settings.idf_filter.idf_min,
+        "idf_max": settings.idf_filter.idf_max,
+        "k": getattr(settings.matcher, "k", None),
+        "l": getattr(settings.matcher, "l", None),
+        "memory_budget_mib": None if settings.memory is None else settings.memory / MIB,
+        "exact": settings.matcher.exact,
+        "verified": settings.matcher.verified,
+        "data": settings.names["data"],
+        "text": settings.names["text"],
+        "signature": settings.names["signature"],
+        "matcher": settings.names["matcher"],
+    }
+
+
+def _over(function: Callable[[Any], Any], values: Any) -> float | None:
+    """Return a statistic of the values that are known; None without any."""
+    return None if np.isnan(values).all() else float(function(values))
+
+
+def write_outcome(folder: Path, outcome: Outcome) -> None:
+    """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv`` and ``skipped.csv``."""
+    doc_ids = outcome.prepared.doc_ids
+    with writing(folder):
+        write_pairs(folder / "pairs.parquet", doc_ids, outcome.chunks())
+        write_clusters(folder / "clusters.parquet", doc_ids, outcome.clusters, outcome.cohesion)
+    columns = "cluster, representative, size, pairs, min_similarity, mean_similarity, apart, chain".split(", ")
+    write_csv(folder / "clusters.csv", columns, _cluster_rows(outcome))
+    skipped = ((record.id, record.reason) for record in outcome.prepared.skipped)
+    if len(outcome.prepared.skipped):
+        write_csv(folder / "skipped.csv", ("id", "reason"), skipped)
+
+
+def _cluster_rows(outcome: Outcome) -> Iterator[list[Any]]:
+    """Yield a row for each cluster of several documents, the largest first."""
+    clusters, cohesion = outcome.clusters, outcome.cohesion
+    for label in np.argsort(-clusters.sizes, kind="stable").tolist():
+        if clusters.sizes[label] < 2:
+            return
+        known = not np.isnan(cohesion.minimum[label])
+        yield [
+            label,
+            outcome.prepared.doc_ids[int(clusters.representatives[label])],
+            int(clusters.sizes[label]),
+            int(cohesion.pairs[label]),
+            float(cohesion.minimum[label]) if known else "",
+            float(cohesion.mean[label]) if known else "",
+            int(cohesion.apart[label]),
+            str(bool(cohesion.chain[label])).lower(),
+        ]
+
+
+def decided(outcome: Outcome, settings: Settings) -> Decisions:
+    """Decide which documents stay, and write the copy of the collection on request: before any former result goes."""
+    doc_ids, new_from = outcome.prepared.doc_ids, outcome.prepared.new_from
+    reads_texts = settings.matcher.measure == "lcs"
+    decisions = decide(
+        outcome.chunks(),
+        outcome.clusters,
+        settings.keep,
+        copies=outcome.prepared.copies,
+        compared=None if reads_texts else outcome.prepared.compared(),
+    )
+    if settings.copy is not None:
+        new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
+        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy)
+    return decisions
+
+
+def write_decisions(
+    folder: Path, outcome: Outcome, decisions: Decisions, settings: Settings, say: Callable[[str], object]
+) -> None:
+    """Write ``kept.csv`` and ``removed.csv``, and on request the page of clusters."""
+    prepared, doc_ids = outcome.prepared, outcome.prepared.doc_ids
+    write_lists(decisions, doc_ids, folder, new_from=prepared.new_from)
+    if settings.page:
+        from spotsigs.experiments.show.cluster_page import write_cluster_page
+
+        pairs = outcome.pairs_in_memory()
+        if pairs is None:
+            say(f"clusters.html is left out: {len(outcome.pairs):,} pairs do not fit into memory={settings.memory}")
+            return
+        write_cluster_page(
+            folder / "clusters.html",
+            doc_ids,
+            pairs,
+            outcome.clusters,
+            prepared.texts(),
+            scheme=settings.signature,
+            matched=prepared.signatures,
+        )
+
+
+def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:
+    """Return the row in the column order of the paper's Table 1, and what surrounds it."""
+    columns = {
+        "": _named(settings),
+        "IDF": f"[{metrics['idf_min']:g}, {metrics['idf_max']:g}]",
+        "tau": _or_na(metrics["tau"], "g"),
+        "k": _or_na(metrics["k"], "d"),
+        "l": _or_na(metrics["l"], "d"),
+        "#Spots": f"{metrics['signatures']:,}",
+        "MB": f"{metrics['memory_mib']:.1f}",
+        "Sort/Hash(msec)": f"{metrics['sort_hash_ms']:,.0f}",
+        "Clust.(msec)": f"{metrics['cluster_ms']:,.0f}",
+        "Total(msec)": f"{metrics['total_ms']:,.0f}",
+        "Prec.": _or_na(metrics["precision"], ".3f"),
+        "Rec.": _or_na(metrics["recall"], ".3f"),
+        "F1": _or_na(metrics["f1"], ".3f"),
+    }
+    widths = [max(len(name), len(value)) for name, value in columns.items()]
+    lines = [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in (columns, columns.values())
+    ]
+    return "\n".join(["", *lines, "", *_remarks(metrics, outcome), f"results: {_shown(folder)}", *_next(metrics)])
+
+
+def _shown(folder: Path) -> Path:
+    """Return the folder as seen from here, where it lies below."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _named(settings: Settings) -> str:
+    """Return the matcher's label, with its signatures unless those are its own."""
+    own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
+    own |= settings.matcher.measure == "lcs"  # reads the texts
+    return settings.matcher.label if own else f"{settings.matcher.label} on {settings.names['signature']}"
+
+
+def _or_na(value: float | None, form: str) -> str:
+    return "n/a" if value is None or value != value else format(value, form)
+
+
+def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
+    seconds = metrics["parse_ms"] / 1000
+    lines = [
+        f"{_count(metrics['documents'], 'document')}, {_count(metrics['pairs'], 'pair')} in "
+        f"{_count(metrics['clusters'], 'cluster')}; "
+        f"read and extracted in {seconds:.1f} s, {_peak(metrics)}"
+    ]
+    if metrics["new_documents"] < metrics["documents"]:
+        lines.append(f"{_count(metrics['new_documents'], 'new document')}; only pairs with at least one are reported")
+    if metrics["least_similarity"] is not None:
+        lines.append(
+            f"largest cluster {_count(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
+            f"{metrics['least_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
+        )
+    if metrics["giant_chains"]:
+        chains = _count(metrics["giant_chains"], "giant chain")
+        lines.append(
+            f"{chains} ({GIANT} documents or more, most of whose pairs do not reach tau): see clusters.csv; "
+            "clusters=anchored cuts them up"
+        )
+    if outcome.quality and "f1" in outcome.quality.intervals:
+        low, high = outcome.quality.intervals["f1"]
+        lines.append(
+            f"F1 95 % interval {low:.3f} to {high:.3f} (clusters resampled); macro F1 {metrics['macro_f1']:.3f}"
+        )
+    empty = metrics["documents"] - metrics["documents_matched"]
+    if empty:
+        missed = "; their pairs count as missed" if outcome.quality else ""
+        lines.append(f"{_count(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
+    if copies := metrics["copies_content"] + metrics["copies_text"]:
+        lines.append(
+            f"{_count(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "
+            f"{metrics['copies_text']:,} of identical text"
+        )
+    if metrics["skipped"]:
+        lines.append(f"{_count(metrics['skipped'], 'record')} could not be read: see skipped.csv")
+    return lines
+
+
+def _peak(metrics: dict[str, Any]) -> str:
+    peak = f"{metrics['peak_rss_mib'] * MIB / 1e6:,.0f} MB"
+    if metrics["memory_budget_mib"] is None:
+        return f"peak memory while matching {metrics['peak_rss_mib']:,.0f} MiB"
+    return f"peak memory of all processes {peak} of {metrics['memory_budget_mib'] * MIB / 1e6:,.0f} MB"
+
+
+def _count(number: int, noun: str, plural: str | None = None) -> str:
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _next(metrics: dict[str, Any]) -> list[str]:
+    if metrics["precision"] is None:
+        return ["next: look at the clusters with page=true, or try other thresholds with -m tau=0.3,0.44,0.6"]
+    return ["next: try other thresholds with -m tau=0.3,0.44,0.6 or another matcher, as in matcher=brute_force"]

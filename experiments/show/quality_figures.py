@@ -1,0 +1,61 @@
+"""Quality curves as figures and facts: what the figures over tau share."""
+
+from __future__ import annotations
+
+from spotsigs.experiments.claims.facts import Fact
+from spotsigs.experiments.show.figures import Panel, Point
+from spotsigs.experiments.work.curves import MEASURES, Curve, difference
+
+from spotsigs.errors import require
+
+STEP = 0.02
+"""Distance of a quality curve's thresholds; the paper's 0.4 and 0.44 are among them."""
+
+
+def thresholds(step: float) -> list[float]:
+    """Return the multiples of a step up to 1, as the decimal numbers they are.
+
+    Raises
+    ------
+    InputError
+        If the step does not divide 1, or is too small.
+    """
+    count = round(1 / step) if step > 0 else 0
+    require(count > 0 and abs(count * step - 1) < 1e-9, f"step must divide 1, as 0.02 does, got {step}")
+    require(count <= 1000, f"step must be at least 0.001, got {step}")
+    return [round(number / count, 6) for number in range(1, count + 1)]
+
+
+def f1_panel(name: str) -> Panel:
+    """Return the axes of F1 over tau."""
+    return Panel(name=name, x_label="similarity threshold τ", y_label="F1", y_range=(0, 1))
+
+
+def curve_points(curve: Curve, panel: str, series: str, measure: str = "f1") -> list[Point]:
+    """Return a curve's points over tau, with intervals."""
+    low, high = curve.interval(measure)
+    values = curve.micro[MEASURES.index(measure)]
+    return [
+        Point(panel=panel, series=series, x=tau, y=finite(value), low=finite(below), high=finite(above))
+        for tau, value, below, above in zip(curve.taus, values, low, high, strict=True)
+    ]
+
+
+def best_facts(label: str, curve: Curve) -> list[Fact]:
+    """Return a curve's best F1 and the threshold it stands at."""
+    low, high = curve.interval("f1")[:, curve.best]
+    return [
+        Fact(name=f"{label}: best F1", value=float(curve.micro[2, curve.best]), low=float(low), high=float(high)),
+        Fact(name=f"{label}: best tau", value=curve.taus[curve.best]),
+    ]
+
+
+def compared(name: str, a: Curve, b: Curve, *, relative: bool = False) -> Fact:
+    """Return the difference of two curves' best F1 as a fact."""
+    value, low, high = difference(a, a.best, b, b.best, relative=relative)
+    return Fact(name=name, value=value, low=low, high=high)
+
+
+def finite(value: float) -> float:
+    """Return the value, 0 for one that nothing defines (no pair was reported)."""
+    return float(value) if value == value else 0.0

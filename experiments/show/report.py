@@ -1,0 +1,200 @@
+"""The report: one HTML file with every table, figure and claim, and pairs to look at. It loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spotsigs.experiments.claims.judged_claims import Judged, judge_all
+from spotsigs.experiments.claims.verdicts import RULES, Verdict
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.output_files import read_json, replacing
+from spotsigs.experiments.run.provenance import provenance
+from spotsigs.experiments.show.inspector import KINDS, Sample, sample_pairs
+from spotsigs.experiments.work.methods import PAPER_TAU, spotsigs
+from spotsigs.experiments.work.study import Work, at_threshold
+
+from spotsigs.errors import require
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+SECTIONS = {
+    "Tables": (
+        "table1/table1",
+        "table1/default_band",
+        "table2/table2",
+        "lcs_tables/lcs_table1",
+        "lcs_tables/lcs_table2",
+    ),
+    "Figures": ("figure4/figure4", "figure5/figure5", "figure6/figure6", "figure7/figure7"),
+    "Figures the paper omits or the slides show": (
+        "chain_length/chain_length",
+        "spot_distance/spot_distance",
+        "lsh_recall/lsh_recall",
+        "imatch/bands",
+        "imatch/lexica",
+        "partitions/partitions",
+        "estimators/estimators",
+    ),
+    "Exactness and arithmetic": ("exactness/exactness", "arithmetic/partition_counts"),
+    "Beyond the paper": (
+        "beyond/beyond",
+        "beyond/drift",
+        "beyond/text",
+        "beyond/cost",
+        "beyond/ablations",
+        "beyond/promise",
+    ),
+}
+"""Sections of the report: tables and figures by their path below the results folder; what else is there follows."""
+
+LEADS = {
+    "Beyond the paper": "Nothing here is the paper's: signatures that leave out the frame of today's pages, found by "
+    "the links that pages of a site share, beside the paper's own and beside extractors of the main text. Generated "
+    "pages come from seeds that nothing was tuned on, except for the ablations; the last table shows where framed "
+    "signatures fall behind plain ones. docs/beyond.md has the definitions.",
+}
+"""What a section says first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Put the results together for reading, and sample pairs for inspection.
+
+    Attributes
+    ----------
+    results : Path
+        Folder with the experiments' results; receives ``report.html``.
+    each : int
+        True, false and missed pairs in the inspector, of each so many.
+    """
+
+    results: Path = Path("results")
+    each: int = 12
+
+    def __post_init__(self) -> None:
+        require(self.each >= 0, f"each must not be negative, got {self.each}")
+
+    def __call__(self, settings: Settings) -> str:
+        """Write the report; return where it lies."""
+        work = Work.begin(self.results, settings)
+        page = render(
+            sections=sections(self.results),
+            judged=judge_all(self.results),
+            samples=self._samples(work),
+            about=provenance() | {"data": settings.names["data"], "seed": settings.seed},
+        )
+        path = self.results / "report.html"
+        with replacing(path) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+        work.record("report")
+        return f"report: {path}"
+
+    def _samples(self, work: Work) -> list[Sample]:
+        """Draw pairs of SpotSigs at the paper's parameters; none where the collection has no clusters or no texts."""
+        line = spotsigs()
+        if not self.each or hasattr(work.settings.collection, "vectors"):
+            return []
+        stored = work.read(line.signature)
+        truth = stored.truth()
+        if truth is None or truth.judged is not None:
+            return []
+        matcher = at_threshold(line.matcher, PAPER_TAU[line.label])
+        corpus = stored.corpus(line.idf_filter)
+        return sample_pairs(corpus, truth, matcher, line.signature, each=self.each, seed=work.settings.seed)  # type: ignore[arg-type]
+
+
+def sections(results: Path) -> list[dict[str, Any]]:
+    """Return every table and figure that a results folder has, by section, with its provenance."""
+    named = {name for names in SECTIONS.values() for name in names}
+    others = [
+        path.relative_to(results).with_suffix("").as_posix()
+        for path in sorted(results.glob("*/*.json"))
+        if path.parent.name not in ("cells", "runs")
+    ]
+    wanted = {**SECTIONS, "More": tuple(name for name in others if name not in named)}
+    return [
+        {"title": title, "lead": LEADS.get(title, ""), "items": items}
+        for title, names in wanted.items()
+        if (items := [item for name in names if (item := _item(results, name)) is not None])
+    ]
+
+
+def _item(results: Path, name: str) -> dict[str, Any] | None:
+    path = results / f"{name}.json"
+    if not path.exists():
+        return None
+    about = read_json(path)
+    if "table" in about:
+        return {"name": name, "table": about["table"], "origin": _origin(about)}
+    if "figure" in about:
+        svg = path.with_suffix(".svg").read_bytes()
+        data = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+        return {"name": name, "caption": about["figure"]["caption"], "image": data, "origin": _origin(about)}
+    return None
+
+
+def _origin(about: dict[str, Any]) -> dict[str, str]:
+    """Return what a reader needs to make a table or figure again."""
+    cells = about["cells"]
+    return {
+        "command": f"python run.py experiment={about['experiment']}",
+        "made by": "python " + " ".join(about["command"]),
+        "commit": f"{about['commit'] or 'unknown'}{' with changes' if about['dirty'] else ''}",
+        "data, seed": f"{about['data']}, {about['seed']}",
+        "machine": "{processor}, {cores} cores, {system}".format(**about["machine"]),
+        "cells": ", ".join(sorted({cell["cell"] for cell in cells})) or "none",
+    }
+
+
+def render(
+    *, sections: Sequence[dict[str, Any]], judged: Sequence[Judged], samples: Sequence[Sample], about: dict[str, Any]
+) -> str:
+    """Return the report's HTML.
+
+    Page text, ids and everything else that comes from outside is escaped; the page's policy forbids every request and
+    every script but its own.
+
+    Parameters
+    ----------
+    sections : sequence of dict
+        As `sections` returns them.
+    judged : sequence of Judged
+        The claims.
+    samples : sequence of Sample
+        Pairs to look at.
+    about : dict
+        Command, commit, versions, machine.
+
+    Returns
+    -------
+    str
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    counts = Counter(item.verdict for item in judged)
+    return environment.get_template("report.html").render(
+        script=Markup(script),
+        script_hash=Markup(f"'sha256-{digest}'"),
+        style=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
+        sections=sections,
+        judged=judged,
+        failed=[item for item in judged if item.verdict in FAILED],
+        counts=[(verdict, counts[verdict]) for verdict in Verdict if counts[verdict]],
+        rules=RULES,
+        samples=samples,
+        kinds=KINDS,
+        about=about,
+    )
+
+
+FAILED = (Verdict.NOT_REPRODUCED, Verdict.CONTRADICTED)

@@ -1,0 +1,53 @@
+"""Frame-aware suppression without some of its steps, for the table that shows what each is good for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from spotsigs.records import Signatures
+from spotsigs.signatures.densest import LINK
+from spotsigs.signatures.extract import count_signatures
+from spotsigs.signatures.framed import FramedSpots, Over, find_frames, portraits, spots_of_frames, suppressed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ablated(FramedSpots):
+    """Frame-aware suppression without one of its steps.
+
+    Attributes
+    ----------
+    everywhere : bool
+        Drop a spot where the mates of many of its pages say so; otherwise where those of the page itself do.
+    narrowed : bool
+        Narrow what is left to the main part.
+    """
+
+    label: ClassVar[str] = "SpotSigs, framed in part"
+
+    everywhere: bool = True
+    narrowed: bool = True
+
+    def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
+        """Turn outlines into signatures, see `spotsigs.signatures.framed.FramedSpots.refine`."""
+        over = Over(threads, scratch)
+        pages = portraits(outlines, over)
+        frames = find_frames(outlines, pages, self.alike, self.share, self.sample, over)
+        dropped = spots_of_frames(pages, frames.suspected, self.share, over) if self.everywhere else frames.suspected
+        if self.narrowed:
+            return suppressed(outlines, pages, dropped, over)
+        rows = []
+        for page in range(len(outlines)):
+            span = slice(pages.spot_indptr[page], pages.spot_indptr[page + 1])
+            entries = slice(outlines.indptr[page], outlines.indptr[page + 1])
+            spots = outlines.hashes[entries][outlines.counts[entries] != LINK]
+            rows.append(count_signatures(spots[~np.isin(spots, pages.spots[span][dropped[span]])]))
+        return replace(
+            outlines,
+            indptr=np.cumsum([0, *(len(hashes) for hashes, _ in rows)], dtype=np.int64),
+            hashes=np.concatenate([np.empty(0, np.uint64), *(hashes for hashes, _ in rows)]),
+            counts=np.concatenate([np.empty(0, np.int32), *(counts for _, counts in rows)]),
+        )

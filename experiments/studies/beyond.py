@@ -1,0 +1,431 @@
+"""Beyond the paper: the frames of today's pages, thresholds without labels, and what each part is good for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from spotsigs.experiments.claims.facts import Fact
+from spotsigs.experiments.config import Settings, composed, overrides
+from spotsigs.experiments.show.figures import Panel, Point
+from spotsigs.experiments.show.quality_figures import STEP, compared, finite, thresholds
+from spotsigs.experiments.show.tables import Column, Table
+from spotsigs.experiments.studies.ablated import Ablated
+from spotsigs.experiments.work.cells import Task
+from spotsigs.experiments.work.curves import Curve, difference, ends
+from spotsigs.experiments.work.page_cost import time_pages
+from spotsigs.experiments.work.regret import suggested
+from spotsigs.experiments.work.study import PAPER_BAND, Line, Work
+
+from spotsigs.matching.tight import SpotSigsTight
+from spotsigs.records import SignatureScheme
+from spotsigs.signatures.densest import DensestRegion
+from spotsigs.signatures.framed import FramedSpots
+from spotsigs.signatures.spots import SpotSignatures
+
+BAND = (0.2, 1.0)
+FIXED = (0.18, 0.44)
+PLAIN, SHORT, DENSEST, FRAMED = "SpotSigs", "SpotSigs, d 1 c 2", "densest region", "framed"
+"""Labels: the paper's signatures, shorter chains, one page's main part, frames suppressed."""
+
+PROMISED = 0.01
+"""F1 that frame-aware suppression may lie below plain signatures."""
+
+COLUMNS = [
+    Column(name="collection", title="Collection"),
+    Column(name="method", title="Method"),
+    Column(name="text", title="Text"),
+    Column(name="idf", title="IDF"),
+    Column(name="f1_18", title="F1 at 0.18", form=".3f"),
+    Column(name="f1_44", title="F1 at 0.44", form=".3f"),
+    Column(name="best_tau", title="Best τ", form=".2f"),
+    Column(name="f1", title="Best F1", form=".3f"),
+    Column(name="f1_interval", title="95 %"),
+    Column(name="macro_f1", title="Macro F1", form=".3f"),
+    Column(name="macro_interval", title="95 %"),
+    Column(name="auto_tau", title="τ = auto", form=".3f"),
+    Column(name="regret", title="Regret", form=".3f"),
+    Column(name="auto_reason"),
+]
+
+NOTES = (
+    "Quality: micro averages over pairs, macro averages over clusters at the same threshold, intervals over resampled "
+    "clusters. The best threshold is chosen on the collection that judges it. Regret: best F1 less that at tau=auto; "
+    "n/a where it finds no threshold.",
+)
+
+TEXT_COLUMNS = [
+    Column(name="collection", title="Collection"),
+    Column(name="text", title="Text"),
+    Column(name="signature", title="Signatures"),
+    Column(name="f1_18", title="F1 at 0.18", form=".3f"),
+    Column(name="f1_44", title="F1 at 0.44", form=".3f"),
+    Column(name="best_tau", title="Best τ", form=".2f"),
+    Column(name="f1", title="Best F1", form=".3f"),
+    Column(name="f1_interval", title="95 %"),
+    Column(name="text_ms", title="Text (ms)", form=".2f"),
+]
+
+TEXT_NOTES = (
+    "Micro averages over pairs, IDF in [0.2, 1]. Densest region and framed signatures look at the links of the whole "
+    "page, which the other texts have lost; on those they would be the signatures with d 1 c 2. Text: milliseconds a "
+    "page for the text alone, in one thread, n/a where it was not measured or other processes ran beside.",
+)
+
+COST_COLUMNS = [
+    Column(name="collection", title="Collection"),
+    Column(name="method", title="Method"),
+    Column(name="kb", title="kB a page", form=",.0f"),
+    Column(name="text_ms", title="Text (ms)", form=".2f"),
+    Column(name="signature_ms", title="Signatures (ms)", form=".2f"),
+    Column(name="refine_ms", title="Frames (ms)", form=".2f"),
+    Column(name="ms", title="Together (ms)", form=".2f"),
+    Column(name="contended"),
+]
+
+COST_NOTES = (
+    "Milliseconds a page in one thread, the median over quiet runs, n/a where other processes ran beside. Text: "
+    "decoding, parsing, tokens. Signatures: what they add to it, the difference of two passes, which is lost in the "
+    "noise where the text takes long. Frames: what looks at the whole collection.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """A row of the table.
+
+    Attributes
+    ----------
+    label, text : str
+        Its name, and the choice of ``text=``.
+    signature : SignatureScheme
+        Tokens to signatures.
+    band : tuple of float
+        Normalised IDF that is kept.
+    """
+
+    label: str
+    text: str
+    signature: SignatureScheme
+    band: tuple[float, float] = BAND
+
+    @property
+    def line(self) -> Line:
+        """The method with the exact join."""
+        return Line(label=self.label, signature=self.signature, matcher=SpotSigsTight(), band=self.band)
+
+
+TEXTS = ("visible", "main", "trafilatura")
+
+
+def texts() -> list[Method]:
+    """Return the choices of ``text=`` with the signatures that make a difference there."""
+    found = []
+    for text in TEXTS:
+        if text == "trafilatura" and find_spec(text) is None:
+            continue
+        own = [(PLAIN, SpotSignatures()), (SHORT, SpotSignatures(d=1, c=2))]
+        if text == "visible":
+            own += [(DENSEST, DensestRegion()), (FRAMED, FramedSpots())]
+        found += [Method(label=label, text=text, signature=scheme) for label, scheme in own]
+    return found
+
+
+def methods() -> list[Method]:
+    """Return the methods under comparison; trafilatura only where it is installed."""
+    plain, short = SpotSignatures(), SpotSignatures(d=1, c=2)
+    found = [
+        Method(label=f"{PLAIN}, the paper's band", text="visible", signature=plain, band=PAPER_BAND),
+        Method(label=PLAIN, text="visible", signature=plain),
+        Method(label=SHORT, text="visible", signature=short),
+        Method(label=DENSEST, text="visible", signature=DensestRegion()),
+        Method(label=FRAMED, text="visible", signature=FramedSpots()),
+        Method(label=f"main text, {SHORT}", text="main", signature=short),
+    ]
+    if find_spec("trafilatura") is not None:
+        found.append(Method(label=f"trafilatura, {SHORT}", text="trafilatura", signature=short))
+    return found
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Works on several collections and texts that share their cells and their provenance.
+
+    Attributes
+    ----------
+    work : Work
+        The experiment's.
+    step : float
+        Distance of thresholds.
+    """
+
+    work: Work
+    step: float
+
+    @cached_property
+    def _settings(self) -> dict[tuple[str, str], Settings]:
+        return {}
+
+    def at(self, data: str, text: str = "visible") -> Work:
+        """Return the work on a collection, given by its overrides, through a text."""
+        if (data, text) not in self._settings:
+            mine = [word for word in overrides() if not word.startswith(("data=", "data.", "experiment", "text="))]
+            self._settings[data, text] = composed("experiment=beyond", *mine, f"text={text}", *data.split())
+        return replace(self.work, settings=self._settings[data, text])
+
+    def curves(self, data: str, chosen: Sequence[Method], describe: str) -> dict[str, Curve]:
+        """Return the quality of each method over thresholds, by label."""
+        found: dict[str, Curve] = {}
+        for text in dict.fromkeys(method.text for method in chosen):
+            lines = [method.line for method in chosen if method.text == text]
+            found |= self.at(data, text).curves(lines, thresholds(self.step), describe)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beyond:
+    """Quality and cost of what goes beyond the paper.
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives ``beyond/``.
+    collections : list of str
+        What is judged: overrides of ``data``, separated by spaces.
+    drifts : list of float
+        Shares of changed blocks of the figure.
+    drifting : str
+        The figure's collection, without ``data.drift``.
+    developed : list of str
+        Collections of the ablations: those that the method was developed on.
+    step : float
+        Distance of thresholds; the fixed ones are among them.
+    timed : list of str
+        Collections on which the cost a page is measured.
+    timed_pages, repeats : int
+        Pages whose cost is measured, and how often.
+    """
+
+    results: Path = Path("results")
+    collections: list[str] = field(default_factory=list)
+    drifts: list[float] = field(default_factory=lambda: [0.0, 0.1, 0.2, 0.3, 0.4, 0.5])
+    drifting: str = "data=gold_drift data.seed=5"
+    developed: list[str] = field(default_factory=list)
+    step: float = STEP
+    timed: list[str] = field(default_factory=list)
+    timed_pages: int = 200
+    repeats: int = 3
+
+    def __call__(self, settings: Settings) -> str:
+        """Write the tables and the figure; return them as text."""
+        desk = Desk(Work.begin(self.results, settings), self.step)
+        parts = [self._comparison(desk), self._drift(desk), self._ablations(desk)]
+        times = {data: self._times(desk, data) for data in self.timed}
+        parts.append(self._texts(desk, times))
+        return "\n\n".join([*parts, self._cost(desk, times)] if self.timed else parts)
+
+    def _comparison(self, desk: Desk) -> str:
+        rows: list[dict[str, Any]] = []
+        facts: list[Fact] = []
+        promises: list[dict[str, Any]] = []
+        for data in self.collections:
+            curves = desk.curves(data, methods(), f"beyond: {_name(data)}")
+            rows += [self._row(desk, data, method, curves[method.label]) for method in methods()]
+            promises += [_promise(_name(data), curves, rival) for rival in (PLAIN, SHORT)]
+            facts += [
+                compared(f"{_name(data)}: framed - {rival}, best F1", curves[FRAMED], curves[rival])
+                for rival in (PLAIN, SHORT, DENSEST)
+            ]
+        work = desk.work
+        work.facts([*facts, *_kept(promises)])
+        table = Table(caption="Methods on the collections that report", columns=COLUMNS, rows=rows, notes=NOTES)
+        promise = Table(caption="Framed signatures less plain ones, micro F1", columns=PROMISE_COLUMNS, rows=promises)
+        return work.table(table, "beyond") + "\n\n" + work.table(promise, "promise")
+
+    def _row(self, desk: Desk, data: str, method: Method, curve: Curve) -> dict[str, Any]:
+        work = desk.at(data, method.text)
+        stored, at = work.read(method.signature), curve.best
+        chosen = work.cells.run(
+            [Task(function=suggested, arguments={"stored": stored, "idf_filter": method.line.idf_filter})],
+            "beyond: tau=auto",
+        )[0]
+        return {
+            "collection": _name(data),
+            "method": method.label,
+            "text": method.text,
+            "idf": f"[{method.band[0]:g}, {method.band[1]:g}]",
+            **_f1(curve),
+            "macro_f1": finite(curve.macro[2, at]),
+            "macro_interval": "{:.3f} to {:.3f}".format(*ends(curve.macro_resampled[2])[:, at]),
+            "auto_tau": chosen["tau"],
+            "auto_reason": chosen["reason"],
+            "regret": None if chosen["tau"] is None else finite(curve.micro[2, at]) - chosen["f1"],
+        }
+
+    def _drift(self, desk: Desk) -> str:
+        """Draw F1 over the share of blocks that each fetch changes."""
+        panels = [
+            Panel(name=name, x_label="share of changed blocks", y_label="F1", y_range=(0.6, 1))
+            for name in ("τ = 0.18", "best τ")
+        ]
+        points: list[Point] = []
+        curves = {
+            drift: desk.curves(f"{self.drifting} data.drift={drift}", methods(), f"beyond: drift {drift:g}")
+            for drift in self.drifts
+        }
+        for method in methods():
+            for drift in self.drifts:
+                curve = curves[drift][method.label]
+                low, high = curve.interval("f1")
+                for panel, at in zip(panels, (curve.at(0.18), curve.best), strict=True):
+                    value = finite(curve.micro[2, at])
+                    points.append(
+                        Point(panel=panel.name, series=method.label, x=drift, y=value, low=low[at], high=high[at])
+                    )
+        caption = (
+            "F1 over the share of a page's blocks that each fetch replaces; 95 % intervals over resampled clusters"
+        )
+        return f"Drift: {desk.work.lines('drift', caption, panels, points)}"
+
+    def _ablations(self, desk: Desk) -> str:
+        """Vary and remove each part of frame-aware suppression, on the collections it was developed on."""
+        columns = [Column(name="variant", title="Variant")]
+        columns += [
+            Column(name=f"{_name(data)} {at}", title=f"{_name(data)}, {at}", form=".3f")
+            for data in self.developed
+            for at in ("0.18", "best")
+        ]
+        variants = [Method(label=label, text="visible", signature=scheme) for label, scheme in _variants()]
+        curves = {data: desk.curves(data, variants, f"beyond: ablations on {_name(data)}") for data in self.developed}
+        rows = []
+        for method in variants:
+            row: dict[str, Any] = {"variant": method.label}
+            for data in self.developed:
+                curve = curves[data][method.label]
+                row[f"{_name(data)} 0.18"] = finite(curve.micro[2, curve.at(0.18)])
+                row[f"{_name(data)} best"] = finite(curve.micro[2, curve.best])
+            rows.append(row)
+        notes = ("On the collections that the method was developed on: micro F1 at τ = 0.18 and at the best τ.",)
+        table = Table(caption="Frame-aware suppression, varied and in parts", columns=columns, rows=rows, notes=notes)
+        return desk.work.table(table, "ablations")
+
+    def _texts(self, desk: Desk, times: dict[str, dict[str, dict[str, Any]]]) -> str:
+        """Compare the choices of the page's text."""
+        rows: list[dict[str, Any]] = []
+        for data in self.collections:
+            for text in TEXTS:
+                chosen = [method for method in texts() if method.text == text]
+                curves = desk.curves(data, chosen, f"beyond: text={text} of {_name(data)}")
+                timed = next(
+                    (m.label for m in methods() if m.text == text and m.signature == SpotSignatures(d=1, c=2)), ""
+                )
+                cost = times.get(data, {}).get(timed, {"text_ms": None})["text_ms"]
+                rows += [
+                    {"collection": _name(data), "text": text, "signature": method.label, "text_ms": cost}
+                    | _f1(curves[method.label])
+                    for method in chosen
+                ]
+        table = Table(caption="The page's text", columns=TEXT_COLUMNS, rows=rows, notes=TEXT_NOTES)
+        return desk.work.table(table, "text")
+
+    def _times(self, desk: Desk, data: str) -> dict[str, dict[str, Any]]:
+        """Measure what each method costs a page of a collection, by label; nothing where the machine was not quiet."""
+        wanted = {m.label: desk.at(data, m.text).read(m.signature).source for m in methods()[1:]}
+        tasks = [
+            Task(
+                function=time_pages,
+                arguments={"source": source, "pages": self.timed_pages, "repeats": self.repeats},
+                alone=True,
+            )
+            for source in wanted.values()
+        ]
+        cells = desk.work.cells.run(tasks, f"beyond: cost on {_name(data)}")
+        found = {}
+        for label, cell in zip(wanted, cells, strict=True):
+            times = {
+                key: None if cell["contended"] else cell[key] for key in ("text_ms", "signature_ms", "refine_ms", "ms")
+            }
+            found[label] = {"kb": cell["bytes"] / 1000, **times, "contended": cell["contended"]}
+        return found
+
+    def _cost(self, desk: Desk, times: dict[str, dict[str, dict[str, Any]]]) -> str:
+        """Show what each method costs a page."""
+        rows = [
+            {"collection": _name(data), "method": label, **cost}
+            for data, costs in times.items()
+            for label, cost in costs.items()
+        ]
+        table = Table(caption="Cost a page", columns=COST_COLUMNS, rows=rows, notes=COST_NOTES)
+        return desk.work.table(table, "cost")
+
+
+def _f1(curve: Curve) -> dict[str, Any]:
+    """Return F1 at the fixed thresholds and at the best one."""
+    at = curve.best
+    return {
+        "f1_18": finite(curve.micro[2, curve.at(0.18)]),
+        "f1_44": finite(curve.micro[2, curve.at(0.44)]),
+        "best_tau": curve.taus[at],
+        "f1": finite(curve.micro[2, at]),
+        "f1_interval": "{:.3f} to {:.3f}".format(*curve.interval("f1")[:, at]),
+    }
+
+
+def _variants() -> list[tuple[str, SignatureScheme]]:
+    found: list[tuple[str, SignatureScheme]] = [
+        ("framed", FramedSpots()),
+        ("nothing of it: SpotSigs, d 1 c 2", SpotSignatures(d=1, c=2)),
+        ("narrowed only: densest region", DensestRegion()),
+        ("not narrowed to the main part", Ablated(narrowed=False)),
+        ("dropped where a page's own mates say so", Ablated(everywhere=False)),
+        ("the paper's chains, d 2 c 3", FramedSpots(d=2, c=3)),
+    ]
+    found += [(f"alike {alike:g}", FramedSpots(alike=alike)) for alike in (0.05, 0.2, 0.3)]
+    found += [(f"share {share:g}", FramedSpots(share=share)) for share in (0.15, 0.25, 0.5)]
+    found += [(f"sample {sample}", FramedSpots(sample=sample)) for sample in (1, 4, 8, 32)]
+    return found
+
+
+PROMISE_COLUMNS = [
+    Column(name="collection", title="Collection"),
+    Column(name="rival", title="Against"),
+    *(Column(name=key, title=title, form="+.3f") for key, title in (
+        ("at_18", "at 0.18"), ("at_44", "at 0.44"), ("best", "at its best τ"))),
+    Column(name="best_interval", title="95 %"),
+]  # fmt: skip
+
+
+def _promise(name: str, curves: dict[str, Curve], rival: str) -> dict[str, Any]:
+    ours, theirs = curves[FRAMED], curves[rival]
+    differences: dict[str, float] = {}
+    for key, at in (("at_18", ours.at(FIXED[0])), ("at_44", ours.at(FIXED[1]))):
+        differences[key] = difference(ours, at, theirs, at)[0]
+    best, low, high = difference(ours, ours.best, theirs, theirs.best)
+    return {
+        "collection": name,
+        "rival": rival,
+        **differences,
+        "best": best,
+        "best_interval": f"{low:+.3f} to {high:+.3f}",
+    }
+
+
+def _kept(promises: Sequence[dict[str, Any]]) -> list[Fact]:
+    """Return the lowest difference from plain signatures over the collections, and whether it is within the promise."""
+    found = []
+    for rival in dict.fromkeys(row["rival"] for row in promises):
+        for key in ("at_18", "at_44", "best"):
+            worst = min(row[key] for row in promises if row["rival"] == rival)
+            found.append(Fact(name=f"framed - {rival}, lowest of all collections, {key}", value=worst))
+            found.append(Fact(name=f"promise kept against {rival}, {key}", value=float(worst >= -PROMISED)))
+    return found
+
+
+def _name(data: str) -> str:
+    """Return what a collection is called: the choice, and what of it is overridden but its seed."""
+    words = [word.removeprefix("data=").removeprefix("data.") for word in data.split()]
+    return " ".join(word for word in words if not word.startswith("seed="))

@@ -1,0 +1,124 @@
+"""Is Algorithm 1 exact? As printed in floating point, in rational arithmetic, and as this project runs it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spotsigs.experiments.claims.facts import Fact
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.show.tables import Column, Table
+from spotsigs.experiments.studies.printed_algorithm import Multiset, algorithm1, similarity
+from spotsigs.experiments.work.cells import Task
+from spotsigs.experiments.work.study import Work
+
+from spotsigs.errors import require
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.records import Corpus, Vectors
+
+COLUMNS = [
+    Column(name="tau", title="τ", form="g"),
+    Column(name="pairs", title="Similar pairs", form=",.0f"),
+    Column(name="lost_floating", title="Lost, floating point as printed", form=",.0f"),
+    Column(name="lost_rational", title="Lost, rational arithmetic", form=",.0f"),
+    Column(name="lost_here", title="Lost, this project", form=",.0f"),
+    Column(name="false", title="Reported, not similar", form=",.0f"),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exactness:
+    """Pairs that Algorithm 1 loses on random collections that are rich in borderline pairs.
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives ``exactness/``.
+    taus : list of float
+        Thresholds, decimal.
+    collections : int
+        Random collections for each threshold.
+    documents : int
+        Documents of each.
+
+    References
+    ----------
+    Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, sections 1.1, 4.2, 4.3 ("no false negatives nor positives").
+    """
+
+    results: Path = Path("results")
+    taus: list[float] = field(default_factory=lambda: [0.3, 0.44, 0.6, 0.7, 0.8, 0.9, 1.0])
+    collections: int = 60
+    documents: int = 60
+
+    def __post_init__(self) -> None:
+        require(self.collections >= 1, f"collections must be at least 1, got {self.collections}")
+        require(self.documents >= 2, f"documents must be at least 2, got {self.documents}")
+
+    def __call__(self, settings: Settings) -> str:
+        """Write the table; return it as text."""
+        work = Work.begin(self.results, settings)
+        sizes = {"collections": self.collections, "documents": self.documents, "seed": settings.seed}
+        tasks = [Task(function=losses, arguments={"tau": tau, **sizes}) for tau in self.taus]
+        rows = [{"tau": tau} | row for tau, row in zip(self.taus, work.cells.run(tasks, "exactness"), strict=True)]
+        total = {name: sum(row[name] for row in rows) for name in rows[0]}
+        work.facts(
+            [
+                Fact(name="exact in floating point as printed", value=total["lost_floating"] + total["false"] == 0),
+                Fact(name="exact in rational arithmetic", value=total["lost_rational"] + total["false"] == 0),
+                Fact(name="this project's Algorithm 1 is exact", value=total["lost_here"] + total["false"] == 0),
+                Fact(name="pairs", value=total["pairs"]),
+                Fact(name="lost in floating point as printed", value=total["lost_floating"]),
+            ]
+        )
+        caption = f"Pairs lost by Algorithm 1 on {self.collections} random collections of {self.documents} documents"
+        return work.table(Table(caption=caption, columns=COLUMNS, rows=rows), "exactness")
+
+
+def losses(*, tau: float, collections: int, documents: int, seed: int) -> dict[str, Any]:
+    """Count the pairs that each variant of Algorithm 1 loses at one threshold, and those it should not report."""
+    exact_tau = Fraction(str(tau))
+    counts = Counter[str]()
+    for number in range(collections):
+        drawn = random_collection(np.random.default_rng([seed, number]), documents)
+        wanted = {
+            (i, j) for (i, a), (j, b) in combinations(enumerate(drawn), 2) if similarity(a, b, exact_tau) >= exact_tau
+        }
+        variants = {
+            "lost_floating": algorithm1(drawn, tau).pairs,
+            "lost_rational": algorithm1(drawn, exact_tau).pairs,
+            "lost_here": _here(drawn, tau),
+        }
+        counts["pairs"] += len(wanted)
+        for name, found in variants.items():
+            counts[name] += len(wanted - found)
+            counts["false"] += len(found - wanted)
+    return {name: counts[name] for name in ("pairs", "lost_floating", "lost_rational", "lost_here", "false")}
+
+
+def random_collection(rng: np.random.Generator, n: int) -> list[Multiset]:
+    """Draw multisets of 1 to some 25 signatures from 40, half of them edited copies of earlier ones."""
+    documents: list[Multiset] = []
+    for _ in range(n):
+        if documents and rng.random() < 0.5:
+            copy = Counter(documents[rng.integers(len(documents))])
+            for _ in range(rng.integers(0, 4)):
+                copy[int(rng.integers(40))] += int(rng.integers(-2, 3))
+            document = +copy
+        else:
+            document = Counter(rng.integers(0, 40, size=rng.integers(2, 25)).tolist())
+        documents.append(document or Counter([int(rng.integers(40))]))
+    return documents
+
+
+def _here(documents: list[Multiset], tau: float) -> set[tuple[int, int]]:
+    indptr = np.cumsum([0, *map(len, documents)])
+    ids = [signature for document in documents for signature in sorted(document)]
+    counts = [document[signature] for document in documents for signature in sorted(document)]
+    pairs = SpotSigs(tau=tau, threads=1)(Corpus(Vectors.from_csr(indptr, np.array(ids), np.array(counts))))
+    return set(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True))

@@ -1,0 +1,125 @@
+"""Figure 7: runtime and relative recall over the threshold, SpotSigs against LSH-S."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spotsigs.experiments.claims.facts import Fact
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.show.figures import Panel, Point
+from spotsigs.experiments.studies.table2 import recall_base, require_vectors
+from spotsigs.experiments.work.methods import K, L
+from spotsigs.experiments.work.study import Work
+from spotsigs.experiments.work.timing import quotient
+
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.records import Matcher
+
+OURS, NATIVE, DATASKETCH, TIGHT = "SpotSigs", "LSH-S (native)", "LSH-S (datasketch)", "SpotSigs, tight bounds"
+
+CAPTION = "Figure 7: runtime (range over runs) and relative recall against I-Match-S; the paper's curves cross at 0.78"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure7:
+    """Seconds and relative recall of SpotSigs and LSH-S over tau, on vectors with WT10g's totals.
+
+    A timing sweep runs every point; nothing is derived from another threshold's join.
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives ``figure7/``.
+    taus : list of float
+        Thresholds, ascending.
+    datasketch_taus : list of float
+        Thresholds of the slower implementation.
+    repeats : int
+        Timed runs of each cell; the median counts.
+
+    References
+    ----------
+    Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Figure 7 and section 5.4.1.
+    """
+
+    results: Path = Path("results")
+    taus: list[float] = field(default_factory=lambda: [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.78, 0.85, 0.9, 0.95, 1.0])
+    datasketch_taus: list[float] = field(default_factory=lambda: [0.4, 0.7, 1.0])
+    repeats: int = 3
+
+    def __call__(self, settings: Settings) -> str:
+        """Draw time and relative recall; return where, and where the curves cross."""
+        require_vectors(settings)
+        work = Work.begin(self.results, settings)
+        stored = work.read()
+        wanted = self._wanted(settings.seed)
+        base = recall_base(settings.seed)
+        found = work.times([(stored, None, matcher) for _, _, matcher in wanted], self.repeats, "figure7", base=base)
+        cells = {(label, tau): cell for (label, tau, _), cell in zip(wanted, found, strict=True)}
+        seconds, recall = "Runtime", "Relative recall"
+        points = [
+            Point(
+                panel=seconds,
+                series=label,
+                x=tau,
+                y=cell["total_ms"] / 1000,
+                low=min(cell["runs_ms"]) / 1000,
+                high=max(cell["runs_ms"]) / 1000,
+            )
+            for (label, tau), cell in cells.items()
+            if not cell["contended"]
+        ]
+        points += [
+            Point(panel=recall, series=label, x=tau, y=cell["relative_recall"]) for (label, tau), cell in cells.items()
+        ]
+        panels = [
+            Panel(name=seconds, x_label="similarity threshold τ", y_label="seconds", y_log=True, guides=[0.78]),
+            Panel(
+                name=recall, x_label="similarity threshold τ", y_label="recall of I-Match-S's pairs", y_range=(0, 1.02)
+            ),
+        ]
+        drawn = work.lines("figure7", CAPTION, panels, points)
+        facts = _facts(cells, self.taus)
+        work.facts(facts)
+        told = "; ".join(f"{fact.name}: {fact}" for fact in facts if "from which" in fact.name)
+        return f"Figure 7: {told or 'times were disturbed by other processes'}; {drawn}"
+
+    def _wanted(self, seed: int) -> list[tuple[str, float, Matcher]]:
+        from spotsigs.baselines.lsh import Lsh
+        from spotsigs.baselines.lsh_native import LshNative
+
+        from spotsigs.matching.tight import SpotSigsTight
+
+        return [
+            *((OURS, tau, SpotSigs(tau=tau)) for tau in self.taus),
+            *((NATIVE, tau, LshNative(tau=tau, k=K, l=L, seed=seed)) for tau in self.taus),
+            *((DATASKETCH, tau, Lsh(tau=tau, k=K, l=L, seed=seed)) for tau in self.datasketch_taus),
+            *((TIGHT, tau, SpotSigsTight(tau=tau)) for tau in self.taus),
+        ]
+
+
+def _facts(cells: dict[tuple[str, float], dict[str, Any]], taus: list[float]) -> list[Fact]:
+    facts = []
+    for rival in (NATIVE, DATASKETCH):
+        both = [tau for tau in taus if (rival, tau) in cells]
+        ratios = {tau: quotient(f"{rival} / {OURS}, tau {tau:g}", cells[rival, tau], cells[OURS, tau]) for tau in both}
+        clean = {tau: ratio for tau, ratio in ratios.items() if ratio is not None}
+        facts += list(clean.values())
+        if len(clean) == len(both) and both:
+            facts.append(_crossing(rival, {tau: ratio.value for tau, ratio in clean.items()}))
+    low, high = cells[OURS, taus[0]], cells[OURS, taus[-1]]
+    growth = quotient(f"SpotSigs at tau {taus[0]:g} / at tau {taus[-1]:g}", low, high)
+    return facts + ([growth] if growth else [])
+
+
+def _crossing(rival: str, ratios: dict[float, float]) -> Fact:
+    """Return the lowest threshold from which SpotSigs is always the faster one; above 1 if it never is."""
+    slower = [tau for tau, ratio in ratios.items() if ratio <= 1]
+    above = [tau for tau in ratios if not slower or tau > max(slower)]
+    return Fact(
+        name=f"tau from which SpotSigs is faster than {rival}",
+        value=min(above, default=1.1),
+        text="" if above else "never",
+    )

@@ -1,0 +1,331 @@
+"""The two tables of the LCS slides: simhash, Cosine and LCS; the stages of the LCS partitioning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+from spotsigs.experiments.claims.facts import Fact
+from spotsigs.experiments.claims.published import published
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
+from spotsigs.experiments.show.tables import Column, Table
+from spotsigs.experiments.studies.table1 import AT_PAPER, PUBLISHED
+from spotsigs.experiments.work.cells import Task
+from spotsigs.experiments.work.curves import ends
+from spotsigs.experiments.work.extracted import Stored, documents
+from spotsigs.experiments.work.study import Line, Work, at_threshold, with_threads
+from spotsigs.experiments.work.timing import quotient
+
+from spotsigs.errors import require
+from spotsigs.judging.clusters import cluster
+from spotsigs.records import Matcher
+from spotsigs.signatures.idf import IdfFilter
+
+SIMHASH, COSINE, LCS = "simhash", "Cosine", "LCS"
+ALL = (0.0, 1.0)
+Groups = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LcsTables:
+    """Precision and recall of the similar sets by simhash, Cosine and LCS, as the slides define them, and their times.
+
+    Every set is judged by the truth where the authors sampled 1,000 and looked: its representative page has the most
+    true similar pages in it. Thresholds, which the slides do not give, are those of the best F1 of pairs.
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives ``lcs_tables/``.
+    taus : list of float
+        Thresholds tried for Cosine and LCS.
+    repeats : int
+        Timed runs; the median counts.
+
+    References
+    ----------
+    Huang, Wang, Li: Achieving both high precision and high recall in near-duplicate detection, slides, Tables 1 and 2.
+    """
+
+    results: Path = Path("results")
+    taus: list[float] = field(default_factory=lambda: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+    repeats: int = 3
+
+    def __call__(self, settings: Settings) -> str:
+        """Write both tables; return them as text."""
+        work = Work.begin(self.results, settings)
+        methods = self._methods(work)
+        stored = work.read(methods[LCS][0].signature)
+        truth = stored.truth()
+        require(truth is not None and truth.judged is None, "the slides' measures need a collection with clusters")
+        assert truth is not None
+        cells = {name: self._cells(work, line) for name, (line, _) in methods.items()}
+        sites = _numbered([site_of(document) for document in documents(stored)])
+        judged = {name: Sets.of(sets, truth.labels, sites) for name, (sets, _) in cells.items()}
+        first = self._first(work, judged, cells, {name: tau for name, (_, tau) in methods.items()})
+        second, stage_facts = self._second(work, stored, methods[LCS][0])
+        work.facts([*_first_facts(judged, cells), *stage_facts])
+        return f"{first}\n\n{second}"
+
+    def _methods(self, work: Work) -> dict[str, tuple[Line, float | None]]:
+        """Return each method at its best threshold; LCS is run at every one, since its pairs depend on it."""
+        from spotsigs.baselines.cosine import Cosine
+        from spotsigs.baselines.lcs.lcs_method import Lcs
+        from spotsigs.baselines.shingles import Shingles
+        from spotsigs.baselines.simhash import SimHash
+
+        words = Shingles(k=1)
+        simhash = Line(label=SIMHASH, signature=words, matcher=SimHash(), band=ALL)
+        cosine = Line(label=COSINE, signature=words, matcher=Cosine(), band=ALL)
+        curve = work.curves([cosine], self.taus, "lcs_tables: Cosine")[COSINE]
+        lcs = [Line(label=f"{LCS} {tau:g}", signature=words, matcher=Lcs(tau=tau), band=ALL) for tau in self.taus]
+        found = {line.label: work.curves([line], [line.matcher.tau], "lcs_tables: LCS")[line.label] for line in lcs}  # type: ignore[attr-defined]
+        best = max(lcs, key=lambda line: float(np.nan_to_num(found[line.label].micro[2, 0])))
+        tau = curve.taus[curve.best]
+        return {
+            SIMHASH: (simhash, None),
+            COSINE: (replace(cosine, matcher=at_threshold(cosine.matcher, tau)), tau),
+            LCS: (best, best.matcher.tau),  # type: ignore[attr-defined]
+        }
+
+    def _cells(self, work: Work, line: Line) -> tuple[Groups, dict[str, Any]]:
+        """Return a method's similar sets and its times."""
+        stored = work.read(line.signature)
+        task = Task(
+            function=similar_sets, arguments={"stored": stored, "idf_filter": line.idf_filter, "matcher": line.matcher}
+        )
+        (sets,) = work.cells.run([task], f"lcs_tables: {line.label}")
+        times = work.times([(stored, line.idf_filter, line.matcher)], self.repeats, f"lcs_tables: time of {line.label}")
+        return np.array(sets["labels"]), times[0]
+
+    def _first(
+        self,
+        work: Work,
+        judged: dict[str, Sets],
+        cells: dict[str, tuple[Groups, dict[str, Any]]],
+        taus: dict[str, float | None],
+    ) -> str:
+        base, sample = judged[SIMHASH], judged[LCS]
+        rows: list[dict[str, Any]] = []
+        for printed in published("lcs_table1"):
+            name = {"Simhash": SIMHASH}.get(str(printed["algorithm"]), str(printed["algorithm"]))
+            rows.append({"method": name, "row": PUBLISHED} | {key: printed.get(key) for key in LCS_PRINTED})
+            precision, recall = judged[name].precision(), sample.recall(judged[name], base)
+            same = judged[name].precision(same_site=True), sample.recall(judged[name], base, same_site=True)
+            time = cells[name][1]
+            rows.append(
+                {
+                    "method": name,
+                    "row": AT_PAPER,
+                    "tau": taus[name],
+                    "precision": float(precision.mean()),
+                    "precision_interval": _interval(precision),
+                    "recall_vs_simhash": float(recall.mean()),
+                    "recall_interval": _interval(recall),
+                    "precision_same_site": float(same[0].mean()) if len(same[0]) else None,
+                    "recall_same_site_vs_simhash": float(same[1].mean()) if len(same[1]) else None,
+                    "seconds": None if time["contended"] else time["total_ms"] / 1000,
+                    "sets": len(precision),
+                }
+            )
+        return work.table(Table(caption=FIRST, columns=FIRST_COLUMNS, rows=rows, notes=FIRST_NOTES), "lcs_table1")
+
+    def _second(self, work: Work, stored: Stored, line: Line) -> tuple[str, list[Fact]]:
+        matcher = with_threads(line.matcher, work.settings.threads)
+        arguments = {"stored": stored, "idf_filter": line.idf_filter, "matcher": matcher}
+        (cell,) = work.cells.run([Task(function=stages, arguments=arguments, alone=True)], "lcs_tables: stages")
+        printed = {str(row["stage"]): row for row in published("lcs_table2")}
+        rows = []
+        for stage in cell["rows"]:
+            row = printed[stage["stage"]]
+            rows.append(
+                {
+                    **stage,
+                    "published": row["hours"],
+                    "published_precision": row["precision"],
+                    "seconds": None if cell["contended"] else stage["seconds"],
+                    "how": "estimated" if stage["estimated"] else "measured",
+                }
+            )
+        table = Table(caption=SECOND, columns=SECOND_COLUMNS, rows=rows, notes=SECOND_NOTES)
+        return work.table(table, "lcs_table2"), _stage_facts(cell)
+
+
+LCS_PRINTED = ("precision", "recall_vs_simhash", "precision_same_site", "recall_same_site_vs_simhash", "hours")
+
+FIRST = "LCS slides, Table 1: precision, recall and time of simhash, Cosine and LCS"
+FIRST_COLUMNS = [
+    Column(name="method", title="Algorithm"),
+    Column(name="row", title="Row"),
+    Column(name="tau", title="τ", form="g"),
+    Column(name="precision", title="Precision", form=".2f"),
+    Column(name="precision_interval", title="95 %"),
+    Column(name="recall_vs_simhash", title="Recall vs simhash", form=".2f"),
+    Column(name="recall_interval", title="95 %"),
+    Column(name="precision_same_site", title="Precision, same site", form=".2f"),
+    Column(name="recall_same_site_vs_simhash", title="Recall, same site", form=".2f"),
+    Column(name="hours", title="Hours (400 M pages)", form=".0f"),
+    Column(name="seconds", title="Seconds (here)", form=".2f"),
+    Column(name="sets", title="Sets", form=".0f"),
+]
+FIRST_NOTES = ("Seconds without reading and parsing the pages; n/a where other processes ran beside.",)
+
+SECOND = "LCS slides, Table 2: time and precision after each stage"
+SECOND_COLUMNS = [
+    Column(name="stage", title="Stage"),
+    Column(name="published", title="Hours, published", form=".0f"),
+    Column(name="seconds", title="Seconds (here)", form=",.2f"),
+    Column(name="how", title=""),
+    Column(name="comparisons", title="Pairs compared", form=",.0f"),
+    Column(name="sets", title="Sets", form=",.0f"),
+    Column(name="published_precision", title="Precision, published", form=".2f"),
+    Column(name="precision", title="Precision", form=".2f"),
+]
+SECOND_NOTES = (
+    "The first two times are extrapolated from a sample of pairs: every two pages of the collection, and of a "
+    "perhaps-similar set, whole. Precision of stage one is that of the perhaps-similar sets; stage two adds filtered "
+    "sketches and representatives, stage three the trustable portion of the LCS.",
+)
+
+
+def similar_sets(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher) -> dict[str, Any]:
+    """Return the set of each page: what is connected by the matcher's pairs."""
+    return {"labels": cluster(matcher(stored.corpus(idf_filter))).labels.tolist()}
+
+
+def stages(*, stored: Stored, idf_filter: IdfFilter, matcher: Any) -> dict[str, Any]:
+    """Return the rows of `lcs_stages`, and whether other processes disturbed their times."""
+    from spotsigs.baselines.lcs.lcs_stages import lcs_stages
+
+    corpus, truth = stored.corpus(idf_filter), stored.truth()
+    with ForeignLoad() as load:
+        rows = lcs_stages(matcher, corpus, truth)
+    return {"rows": [row._asdict() for row in rows], "contended": load.cores > QUIET}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sets:
+    """A method's sets of at least two pages, judged.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (n,)
+        Set of each page.
+    truth : ndarray of int64, shape (n,)
+        True cluster of each page; a page without one is a cluster of its own.
+    sites : ndarray of int64, shape (n,)
+        Site of each page.
+    representatives : ndarray of int64
+        Of each set, the page with the most true similar pages in it.
+    """
+
+    labels: Groups
+    truth: Groups
+    sites: Groups
+    representatives: Groups
+
+    @classmethod
+    def of(cls, labels: Groups, truth: NDArray[np.int32], sites: Groups) -> Sets:
+        """Choose the representatives."""
+        alone = truth < 0
+        own = np.where(alone, np.cumsum(alone) + int(truth.max(initial=-1)), truth).astype(np.int64)
+        chosen = []
+        for members in _members(np.asarray(labels)):
+            if len(members) > 1:
+                _, place, counts = np.unique(own[members], return_inverse=True, return_counts=True)
+                chosen.append(members[np.argmax(counts[place])])
+        return cls(labels=np.asarray(labels), truth=own, sites=sites, representatives=np.array(chosen, np.int64))
+
+    def around(self, page: int, *, same_site: bool = False) -> tuple[int, int]:
+        """Return how many pages of a page's set are truly similar to it, and how many there are, itself included."""
+        inside = self.labels == self.labels[page]
+        if same_site:
+            inside &= self.sites == self.sites[page]
+        return int(np.count_nonzero(inside & (self.truth == self.truth[page]))), int(np.count_nonzero(inside))
+
+    def precision(self, *, same_site: bool = False) -> NDArray[np.float64]:
+        """Return, for each set, the share of its pages that are truly similar to its representative."""
+        pairs = [self.around(page, same_site=same_site) for page in self.representatives.tolist()]
+        return np.array([true / size for true, size in pairs if size > 1])
+
+    def recall(self, method: Sets, base: Sets, *, same_site: bool = False) -> NDArray[np.float64]:
+        """Return, for each of these sets' representatives, the true pages a method has over those the base has."""
+        return np.array(
+            [
+                method.around(page, same_site=same_site)[0] / base.around(page, same_site=same_site)[0]
+                for page in self.representatives.tolist()
+            ]
+        )
+
+
+def _members(labels: Groups) -> list[Groups]:
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+
+
+def site_of(document: str) -> str:
+    """Return a document's site: the host of a URL, else its file name up to the last hyphen."""
+    host = urlsplit(document).hostname
+    return host or document.rpartition("/")[2].rpartition("-")[0]
+
+
+def _numbered(names: Sequence[str]) -> Groups:
+    return np.unique(np.array(names, dtype=str), return_inverse=True)[1].astype(np.int64)
+
+
+def _resampled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    rng = np.random.default_rng(0)
+    means: NDArray[np.float64] = values[rng.integers(len(values), size=(1000, len(values)))].mean(1)
+    return means
+
+
+def _interval(values: NDArray[np.float64]) -> str:
+    low, high = ends(_resampled(values))
+    return f"{low:.2f} to {high:.2f}"
+
+
+def _mean(name: str, values: NDArray[np.float64]) -> Fact:
+    low, high = ends(_resampled(values))
+    return Fact(name=name, value=float(values.mean()), low=float(low), high=float(high))
+
+
+def _gap(name: str, a: NDArray[np.float64], b: NDArray[np.float64]) -> Fact:
+    """Return the difference of two means over different sets, resampled independently."""
+    rng = np.random.default_rng(1)
+    other = b[rng.integers(len(b), size=(1000, len(b)))].mean(1)
+    low, high = ends(_resampled(a) - other)
+    return Fact(name=name, value=float(a.mean() - b.mean()), low=float(low), high=float(high))
+
+
+def _first_facts(judged: dict[str, Sets], cells: dict[str, tuple[Groups, dict[str, Any]]]) -> list[Fact]:
+    names = (SIMHASH, COSINE, LCS)
+    precision = {name: judged[name].precision() for name in names}
+    facts = [_mean(f"precision of {name}", precision[name]) for name in names]
+    facts += [_gap(f"precision of {a} - {b}", precision[a], precision[b]) for a, b in PRECISION_PAIRS]
+    for name in (COSINE, LCS):
+        facts.append(_mean(f"recall of {name} relative to simhash", judged[LCS].recall(judged[name], judged[SIMHASH])))
+    for a, b in ((LCS, SIMHASH), (COSINE, LCS)):
+        time = quotient(f"time of {a} / {b}", cells[a][1], cells[b][1])
+        facts += [time] if time else []
+    return facts
+
+
+PRECISION_PAIRS = ((LCS, SIMHASH), (LCS, COSINE), (COSINE, SIMHASH))
+
+
+def _stage_facts(cell: dict[str, Any]) -> list[Fact]:
+    without, one, two, three = cell["rows"]
+    facts = [
+        Fact(name="comparisons without stage one / with it", value=without["comparisons"] / max(one["comparisons"], 1)),
+        Fact(name="precision after stage three - after stage one", value=three["precision"] - one["precision"]),
+    ]
+    if not cell["contended"]:
+        ratio = one["seconds"] / max(two["seconds"], 1e-9)
+        facts.append(Fact(name="time after stage one / after stage two", value=ratio))
+    return facts

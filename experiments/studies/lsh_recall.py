@@ -1,0 +1,139 @@
+"""Recall of LSH-S over the number of tables: a figure the paper describes and omits (section 5.3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spotsigs.experiments.claims.facts import Fact
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.show.figures import Panel, Point
+from spotsigs.experiments.work.cells import Task
+from spotsigs.experiments.work.extracted import Stored
+from spotsigs.experiments.work.methods import K, lsh_s, spotsigs
+from spotsigs.experiments.work.study import Work
+
+from spotsigs.errors import require, require_tau
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.signatures.idf import IdfFilter
+
+NATIVE, DATASKETCH, PREDICTED, EXACT = "LSH-S (native)", "LSH-S (datasketch)", "S-curve's prediction", "SpotSigs"
+ALL_BUT = 0.995
+"""Share of SpotSigs' recall that counts as the same."""
+
+CAPTION = "Recall of LSH-S over the number of hash tables; the native line is a mean over seeds with its range"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LshRecall:
+    """Recall of LSH-S over l at k = 6, beside SpotSigs and what the S-curve predicts for its pairs.
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives ``lsh_recall/``.
+    tables : list of int
+        Values of l, ascending; they contain 32.
+    seeds : int
+        Native runs with different seeds; the mean is drawn, with the smallest and the largest.
+    tau : float
+        Threshold; the paper's.
+
+    References
+    ----------
+    Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, section 5.3.3 ("figures omitted").
+    """
+
+    results: Path = Path("results")
+    tables: list[int] = field(default_factory=lambda: [2, 4, 8, 16, 32, 64, 128, 256])
+    seeds: int = 5
+    tau: float = 0.44
+
+    def __post_init__(self) -> None:
+        require(32 in self.tables, "tables must contain 32, the paper's l")
+        require(self.seeds >= 1, f"seeds must be at least 1, got {self.seeds}")
+        require_tau(self.tau)
+
+    def __call__(self, settings: Settings) -> str:
+        """Draw recall over l; return where."""
+        work = Work.begin(self.results, settings)
+        exact, native, datasketch = self._measured(work)
+        predicted = self._predicted(work)
+        points = [Point(panel="", series=EXACT, x=tables, y=exact) for tables in self.tables]
+        points += [
+            Point(panel="", series=NATIVE, x=tables, y=float(r.mean()), low=float(r.min()), high=float(r.max()))
+            for tables, r in native.items()
+        ]
+        points += [Point(panel="", series=DATASKETCH, x=tables, y=r) for tables, r in datasketch.items()]
+        points += [Point(panel="", series=PREDICTED, x=tables, y=r) for tables, r in predicted.items()]
+        label = f"recall at τ = {self.tau:g}"
+        x_label = "hash tables l (k = 6)"
+        panel = Panel(name="", x_label=x_label, y_label=label, x_log=True, x_ticks=self.tables, guides=[32, 64])
+        drawn = work.lines("lsh_recall", CAPTION, [panel], points)
+        relative = {tables: r / exact for tables, r in native.items()}
+        enough = [tables for tables, r in relative.items() if r.mean() >= ALL_BUT]
+        value, low, high = (float(f(relative[32])) for f in (np.mean, np.min, np.max))
+        at_32 = "l = 32, relative to SpotSigs"
+        facts = [
+            Fact(name=f"recall of LSH-S, {at_32}", value=value, low=low, high=high),
+            Fact(name=f"recall of LSH-S (datasketch), {at_32}", value=datasketch[32] / exact),
+            Fact(name=f"recall that the S-curve predicts, {at_32}", value=predicted[32] / exact),
+            Fact(
+                name="tables for 99.5 % of the recall of SpotSigs",
+                value=min(enough, default=2 * self.tables[-1]),
+                text="" if enough else f"more than {self.tables[-1]}",
+            ),
+        ]
+        work.facts(facts)
+        return "LSH-S: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"
+
+    def _measured(self, work: Work) -> tuple[float, dict[int, Any], dict[int, float]]:
+        """Return the recall of SpotSigs, and by l that of native LSH for every seed and of datasketch's."""
+        first = work.settings.seed
+        lines = {"exact": spotsigs("exact")}
+        for tables in self.tables:
+            lines[f"datasketch {tables}"] = lsh_s(first, l=tables, label=f"datasketch {tables}")
+            for seed in range(first, first + self.seeds):
+                label = f"native {tables} {seed}"
+                lines[label] = lsh_s(seed, l=tables, native=True, label=label)
+        curves = work.curves(list(lines.values()), [self.tau], "lsh_recall")
+        recall = {label: float(curve.micro[1, 0]) for label, curve in curves.items()}
+        seeds = range(first, first + self.seeds)
+        native = {tables: np.array([recall[f"native {tables} {seed}"] for seed in seeds]) for tables in self.tables}
+        return recall["exact"], native, {tables: recall[f"datasketch {tables}"] for tables in self.tables}
+
+    def _predicted(self, work: Work) -> dict[int, float]:
+        """Return the recall that the S-curve predicts for the similarities of the true pairs, by l."""
+        line = spotsigs()
+        task = Task(
+            function=predicted_recall,
+            arguments={
+                "stored": work.read(line.signature),
+                "idf_filter": line.idf_filter,
+                "tau": self.tau,
+                "k": K,
+                "tables": self.tables,
+            },
+        )
+        (cell,) = work.cells.run([task], "lsh_recall: prediction")
+        return dict(zip(self.tables, cell["recall"], strict=True))
+
+
+def predicted_recall(
+    *, stored: Stored, idf_filter: IdfFilter, tau: float, k: int, tables: Sequence[int]
+) -> dict[str, Any]:
+    """Return the expected recall of LSH over l: each true pair counts with its probability on the S-curve."""
+    from spotsigs.baselines.lsh_native import s_curve
+
+    truth = stored.truth()
+    require(truth is not None and truth.judged is None, "the collection brings no clusters to judge by")
+    assert truth is not None
+    pairs = SpotSigs(tau=tau, threads=1)(stored.corpus(idf_filter))
+    same = (truth.labels[pairs.i] == truth.labels[pairs.j]) & (truth.labels[pairs.i] >= 0)
+    sizes = np.bincount(truth.labels[truth.labels >= 0])
+    positive = (sizes * (sizes - 1) // 2).sum()
+    similarity = pairs.similarity[same]
+    return {"recall": [float(s_curve(k, number, similarity).sum() / positive) for number in tables]}

@@ -1,0 +1,109 @@
+"""The slides' plot of partition sizes: how partitioning by length smooths a skewed collection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from spotsigs.experiments.claims.facts import Fact
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.show.figures import Panel, Point
+from spotsigs.experiments.work.study import PAPER_BAND, Work
+
+from spotsigs.errors import require, require_tau
+from spotsigs.matching.partitions import Convention, partition_boundaries
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+
+CAPTION = "Partitioning effects (slides): documents by length, and documents in each partition"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partitions:
+    """Documents by length, and documents in each partition.
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives ``partitions/``.
+    tau : float
+        Threshold; the slides' series belongs to 0.75.
+    rho : int
+        Largest partition boundary.
+
+    References
+    ----------
+    Theobald, Siddharth, Paepcke: SpotSigs, slides, "Partitioning Effects"; the paper, section 4.2.
+    """
+
+    results: Path = Path("results")
+    tau: float = 0.75
+    rho: int = 1000
+
+    def __post_init__(self) -> None:
+        require_tau(self.tau)
+        require(self.rho >= 2, f"rho must be at least 2, got {self.rho}")
+
+    def __call__(self, settings: Settings) -> str:
+        """Draw both distributions; return where."""
+        work = Work.begin(self.results, settings)
+        stored = work.read(SpotSignatures())
+        lengths = stored.corpus(IdfFilter(idf_min=PAPER_BAND[0], idf_max=PAPER_BAND[1])).vectors.lengths
+        lengths = lengths[lengths > 0]
+        by_length, by_partition = "by length", "by partition"
+        points, shares = [], {}
+        per_length = np.bincount(np.minimum(lengths, self.rho))[1:]
+        filled = np.flatnonzero(per_length)
+        points += [Point(panel=by_length, series="documents", x=float(n + 1), y=float(per_length[n])) for n in filled]
+        for convention in Convention:
+            edges = partition_boundaries(self.tau, self.rho, convention)
+            sizes = partition_sizes(lengths, edges)
+            shares[convention] = sizes
+            points += [
+                Point(panel=by_partition, series=f"{convention.value}'s boundaries", x=float(edge), y=float(size))
+                for edge, size in zip(edges, sizes, strict=True)
+                if size
+            ]
+        panels = [
+            Panel(name=by_length, x_label="spot signatures in a document", y_label="documents", x_log=True, y_log=True),
+            Panel(
+                name=by_partition,
+                x_label="smallest length of the partition",
+                y_label="documents",
+                x_log=True,
+                y_log=True,
+            ),
+        ]
+        drawn = work.lines("partitions", CAPTION, panels, points)
+        sizes = shares[Convention.paper]
+        facts = [
+            Fact(name="variation of documents by length", value=variation(per_length[filled])),
+            Fact(name="variation of documents by partition", value=variation(sizes[sizes > 0])),
+            Fact(
+                name="variation by length - variation by partition",
+                value=variation(per_length[filled]) - variation(sizes[sizes > 0]),
+            ),
+            Fact(name="largest partition's share of the documents", value=float(sizes.max() / sizes.sum())),
+            Fact(name="pairs left by partitioning", value=pairs_left(sizes)),
+        ]
+        work.facts(facts)
+        return f"Partitions at tau {self.tau:g}: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"
+
+
+def partition_sizes(lengths: NDArray[np.int64], boundaries: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of documents in each partition, int64, shape (n_partitions,)."""
+    return np.bincount(np.searchsorted(boundaries, lengths, side="right") - 1, minlength=len(boundaries))
+
+
+def variation(sizes: NDArray[np.int64]) -> float:
+    """Return the coefficient of variation of the sizes: 0 if they are equal."""
+    return float(sizes.std() / sizes.mean())
+
+
+def pairs_left(sizes: NDArray[np.int64]) -> float:
+    """Return the share of all pairs that lie in one partition or in neighbouring ones."""
+    sizes = sizes.astype(np.float64)
+    n = sizes.sum()
+    return float(((sizes * (sizes - 1) / 2).sum() + (sizes[1:] * sizes[:-1]).sum()) / (n * (n - 1) / 2))

@@ -1,0 +1,298 @@
+"""A run at scale: made-up pages to clusters within a memory budget, its memory over time, and how it grows."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from spotsigs.data.collections.synthetic import Synthetic, write_jsonl
+from spotsigs.data.formats.jsonl import Jsonl
+from spotsigs.experiments.claims.facts import Fact
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.output_files import read_json, write_json
+from spotsigs.experiments.run.provenance import TreeMemory
+from spotsigs.experiments.show.figures import Panel, Point
+from spotsigs.experiments.show.tables import Column, Table
+from spotsigs.experiments.work.study import Work
+
+from spotsigs.crawl.layout import parse_memory
+from spotsigs.crawl.stages_on_disk import OnDisk, fitting, match_on_disk
+from spotsigs.engines import Engine
+from spotsigs.errors import InputError, require
+from spotsigs.judging.clusters import cohesion
+from spotsigs.judging.keep import decide
+from spotsigs.judging.parquet import write_clusters, write_pairs
+
+STAGES = ("extract", "layout", "join", "clusters", "tables")
+TOLD = {"memory": "extract", "layout": "layout", "join": "join"}
+"""What a stage says first when it begins."""
+
+SAMPLE_SECONDS = 0.2
+
+COLUMNS = [
+    Column(name="documents", title="Documents", form=",.0f"),
+    Column(name="stage", title="Stage"),
+    Column(name="seconds", title="Seconds", form=",.1f"),
+    Column(name="core_seconds", title="Core seconds", form=",.1f"),
+    Column(name="documents_a_second", title="Documents/s", form=",.0f"),
+    Column(name="documents_a_core_second", title="Documents/core second", form=",.0f"),
+    Column(name="megabytes_a_second", title="Input MB/s", form=",.1f"),
+    Column(name="peak_mb", title="Peak MB, all processes", form=",.0f"),
+]
+GROWTH = [
+    Column(name="quantity", title="Quantity"),
+    Column(name="smallest", title="At the smallest", form=",.0f"),
+    Column(name="largest", title="At the largest", form=",.0f"),
+    Column(name="exponent", title="Exponent", form=".2f"),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """Pages to clusters on disk, with a trace of the memory of all processes and the throughput of each stage.
+
+    A run that was stopped continues; its stages' seconds add up. Sizes that were run before, below the same folder,
+    make the exponents of growth.
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives ``scale/<documents>/``.
+    documents : int
+        Pages; WT10g has 1,171,960 after the paper's filters.
+    memory : str
+        Budget of all processes.
+    verify : bool
+        Join once more in memory at the end, outside of the budget, and compare every pair.
+    keep : bool
+        Leave pages and store on disk.
+    """
+
+    results: Path = Path("results")
+    documents: int = 20_000
+    memory: str = "2GB"
+    verify: bool = True
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        require(self.documents >= 1, f"documents must be at least 1, got {self.documents}")
+        parse_memory(self.memory)
+
+    def __call__(self, settings: Settings) -> str:
+        """Run it; return the table of stages."""
+        work = Work.begin(self.results, settings)
+        folder = work.folder / f"{self.documents:010d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / "scale.json").exists():  # finished: measure anew
+            for name in ("scale.json", "trace.csv"):
+                (folder / name).unlink(missing_ok=True)
+            shutil.rmtree(folder / "store", ignore_errors=True)
+        size = _write_pages(Synthetic(documents=self.documents, seed=settings.seed), folder, settings.engine)
+        with TreeMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
+            found, clusters = self._run(settings, folder, memory)
+        rows = stage_rows(folder / "trace.csv", self.documents, size)
+        facts = {
+            "documents": self.documents,
+            "input_bytes": size,
+            "memory": parse_memory(self.memory),
+            "peak_bytes": max(int(row["peak_mb"] * 1e6) for row in rows),
+            "pairs": len(found.pairs),
+            "clusters": clusters,
+            "occurrences": int(found.stored.vectors.n_occurrences),
+            "entries": len(found.stored.vectors.ids),
+            "segment_bytes": _bytes_below(folder / "store" / "segments"),
+            "vector_bytes": _bytes_below(folder / "store" / "vectors"),
+            "tasks": found.pairs.counters["tasks"],
+            "rows": rows,
+        }
+        checked = _compare(found, settings.tau) if self.verify else None
+        write_json(folder / "scale.json", facts | {"equal_to_memory": checked, "tau": settings.tau})
+        self._draw(work, folder)
+        if not self.keep:
+            shutil.rmtree(folder / "pages")
+            shutil.rmtree(folder / "store")
+        return self._tell(work, facts, checked)
+
+    def _run(self, settings: Settings, folder: Path, memory: TreeMemory) -> tuple[OnDisk, int]:
+        """Go from pages to tables, each stage under its name."""
+        budget = parse_memory(self.memory)
+
+        def say(sentence: str) -> None:
+            memory.stage = TOLD.get(sentence.partition(":")[0], memory.stage)
+
+        found = match_on_disk(
+            folder / "store",
+            Jsonl(path=str(folder / "pages")),
+            settings.text,
+            settings.signature,
+            settings.idf_filter,
+            settings.tau,
+            fitting(settings.engine, budget),
+            memory=budget,
+            sets=settings.sets,
+            say=say,
+        )
+        chunk = found.budget // 16
+        memory.stage = "clusters"
+        clusters = found.pairs.cluster(chunk, method=settings.clusters)
+        held = cohesion(clusters, found.pairs.chunks(chunk))
+        kept = decide(found.pairs.chunks(chunk), clusters, settings.keep).kept
+        memory.stage = "tables"
+        write_pairs(folder / "pairs.parquet", found.stored.doc_ids, found.pairs.chunks(chunk))
+        write_clusters(folder / "clusters.parquet", found.stored.doc_ids, clusters, held)
+        require(int(kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
+        return found, int(np.count_nonzero(clusters.sizes > 1))
+
+    def _draw(self, work: Work, folder: Path) -> None:
+        samples = read_trace(folder / "trace.csv")
+        points = [Point(panel="", series=s.stage or "start", x=s.seconds, y=s.total / 1e6) for s in samples]
+        budget = parse_memory(self.memory) / 1e6
+        points += [Point(panel="", series="budget", x=seconds, y=budget) for seconds in (0.0, samples[-1].seconds)]
+        panel = Panel(name="", x_label="seconds", y_label="MB, all processes", y_range=(0, 1.1 * budget))
+        caption = f"Memory of all processes, {self.documents:,} pages under {self.memory}"
+        work.lines(f"memory-{self.documents}", caption, [panel], points)
+
+    def _tell(self, work: Work, facts: dict[str, Any], checked: bool | None) -> str:
+        runs = sorted((read_json(path) for path in work.folder.glob("*/scale.json")), key=lambda run: run["documents"])
+        rows = [row for run in runs for row in run["rows"]]
+        notes = [
+            f"{facts['documents']:,} pages, {facts['input_bytes'] / 1e9:.2f} GB, {facts['pairs']:,} pairs, "
+            f"{facts['clusters']:,} clusters; peak {facts['peak_bytes'] / 1e6:,.0f} MB of "
+            f"{facts['memory'] / 1e6:,.0f} MB" + ("; pairs equal to those of one join in memory" if checked else "")
+        ]
+        told = [work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")]
+        if len(runs) > 1:
+            caption = f"Growth from {runs[0]['documents']:,} to {runs[-1]['documents']:,} documents"
+            told.append(work.table(Table(caption=caption, columns=GROWTH, rows=growth(runs)), "growth"))
+        work.facts(
+            [
+                Fact(name="documents", value=facts["documents"]),
+                Fact(name="peak MB", value=facts["peak_bytes"] / 1e6),
+                Fact(name="budget MB", value=facts["memory"] / 1e6),
+                Fact(name="pairs", value=facts["pairs"]),
+            ]
+        )
+        return "\n\n".join(told)
+
+
+def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
+    """Write the pages that are not there yet; return their bytes."""
+    from tqdm import tqdm
+
+    with tqdm(desc="writing", total=collection.documents, unit=" pages", disable=None, leave=False) as progress:
+        for pages in write_jsonl(collection, folder / "pages", engine):
+            progress.update(pages)
+    return _bytes_below(folder / "pages")
+
+
+def _bytes_below(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+class Sample(NamedTuple):
+    """A line of a trace: wall and processor seconds since the beginning, stage, resident bytes of all processes."""
+
+    seconds: float
+    stage: str
+    total: int
+    core_seconds: float
+
+
+def read_trace(path: Path) -> list[Sample]:
+    """Return the samples of a trace; the seconds of several attempts add up."""
+    found: list[Sample] = []
+    base, zero, last = (0.0, 0.0), (0.0, 0.0), (1e99, 0.0)
+    with path.open(encoding="utf-8") as file:
+        for row in csv.reader(file):
+            if len(row) != 5 or "." not in row[4]:
+                continue  # the last line of an attempt that was killed
+            now = (float(row[0]), float(row[4]))
+            if now[0] < last[0]:  # another attempt
+                zero = now
+                base = (found[-1].seconds, found[-1].core_seconds) if found else base
+            last = now
+            found.append(Sample(base[0] + now[0] - zero[0], row[1], int(row[3]), base[1] + now[1] - zero[1]))
+    if not found:
+        raise InputError(f"{path} holds no samples")
+    return found
+
+
+def stage_rows(path: Path, documents: int, size: int) -> list[dict[str, Any]]:
+    """Return seconds, throughput and peak of each stage of a trace, and of all together."""
+    samples = read_trace(path)
+    wall, core, peaks = (dict.fromkeys((*STAGES, "all"), 0.0) for _ in range(3))
+    before = samples[0]  # at 0 seconds
+    for sample in samples:
+        for name in (sample.stage if sample.stage in wall else STAGES[0], "all"):
+            wall[name] += sample.seconds - before.seconds
+            core[name] += sample.core_seconds - before.core_seconds
+            peaks[name] = max(peaks[name], sample.total)
+        before = sample
+    return [
+        {
+            "documents": documents,
+            "stage": stage,
+            "seconds": wall[stage],
+            "core_seconds": core[stage],
+            "documents_a_second": documents / wall[stage] if wall[stage] else None,
+            "documents_a_core_second": documents / core[stage] if core[stage] else None,
+            "megabytes_a_second": size / 1e6 / wall[stage] if wall[stage] else None,
+            "peak_mb": peaks[stage] / 1e6,
+        }
+        for stage in wall
+    ]
+
+
+def growth(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return how quantities grow: exponents of the number of documents, by least squares on logarithms."""
+    numbers: dict[str, Callable[[dict[str, Any]], float]] = {
+        f"core seconds of {stage}": lambda run, stage=stage: _seconds(run, stage)  # type: ignore[misc]
+        for stage in (*STAGES, "all")
+    }
+    numbers |= {
+        name: lambda run, key=key: run[key]  # type: ignore[misc]
+        for name, key in (
+            ("pairs", "pairs"),
+            ("bytes of signatures", "segment_bytes"),
+            ("bytes of vectors", "vector_bytes"),
+            ("tasks of the join", "tasks"),
+            ("peak bytes", "peak_bytes"),
+        )
+    }
+    sizes = np.log([run["documents"] for run in runs])
+    rows = []
+    for name, value in numbers.items():
+        values = np.array([value(run) for run in runs], dtype=float)
+        slope = float(np.polyfit(sizes, np.log(values), 1)[0]) if (values > 0).all() else None
+        rows.append({"quantity": name, "smallest": values[0], "largest": values[-1], "exponent": slope})
+    return rows
+
+
+def _seconds(run: dict[str, Any], stage: str) -> float:
+    return next(float(row["core_seconds"]) for row in run["rows"] if row["stage"] == stage)
+
+
+def _compare(found: OnDisk, tau: float) -> bool:
+    """Whether the pairs on disk are those of one join in memory, bit for bit."""
+    from spotsigs.matching.tight import self_join
+    from spotsigs.records import Pairs, RowNumbers, Vectors
+
+    stored, pairs = found.stored, found.pairs.load()
+    vectors = stored.vectors
+    whole = Vectors(
+        np.array(vectors.indptr),
+        np.array(vectors.ids),
+        np.array(vectors.counts),
+        np.array(vectors.lengths),
+        RowNumbers(len(vectors)),
+    )
+    joined = self_join(whole, tau)
+    expected = Pairs.build(stored.rows[joined.i], stored.rows[joined.j], joined.similarity, len(stored))
+    equal = all(np.array_equal(getattr(pairs, name), getattr(expected, name)) for name in ("i", "j", "similarity"))
+    require(equal, "the pairs on disk differ from those of one join in memory: this is a fault of the program")
+    return equal

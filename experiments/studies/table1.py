@@ -1,0 +1,233 @@
+"""Table 1: every system on the gold collection, published beside measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from spotsigs.experiments.claims.facts import Fact
+from spotsigs.experiments.claims.published import published
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.show.quality_figures import STEP, compared, thresholds
+from spotsigs.experiments.show.tables import Column, Table
+from spotsigs.experiments.work.curves import MEASURES, Curve, ends
+from spotsigs.experiments.work.methods import PAPER_TAU, lsh_s, shingles, spotsigs, table1_lines
+from spotsigs.experiments.work.study import Line, Work, at_threshold
+from spotsigs.experiments.work.timing import quotient
+
+PUBLISHED, AT_PAPER, AT_BEST = "published", "measured", "measured at its best tau"
+DEFAULT_BAND = (0.2, 1.0)
+
+TimedRows = dict[tuple[str, str], tuple[float | None, dict[str, Any]]]
+"""Threshold and time by method and kind of row."""
+
+QUALITY = [
+    Column(name="precision", title="Prec.", form=".3f"),
+    Column(name="recall", title="Rec.", form=".3f"),
+    Column(name="f1", title="F1", form=".3f"),
+    Column(name="f1_interval", title="F1, 95 %"),
+    Column(name="macro_precision", title="Macro P", form=".3f"),
+    Column(name="macro_recall", title="Macro R", form=".3f"),
+    Column(name="macro_f1", title="Macro F1", form=".3f"),
+    *(Column(name=f"{measure}_{end}", form="g") for measure in MEASURES for end in ("low", "high")),
+    *(Column(name=f"macro_{measure}_{end}", form="g") for measure in MEASURES for end in ("low", "high")),
+]
+
+COLUMNS = [
+    Column(name="method", title="Method"),
+    Column(name="row", title="Row"),
+    Column(name="idf", title="IDF"),
+    Column(name="tau", title="τ", form="g"),
+    Column(name="k", title="k", form=".0f"),
+    Column(name="l", title="l", form=".0f"),
+    Column(name="spots", title="#Spots", form=",.0f"),
+    Column(name="mb", title="MB", form=".1f"),
+    Column(name="sort_hash_ms", title="Sort/Hash (ms)", form=",.0f"),
+    Column(name="cluster_ms", title="Clust. (ms)", form=",.0f"),
+    Column(name="total_ms", title="Total (ms)", form=",.0f"),
+    *QUALITY,
+    Column(name="peak_rss_mib", title="Peak RSS (MiB)", form=",.0f"),
+    Column(name="pairs", form=",.0f"),
+    Column(name="parse_ms", form=",.0f"),
+    Column(name="contended"),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table1:
+    """Quality, memory and time of every system, at the paper's parameters and at each one's best threshold.
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives ``table1/``.
+    step : float
+        Distance of the thresholds, a divisor of 1; one exact join at the lowest serves them all.
+    repeats : int
+        Timed runs of each cell; the median counts.
+
+    References
+    ----------
+    Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Table 1 and section 5.3.
+    """
+
+    results: Path = Path("results")
+    step: float = STEP
+    repeats: int = 5
+
+    def __call__(self, settings: Settings) -> str:
+        """Write the table, and the same methods under this project's default IDF band; return it as text."""
+        work = Work.begin(self.results, settings)
+        lines = table1_lines(settings.seed)
+        curves = work.curves(lines, thresholds(self.step), "table1: quality")
+        cells = self._timed(work, lines, curves)
+        rows = self._rows(work, lines, curves, cells)
+        caption = "Table 1: SpotSigs against the other systems"
+        told = work.table(Table(caption=caption, columns=COLUMNS, rows=rows, notes=NOTES), "table1")
+        beside, band_facts = self._default_band(work)
+        work.facts([*_quality_facts(rows, curves), *_cost_facts(rows, cells), *band_facts])
+        return f"{told}\n\n{beside}"
+
+    def _timed(self, work: Work, lines: Sequence[Line], curves: dict[str, Curve]) -> TimedRows:
+        """Return the times of every method, by label and kind of row."""
+        wanted = [(line, tau, row) for line in lines for tau, row in _thresholds(line, curves[line.label])]
+        matchers = [
+            (work.read(line.signature), line.idf_filter, at_threshold(line.matcher, tau)) for line, tau, _ in wanted
+        ]
+        cells = work.times(matchers, self.repeats, "table1: times")
+        return {(line.label, row): (tau, cell) for (line, tau, row), cell in zip(wanted, cells, strict=True)}
+
+    def _rows(
+        self, work: Work, lines: Sequence[Line], curves: dict[str, Curve], cells: TimedRows
+    ) -> list[dict[str, Any]]:
+        """Return, for each method, the published row and the measured ones."""
+        by_label = {line.label: line for line in lines}
+        rows: list[dict[str, Any]] = []
+        for printed in published("table1"):
+            idf = band_text(printed["idf_min"], printed["idf_max"])
+            rows.append({"row": PUBLISHED, "idf": idf} | {k: v for k, v in printed.items() if not k.startswith("idf")})
+            line = by_label[str(printed["method"])]
+            for (label, row), (tau, cell) in cells.items():
+                if label == line.label:
+                    rows.append(measured_row(line, tau, row, curves[label]) | _cost(cell) | _parse(work, line))
+        return rows
+
+    def _default_band(self, work: Work) -> tuple[str, list[Fact]]:
+        """Write the quality of the methods with a threshold when only the lower IDF bound is kept."""
+        lines = [spotsigs(), shingles(1), shingles(3), lsh_s(work.settings.seed)]
+        both = [(line, replace(line, band=DEFAULT_BAND, label=f"{line.label}, default band")) for line in lines]
+        curves = work.curves([line for pair in both for line in pair], thresholds(self.step), "table1: default band")
+        rows = [
+            measured_row(line, curve.taus[curve.best], AT_BEST, curve) | {"method": paper.label}
+            for paper, default in both
+            for line, curve in ((paper, curves[paper.label]), (default, curves[default.label]))
+        ]
+        shown = [column for column in COLUMNS if column.name not in TIME_COLUMNS]
+        caption = "The paper's IDF band beside this project's default, each at its best threshold"
+        facts = [
+            compared(f"{paper.label}: paper's band - default band, best F1", curves[paper.label], curves[default.label])
+            for paper, default in both
+        ]
+        return work.table(Table(caption=caption, columns=shown, rows=rows), "default_band"), facts
+
+
+TIME_COLUMNS = {"sort_hash_ms", "cluster_ms", "total_ms", "peak_rss_mib", "parse_ms", "contended", "mb", "k", "l"}
+
+NOTES = (
+    "Measured on this machine; published on eight cores of 2008. Quality: micro averages over pairs, with 95 % "
+    "intervals from resampled truth clusters, and macro averages over clusters. MB: the paper's lower bound of the "
+    "data structures, in MiB; peak RSS: the whole process. Times: medians of quiet runs, n/a where others ran beside.",
+)
+
+
+def _thresholds(line: Line, curve: Curve) -> list[tuple[float | None, str]]:
+    """Return the thresholds a method is measured at, and what its row is called."""
+    if not curve.taus:
+        return [(None, AT_PAPER)]
+    return [(PAPER_TAU[line.label], AT_PAPER), (curve.taus[curve.best], AT_BEST)]
+
+
+def measured_row(line: Line, tau: float | None, row: str, curve: Curve) -> dict[str, Any]:
+    """Return a method's parameters and quality at a threshold as a row of the table."""
+    at = 0 if tau is None else curve.at(tau)
+    values: dict[str, Any] = {
+        "method": line.label,
+        "row": row,
+        "idf": band_text(*line.band),
+        "tau": tau,
+        "k": getattr(line.matcher, "k", None),
+        "l": getattr(line.matcher, "l", None),
+        "spots": curve.cell["signatures"],
+        "pairs": curve.cell["pairs"][at],
+    }
+    for prefix, means, resampled in (
+        ("", curve.micro, curve.resampled),
+        ("macro_", curve.macro, curve.macro_resampled),
+    ):
+        for m, measure in enumerate(MEASURES):
+            low, high = ends(resampled[m, :, at])
+            values |= {
+                f"{prefix}{measure}": float(means[m, at]),
+                f"{prefix}{measure}_low": float(low),
+                f"{prefix}{measure}_high": float(high),
+            }
+    values["f1_interval"] = f"{values['f1_low']:.3f} to {values['f1_high']:.3f}"
+    return values
+
+
+def _cost(time: dict[str, Any]) -> dict[str, Any]:
+    """Return the time and memory columns; times beside which other processes ran are left out."""
+    clean = not time["contended"]
+    return {
+        "mb": time["memory_mib"],
+        "peak_rss_mib": time["peak_rss_mib"],
+        "contended": time["contended"],
+        **{name: time[name] if clean else None for name in ("sort_hash_ms", "cluster_ms", "total_ms")},
+    }
+
+
+def _parse(work: Work, line: Line) -> dict[str, Any]:
+    seconds = work.parse_seconds(line.signature)
+    return {"parse_ms": None if seconds is None else seconds * 1000}
+
+
+def _quality_facts(rows: Sequence[dict[str, Any]], curves: dict[str, Curve]) -> list[Fact]:
+    """Return each method's quality at the paper's parameters, and its best threshold."""
+    facts = []
+    for row in rows:
+        if row["row"] != AT_PAPER:
+            continue
+        for measure, name in (("precision", "precision"), ("recall", "recall"), ("f1", "F1"), ("macro_f1", "macro F1")):
+            low, high = row[f"{measure}_low"], row[f"{measure}_high"]
+            if row[measure] == row[measure]:
+                facts.append(Fact(name=f"{row['method']}: {name}", value=row[measure], low=low, high=high))
+    for label, curve in curves.items():
+        if curve.taus:
+            facts.append(Fact(name=f"{label}: best tau", value=curve.taus[curve.best]))
+    return facts
+
+
+def _cost_facts(rows: Sequence[dict[str, Any]], cells: TimedRows) -> list[Fact]:
+    """Return the ratios of times, sizes and memory that claims are judged by; times at each method's best."""
+    measured = {row["method"]: row for row in rows if row["row"] == AT_PAPER}
+    ours = measured["SpotSigs"]
+    facts = []
+    for label, row in measured.items():
+        if label == "SpotSigs" or not ours["spots"]:
+            continue
+        facts.append(Fact(name=f"{label} / SpotSigs, distinct signatures", value=row["spots"] / ours["spots"]))
+        facts.append(Fact(name=f"{label} / SpotSigs, MB", value=row["mb"] / ours["mb"]))
+        best = AT_BEST if (label, AT_BEST) in cells else AT_PAPER
+        time = quotient(f"{label} / SpotSigs, total time", cells[label, best][1], cells["SpotSigs", AT_BEST][1])
+        facts += [time] if time else []
+    parse = [row["parse_ms"] for row in measured.values()]
+    if None not in parse:
+        facts.append(Fact(name="longest / shortest parse time", value=max(parse) / min(parse)))
+    return facts
+
+
+def band_text(low: Any, high: Any) -> str:
+    """Return an IDF band as the paper prints it."""
+    return f"[{low:g}, {high:g}]"

@@ -1,0 +1,1 @@
+"""What experiments are made of: cells, timings, curves, extracted collections."""

@@ -1,0 +1,191 @@
+"""One method judged over thresholds: the work behind a quality curve, and the curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spotsigs.experiments.work.extracted import Stored
+
+from spotsigs.errors import require
+from spotsigs.judging.metrics import macro_averages, micro_averages, tallies
+from spotsigs.records import Matcher
+from spotsigs.signatures.idf import IdfFilter
+
+FloatArray = NDArray[np.float64]
+MEASURES = ("precision", "recall", "f1")
+RESAMPLES = 1000
+
+
+def judge(
+    *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, taus: Sequence[float], sets: bool = False
+) -> dict[str, Any]:
+    """Match once at the lowest threshold and count true, false and missed pairs at each threshold.
+
+    A verified matcher's pairs at a threshold are those of a lower one that reach it, so one join serves the curve.
+
+    Parameters
+    ----------
+    stored : Stored
+        Signatures, with truth.
+    idf_filter : IdfFilter
+        Which of them take part.
+    matcher : Matcher
+        Its own ``tau`` is replaced by the lowest threshold.
+    taus : sequence of float
+        Thresholds, ascending; empty for a matcher without one.
+    sets : bool
+        Count every signature once.
+
+    Returns
+    -------
+    dict
+        ``taus``; ``true, false, missed`` by threshold and truth cluster; ``pairs`` by threshold; ``documents``,
+        ``signatures``, ``occurrences``, ``entries``.
+    """
+    corpus = stored.corpus(idf_filter, sets=sets)
+    truth = stored.truth()
+    if truth is None:
+        require(False, "the collection brings no truth to judge by; choose one that does, as in data=gold")
+        raise AssertionError
+    thresholds: list[float | None] = list(taus) or [None]
+    require(matcher.verified or thresholds == [None], f"{matcher.label} has no similarity to draw a curve over")
+    if thresholds[0] is not None:
+        matcher = replace(matcher, tau=thresholds[0])  # type: ignore[type-var]
+    if "threads" in {part.name for part in fields(matcher)}:  # type: ignore[arg-type]
+        matcher = replace(matcher, threads=1)  # type: ignore[type-var]
+    found = matcher(corpus)
+    counts = []
+    pairs = []
+    for tau in thresholds:
+        reported = found if tau is None else found.at(tau)
+        counts.append(tallies(reported, truth))
+        pairs.append(len(reported))
+    vectors = corpus.vectors
+    return {
+        "taus": thresholds,
+        "pairs": pairs,
+        **{name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))},
+        "counters": dict(found.counters),
+        "documents": len(vectors),
+        "documents_matched": int(np.count_nonzero(vectors.lengths)),
+        "signatures": vectors.n_signatures,
+        "occurrences": vectors.n_occurrences,
+        "entries": len(vectors.ids),
+    }
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Quality of one method over thresholds, with intervals from resampled truth clusters.
+
+    All curves over one collection are resampled alike, so that differences between them are paired.
+
+    Attributes
+    ----------
+    cell : dict
+        What `judge` returned.
+    """
+
+    cell: dict[str, Any]
+
+    @property
+    def taus(self) -> list[float]:
+        """Thresholds, ascending."""
+        return [float(tau) for tau in self.cell["taus"] if tau is not None]
+
+    @cached_property
+    def tallies(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """True, false and missed pairs, each of shape (thresholds, clusters)."""
+        return (np.array(self.cell["true"]), np.array(self.cell["false"]), np.array(self.cell["missed"]))
+
+    @cached_property
+    def micro(self) -> FloatArray:
+        """Precision, recall, F1 over pairs, shape (3, thresholds)."""
+        return micro_averages(*self.tallies)
+
+    @cached_property
+    def macro(self) -> FloatArray:
+        """Precision, recall, F1 averaged over clusters, shape (3, thresholds)."""
+        return macro_averages(*self.tallies)
+
+    @cached_property
+    def resampled(self) -> FloatArray:
+        """Micro averages of each resample, shape (3, resamples, thresholds)."""
+        weights = _resamples(self.tallies[0].shape[1])
+        true, false, missed = ((weights @ tally.T)[..., None] for tally in self.tallies)
+        return micro_averages(true, false, missed)
+
+    def interval(self, measure: str, level: float = 0.95) -> FloatArray:
+        """Return the lower and upper ends of the measure's interval, shape (2, thresholds)."""
+        return ends(self.resampled[MEASURES.index(measure)], level)
+
+    @cached_property
+    def macro_resampled(self) -> FloatArray:
+        """Macro averages of each resample, shape (3, resamples, thresholds)."""
+        true, false, missed = self.tallies
+        per_cluster = micro_averages(true[..., None], 2 * false[..., None], missed[..., None])
+        defined = ~np.isnan(per_cluster) & (true + missed > 0)
+        weights = _resamples(true.shape[1])
+        sums = np.nan_to_num(per_cluster * defined) @ weights.T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            averages: FloatArray = (sums / (defined @ weights.T)).swapaxes(1, 2)
+        return averages
+
+    def at(self, tau: float) -> int:
+        """Return the position of a threshold."""
+        position = int(np.argmin(np.abs(np.array(self.taus) - tau)))
+        require(abs(self.taus[position] - tau) < 1e-9, f"tau={tau} is not among the curve's thresholds")
+        return position
+
+    @cached_property
+    def best(self) -> int:
+        """Position of the threshold of the highest micro F1, the lowest of several."""
+        return int(np.nanargmax(np.nan_to_num(self.micro[2])))
+
+
+@lru_cache(maxsize=8)
+def _resamples(clusters: int) -> FloatArray:
+    """Return how often each cluster is drawn in each resample, shape (resamples, clusters)."""
+    return np.random.default_rng(0).multinomial(clusters, np.full(clusters, 1 / clusters), RESAMPLES).astype(float)
+
+
+def difference(
+    a: Curve, at_a: int, b: Curve, at_b: int, measure: str = "f1", *, relative: bool = False
+) -> tuple[float, float, float]:
+    """Return how much better one curve's point is than another's, with the paired 95 % interval.
+
+    Parameters
+    ----------
+    a, b : Curve
+        Over the same collection, so that both are resampled alike.
+    at_a, at_b : int
+        Positions of the thresholds.
+    measure : str
+        ``precision``, ``recall`` or ``f1``.
+    relative : bool
+        Divide the difference by the second curve's value.
+
+    Returns
+    -------
+    value, low, high : float
+    """
+    m = MEASURES.index(measure)
+
+    def gap(x: Any, y: Any) -> Any:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return (x - y) / y if relative else x - y
+
+    low, high = ends(gap(a.resampled[m, :, at_a], b.resampled[m, :, at_b]))
+    return float(gap(a.micro[m, at_a], b.micro[m, at_b])), float(low), float(high)
+
+
+def ends(resampled: FloatArray, level: float = 0.95) -> FloatArray:
+    """Return the percentile interval over the resamples (first axis), shape (2, ...)."""
+    tail = (1 - level) / 2
+    interval: FloatArray = np.nanquantile(resampled, [tail, 1 - tail], axis=0)
+    return interval

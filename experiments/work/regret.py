@@ -1,0 +1,42 @@
+"""A threshold suggested without labels, judged: the work behind the regret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spotsigs.experiments.work.extracted import Stored
+
+from spotsigs.judging.metrics import micro_averages, tallies
+from spotsigs.judging.threshold import FLOOR, suggest
+from spotsigs.matching.tight import self_join
+from spotsigs.signatures.idf import IdfFilter
+
+
+def suggested(*, stored: Stored, idf_filter: IdfFilter) -> dict[str, Any]:
+    """Suggest a threshold for a collection and judge it by the collection's truth.
+
+    Parameters
+    ----------
+    stored : Stored
+        Signatures, with truth.
+    idf_filter : IdfFilter
+        Which of them take part.
+
+    Returns
+    -------
+    dict
+        ``tau`` and ``f1`` (None where none is suggested), ``reason``, ``separation``, ``edges``, ``counts``.
+    """
+    pairs = self_join(stored.corpus(idf_filter).vectors, FLOOR, threads=1)
+    suggestion, truth = suggest(pairs.similarity), stored.truth()
+    f1 = None
+    if suggestion.tau is not None and truth is not None:
+        f1 = float(micro_averages(*tallies(pairs.at(suggestion.tau), truth))[2])
+    return {
+        "tau": suggestion.tau,
+        "f1": f1,
+        "reason": suggestion.reason,
+        "separation": suggestion.separation,
+        "edges": suggestion.edges.tolist(),
+        "counts": suggestion.counts.tolist(),
+    }

@@ -1,0 +1,207 @@
+"""What every experiment stands on: inputs read once, cells, and tables and figures with their provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from spotsigs.experiments.claims.facts import Fact, write_facts
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.output_files import write_json
+from spotsigs.experiments.run.provenance import provenance
+from spotsigs.experiments.show.figures import Panel, Point, draw_bars, draw_histogram, draw_lines
+from spotsigs.experiments.show.tables import Table
+from spotsigs.experiments.work.cells import Cells, Task
+from spotsigs.experiments.work.curves import Curve, judge
+from spotsigs.experiments.work.extracted import Source, Stored, read
+from spotsigs.experiments.work.timing import time_matcher
+
+from spotsigs.arrays.parallel import all_cores
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.tight import SpotSigsTight
+from spotsigs.records import Matcher, SignatureScheme
+from spotsigs.signatures.idf import IdfFilter
+
+PAPER_BAND = (0.2, 0.85)
+"""IDF band of the paper's Gold Set runs (section 5.3.1)."""
+
+IMATCH_BAND = (0.4, 0.75)
+"""IDF band of I-Match and of the WT10g runs (Tables 1 and 2)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A method under comparison: a line of a figure, a row of a table.
+
+    Attributes
+    ----------
+    label : str
+        Its name there.
+    signature : SignatureScheme
+        Tokens to signatures.
+    matcher : Matcher
+        Signatures to pairs.
+    band : tuple of float
+        Normalised IDF that is kept.
+    sets : bool
+        Count every signature once.
+    """
+
+    label: str
+    signature: SignatureScheme
+    matcher: Matcher
+    band: tuple[float, float] = PAPER_BAND
+    sets: bool = False
+
+    @property
+    def idf_filter(self) -> IdfFilter:
+        """The filter of the band."""
+        return IdfFilter(idf_min=self.band[0], idf_max=self.band[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """One experiment under way.
+
+    Attributes
+    ----------
+    settings : Settings
+        What the user asked for.
+    folder : Path
+        Where its tables and figures go.
+    cells : Cells
+        Finished parts, shared with all other experiments.
+    inputs : dict
+        What was read so far, for the provenance.
+    """
+
+    settings: Settings
+    folder: Path
+    cells: Cells
+    inputs: dict[str, Stored] = field(default_factory=dict)
+
+    @classmethod
+    def begin(cls, results: Path, settings: Settings) -> Work:
+        """Open the folder ``results/<experiment>`` and the cells beside it."""
+        cells = Cells(folder=results / "cells", workers=settings.workers)
+        return cls(settings=settings, folder=results / settings.names["experiment"], cells=cells)
+
+    def read(self, signature: SignatureScheme | None = None) -> Stored:
+        """Return the settings' collection in the given signatures; without any, a collection of vectors."""
+        collection = self.settings.collection
+        source = Source(collection=collection)
+        if not hasattr(collection, "vectors"):
+            source = Source(collection=collection, text=self.settings.text, signature=signature)
+        key = repr(source)
+        if key not in self.inputs:
+            self.inputs[key] = read(source, self.cells.folder, self.settings.engine)
+        return self.inputs[key]
+
+    def parse_seconds(self, signature: SignatureScheme) -> float | None:
+        """Return the seconds of reading and extracting; None if the machine was not quiet."""
+        return read(self.read(signature).source, self.cells.folder, self.settings.engine, timed=True).parse_seconds
+
+    def curves(self, lines: Sequence[Line], taus: Sequence[float], describe: str) -> dict[str, Curve]:
+        """Return the quality curve of every line, by label; a matcher without tau gives a single point."""
+        tasks = [
+            Task(
+                function=judge,
+                arguments={
+                    "stored": self.read(line.signature),
+                    "idf_filter": line.idf_filter,
+                    "matcher": _equally_exact(line.matcher),
+                    "taus": list(taus) if hasattr(line.matcher, "tau") else [],
+                    "sets": line.sets,
+                },
+            )
+            for line in lines
+        ]
+        found = self.cells.run(tasks, describe)
+        return {line.label: Curve(cell) for line, cell in zip(lines, found, strict=True)}
+
+    def times(
+        self, matchers: Sequence[tuple[Stored, IdfFilter | None, Matcher]], repeats: int, describe: str, **more: Any
+    ) -> list[dict[str, Any]]:
+        """Return time, memory and counts of every matcher: alone on the machine, with the settings' threads."""
+        threads = self.settings.threads
+        tasks = [
+            Task(
+                function=time_matcher,
+                arguments={
+                    "stored": stored,
+                    "idf_filter": band,
+                    "matcher": with_threads(matcher, threads),
+                    "repeats": repeats,
+                    **more,
+                },
+                alone=True,
+            )
+            for stored, band, matcher in matchers
+        ]
+        return self.cells.run(tasks, describe)
+
+    def table(self, table: Table, name: str) -> str:
+        """Write a table with its provenance; return it for the terminal."""
+        table.write(self.folder, name)
+        titles, cells = table.printed()
+        numbers = [bool(column.form) for column in table.columns if column.title]
+        shown = {"caption": table.caption, "titles": titles, "numbers": numbers, "cells": cells}
+        self.record(name, table=shown | {"notes": list(table.notes)})
+        return table.text()
+
+    def facts(self, facts: Sequence[Fact]) -> None:
+        """Write ``facts.csv``: the values that claims are judged by."""
+        write_facts(self.folder / "facts.csv", facts)
+
+    def lines(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
+        """Draw lines with their provenance; return where they lie."""
+        draw_lines(self.folder / name, panels, points)
+        return self._drawn(name, caption)
+
+    def bars(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
+        """Draw bars with their provenance; return where they lie."""
+        draw_bars(self.folder / name, panels, points)
+        return self._drawn(name, caption)
+
+    def histogram(self, name: str, caption: str, panel: Panel, edges: Any, counts: Any) -> str:
+        """Draw a histogram with its provenance; return where it lies."""
+        draw_histogram(self.folder / name, panel, edges, counts)
+        return self._drawn(name, caption)
+
+    def _drawn(self, name: str, caption: str) -> str:
+        self.record(name, figure={"caption": caption})
+        return f"{self.folder / name}.svg (png, csv, json beside it)"
+
+    def record(self, name: str, **shown: Any) -> None:
+        """Write ``<name>.json``: what it shows, how to make it again, and from which cells it is."""
+        about = (
+            shown
+            | provenance()
+            | {
+                "experiment": self.settings.names["experiment"],
+                "data": self.settings.names["data"],
+                "seed": self.settings.seed,
+                "inputs": sorted(repr(stored) for stored in self.inputs.values()),
+                "cells": self.cells.log,
+            }
+        )
+        write_json(self.folder / f"{name}.json", about)
+
+
+def _equally_exact(matcher: Matcher) -> Matcher:
+    """Return the tight join in place of Algorithm 1: the same pairs, sooner where the threshold is low."""
+    return SpotSigsTight(tau=matcher.tau) if isinstance(matcher, SpotSigs) else matcher
+
+
+def with_threads(matcher: Matcher, threads: int | None) -> Matcher:
+    """Return the matcher with so many threads, all cores for None; unchanged if it has no threads."""
+    if not hasattr(matcher, "threads"):
+        return matcher
+    return replace(matcher, threads=threads or all_cores())  # type: ignore[type-var]
+
+
+def at_threshold(matcher: Matcher, tau: float | None) -> Matcher:
+    """Return the matcher with another threshold; unchanged if it has none."""
+    return matcher if tau is None or not hasattr(matcher, "tau") else replace(matcher, tau=tau)  # type: ignore[type-var]

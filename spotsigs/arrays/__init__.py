@@ -1,0 +1,1 @@
+"""Arrays and what runs over them: compressed sparse rows, dense numbers, blocks over threads."""

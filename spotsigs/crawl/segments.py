@@ -1,0 +1,325 @@
+"""Signatures of a crawl on disk, one segment a shard: extraction that can be stopped, resumed and added to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from spotsigs.disk.places import absolute, exists, place, read
+from spotsigs.disk.store import Reader, claim, opened, save_signatures
+from spotsigs.engines import Engine, mapped
+from spotsigs.errors import InputError, require
+from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.signatures.copies import WORDS, Copies, Sameness
+
+_SOURCE = "source.json"
+
+
+def extract_segments(
+    folder: str | Path,
+    collection: Collection,
+    text: Callable[[Document], str],
+    scheme: SignatureScheme,
+    engine: Engine,
+    *,
+    strict: bool = False,
+) -> Segments:
+    """Extract a collection's signatures to disk.
+
+    Each shard becomes a segment that appears when it is complete. What a former call left complete is kept, so that
+    a stopped extraction goes on where it was.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the segments, where all workers can read and write.
+    collection : Collection
+        Its shards are the engine's tasks; no text and no signature passes through the engine.
+    text, scheme : callable
+        As in `spotsigs.signatures.extract.extract`.
+    engine : Engine
+        Where the shards run.
+    strict : bool
+        Stop at the first record that cannot be read; the shard that holds it leaves no segment.
+
+    Returns
+    -------
+    Segments
+
+    Raises
+    ------
+    InputError
+        If the folder holds the signatures of another collection or of other settings; where `strict`, for the
+        collection's first record that cannot be read, whatever the engine.
+    """
+    from spotsigs.signatures.extract import refusal
+    from spotsigs.text.tokens import tokenize
+
+    folder = place(folder)
+    scheme(tokenize(""))  # a scheme that cannot work says so here, once, and not once a document
+    shards = collection.shards()
+    differing = claim(folder, _SOURCE, source_of(collection, text, scheme) | {"shards": len(shards)})
+    require(
+        not differing,
+        f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
+        "give another place or delete it",
+    )
+    task = partial(_extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict)
+    done = mapped(engine, task, enumerate(shards))
+    with closing(done), tqdm(desc="reading", unit=" pages", disable=None, leave=False) as progress:
+        for pages, refused in done:
+            if refused is not None:
+                raise refusal(refused)
+            progress.update(pages)
+    return Segments(tuple(folder / _name(k) for k in range(len(shards))))
+
+
+def source_of(collection: Collection, text: Any, scheme: Any) -> dict[str, Any]:
+    """Return what the signatures of a collection depend on, as it is kept beside them."""
+    source: dict[str, Any] = {"collection": repr(collection), "text": repr(text), "scheme": repr(scheme)}
+    return source | {"files": _files(collection)}
+
+
+def known_source(folder: Path) -> dict[str, Any]:
+    """Return what the signatures of a folder were made of."""
+    path = folder / _SOURCE
+    try:
+        return dict(json.loads(read(path)))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read ({error}); extract again into another place") from error
+
+
+def finished_segments(folder: Path) -> Segments:
+    """Return the signatures that a finished call of `extract_segments` left.
+
+    Raises
+    ------
+    InputError
+        If it was stopped before its end.
+    """
+    found = [folder / _name(k) for k in range(known_source(folder)["shards"])]
+    missing = [segment for segment in found if not exists(segment / "store.json")]
+    require(
+        not missing,
+        f"{folder} holds an unfinished extraction ({len(missing)} of {len(found)} parts are missing); "
+        "run it to its end first, or delete it",
+    )
+    return Segments(tuple(found))
+
+
+def _files(collection: Any) -> list[list[Any]]:
+    """Return what tells whether the files of a collection are still the same, where it has files."""
+    sources = collection.sources() if hasattr(collection, "sources") else []
+    found = []
+    for source in sources:
+        facts = source.path.stat()
+        found.append([source.name, facts.st_size, facts.st_mtime_ns])
+    return found
+
+
+def _name(k: int) -> str:
+    return f"{k:08d}"
+
+
+def _extract_segment(
+    task: tuple[int, Shard], folder: str, text: Callable[[Document], str], scheme: Any, strict: bool
+) -> tuple[int, Skipped | None]:
+    """Return the number of pages, and, where `strict`, the first record that cannot be read."""
+    from spotsigs.signatures.extract import extract_shard
+
+    k, shard = task
+    target = place(folder) / _name(k)
+    try:
+        rows = int(opened(target, "signatures", verify=False).facts["rows"])
+    except InputError:
+        signatures = extract_shard(shard, text, scheme, strict=strict)
+        if strict and signatures.skipped:
+            return 0, signatures.skipped[0]
+        save_signatures(target, signatures)
+        return len(signatures), None
+    return rows, next(Segments((target,)).skipped(), None) if strict else None
+
+
+class Part(NamedTuple):
+    """Signatures of one segment, and which of its documents count; None for all."""
+
+    store: Reader
+    rows: NDArray[np.bool_] | None
+
+    def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the number of signatures of each document, their hashes and counts; none of those passed over."""
+        sizes = np.diff(self.store.array("indptr", np.int64))
+        hashes, counts = self.store.array("hashes", np.uint64), self.store.array("counts", np.int32)
+        if self.rows is None or self.rows.all():
+            return sizes, hashes, counts
+        entries = np.repeat(self.rows, sizes)
+        return np.where(self.rows, sizes, 0), hashes[entries], counts[entries]
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """Return the hashes alone."""
+        hashes = self.store.array("hashes", np.uint64)
+        if self.rows is None or self.rows.all():
+            return hashes
+        return hashes[np.repeat(self.rows, np.diff(self.store.array("indptr", np.int64)))]
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Signatures on disk, in document order.
+
+    Attributes
+    ----------
+    folders : tuple of Path
+        One store of signatures each.
+    rows : ndarray of bool, shape (n,), optional
+        The documents whose signatures count; those of the others are passed over. All by default.
+    """
+
+    folders: tuple[Path, ...]
+    rows: NDArray[np.bool_] | None = field(default=None, compare=False)
+
+    def __add__(self, other: Segments) -> Segments:
+        """Return both, the other ones behind."""
+        return Segments(self.folders + other.folders)
+
+    def only(self, rows: NDArray[np.bool_]) -> Segments:
+        """Return the same documents, with the signatures of some of them."""
+        return replace(self, rows=None if rows.all() else rows)
+
+    def stores(self) -> Iterator[Reader]:
+        """Open one segment after the other, comparing checksums."""
+        for folder in self.folders:
+            yield opened(folder, "signatures")
+
+    def parts(self) -> Iterator[Part]:
+        """Open the signatures that count, one segment after the other."""
+        first = 0
+        for folder in self.folders:
+            reader = opened(folder, "signatures", verify=False)
+            last = first + int(reader.facts["rows"])
+            yield Part(reader, None if self.rows is None else self.rows[first:last])
+            first = last
+
+    def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
+        """Iterate over the checksums of content and text, shape (rows, 4), in document order, some at a time."""
+        for folder in self.folders:
+            reader = opened(folder, "signatures", verify=False)
+            size, step = reader.length("digests"), max(memory // 32, 1) * 4
+            for start in range(0, size, step):
+                yield reader.part("digests", np.uint64, start, min(start + step, size)).reshape(-1, 4)
+
+    def copies(self, sameness: Sameness) -> Copies:
+        """Find the copies among the documents; checksums of content and of text are held one after the other."""
+        n = int(self.sizes().sum())
+        if sameness is Sameness.off:
+            return Copies.none(n)
+
+        def columns(first: int) -> NDArray[np.uint64]:
+            found: NDArray[np.uint64] = np.empty((n, WORDS), np.uint64)
+            row = 0
+            for part in self.digests():
+                found[row : row + len(part)] = part[:, first : first + WORDS]
+                row += len(part)
+            return found[:row]
+
+        return Copies.find(columns(0), lambda: columns(WORDS), n, sameness)
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Return the number of documents of each segment."""
+        return np.array([opened(f, "signatures", verify=False).facts["rows"] for f in self.folders], dtype=np.int64)
+
+    def skipped(self) -> Iterator[Skipped]:
+        """Iterate over the records that could not be read."""
+        for store in self.stores():
+            yield from map(Skipped, store.strings("skipped"), store.strings("reasons"))
+
+    def doc_ids(self) -> Iterator[str]:
+        """Iterate over the document ids, made unique as `spotsigs.signatures.extract.unique_ids` does.
+
+        Only a hash of each id is held: two ids with the same 64-bit hash are compared as strings.
+        """
+        hashes = np.fromiter(
+            (xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass")) for name in self._names()), np.uint64
+        )
+        ordered = np.sort(hashes)
+        repeated = set(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]).tolist())
+        seen: dict[str, int] = {}
+        given: set[str] = set()
+        for name in self._names():
+            if repeated and xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass")) in repeated:
+                number = seen[name] = seen.get(name, 0) + 1
+                new = name
+                while number > 1 and ((new := f"{name}#{number}") in given or _holds(ordered, new)):
+                    number = seen[name] = number + 1
+                given.add(new)
+                yield new
+            else:
+                yield name
+
+    def _names(self) -> Iterator[str]:
+        for folder in self.folders:
+            yield from opened(folder, "signatures", verify=False).strings("doc_ids")
+
+    def clusters(self) -> Iterator[str]:
+        """Iterate over the truth labels, the empty string for a document without one."""
+        for folder in self.folders:
+            yield from opened(folder, "signatures", verify=False).strings("clusters")
+
+    def dates(self) -> Iterator[str]:
+        """Iterate over the capture times, the empty string for a document without one."""
+        for folder in self.folders:
+            reader = opened(folder, "signatures", verify=False)
+            dates = reader.strings("dates")
+            yield from dates if len(dates) else ("" for _ in range(reader.facts["rows"]))
+
+    def occurrences(self) -> NDArray[np.int64]:
+        """Return the signature occurrences of each document, before any filter."""
+        found = [np.empty(0, np.int64)]
+        for folder in self.folders:
+            reader = opened(folder, "signatures", verify=False)
+            counts = reader.array("counts", np.int32)
+            totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+            found.append(np.diff(totals[reader.array("indptr", np.int64)]))
+        return np.concatenate(found)
+
+    @property
+    def content_bytes(self) -> int:
+        """Bytes of content that were read."""
+        return sum(opened(folder, "signatures", verify=False).facts["content_bytes"] for folder in self.folders)
+
+
+def _holds(ordered: NDArray[np.uint64], name: str) -> bool:
+    wanted = np.uint64(xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass")))
+    at = int(np.searchsorted(ordered, wanted))
+    return at < len(ordered) and bool(ordered[at] == wanted)
+
+
+def segments_of(batches: Iterable[Signatures], folder: str | Path) -> Segments:
+    """Write signatures that are in memory as segments.
+
+    Parameters
+    ----------
+    batches : iterable of Signatures
+        In document order.
+    folder : str or Path
+        A new folder.
+
+    Returns
+    -------
+    Segments
+    """
+    found = []
+    for k, batch in enumerate(batches):
+        found.append(place(folder) / _name(k))
+        save_signatures(found[-1], batch)
+    return Segments(tuple(found))

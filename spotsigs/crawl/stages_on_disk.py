@@ -1,0 +1,520 @@
+"""A whole crawl within a memory budget: pages to segments to vectors to pairs, each stage on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from spotsigs.crawl.block_cost import MOST_WORK
+from spotsigs.crawl.block_join import BYTES_A_PAIR, PairFiles, estimate, fingerprint, join_store, query
+from spotsigs.crawl.layout import BYTES_A_DOCUMENT, build_vectors
+from spotsigs.crawl.outlines import refine_segments
+from spotsigs.crawl.segments import Segments, extract_segments, finished_segments, known_source, source_of
+from spotsigs.disk.places import exists, place, require_reachable, sizes
+from spotsigs.disk.store import StoredVectors, open_vectors, opened, writing
+from spotsigs.engines import Engine, Processes, Serial
+from spotsigs.errors import InputError, require, require_tau
+from spotsigs.records import Collection, CollectionScheme, Document, SignatureScheme, Skipped
+from spotsigs.signatures.copies import WORDS, Copies, Sameness
+from spotsigs.signatures.extract import extract_shard, refusal
+from spotsigs.signatures.idf import IdfFilter
+
+PROGRAM = 375 * 10**6
+"""Bytes of a process with numba, scipy and pyarrow loaded, before any data.
+
+210 to 300 MB were measured for a worker, 320 MB for `run.py`.
+"""
+
+LEAST = 32 * 10**6
+"""Bytes for data below which a stage would spend its time opening files."""
+
+COMFORT = 128 * 10**6
+"""Bytes for data that each worker shall have; where the budget does not give them, fewer workers run."""
+
+BYTES_A_RESULT = 160
+"""What clusters, decisions and their tables hold for each document after the join."""
+
+Say = Callable[[str], object]
+
+Search = Callable[[Path, Path, Engine, int], PairFiles]
+"""Another method than the exact join: store of vectors, place of the pairs, engine, bytes for a task."""
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """A matched collection.
+
+    Attributes
+    ----------
+    segments : Segments
+        Signatures, old documents first.
+    added : Segments
+        Those of the new documents.
+    stored : StoredVectors
+        What was joined.
+    pairs : PairFiles
+        What was found, with the wall seconds ``extract``, ``sort_hash`` (layout) and ``cluster`` (join).
+    new_from : int
+        Number of the first new document; 0 where all are new.
+    budget : int
+        Bytes for data in each process.
+    """
+
+    segments: Segments
+    added: Segments
+    stored: StoredVectors
+    pairs: PairFiles
+    new_from: int
+    budget: int
+
+    def estimate(self, tau: float) -> dict[str, int]:
+        """Return what the join takes, see `spotsigs.crawl.block_join.estimate`."""
+        return estimate(self.stored, tau, memory=self.budget)
+
+
+def data_budget(memory: int, workers: int = 0) -> int:
+    """Return how much of a budget each process has for data, beside the program itself.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes for all processes together: the calling one and its workers.
+    workers : int
+        Worker processes; 0 where the calling process does everything. Workers and caller take turns, so that only the
+        workers' data counts, or the caller's.
+
+    Raises
+    ------
+    InputError
+        If the programs alone need nearly all of it.
+    """
+    budget = (memory - (workers + 1) * PROGRAM) // max(workers, 1)
+    if budget < LEAST:
+        least = (workers + 1) * PROGRAM + max(workers, 1) * LEAST
+        processes = counted(workers + 1, "process", "processes")
+        raise InputError(
+            f"memory={memory / 1e6:,.0f}MB is too little for {processes}, whose code alone takes "
+            f"{PROGRAM / 1e6:,.0f} MB{' each' if workers else ''}; give at least {least / 1e6:,.0f}MB"
+            + (", or fewer workers" if workers else "")
+        )
+    return budget
+
+
+def fitting(engine: Engine, memory: int) -> Engine:
+    """Return an engine with as many worker processes of this machine as a budget has room for.
+
+    Parameters
+    ----------
+    engine : Engine
+        One whose workers run elsewhere is returned as it is.
+    memory : int
+        Bytes for all processes together.
+    """
+    if not engine.processes or getattr(engine, "address", None) is not None:
+        return engine
+    room = max((memory - PROGRAM) // (PROGRAM + COMFORT), 1)
+    if room >= engine.processes:
+        return engine
+    if room == 1 and isinstance(engine, Processes):
+        return Serial()
+    return replace(engine, workers=room)  # type: ignore[type-var]
+
+
+def match_on_disk(
+    folder: str | Path,
+    collection: Collection | None,
+    text: Callable[[Document], str],
+    scheme: SignatureScheme,
+    idf_filter: IdfFilter,
+    tau: float,
+    engine: Engine,
+    *,
+    memory: int,
+    sets: bool = False,
+    add: bool = False,
+    strict: bool = False,
+    sameness: Sameness = Sameness.text,
+    search: tuple[str, Search] | None = None,
+    say: Say = lambda sentence: None,
+) -> OnDisk:
+    """Find all pairs of a collection that does not fit into memory.
+
+    Every stage leaves its result in the folder and is skipped where that is complete, so that a stopped run goes on.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The store: a folder that all workers see, or a URL, see `spotsigs.disk.places`.
+    collection : Collection or None
+        The documents; with `add`, the new ones. None for all that the store holds.
+    text, scheme, idf_filter : callable
+        As for a run in memory. A store has one text and one scheme.
+    tau : float
+        Similarity threshold.
+    engine : Engine
+        Where extraction and joins run.
+    memory : int
+        Bytes for all processes together.
+    sets : bool
+        Count every signature once.
+    add : bool
+        Put the documents behind those of the store, and look only for pairs with at least one of them. They are what a
+        run over all documents gives, because document frequencies are counted over all of them, and a scheme that
+        looks at the whole collection looks at all of them again, from their outlines. The same documents once more go
+        on with the call that added them last.
+    strict : bool
+        Stop at the first record that cannot be read.
+    sameness : Sameness
+        Which documents are copies: pairs of similarity 1, of which one stands for the others.
+    search : tuple of (str, callable), optional
+        Another method in place of the join, and what tells it from others. It cannot `add`.
+    say : callable, optional
+        Told in a sentence what each stage is going to take.
+
+    Returns
+    -------
+    OnDisk
+
+    Raises
+    ------
+    InputError
+        If tau or the budget is out of range, or the store was made otherwise.
+    """
+    require_tau(tau)
+    folder = place(folder)
+    require_reachable(folder)
+    budget = data_budget(memory, engine.processes)
+    say(_shares(memory, engine, budget))
+    began = perf_counter()
+    earlier, added = _extracted(folder, collection, text, scheme, engine, add, strict)
+    _require_documents(added)
+    segments = earlier + added
+    new_from = int(earlier.sizes().sum())
+    extracted = perf_counter()
+    copies = segments.copies(sameness)
+    if isinstance(scheme, CollectionScheme):
+        segments = refine_segments(folder / "refined", segments.only(copies.distinct), scheme, memory=budget)
+    stored = _vectors(folder, segments, idf_filter, budget, sets, copies, sameness, say)
+    laid_out = perf_counter()
+    pairs = _pairs(folder, stored, tau, engine, budget, new_from, search, say)
+    seconds = {
+        "extract": extracted - began,
+        "sort_hash": laid_out - extracted,
+        "cluster": perf_counter() - laid_out,
+    }
+    pairs = replace(pairs, seconds=seconds)
+    return OnDisk(segments, added, stored, pairs, new_from, budget)
+
+
+def _pairs(
+    folder: Path,
+    stored: StoredVectors,
+    tau: float,
+    engine: Engine,
+    budget: int,
+    new_from: int,
+    search: tuple[str, Search] | None,
+    say: Say,
+) -> PairFiles:
+    store = folder / "vectors"
+    if search is not None:
+        name, method = search
+        require(not new_from, "this method cannot report pairs with new documents alone; leave out add=true")
+        target, budget = _begun(folder, xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)}".encode()), budget)
+        return _with_copies(method(store, target, engine, budget), target, stored.copies, new_from, budget)
+    job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from} {MOST_WORK}".encode())
+    target, budget = _begun(folder, f"{tau!r}-{job}", budget)
+    facts = estimate(stored, tau, memory=budget)
+    say(
+        f"join: {counted(facts['tasks'], 'task')}, the largest of {facts['bytes_a_task'] / 1e6:,.0f} MB; "
+        f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
+    )
+    pairs = join_store(store, target, tau, engine, memory=budget, new_from=new_from, threads=1)
+    return _with_copies(pairs, target, stored.copies, new_from, budget)
+
+
+def _with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, budget: int) -> PairFiles:
+    """Put the pairs of copies beside those of the documents that stand for them, in files of their own."""
+    if not copies.any:
+        return pairs
+    share = budget // 4
+    found = copies.further(pairs.chunks(share), most=max(share // BYTES_A_PAIR, 1), new_from=new_from)
+    folders = []
+    for k, (i, j, similarity) in enumerate(found):
+        folders.append(folder / f"copies-{k:08d}")
+        order = np.lexsort((j, i))
+        with writing(folders[-1], "pairs") as out:
+            out.put("i", i[order])
+            out.put("j", j[order])
+            out.put("similarity", similarity[order])
+            out.facts = {"pairs": len(order)}
+    return replace(pairs, folders=(*pairs.folders, *folders))
+
+
+def _begun(folder: Path, job: str, budget: int) -> tuple[Path, int]:
+    """Return the place of a job's pairs and the bytes that its tasks were cut for.
+
+    A stopped job goes on with the tasks it began with where they fit, whatever budget or number of workers is given
+    now: another cut would give the same pairs and lose what is done.
+    """
+    name = f"pairs-{job}-"
+    known = [path.removeprefix(name) for path in sizes(folder) if path.startswith(name)]
+    fits = max((int(cut) for cut in known if cut.isdigit() and int(cut) <= budget), default=budget)
+    return folder / f"{name}{fits}", fits
+
+
+def _shares(memory: int, engine: Engine, budget: int) -> str:
+    workers = engine.processes
+    whose = "this process" if not workers else "its worker" if workers == 1 else f"each of {workers} workers"
+    processes = f"each of {workers + 1} processes" if workers else "this process"
+    return (
+        f"memory: {memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of {processes} and "
+        f"{budget / 1e6:,.0f} MB for the data of {whose}"
+    )
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number of things: ``1 task``, ``2 tasks``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _extracted(
+    folder: Path,
+    collection: Collection | None,
+    text: Any,
+    scheme: SignatureScheme,
+    engine: Engine,
+    add: bool,
+    strict: bool,
+) -> tuple[Segments, Segments]:
+    """Return the segments of the old documents, and of the new ones."""
+    batches = _batches(folder)
+    if batches:
+        _require_made_with(batches[0], text, scheme)
+    if collection is None:
+        stored = stored_segments(folder)
+        if strict and (first := next(stored.skipped(), None)) is not None:
+            raise refusal(first)
+        return Segments(()), stored
+    source = source_of(collection, text, scheme)
+    known = [known_source(batch) for batch in batches]
+    same = [k for k, other in enumerate(known) if {key: other.get(key) for key in source} == source]
+    if add:
+        number = same[-1] if same else len(batches)
+        require(
+            not same or number == len(batches) - 1,
+            f"these documents are in the store {folder} already, and others were added behind them",
+        )
+    else:
+        number = 0
+        require(
+            len(batches) < 2,
+            f"the store {folder} holds documents that were added; add=true adds more, data=stored matches them all",
+        )
+        if batches and not same:
+            finished_segments(batches[0])
+        require(
+            not batches or bool(same),
+            f"the store {folder} holds other documents; add=true adds to them, or give another place",
+        )
+    earlier = Segments(())
+    for batch in batches[:number]:
+        earlier += finished_segments(batch)
+    return earlier, extract_segments(_batch(folder, number), collection, text, scheme, engine, strict=strict)
+
+
+def _require_documents(added: Segments) -> None:
+    """Refuse new documents of which none could be read."""
+    if not added.sizes().sum():
+        bad = list(added.skipped())
+        first = f"; the first of {len(bad)} that cannot be read is {bad[0].id}: {bad[0].reason}" if bad else ""
+        raise InputError(f"the collection holds no readable document{first}")
+
+
+def _batch(folder: Path, number: int) -> Path:
+    return folder / "segments" / f"{number:06d}"
+
+
+def _batches(folder: Path) -> list[Path]:
+    """Return where the documents lie that were put into a store, in order."""
+    found: list[Path] = []
+    while exists(_batch(folder, len(found)) / "source.json"):
+        found.append(_batch(folder, len(found)))
+    return found
+
+
+def _require_made_with(batch: Path, text: Any, scheme: SignatureScheme) -> None:
+    known = known_source(batch)
+    for key, value, name in (("text", text, "text="), ("scheme", scheme, "signature=")):
+        require(
+            known[key] == repr(value),
+            f"the store {batch.parent.parent} was made with {name} {known[key]}, not {value!r}; give the same",
+        )
+
+
+def stored_segments(folder: str | Path) -> Segments:
+    """Return the signatures of all documents of a store, in the order in which they were put there.
+
+    Raises
+    ------
+    InputError
+        If there are none, or an extraction was stopped.
+    """
+    batches = _batches(place(folder))
+    require(bool(batches), f"{folder} is no store of documents; make it with store={folder} data=...")
+    segments = Segments(())
+    for batch in batches:
+        segments += finished_segments(batch)
+    return segments
+
+
+def _vectors(
+    store: Path,
+    segments: Segments,
+    idf_filter: IdfFilter,
+    memory: int,
+    sets: bool,
+    copies: Copies,
+    sameness: Sameness,
+    say: Say,
+) -> StoredVectors:
+    """Build the vectors, unless they are there and come from the same signatures and settings."""
+    folder = store / "vectors"
+    made_of = {
+        "segments": [segment.relative_to(store).as_posix() for segment in segments.folders],
+        "content": xxhash.xxh64_hexdigest("".join(map(fingerprint, segments.folders)).encode()),
+        "filter": f"{idf_filter!r} {sets=}",
+        "sets": sets,
+        "min_spots": idf_filter.min_spots,
+        "sameness": sameness.value,
+    }
+    if exists(folder / "store.json"):
+        facts = opened(folder, "vectors", verify=False).facts
+        if {key: facts.get(key) for key in made_of} == made_of:
+            return open_vectors(folder, verify=False)
+    n = int(segments.sizes().sum())
+    needed = n * max(BYTES_A_DOCUMENT, BYTES_A_RESULT)
+    require(
+        needed <= memory,
+        f"memory is too little for {n:,} documents: ordering and grouping them takes {needed / 1e6:,.0f} MB beside the "
+        f"code, and there are {memory / 1e6:,.0f} MB for data",
+    )
+    say(
+        f"layout: {counted(n, 'document')}, of which {needed / 1e6:,.0f} MB are held at once; signatures pass in ranges"
+    )
+    return build_vectors(folder, segments, idf_filter, memory=memory, sets=sets, copies=copies, facts=made_of)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A document of a store that a page is similar to.
+
+    Attributes
+    ----------
+    doc : str
+        Its id.
+    similarity : float
+        1 for a copy.
+    identical : str
+        ``content`` or ``text`` for a copy, otherwise empty.
+    """
+
+    doc: str
+    similarity: float
+    identical: str = ""
+
+
+def query_page(
+    folder: str | Path,
+    page: Document,
+    text: Callable[[Document], str],
+    scheme: SignatureScheme,
+    tau: float,
+    *,
+    memory: int = 10**9,
+) -> list[Match]:
+    """Find the documents of a store that one page is similar to; the store stays as it is.
+
+    Parameters
+    ----------
+    folder : str or Path
+        A store that `match_on_disk` has made.
+    page : Document
+        The page.
+    text, scheme : callable
+        Those the store was made with.
+    tau : float
+        Similarity threshold.
+    memory : int
+        Bytes that may be held.
+
+    Returns
+    -------
+    list of Match
+        The most similar first, equal ones in document order. See `.block_join.query` for signatures that the store
+        does not know.
+
+    Raises
+    ------
+    InputError
+        If there is no finished store, it was made otherwise, or the page cannot be read.
+    """
+    require_tau(tau)
+    require(
+        not isinstance(scheme, CollectionScheme),
+        "a page cannot be asked for alone where its signatures depend on the other pages; add it with add=true",
+    )
+    folder = place(folder)
+    require_reachable(folder)
+    batches = _batches(folder)
+    require(
+        bool(batches) and exists(folder / "vectors" / "store.json"),
+        f"{folder} holds no finished store; make it with store={folder} data=...",
+    )
+    _require_made_with(batches[0], text, scheme)
+
+    def shard() -> Iterator[Document | Skipped]:
+        yield page
+
+    signatures = extract_shard(shard, text, scheme)
+    require(not signatures.skipped, "".join(f"{record.id}: {record.reason}" for record in signatures.skipped))
+    facts = opened(folder / "vectors", "vectors", verify=False).facts
+    counts = np.ones_like(signatures.counts) if facts["sets"] else signatures.counts
+    rows, similarity = query(folder / "vectors", signatures.hashes, counts, tau, memory=memory)
+    stored = open_vectors(folder / "vectors", verify=False)
+    same_content, same_text = _copies_of(signatures.digests[0], stored_segments(folder), Sameness(facts["sameness"]))
+    found = {
+        int(row): (value, "")
+        for head, value in zip(rows.tolist(), similarity.tolist(), strict=True)
+        for row in stored.copies.members(head)
+    }
+    found |= dict.fromkeys(same_text, (1.0, "text")) | dict.fromkeys(same_content, (1.0, "content"))
+    ranked = sorted(found.items(), key=lambda match: (-match[1][0], match[0]))
+    return [Match(stored.doc_ids[row], *match) for row, match in ranked]
+
+
+def _copies_of(digests: NDArray[np.uint64], segments: Segments, sameness: Sameness) -> tuple[list[int], list[int]]:
+    """Return the documents of identical content, and those of identical text, as far as these count as copies."""
+    content, text = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    row = 0
+    for part in segments.digests():
+        if sameness is not Sameness.off:
+            content.append(row + np.flatnonzero((part[:, :WORDS] == digests[:WORDS]).all(axis=1)))
+        if sameness is Sameness.text and digests[WORDS:].any():
+            text.append(row + np.flatnonzero((part[:, WORDS:] == digests[WORDS:]).all(axis=1)))
+        row += len(part)
+    return np.concatenate(content).tolist(), np.concatenate(text).tolist()
+
+
+def default_memory() -> int:
+    """Return half of the machine's memory: the budget where none is given."""
+    import psutil
+
+    return int(psutil.virtual_memory().total) // 2

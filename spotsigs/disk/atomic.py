@@ -1,0 +1,131 @@
+"""Files and folders that appear whole or not at all, when a process is killed or two write the same as well."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from spotsigs.disk.places import is_remote, put
+
+if sys.platform == "win32":  # what a killed process leaves stays there, and two runs in one folder do not wait
+    LOCK_EX = LOCK_NB = 0
+
+    def flock(fd: int, operation: int, /) -> None:
+        """Lock nothing."""
+
+else:
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+_MARK = ".writing-"
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """Give an empty folder on the file system of `path`, to rename things to that place from.
+
+    For a place that is reached through fsspec it lies among this machine's temporary files, to upload things from.
+
+    It is deleted when the block ends. A killed process leaves its own behind, without a lock: the next one that writes
+    to the same parent removes it.
+
+    Parameters
+    ----------
+    path : Path
+        The place; its parents are made.
+
+    Yields
+    ------
+    Path
+    """
+    if is_remote(path):
+        path = Path(tempfile.gettempdir(), path.name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_left_ones(path.parent.resolve())
+    folder, lock = _own_folder(path)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _release(lock)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary place beside `path`; what was written there appears at `path` when the block succeeds."""
+    with beside(path) as folder:
+        temporary = folder / path.name
+        yield temporary
+        if is_remote(path):
+            put([temporary], path.parent)
+        else:
+            os.replace(temporary, path)
+
+
+def destination(path: Path) -> Path:
+    """Return where a path that lies in a folder of `beside` is going to appear."""
+    if is_remote(path):
+        return path
+    return Path(*(part for part in path.parts if _MARK not in part))
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time do what is in the block, where the file system knows locks."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = _lock(folder, LOCK_EX)
+    try:
+        yield
+    finally:
+        _release(lock)
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether a folder holds nothing, or nothing but what is being written or was left by a killed process."""
+    return all(_MARK in path.name for path in folder.iterdir())
+
+
+def _own_folder(path: Path) -> tuple[Path, int | None]:
+    while True:
+        folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:100]}{_MARK}"))
+        with suppress(FileNotFoundError, BlockingIOError):
+            lock = _lock(folder, LOCK_EX | LOCK_NB)
+            if folder.exists():
+                return folder, lock
+            _release(lock)  # another process took it for a left one before the lock was there
+
+
+def _lock(folder: Path, how: int) -> int | None:
+    """Return a lock that ends with the process at the latest; None on a file system without locks."""
+    fd = None
+    try:
+        fd = os.open(folder, os.O_RDONLY)
+        flock(fd, how)
+    except (FileNotFoundError, BlockingIOError):
+        _release(fd)
+        raise
+    except OSError:
+        _release(fd)
+        return None
+    return fd
+
+
+def _release(lock: int | None) -> None:
+    if lock is not None:
+        os.close(lock)
+
+
+@cache
+def _remove_left_ones(parent: Path) -> None:
+    """Remove what killed processes left in a folder: what nobody locks. Once a process, for it lists the folder."""
+    for left in parent.glob(f".*{_MARK}*"):
+        with suppress(FileNotFoundError, BlockingIOError):
+            lock = _lock(left, LOCK_EX | LOCK_NB) if sys.platform != "win32" else None
+            if lock is not None:
+                shutil.rmtree(left, ignore_errors=True)
+                _release(lock)

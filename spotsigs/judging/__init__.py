@@ -1,0 +1,1 @@
+"""From pairs to clusters, to what stays, and to precision and recall."""

@@ -1,0 +1,240 @@
+"""Precision, recall and F1 of pairs and clusters against a truth, with bootstrap intervals over clusters."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.records import Clusters, Pairs, Truth
+
+FloatArray = NDArray[np.float64]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Precision, recall and F1 in three averages; a value is NaN where nothing defines it.
+
+    Attributes
+    ----------
+    precision, recall, f1 : float
+        Micro averages over pairs (the paper's text, section 5.1).
+    macro_precision, macro_recall, macro_f1 : float
+        Averages over truth clusters of at least two documents (the slides' label). A false pair counts against each
+        cluster it touches; a cluster without any reported pair has no precision and F1 0.
+    bcubed_precision, bcubed_recall, bcubed_f1 : float
+        Averages over documents. These and the macro averages are None and NaN where the truth is a judged pair list.
+    true_pairs, reported_pairs, positive_pairs : int
+        Reported and true; reported (judged ones only, if the truth is a list); all true ones.
+    intervals : dict of str to (float, float)
+        95 % intervals of the micro and macro averages by resampling truth clusters (judged pairs, if it is a list).
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    macro_precision: float
+    macro_recall: float
+    macro_f1: float
+    bcubed_precision: float | None
+    bcubed_recall: float | None
+    bcubed_f1: float | None
+    true_pairs: int
+    reported_pairs: int
+    positive_pairs: int
+    intervals: dict[str, Interval]
+
+
+def evaluate(pairs: Pairs, truth: Truth, clusters: Clusters | None = None, *, resamples: int = 1000) -> Quality:
+    """Judge pairs (and clusters, for B-cubed) against the truth.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        What was reported.
+    truth : Truth
+        Cluster labels or judged pairs.
+    clusters : Clusters, optional
+        Computed from the pairs where omitted.
+    resamples : int
+        Bootstrap resamples for the intervals; 0 leaves them out.
+
+    Returns
+    -------
+    Quality
+    """
+    counted = tallies(pairs, truth)
+    precision, recall, f1 = map(float, micro_averages(*counted))
+    macro_precision = macro_recall = macro_f1 = float("nan")
+    bcubed: tuple[float | None, ...] = (None, None, None)
+    if truth.judged is None:
+        from spotsigs.judging.clusters import cluster
+
+        macro_precision, macro_recall, macro_f1 = map(float, macro_averages(*counted))
+        bcubed = b_cubed(clusters if clusters is not None else cluster(pairs), truth)
+    intervals: dict[str, Interval] = {}
+    if resamples and len(counted[0]) > 1:
+        intervals = _intervals(counted, micro_averages, ("precision", "recall", "f1"), resamples)
+        if truth.judged is None:
+            intervals |= _intervals(counted, macro_averages, ("macro_precision", "macro_recall", "macro_f1"), resamples)
+    true, false, missed = (float(tally.sum()) for tally in counted)
+    return Quality(
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        macro_precision=macro_precision,
+        macro_recall=macro_recall,
+        macro_f1=macro_f1,
+        bcubed_precision=bcubed[0],
+        bcubed_recall=bcubed[1],
+        bcubed_f1=bcubed[2],
+        true_pairs=round(true),
+        reported_pairs=round(true + false),
+        positive_pairs=round(true + missed),
+        intervals=intervals,
+    )
+
+
+def tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Count true, false and missed pairs by truth cluster: what every average and every resample is made of.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        What was reported.
+    truth : Truth
+        Cluster labels or judged pairs.
+
+    Returns
+    -------
+    true, false, missed : ndarray of float64, shape (n_clusters + 1,)
+        Half a false pair belongs to each cluster it touches; the last entry is that of documents without a cluster.
+        One entry per judged pair where the truth is a list.
+    """
+    return _judged_tallies(pairs, truth) if truth.judged is not None else _cluster_tallies(pairs, truth)
+
+
+def _cluster_tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return true, false and missed pairs of each truth cluster; each false pair is shared by its two ends.
+
+    Documents without a cluster share one extra entry, so that the sums are those of the collection.
+    """
+    count = max(len(truth.names), int(truth.labels.max(initial=-1)) + 1)
+    a, b = truth.labels[pairs.i], truth.labels[pairs.j]
+    same = (a == b) & (a >= 0)
+    true = np.bincount(a[same], minlength=count + 1).astype(float)
+    ends = np.concatenate([a[~same], b[~same]])
+    false = np.bincount(np.where(ends < 0, count, ends), minlength=count + 1) / 2
+    sizes = np.bincount(truth.labels[truth.labels >= 0], minlength=count + 1).astype(float)
+    return true, false, sizes * (sizes - 1) / 2 - true
+
+
+def _judged_tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return true, false and missed as one entry per judged pair; unjudged pairs count for nothing."""
+    assert truth.judged is not None
+    i, j, positive = truth.judged
+    reported = np.isin(i.astype(np.int64) * pairs.n + j, pairs.i.astype(np.int64) * pairs.n + pairs.j)
+    return (
+        (reported & positive).astype(float),
+        (reported & ~positive).astype(float),
+        (~reported & positive).astype(float),
+    )
+
+
+def micro_averages(true: FloatArray, false: FloatArray, missed: FloatArray, axis: int = -1) -> FloatArray:
+    """Return precision, recall, F1 over all pairs.
+
+    Parameters
+    ----------
+    true, false, missed : ndarray of float64
+        Pairs per cluster along ``axis``; half a false pair belongs to each cluster it touches.
+    axis : int
+        The axis of clusters.
+
+    Returns
+    -------
+    ndarray of float64, shape (3, ...)
+    """
+    return _averages(true.sum(axis), false.sum(axis), missed.sum(axis))
+
+
+def macro_averages(true: FloatArray, false: FloatArray, missed: FloatArray, axis: int = -1) -> FloatArray:
+    """Return precision, recall, F1 averaged over the clusters that have true pairs to find.
+
+    Parameters and result are those of `micro_averages`.
+    """
+    per_cluster = _averages(true, 2 * false, missed)
+    counted = true + missed > 0
+    per_cluster[:, ~counted] = np.nan
+    axis = axis if axis < 0 else axis + 1  # behind the axis of the three averages
+    with np.errstate(invalid="ignore"):
+        averages: FloatArray = np.nansum(per_cluster, axis) / (~np.isnan(per_cluster)).sum(axis)
+    return averages
+
+
+def _averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore"):
+        return np.stack([true / (true + false), true / (true + missed), 2 * true / (2 * true + false + missed)])
+
+
+def _intervals(
+    tallies: tuple[FloatArray, FloatArray, FloatArray],
+    statistic: Callable[..., FloatArray],
+    names: tuple[str, ...],
+    resamples: int,
+) -> dict[str, Interval]:
+    from scipy.stats import DegenerateDataWarning, bootstrap
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # an interval of width 0, where all clusters agree
+        low, high = bootstrap(
+            tallies,
+            statistic,
+            paired=True,
+            vectorized=True,
+            n_resamples=resamples,
+            batch=max(1, 4_000_000 // len(tallies[0])),
+            method="percentile",
+            rng=np.random.default_rng(0),
+        ).confidence_interval
+    return {name: (float(low[m]), float(high[m])) for m, name in enumerate(names) if not np.isnan(low[m])}
+
+
+def b_cubed(clusters: Clusters, truth: Truth) -> tuple[float, float, float]:
+    """Return B-cubed precision, recall and F1 of a clustering.
+
+    Documents without a truth cluster are clusters of their own.
+
+    Parameters
+    ----------
+    clusters : Clusters
+        What was found.
+    truth : Truth
+        Cluster labels.
+
+    Returns
+    -------
+    tuple of float
+    """
+    n = len(truth.labels)
+    if n == 0:
+        return (float("nan"),) * 3
+    alone = truth.labels < 0
+    wanted = np.where(alone, np.cumsum(alone) + int(truth.labels.max(initial=-1)), truth.labels).astype(np.int64)
+    _, cell, sizes = np.unique(clusters.labels * (wanted.max() + 1) + wanted, return_inverse=True, return_counts=True)
+    shared = sizes[cell]
+    precision = float(np.mean(shared / np.bincount(clusters.labels)[clusters.labels]))
+    recall = float(np.mean(shared / np.bincount(wanted)[wanted]))
+    return precision, recall, 2 * precision * recall / (precision + recall)
+
+
+def relative_recall(pairs: Pairs, base: Pairs) -> float:
+    """Return the share of the recall base's pairs that were reported (Table 2); NaN for an empty base."""
+    if len(base) == 0:
+        return float("nan")
+    found = np.isin(base.i.astype(np.int64) * base.n + base.j, pairs.i.astype(np.int64) * pairs.n + pairs.j)
+    return float(found.mean())

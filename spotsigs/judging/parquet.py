@@ -1,0 +1,119 @@
+"""Pairs and clusters as Parquet, the same bytes however many of them are in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.disk.atomic import replacing
+from spotsigs.judging.clusters import Cohesion
+from spotsigs.records import Clusters
+
+ROW_GROUP = 1 << 16
+"""Rows that are written at once, and lie together in the file."""
+
+Columns = tuple[NDArray[Any], ...]
+
+
+def write_pairs(path: str | Path, doc_ids: Sequence[str], chunks: Iterable[Columns]) -> None:
+    """Write ``doc_a, doc_b, similarity``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; it appears when it is complete.
+    doc_ids : sequence of str
+        By document number.
+    chunks : iterable of (i, j, similarity)
+        As `spotsigs.records.Pairs.chunks` and `spotsigs.crawl.block_join.PairFiles.chunks` give them.
+    """
+    import pyarrow as pa
+
+    schema = pa.schema([("doc_a", pa.string()), ("doc_b", pa.string()), ("similarity", pa.float64())])
+    with _growing(path, schema) as append:
+        for i, j, similarity in _regrouped(chunks, ROW_GROUP):
+            named, places = np.unique(np.concatenate([i, j]), return_inverse=True)
+            names = pa.array([doc_ids[row] for row in named.tolist()], pa.string())
+            a, b = (names.take(pa.array(part)) for part in np.split(places, 2))
+            append([a, b, pa.array(similarity)])
+
+
+def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
+    """Write a row a document: its cluster, the cluster's representative, and how the cluster holds together.
+
+    The columns are ``doc, cluster, representative, similarity_to_representative`` of the document, and ``size,
+    min_similarity, mean_similarity, chain`` of its cluster, see `spotsigs.judging.clusters.Cohesion`.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; it appears when it is complete.
+    doc_ids : sequence of str
+        By document number.
+    clusters : Clusters
+        The grouping.
+    cohesion : Cohesion
+        Of the same clusters.
+    """
+    import pyarrow as pa
+
+    texts = ("doc", "representative")
+    kinds = {"cluster": pa.int32(), "size": pa.int64(), "chain": pa.bool_()}
+    names = (
+        "doc, cluster, representative, similarity_to_representative, size, min_similarity, mean_similarity, chain"
+    ).split(", ")
+    schema = pa.schema([(name, pa.string() if name in texts else kinds.get(name, pa.float64())) for name in names])
+    with _growing(path, schema) as append:
+        for start in range(0, len(clusters.labels), ROW_GROUP):
+            span = slice(start, start + ROW_GROUP)
+            labels = clusters.labels[span]
+            heads = clusters.representatives[labels].tolist()
+            append(
+                [
+                    pa.array(doc_ids[span], pa.string()),
+                    pa.array(labels),
+                    pa.array([doc_ids[row] for row in heads], pa.string()),
+                    pa.array(clusters.similarity_to_representative[span]),
+                    pa.array(clusters.sizes[labels]),
+                    pa.array(cohesion.minimum[labels]),
+                    pa.array(cohesion.mean[labels]),
+                    pa.array(cohesion.chain[labels]),
+                ]
+            )
+
+
+@contextmanager
+def _growing(path: str | Path, schema: Any) -> Iterator[Any]:
+    """Give a function that appends a row group to a new file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with replacing(Path(path)) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as out:
+        yield lambda columns: out.write_table(pa.table(columns, schema=schema))
+
+
+def _regrouped(chunks: Iterable[Columns], size: int) -> Iterator[Columns]:
+    """Cut columns that come in chunks of any length anew, into chunks of the same length but for the last one."""
+    waiting: list[Columns] = []
+    held = 0
+    for chunk in chunks:
+        start = 0
+        while start < len(chunk[0]):
+            part = tuple(column[start : start + size - held] for column in chunk)
+            waiting.append(part)
+            held += len(part[0])
+            start += len(part[0])
+            if held == size:
+                yield _merged(waiting)
+                waiting, held = [], 0
+    if held:
+        yield _merged(waiting)
+
+
+def _merged(parts: Sequence[Columns]) -> Columns:
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))

@@ -1,0 +1,1 @@
+"""From vectors to pairs: the exact matchers and their bounds."""

@@ -1,0 +1,1 @@
+"""From tokens to signatures, and from signatures to vectors."""

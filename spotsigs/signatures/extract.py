@@ -1,0 +1,355 @@
+"""From collections to signatures: shard by shard, counted per document, without holding any text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import DTypeLike, NDArray
+
+from spotsigs.engines import Engine, mapped
+from spotsigs.errors import InputError
+from spotsigs.records import Collection, CollectionScheme, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.signatures.copies import Copies, Sameness, checksums
+from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
+
+TextExtractor = Callable[[Document], str]
+"""What turns a document into text, for example `spotsigs.text.visible.VisibleText`."""
+
+
+@njit(cache=True, nogil=True)
+def _count_runs(ascending: NDArray[np.uint64], counts: NDArray[np.int32]) -> int:
+    """Move the distinct values of a sorted array to its front and count each; return how many there are."""
+    n = 0
+    for k in range(len(ascending)):
+        if n > 0 and ascending[k] == ascending[n - 1]:
+            counts[n - 1] += 1
+        else:
+            ascending[n] = ascending[k]
+            counts[n] = 1
+            n += 1
+    return n
+
+
+class _Growing:
+    """An array that grows in place, so that appending does not hold its data twice."""
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self._data, self._size = np.empty(1024, dtype), 0
+
+    def extend(self, values: NDArray[Any]) -> None:
+        size = self._size + len(values)
+        if size > len(self._data):
+            self._data.resize(size + size // 4, refcheck=False)
+        self._data[self._size : size] = values
+        self._size = size
+
+    def finish(self) -> NDArray[Any]:
+        self._data.resize(self._size, refcheck=False)
+        return self._data
+
+
+def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, str] | Skipped]:
+    """Read a shard's documents and their texts, in order.
+
+    Parameters
+    ----------
+    shard : callable
+        Yields the shard's documents and the records it could not read.
+    text : callable
+        Turns a document into text.
+
+    Yields
+    ------
+    tuple of (Document, str), or Skipped
+        A document whose text cannot be had is skipped with the reason.
+    """
+    for record in shard():
+        if isinstance(record, Skipped):
+            yield record
+            continue
+        try:
+            content = text(record)
+        except Exception as error:  # noqa: BLE001 - one bad page must not end a crawl; the reason is reported
+            yield _skipped(record, error)
+        else:
+            yield record, content
+
+
+def _reads(text: TextExtractor, scheme: SignatureScheme) -> TextExtractor:
+    """Return what gives a scheme its texts: with their links and blocks marked if it looks at those."""
+    is_marked = getattr(scheme, "marked", False)
+    return getattr(text, "marked", text) if is_marked else text
+
+
+def _row(scheme: SignatureScheme, content: str) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Return a document's distinct signatures and their counts, or its outline if the scheme wants that."""
+    if isinstance(scheme, CollectionScheme):
+        return scheme.outline(tokenize_marked(content))
+    return count_signatures(scheme((tokenize_marked if getattr(scheme, "marked", False) else tokenize)(content)))
+
+
+def _rows(
+    shard: Shard, text: TextExtractor, scheme: SignatureScheme
+) -> Iterator[tuple[Document, NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]] | Skipped]:
+    for record in read_texts(shard, _reads(text, scheme)):
+        if isinstance(record, Skipped):
+            yield record
+            continue
+        document, content = record
+        try:
+            found, multiplicities = _row(scheme, content)
+            digests = checksums(document, unmarked(content))
+        except Exception as error:  # noqa: BLE001 - as above
+            yield _skipped(document, error)
+        else:
+            yield document, found, multiplicities, digests
+
+
+def _skipped(document: Document, error: Exception) -> Skipped:
+    return Skipped(document.id, str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
+
+
+def refusal(first: Skipped) -> InputError:
+    """Return the error of a strict run whose first record that cannot be read is the given one."""
+    return InputError(f"{first.id}: {first.reason} (strict=true stops at the first)")
+
+
+def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False) -> Signatures:
+    """Extract and count the signatures of every document of a shard.
+
+    Parameters
+    ----------
+    shard : callable
+        Yields the shard's documents and the records it could not read.
+    text : callable
+        Turns a document into text.
+    scheme : SignatureScheme
+        Turns tokens into signature hashes.
+    strict : bool
+        Read no further than to the first record that cannot be read.
+
+    Returns
+    -------
+    Signatures
+        One row per document, in order; a document that raises an exception is in ``skipped`` instead. Where the scheme
+        is a `CollectionScheme`, the rows are outlines, for its ``refine``.
+    """
+    doc_ids: list[str] = []
+    clusters: list[str | None] = []
+    dates: list[str | None] = []
+    skipped: list[Skipped] = []
+    sizes: list[int] = []
+    hashes, counts, digests = _Growing(np.uint64), _Growing(np.int32), _Growing(np.uint64)
+    content_bytes = 0
+    for record in _rows(shard, text, scheme):
+        if isinstance(record, Skipped):
+            skipped.append(record)
+            if strict:
+                break
+            continue
+        document, found, multiplicities, told_apart_by = record
+        content_bytes += _size(document.content)
+        hashes.extend(found)
+        counts.extend(multiplicities)
+        digests.extend(told_apart_by)
+        doc_ids.append(document.id)
+        clusters.append(document.cluster)
+        dates.append(document.date)
+        sizes.append(len(found))
+    indptr = np.cumsum([0, *sizes], dtype=np.int64)
+    return Signatures(
+        tuple(doc_ids),
+        tuple(clusters),
+        indptr,
+        hashes.finish(),
+        counts.finish(),
+        tuple(skipped),
+        content_bytes,
+        tuple(dates),
+        digests.finish().reshape(-1, 4),
+    )
+
+
+def texts(collection: Collection, text: TextExtractor) -> Iterator[str]:
+    """Yield the text of every readable document, in the row order of `extract`, streaming.
+
+    Parameters
+    ----------
+    collection : Collection
+        Read again.
+    text : callable
+        Turns a document into text.
+
+    Yields
+    ------
+    str
+    """
+    for shard in collection.shards():
+        for record in read_texts(shard, text):
+            if not isinstance(record, Skipped):
+                yield record[1]
+
+
+def count_signatures(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Count a document's signature occurrences.
+
+    Parameters
+    ----------
+    hashes : ndarray of uint64, shape (n_occurrences,)
+        In any order.
+
+    Returns
+    -------
+    distinct : ndarray of uint64, shape (n,)
+        Ascending.
+    counts : ndarray of int32, shape (n,)
+        Occurrences of each.
+    """
+    distinct, counts = np.sort(hashes), np.empty(len(hashes), np.int32)
+    n = _count_runs(distinct, counts)
+    return distinct[:n], counts[:n]
+
+
+def _size(content: bytes | str) -> int:
+    if isinstance(content, bytes) or content.isascii():
+        return len(content)
+    return len(content.encode("utf-8", "replace"))
+
+
+def concatenate(batches: Iterable[Signatures]) -> Signatures:
+    """Put batches of documents one after the other.
+
+    Parameters
+    ----------
+    batches : iterable of Signatures
+        Read one at a time and not kept, so that the result is the only copy.
+
+    Returns
+    -------
+    Signatures
+    """
+    doc_ids: list[str] = []
+    clusters: list[str | None] = []
+    dates: list[str | None] = []
+    skipped: list[Skipped] = []
+    indptr, hashes, counts = _Growing(np.int64), _Growing(np.uint64), _Growing(np.int32)
+    digests = _Growing(np.uint64)
+    indptr.extend(np.zeros(1, np.int64))
+    content_bytes = total = 0
+    for batch in batches:
+        doc_ids += batch.doc_ids
+        clusters += batch.clusters
+        dates += batch.dates
+        skipped += batch.skipped
+        content_bytes += batch.content_bytes
+        indptr.extend(batch.indptr[1:] + total)
+        total += int(batch.indptr[-1])
+        hashes.extend(batch.hashes)
+        counts.extend(batch.counts)
+        digests.extend(batch.digests.reshape(-1))
+    return Signatures(
+        tuple(doc_ids),
+        tuple(clusters),
+        indptr.finish(),
+        hashes.finish(),
+        counts.finish(),
+        tuple(skipped),
+        content_bytes,
+        tuple(dates),
+        digests.finish().reshape(-1, 4),
+    )
+
+
+def unique_ids(ids: Sequence[str]) -> tuple[str, ...]:
+    """Append ``#2``, ``#3``, … to repeated ids, never making one that another document has.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        In document order; the first of equal ids keeps its name.
+
+    Returns
+    -------
+    tuple of str
+    """
+    taken = set(ids)
+    if len(taken) == len(ids):
+        return tuple(ids)
+    occurrences: dict[str, int] = {}
+    unique = []
+    for name in ids:
+        number = occurrences.get(name, 0) + 1
+        candidate = name if number == 1 else f"{name}#{number}"
+        while number > 1 and candidate in taken:
+            number += 1
+            candidate = f"{name}#{number}"
+        occurrences[name] = number
+        taken.add(candidate)
+        unique.append(candidate)
+    return tuple(unique)
+
+
+def extract(
+    collection: Collection,
+    text: TextExtractor,
+    scheme: SignatureScheme,
+    engine: Engine,
+    *,
+    strict: bool = False,
+    sameness: Sameness = Sameness.off,
+) -> Signatures:
+    """Extract and count the signatures of every document of a collection.
+
+    Parameters
+    ----------
+    collection : Collection
+        Its shards are the tasks.
+    text : callable
+        Turns a document into text.
+    scheme : SignatureScheme
+        Turns tokens into signature hashes.
+    engine : Engine
+        Maps over the shards; the result does not depend on it.
+    strict : bool
+        Stop at the first record that cannot be read.
+    sameness : Sameness
+        Which documents are copies, of which a scheme that looks at the whole collection sees one; the other rows are
+        empty then.
+
+    Returns
+    -------
+    Signatures
+        One row per document, in the collection's order, ids made unique by `unique_ids`.
+
+    Raises
+    ------
+    InputError
+        If the scheme's parameters are wrong; where `strict`, for the collection's first record that cannot be read,
+        whatever the engine.
+    """
+    from tqdm import tqdm
+
+    # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
+    _row(scheme, _reads(text, scheme)(Document(id="", content=b"<p>the one")))
+    extracted = partial(extract_shard, text=text, scheme=scheme, strict=strict)
+    found = mapped(engine, extracted, collection.shards())
+    with closing(found) as batches, tqdm(unit=" pages", disable=None) as progress:
+
+        def watched() -> Iterator[Signatures]:
+            for batch in batches:
+                if strict and batch.skipped:
+                    raise refusal(batch.skipped[0])
+                progress.update(len(batch))
+                yield batch
+
+        signatures = concatenate(watched())
+    if isinstance(scheme, CollectionScheme):
+        distinct = Copies.among(signatures, sameness).distinct
+        signatures = replace(scheme.refine(signatures.only(distinct)), digests=signatures.digests)
+    return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))

@@ -1,0 +1,404 @@
+"""Kernels of frame-aware suppression: portraits of pages, the search for neighbours, the choice of mates, the votes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from spotsigs.signatures.densest import LINK, TEXT, heaviest, own_gains
+
+SAME = 0.5
+"""Two main parts that share this much say the same, whatever their frames: the pages are versions, never mates."""
+
+FEWEST_VOTES = 2
+"""So many mates must have a spot, where there are so many, before it counts as the frame's: one may be a version."""
+
+CERTAIN = 5
+"""So many pages of different content may disagree as the share says on what is their frame; fewer must agree better."""
+
+
+class Portraits(NamedTuple):
+    """What is compared of each page, in CSR form: its outline, its distinct spots, its main part."""
+
+    indptr: NDArray[np.int64]  # of the outlines
+    hashes: NDArray[np.uint64]
+    kinds: NDArray[np.int32]
+    spot_indptr: NDArray[np.int64]  # of the distinct spots, ascending
+    spots: NDArray[np.uint64]
+    is_main: NDArray[np.bool_]  # whether the spot occurs in running text of the main part
+
+
+class Links(NamedTuple):
+    """The distinct links of some pages, ascending, and the pages of each link, ascending."""
+
+    rows: NDArray[np.int64]  # of the pages, in their portraits
+    indptr: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    posting_indptr: NDArray[np.int64]
+    postings: NDArray[np.int32]
+
+
+@njit(cache=True, nogil=True)
+def portray(
+    indptr: NDArray[np.int64], hashes: NDArray[np.uint64], kinds: NDArray[np.int32], first: int, last: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.bool_]]:
+    """Return the distinct spots of some pages, ascending, how many each page has, and which are of its main part."""
+    sizes = np.zeros(last - first, np.int64)
+    spots = np.empty(indptr[last] - indptr[first], np.uint64)
+    is_main = np.zeros(len(spots), np.bool_)
+    n = 0
+    for page in range(first, last):
+        own, kind = hashes[indptr[page] : indptr[page + 1]], kinds[indptr[page] : indptr[page + 1]]
+        start, stop = heaviest(own_gains(kind))
+        places = np.flatnonzero(kind != LINK)
+        begin = n
+        for place in places[np.argsort(own[places])]:
+            if n == begin or spots[n - 1] != own[place]:
+                spots[n] = own[place]
+                n += 1
+            is_main[n - 1] |= kind[place] == TEXT and start <= place < stop
+        sizes[page - first] = n - begin
+    return sizes, spots[:n].copy(), is_main[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def shared(a: NDArray[np.int32], b: NDArray[np.int32]) -> int:
+    """Return the size of the intersection of two ascending arrays."""
+    n, i, j = 0, 0, 0
+    while i < len(a) and j < len(b):
+        n += a[i] == b[j]
+        step_a, step_b = a[i] <= b[j], b[j] <= a[i]
+        i, j = i + step_a, j + step_b
+    return n
+
+
+@njit(cache=True, nogil=True)
+def main_jaccard(pages: Portraits, a: int, b: int) -> float:
+    """Return the Jaccard similarity of two pages' main parts; 1 where both are empty, for then nothing differs."""
+    i, j = pages.spot_indptr[a], pages.spot_indptr[b]
+    end_i, end_j = pages.spot_indptr[a + 1], pages.spot_indptr[b + 1]
+    both = either = 0
+    while i < end_i or j < end_j:
+        from_a = i < end_i and (j == end_j or pages.spots[i] <= pages.spots[j])
+        from_b = j < end_j and (i == end_i or pages.spots[j] <= pages.spots[i])
+        in_a, in_b = from_a and pages.is_main[i], from_b and pages.is_main[j]
+        both += in_a and in_b
+        either += in_a or in_b
+        i, j = i + from_a, j + from_b
+    return both / either if either > 0 else 1.0
+
+
+@njit(cache=True, nogil=True)
+def _width(n: int, most: int, walked: int) -> int:
+    """Return how many of the next pages in the list of each of its n links are a page's candidates."""
+    return max(most, walked // n)
+
+
+@njit(cache=True, nogil=True)
+def _is_new(value: int, slots: NDArray[np.int32]) -> bool:
+    """Put a number into a set, open addressing in a power of two of slots, -1 where empty; return whether it is new."""
+    mask = len(slots) - 1
+    at = ((np.int64(value) * 0x9E3779B1) >> 7) & mask
+    while slots[at] != -1:
+        if slots[at] == value:
+            return False
+        at = (at + 1) & mask
+    slots[at] = value
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _candidates(own: NDArray[np.int32], right: Links, itself: int, width: int) -> tuple[NDArray[np.int32], int, int]:
+    """Return the next pages, up to a width, in the list of each of a page's links, where lists are circles.
+
+    Those come first that are in a list without more pages than these. Return how many they are, and the number of the
+    other lists: so many links, at most, do all other candidates share with the page.
+    """
+    entries, n_long = 0, 0
+    for link in own:
+        others = right.posting_indptr[link + 1] - right.posting_indptr[link] - 1
+        entries, n_long = entries + min(width, others), n_long + (others > width)
+    room = 16
+    while room < 2 * entries:
+        room *= 2
+    slots, found, n, n_first = np.full(room, -1, np.int32), np.empty(entries, np.int32), 0, 0
+    for is_long in (False, True):
+        n_first = n
+        for link in own:
+            first, last = right.posting_indptr[link], right.posting_indptr[link + 1]
+            if (last - first - 1 > width) != is_long:
+                continue
+            at = first + np.searchsorted(right.postings[first:last], itself)
+            for _ in range(min(width, last - first - 1)):
+                at = at + 1 if at + 1 < last else first
+                found[n] = right.postings[at]
+                n += _is_new(found[n], slots)
+    return found[:n], n_first, n_long
+
+
+@njit(cache=True, nogil=True)
+def _keep_most_alike(
+    own: NDArray[np.int32],
+    right: Links,
+    itself: int,
+    others: NDArray[np.int32],
+    at_most: int,
+    least: float,
+    steps: NDArray[np.int64],
+    likeness: NDArray[np.float64],
+    n: int,
+) -> int:
+    """Put other pages, if their links are alike, among the most alike, of which there are n; return how many now.
+
+    They stand in ``steps`` and ``likeness`` as their distances in the circle and similarities, the most alike first,
+    of those equally alike the next. No page shares more than ``at_most`` links.
+    """
+    for other in others:
+        theirs = right.ids[right.indptr[other] : right.indptr[other + 1]]
+        if n == len(steps):
+            least = max(least, likeness[n - 1])
+        both, bound = len(own) + len(theirs), min(at_most, len(theirs))
+        if bound / (both - bound) < least:
+            continue
+        overlap = shared(own, theirs)
+        similarity = overlap / (both - overlap)
+        if similarity < least:
+            continue
+        step, at = (other - itself) % len(right.rows), n
+        while at > 0 and (likeness[at - 1] < similarity or (likeness[at - 1] == similarity and steps[at - 1] > step)):
+            at -= 1
+        n = min(n + 1, len(steps))
+        for k in range(n - 1, at, -1):
+            steps[k], likeness[k] = steps[k - 1], likeness[k - 1]
+        if at < n:
+            steps[at], likeness[at] = step, similarity
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _of_other_content(
+    pages: Portraits, page: int, right: Links, itself: int, steps: NDArray[np.int64], likeness: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], float]:
+    """Return which of the most alike have another main part and half the likeness of the first such, and that half."""
+    kept, n, half = np.empty(len(steps), np.int64), 0, 0.0
+    for k in range(len(steps)):
+        if likeness[k] < half:
+            break
+        if main_jaccard(pages, page, right.rows[(itself + steps[k]) % len(right.rows)]) < SAME:
+            half = max(half, likeness[k] / 2)
+            kept[n] = steps[k]
+            n += 1
+    return kept[:n], half
+
+
+@njit(cache=True, nogil=True)
+def search(
+    pages: Portraits,
+    left: Links,
+    right: Links,
+    ranks: NDArray[np.int32],
+    alike: float,
+    most: int,
+    looked: int,
+    walked: int,
+    first: int,
+    last: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Find, for some left pages, right pages in the same frame: how many, and which, the next in the circle first.
+
+    ``ranks`` holds each left page's place among the right ones.
+    """
+    sizes, found, n = np.zeros(last - first, np.int64), np.empty((last - first) * most, np.int32), 0
+    steps, likeness = np.empty(looked, np.int64), np.empty(looked, np.float64)
+    for k in range(first, last):
+        own, page, itself = left.ids[left.indptr[k] : left.indptr[k + 1]], left.rows[k], ranks[k]
+        if len(own) == 0:
+            continue
+        others, n_first, n_long = _candidates(own, right, itself, _width(len(own), most, walked))
+        top = _keep_most_alike(own, right, itself, others[:n_first], len(own), alike, steps, likeness, 0)
+        _, half = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top])
+        least = max(alike, half)  # those below it would be dropped
+        top = _keep_most_alike(own, right, itself, others[n_first:], n_long, least, steps, likeness, top)
+        kept, _ = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top])
+        chosen = np.sort(kept)[:most]
+        for step in chosen:
+            found[n] = (itself + step) % len(right.rows)
+            n += 1
+        sizes[k - first] = len(chosen)
+    return sizes, found[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def meets(
+    right: Links, ranks: NDArray[np.int32], n_new: NDArray[np.int64], most: int, walked: int, first: int, last: int
+) -> NDArray[np.bool_]:
+    """Tell, for some right pages, whether a new page is among their candidates.
+
+    ``n_new`` holds how many of the postings up to each place are of new pages.
+    """
+    found = np.zeros(last - first, np.bool_)
+    for k in range(first, last):
+        own = right.ids[right.indptr[ranks[k]] : right.indptr[ranks[k] + 1]]
+        for link in own:
+            begin, end = right.posting_indptr[link], right.posting_indptr[link + 1]
+            at = begin + np.searchsorted(right.postings[begin:end], ranks[k])
+            stop = at + 1 + min(_width(len(own), most, walked), end - begin - 1)
+            ahead = n_new[min(stop, end)] - n_new[at + 1]
+            around = n_new[begin + max(stop - end, 0)] - n_new[begin]
+            if ahead + around > 0:
+                found[k - first] = True
+                break
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _vote(pages: Portraits, page: int, mate: int, main_only: bool, votes: NDArray[np.int32]) -> None:
+    """Add a vote to each of a page's spots that its mate has, or has in the main part as the page does."""
+    begin, i, j = pages.spot_indptr[page], pages.spot_indptr[page], pages.spot_indptr[mate]
+    end_i, end_j = pages.spot_indptr[page + 1], pages.spot_indptr[mate + 1]
+    while i < end_i and j < end_j:
+        if pages.spots[i] == pages.spots[j]:
+            votes[i - begin] += not main_only or (pages.is_main[i] and pages.is_main[j])
+        step_i, step_j = pages.spots[i] <= pages.spots[j], pages.spots[j] <= pages.spots[i]
+        i, j = i + step_i, j + step_j
+
+
+@njit(cache=True, nogil=True)
+def choose_mates(
+    pages: Portraits, page: int, neighbours: NDArray[np.int32], alike: float, share: float
+) -> NDArray[np.int32]:
+    """Return which neighbours share a page's frame and not its content.
+
+    Those whose main part is not alike; and, if there are several, those whose main parts are alike by a part that they
+    all have in common with the page, which has more, though they differ from one another: prose of the frame.
+    """
+    mates, n = np.empty(len(neighbours), np.int32), 0
+    doubtful, n_doubtful = np.empty(len(neighbours), np.int32), 0
+    witnesses, n_witnesses = np.empty(len(neighbours), np.int32), 0
+    for other in neighbours:
+        similarity = main_jaccard(pages, page, other)
+        if similarity < alike:
+            mates[n] = other
+            n += 1
+        elif similarity < SAME:
+            doubtful[n_doubtful] = other
+            n_doubtful += 1
+            is_new = True
+            for witness in witnesses[:n_witnesses]:
+                is_new = is_new and main_jaccard(pages, other, witness) < SAME
+            witnesses[n_witnesses] = other
+            n_witnesses += is_new
+    if n_witnesses < 2:
+        return mates[:n]
+    votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
+    for witness in witnesses[:n_witnesses]:
+        _vote(pages, page, witness, True, votes)
+    some, every = np.count_nonzero(votes), np.count_nonzero(votes == n_witnesses)
+    main = np.count_nonzero(pages.is_main[pages.spot_indptr[page] : pages.spot_indptr[page + 1]])
+    agree = some - every <= share * some * min(n_witnesses - 1, CERTAIN - 1) / (CERTAIN - 1)
+    if agree and main - every >= share * main:
+        for other in doubtful[:n_doubtful]:
+            mates[n] = other
+            n += 1
+    return mates[:n]
+
+
+@njit(cache=True, nogil=True)
+def vote(
+    pages: Portraits,
+    indptr: NDArray[np.int64],
+    neighbours: NDArray[np.int32],
+    alike: float,
+    share: float,
+    first: int,
+    last: int,
+) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+    """Tell which distinct spots of some pages their mates declare to be the frame's, and how many mates each has."""
+    begin = pages.spot_indptr[first]
+    dropped = np.zeros(pages.spot_indptr[last] - begin, np.bool_)
+    n_mates = np.empty(last - first, np.int32)
+    for page in range(first, last):
+        mates = choose_mates(pages, page, neighbours[indptr[page] : indptr[page + 1]], alike, share)
+        n_mates[page - first] = len(mates)
+        if len(mates) == 0:
+            continue
+        votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
+        for mate in mates:
+            _vote(pages, page, mate, False, votes)
+        enough = max(min(FEWEST_VOTES, len(mates)), share * len(mates))
+        dropped[pages.spot_indptr[page] - begin : pages.spot_indptr[page + 1] - begin] = votes >= enough
+    return dropped, n_mates
+
+
+@njit(cache=True, nogil=True)
+def count_among(
+    pages: Portraits, spots: NDArray[np.uint64], dropped: NDArray[np.bool_], first: int, last: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the pages, of some, that have each of the given spots (ascending), and those that drop it."""
+    having, dropping = np.zeros(len(spots), np.int64), np.zeros(len(spots), np.int64)
+    for page in range(first, last):
+        at = 0
+        for k in range(pages.spot_indptr[page], pages.spot_indptr[page + 1]):
+            at += np.searchsorted(spots[at:], pages.spots[k])
+            if at == len(spots):
+                break
+            if spots[at] == pages.spots[k]:
+                having[at] += 1
+                dropping[at] += dropped[k]
+    return having, dropping
+
+
+@njit(cache=True, nogil=True)
+def among(pages: Portraits, spots: NDArray[np.uint64], first: int, last: int) -> NDArray[np.bool_]:
+    """Return which distinct spots of some pages are among the given ones (ascending)."""
+    begin = pages.spot_indptr[first]
+    found = np.zeros(pages.spot_indptr[last] - begin, np.bool_)
+    for page in range(first, last):
+        at = 0
+        for k in range(pages.spot_indptr[page], pages.spot_indptr[page + 1]):
+            at += np.searchsorted(spots[at:], pages.spots[k])
+            if at == len(spots):
+                break
+            found[k - begin] = spots[at] == pages.spots[k]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _kept(pages: Portraits, page: int, dropped: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the places in a page's outline of the spots that stay: not the frame's, and inside the main part."""
+    begin, end = pages.indptr[page], pages.indptr[page + 1]
+    first = pages.spot_indptr[page]
+    own = pages.spots[first : pages.spot_indptr[page + 1]]
+    gains, stays = own_gains(pages.kinds[begin:end]), np.zeros(end - begin, np.bool_)
+    for i in range(end - begin):
+        if pages.kinds[begin + i] == LINK:
+            continue
+        stays[i] = not dropped[first + np.searchsorted(own, pages.hashes[begin + i])]
+        if not stays[i]:
+            gains[i] = -1
+    start, stop = heaviest(gains)
+    stays[:start] = False
+    stays[stop:] = False
+    return np.flatnonzero(stays)
+
+
+@njit(cache=True, nogil=True)
+def suppress(
+    pages: Portraits, dropped: NDArray[np.bool_], first: int, last: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
+    """Return how many distinct spots stay of each of some pages, these, ascending, and their counts."""
+    room = pages.spot_indptr[last] - pages.spot_indptr[first]
+    spots, counts, n = np.empty(room, np.uint64), np.empty(room, np.int32), 0
+    sizes = np.empty(last - first, np.int64)
+    for page in range(first, last):
+        begin = n
+        for spot in np.sort(pages.hashes[pages.indptr[page] + _kept(pages, page, dropped)]):
+            if n == begin or spots[n - 1] != spot:
+                spots[n], counts[n] = spot, 0
+                n += 1
+            counts[n - 1] += 1
+        sizes[page - first] = n - begin
+    return sizes, spots[:n].copy(), counts[:n].copy()

@@ -1,0 +1,556 @@
+"""Frame-aware suppression: a page's spots without those that belong to its site's frame.
+
+Pages that share links and not their main part stand in the same frame, and what else they share is the frame's. There
+are two passes over a collection. The first finds each page's neighbours, pages whose links are alike, in the lists of
+pages that have a link, and lets its mates among them vote on what is frame. The second drops that and narrows what is
+left to the main part. All that follows, IDF, vectors, matching, works on plain multisets as ever, so that matching
+stays exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from spotsigs.arrays.dense import distinct
+from spotsigs.arrays.parallel import all_cores, joined, over_blocks
+from spotsigs.disk.store import mapped
+from spotsigs.errors import require
+from spotsigs.records import Signatures, Tokens
+from spotsigs.signatures.densest import LINK, DensestRegion, outline_of
+from spotsigs.signatures.frame_kernels import (
+    Links,
+    Portraits,
+    among,
+    count_among,
+    meets,
+    portray,
+    search,
+    suppress,
+    vote,
+)
+
+LOOKED = 64
+"""So many pages, those whose links are most alike, are looked at to find a page's neighbours."""
+
+WALKED = 2048
+"""So many places in the lists of a page's links, all together, hold its candidates: it is what few links may cost."""
+
+_BLOCK_PAGES = 2048
+
+
+@dataclass(frozen=True, kw_only=True)
+class FramedSpots(DensestRegion):
+    """Spot signatures of what a page says itself: its site's frame suppressed, its main part kept.
+
+    1. Neighbours of a page are other pages whose sets of links have a Jaccard similarity of at least ``alike``, and of
+       half of the largest that was found, and whose main parts are not the same: a sample of at most ``sample``, those
+       next to the page in an order given by their content, of each of its links' pages. Exact copies count once.
+    2. Mates are the neighbours whose main parts (`spotsigs.signatures.densest`) have a similarity below ``alike``: they share the
+       frame only. Main parts that are alike, but not the same (similarity below 1/2), still belong to mates if several
+       neighbours of different content agree: if at most a ``share`` of the spots that any of them has in common with
+       the page is missing in some of them (of two neighbours, a quarter of that, of three a half), and the page has at
+       least a ``share`` of its main part for itself. Versions of one text differ from one another in what they share.
+    3. A page's mates say that a spot is the frame's if at least a ``share`` of them have it, and two of them where
+       there are two. It is the frame's, and is dropped on all pages, if so say those of at least a ``share`` of the
+       pages that have it.
+    4. The page's main part is found once more, where each dropped spot counts -1, and what lies outside is dropped. A
+       page without mates keeps its main part but for what is dropped everywhere.
+
+    The result depends neither on the order of the documents nor on threads. Text without links has neither neighbours
+    nor anything to narrow it: all its spots stay that are not dropped everywhere.
+
+    Attributes
+    ----------
+    d, c, antecedents, stopwords, include_antecedent
+        As in `spotsigs.signatures.densest.DensestRegion`.
+    alike : float
+        Jaccard similarity in (0, 1/2) from which two sets are alike.
+    share : float
+        Part in (0, 1) of a page's mates that makes a spot the frame's.
+    sample : int
+        Neighbours that are looked at, at least 1.
+    """
+
+    label: ClassVar[str] = "SpotSigs, framed"
+
+    alike: float = 0.1
+    share: float = 1 / 3
+    sample: int = 16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(0 < self.alike < 0.5, f"alike, a Jaccard similarity, must lie in (0, 0.5), got {self.alike}")
+        require(0 < self.share < 1, f"share, of a page's mates, must lie in (0, 1), got {self.share}")
+        require(self.sample >= 1, f"sample, of a page's neighbours, must be at least 1, got {self.sample}")
+
+    def outline(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return what `refine` needs of a page: the hashes and kinds of its spots and links, in text order."""
+        return outline_of(self, tokens)
+
+    def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
+        """Turn the outlines of a whole collection into signatures.
+
+        Parameters
+        ----------
+        outlines : Signatures
+            Rows of `outline`: hashes in text order, kinds in place of counts.
+        threads : int, optional
+            All cores where omitted.
+        scratch : Path, optional
+            Folder for what is larger than memory: portraits, votes and signatures are memory-mapped files there.
+
+        Returns
+        -------
+        Signatures
+            The same documents with the spots that stay.
+        """
+        over = Over(threads, scratch)
+        pages = portraits(outlines, over)
+        frames = find_frames(outlines, pages, self.alike, self.share, self.sample, over)
+        dropped = spots_of_frames(pages, frames.suspected, self.share, over)
+        return suppressed(outlines, pages, dropped, over)
+
+
+@dataclass(frozen=True)
+class Over:
+    """How kernels run over pages.
+
+    Attributes
+    ----------
+    threads : int or None
+        None takes all cores.
+    scratch : Path or None
+        Folder for large results, memory-mapped; None keeps them in memory.
+    """
+
+    threads: int | None = None
+    scratch: Path | None = None
+
+    def __call__(self, kernel: Callable[[int, int], tuple[NDArray[Any], ...]], n: int) -> list[Any]:
+        """Return the kernel's results over blocks of pages, of about two thousand each in a large collection."""
+        threads = all_cores() if self.threads is None else self.threads
+        return over_blocks(kernel, n, threads, blocks_a_thread=max(8, -(-n // (threads * _BLOCK_PAGES))))
+
+    def joined(
+        self, kernel: Callable[[int, int], tuple[NDArray[Any], ...]], n: int, *dtypes: Any
+    ) -> list[NDArray[Any]]:
+        """Return the kernel's results over all pages, column by column."""
+        if self.scratch is None:
+            return joined(self(kernel, n), dtypes)
+        blocks = (kernel(first, min(first + _BLOCK_PAGES, n)) for first in range(0, n, _BLOCK_PAGES))
+        return mapped(blocks, dtypes, self.scratch)
+
+
+HERE = Over()
+"""All cores, everything in memory."""
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Pages in the same frame, a sample for each page.
+
+    Attributes
+    ----------
+    keys : ndarray of uint64, shape (n,)
+        Hash of each page's outline, by which pages are ordered; equal for exact copies.
+    indptr : ndarray of int64, shape (n + 1,)
+        Row ``r`` lies at ``indptr[r]:indptr[r + 1]``.
+    pages : ndarray of int32
+        Row numbers of the neighbours, those next in the circle of keys first; of exact copies the first row.
+    """
+
+    keys: NDArray[np.uint64]
+    indptr: NDArray[np.int64]
+    pages: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def of(self, page: int) -> NDArray[np.int32]:
+        """Return the neighbours of a page."""
+        return self.pages[self.indptr[page] : self.indptr[page + 1]]
+
+
+def find_neighbours(outlines: Signatures, pages: Portraits, alike: float, most: int, over: Over = HERE) -> Neighbours:
+    """Find, for each page, others whose links are alike: at least half as much as those most alike of other content.
+
+    Pages stand in a circle, in the order of their keys. Candidates are the pages that come next, of those that have a
+    link of the page, for each of its links; how many of each is limited, so that what a page costs does not grow with
+    the collection.
+
+    Parameters
+    ----------
+    outlines : Signatures
+        See `FramedSpots.refine`.
+    pages : Portraits
+        Of the same documents.
+    alike : float
+        Least Jaccard similarity of two pages' sets of links.
+    most : int
+        Neighbours a page, at most: those next in the circle.
+    over : Over
+        How kernels run.
+
+    Returns
+    -------
+    Neighbours
+    """
+    keys = _keys(outlines, over)
+    distinct, copy_of = _distinct(keys)
+    links = _links(outlines, distinct, over)
+    ranks = np.arange(len(distinct), dtype=np.int32)
+    indptr, found = _search(pages, links, links, ranks, alike, most, over)
+    return Neighbours(keys, *_spread(indptr, distinct[found].astype(np.int32), copy_of))
+
+
+def update_neighbours(
+    old: Neighbours,
+    outlines: Signatures,
+    pages: Portraits,
+    alike: float,
+    most: int,
+    over: Over = HERE,
+) -> tuple[Neighbours, NDArray[np.int64]]:
+    """Find the neighbours after pages have been added.
+
+    Old pages of which a new one is a candidate are searched again, like the new ones. All others keep their
+    neighbours.
+
+    Parameters
+    ----------
+    old : Neighbours
+        Of the first pages, found with the same ``alike`` and ``most``.
+    outlines, pages : Signatures, Portraits
+        Of all pages, the old ones first.
+    alike, most, over
+        As in `find_neighbours`.
+
+    Returns
+    -------
+    neighbours : Neighbours
+        What `find_neighbours` gives for all pages.
+    affected : ndarray of int64
+        Old pages whose neighbours are others now: those whose signatures must be made again.
+    """
+    n_old = len(old)
+    keys = np.concatenate([old.keys, _keys(outlines, over, first=n_old)])
+    distinct, copy_of = _distinct(keys)
+    links = _links(outlines, distinct, over)
+    again = distinct >= n_old
+    known = np.flatnonzero(~again).astype(np.int32)
+    again[known] = _meets(links, known, again, most, over)
+    searched = np.flatnonzero(again)
+    indptr, found = _search(pages, _take(links, searched), links, searched.astype(np.int32), alike, most, over)
+    row = np.arange(len(keys))
+    first = np.where(row < n_old, row, distinct[copy_of])  # a new copy of an old page has that page's neighbours
+    rows = np.where(again[copy_of], n_old + np.searchsorted(searched, copy_of), first)
+    both = np.concatenate([old.indptr, old.indptr[-1] + indptr[1:]])
+    neighbours = Neighbours(keys, *_spread(both, np.concatenate([old.pages, distinct[found].astype(np.int32)]), rows))
+    changed = [page for page in range(n_old) if not np.array_equal(old.of(page), neighbours.of(page))]
+    return neighbours, np.array(changed, np.int64)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What each page has of frames.
+
+    Attributes
+    ----------
+    neighbours : Neighbours
+        Of all pages.
+    suspected : ndarray of bool
+        For each page's distinct spots, in the order of its portrait: whether its mates say that it is the frame's.
+    n_mates : ndarray of int32, shape (n,)
+        Mates of each page.
+    """
+
+    neighbours: Neighbours
+    suspected: NDArray[np.bool_]
+    n_mates: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.neighbours)
+
+
+def find_frames(
+    outlines: Signatures, pages: Portraits, alike: float, share: float, most: int, over: Over = HERE
+) -> Frames:
+    """Find the neighbours of all pages and let their mates vote.
+
+    Parameters
+    ----------
+    outlines : Signatures
+        See `FramedSpots.refine`.
+    pages : Portraits
+        Of the same documents.
+    alike, share, most
+        See `FramedSpots`; ``most`` is its ``sample``.
+    over : Over
+        How kernels run.
+
+    Returns
+    -------
+    Frames
+    """
+    found = find_neighbours(outlines, pages, alike, most, over)
+    voted = over.joined(
+        lambda first, last: vote(pages, found.indptr, found.pages, alike, share, first, last),
+        len(outlines),
+        np.bool_,
+        np.int32,
+    )
+    return Frames(found, *voted)
+
+
+def update_frames(
+    old: Frames,
+    outlines: Signatures,
+    pages: Portraits,
+    alike: float,
+    share: float,
+    most: int,
+    over: Over = HERE,
+) -> tuple[Frames, NDArray[np.int64]]:
+    """Find the frames after pages have been added, and the old pages whose signatures must be made again.
+
+    Parameters
+    ----------
+    old : Frames
+        Of the first pages, found with the same parameters.
+    outlines, pages : Signatures, Portraits
+        Of all pages, the old ones first.
+    alike, share, most, over
+        As in `find_frames`.
+
+    Returns
+    -------
+    frames : Frames
+        What `find_frames` gives for all pages.
+    affected : ndarray of int64
+        Old pages with a spot that has become, or is no longer, one of frames. All others keep their signatures.
+    """
+    found, changed = update_neighbours(old.neighbours, outlines, pages, alike, most, over)
+    n_old, n = len(old), len(outlines)
+    suspected = np.zeros(pages.spot_indptr[n], np.bool_)
+    suspected[: len(old.suspected)] = old.suspected
+    n_mates = np.concatenate([old.n_mates, np.zeros(n - n_old, np.int32)])
+    for first, last in _runs(np.concatenate([changed, np.arange(n_old, n)])):
+        span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
+        suspected[span], n_mates[first:last] = vote(pages, found.indptr, found.pages, alike, share, first, last)
+    earlier = _take_first(pages, n_old)
+    was = spots_of_frames(earlier, old.suspected, share, over)
+    now = spots_of_frames(pages, suspected, share, over)
+    differs = np.add.reduceat(np.append(was != now[: len(was)], False), pages.spot_indptr[:n_old]) > 0
+    differs &= np.diff(pages.spot_indptr[: n_old + 1]) > 0
+    return Frames(found, suspected, n_mates), np.flatnonzero(differs)
+
+
+def _runs(pages: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return the ranges of consecutive numbers in an ascending array."""
+    breaks = np.flatnonzero(np.diff(pages) != 1) + 1
+    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(pages, breaks) if len(run)]
+
+
+def _take_first(pages: Portraits, n: int) -> Portraits:
+    """Return the portraits of the first pages."""
+    end, spots = pages.indptr[n], pages.spot_indptr[n]
+    return Portraits(
+        pages.indptr[: n + 1],
+        pages.hashes[:end],
+        pages.kinds[:end],
+        pages.spot_indptr[: n + 1],
+        pages.spots[:spots],
+        pages.is_main[:spots],
+    )
+
+
+def spots_of_frames(
+    pages: Portraits, suspected: NDArray[np.bool_], share: float, over: Over = HERE
+) -> NDArray[np.bool_]:
+    """Tell which spots belong to frames: on enough of the pages that have them, their mates say so.
+
+    Parameters
+    ----------
+    pages : Portraits
+        Of all documents.
+    suspected : ndarray of bool
+        For each page's distinct spots: whether its own mates say that it is the frame's.
+    share : float
+        Part of a spot's pages that suffices.
+    over : Over
+        How kernels run.
+
+    Returns
+    -------
+    ndarray of bool
+        For each page's distinct spots: whether they belong to frames. The same spot does so on every page or on none.
+    """
+    n = len(pages.indptr) - 1
+
+    def suspects_of(first: int, last: int) -> tuple[NDArray[np.uint64]]:
+        span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
+        return (distinct(pages.spots[span][suspected[span]]),)
+
+    suspects = distinct(np.concatenate([np.empty(0, np.uint64), *(part[0] for part in over(suspects_of, n))]))
+    parts = over_blocks(
+        lambda first, last: count_among(pages, suspects, suspected, first, last), n, over.threads, blocks_a_thread=1
+    )
+    having, saying = (sum(part[k] for part in parts) for k in (0, 1))
+    frame = suspects[saying >= share * having] if len(suspects) else suspects
+    return over.joined(lambda first, last: (among(pages, frame, first, last),), n, np.bool_)[0]
+
+
+def suppressed(outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_], over: Over = HERE) -> Signatures:
+    """Drop from every page the spots of frames and those outside its main part.
+
+    Parameters
+    ----------
+    outlines : Signatures
+        See `FramedSpots.refine`.
+    pages : Portraits
+        Of the same documents.
+    dropped : ndarray of bool
+        Of each page's distinct spots, from `spots_of_frames`.
+    over : Over
+        How kernels run.
+
+    Returns
+    -------
+    Signatures
+    """
+    sizes, hashes, counts = over.joined(
+        lambda first, last: suppress(pages, dropped, first, last), len(outlines), np.int64, np.uint64, np.int32
+    )
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return replace(outlines, indptr=indptr, hashes=hashes, counts=counts)
+
+
+def portraits(outlines: Signatures, over: Over = HERE) -> Portraits:
+    """Return what the second pass compares of each page."""
+    indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
+    sizes, spots, is_main = over.joined(
+        lambda first, last: portray(indptr, hashes, kinds, first, last), len(outlines), np.int64, np.uint64, np.bool_
+    )
+    return Portraits(indptr, hashes, kinds, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), spots, is_main)
+
+
+@njit(cache=True, nogil=True)
+def _hash_outlines(indptr, hashes, kinds, first, last):  # type: ignore[no-untyped-def]
+    """Return one hash for each outline, its entries in order; the multipliers are SplitMix64's."""
+    keys = np.empty(last - first, np.uint64)
+    for page in range(first, last):
+        key = np.uint64(indptr[page + 1] - indptr[page])
+        for i in range(indptr[page], indptr[page + 1]):
+            key = (key ^ hashes[i] ^ np.uint64(kinds[i])) + np.uint64(0x9E3779B97F4A7C15)
+            key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            key ^= key >> np.uint64(31)
+        keys[page - first] = key
+    return keys
+
+
+def _keys(outlines: Signatures, over: Over, first: int = 0) -> NDArray[np.uint64]:
+    def hashed(start: int, stop: int) -> tuple[NDArray[np.uint64]]:
+        return (_hash_outlines(outlines.indptr, outlines.hashes, outlines.counts, first + start, first + stop),)
+
+    return over.joined(hashed, len(outlines) - first, np.uint64)[0]
+
+
+def _distinct(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first page of each key in the order of the keys, and the place of each page's key in that order."""
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    return first, place
+
+
+@njit(cache=True, nogil=True)
+def _distinct_links(indptr, hashes, kinds, pages, first, last):  # type: ignore[no-untyped-def]
+    """Return how many distinct links some pages have, and these."""
+    sizes, room = np.empty(last - first, np.int64), 0
+    for k in range(first, last):
+        room += indptr[pages[k] + 1] - indptr[pages[k]]
+    links, n = np.empty(room, np.uint64), 0
+    for k in range(first, last):
+        begin = n
+        own = hashes[indptr[pages[k]] : indptr[pages[k] + 1]]
+        for link in np.sort(own[kinds[indptr[pages[k]] : indptr[pages[k] + 1]] == LINK]):
+            if n == begin or links[n - 1] != link:
+                links[n] = link
+                n += 1
+        sizes[k - first] = n - begin
+    return sizes, links[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def _invert(indptr, ids, n_ids):  # type: ignore[no-untyped-def]
+    """Return the rows of each id, ascending."""
+    starts = np.zeros(n_ids + 1, np.int64)
+    for i in ids:
+        starts[i + 1] += 1
+    starts = np.cumsum(starts)
+    at, rows = starts[:-1].copy(), np.empty(len(ids), np.int32)
+    for row in range(len(indptr) - 1):
+        for i in ids[indptr[row] : indptr[row + 1]]:
+            rows[at[i]] = row
+            at[i] += 1
+    return starts, rows
+
+
+def _links(outlines: Signatures, pages: NDArray[np.int64], over: Over) -> Links:
+    """Number the links of some pages, by hash."""
+    from spotsigs.signatures.idf import dense_ids
+
+    indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
+    parts = over(lambda first, last: _distinct_links(indptr, hashes, kinds, pages, first, last), len(pages))
+    sizes, links = joined(parts, (np.int64, np.uint64))
+    del parts
+    ids, vocabulary = dense_ids(links)
+    del links
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return Links(pages, indptr, ids, *_invert(indptr, ids, len(vocabulary)))
+
+
+def _take(links: Links, rows: NDArray[np.int64]) -> Links:
+    """Return the links of some pages, beside the lists of all."""
+    indptr, ids = _spread(links.indptr, links.ids, rows)
+    return Links(links.rows[rows], indptr, ids, links.posting_indptr, links.postings)
+
+
+def _search(
+    pages: Portraits,
+    left: Links,
+    right: Links,
+    ranks: NDArray[np.int32],
+    alike: float,
+    most: int,
+    over: Over,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    parts = over(
+        lambda first, last: search(pages, left, right, ranks, alike, most, LOOKED, WALKED, first, last), len(left.rows)
+    )
+    sizes, found = joined(parts, (np.int64, np.int32))
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), found
+
+
+def _meets(
+    links: Links, ranks: NDArray[np.int32], is_new: NDArray[np.bool_], most: int, over: Over
+) -> NDArray[np.bool_]:
+    """Tell of each of some pages whether a new one is among its candidates."""
+    n_new = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_new[links.postings])])
+    parts = over(lambda first, last: (meets(links, ranks, n_new, most, WALKED, first, last),), len(ranks))
+    return joined(parts, (np.bool_,))[0]
+
+
+def _spread(
+    indptr: NDArray[np.int64], values: NDArray[np.int32], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the given rows of a CSR, in the given order."""
+    sizes = indptr[rows + 1] - indptr[rows]
+    spread = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return spread, values[np.arange(spread[-1]) + np.repeat(indptr[rows] - spread[:-1], sizes)]

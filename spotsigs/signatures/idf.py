@@ -1,0 +1,153 @@
+"""Signatures to vectors: dense ids, the IDF filter, the minimum number of spots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.errors import require
+from spotsigs.records import Signatures, Vectors
+from spotsigs.signatures.copies import Copies
+
+FEWEST = 32
+"""Documents from which on their frequencies say something.
+
+The default band, from 0.2, drops what more than n ** 0.8 of n documents have. In a collection of fewer than 32 that is
+more than half of all: what so few pages share may be their frame, and as well be the story that they all tell, of
+which nothing would be left to compare.
+"""
+
+
+class Idf(Enum):
+    """How the inverse document frequency is normalised."""
+
+    paper = "paper"
+    prototype = "prototype"
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdfFilter:
+    """Which signatures and documents take part in matching.
+
+    Attributes
+    ----------
+    idf_min, idf_max : float
+        Band of normalised IDF that is kept, both ends included.
+    idf : Idf
+        ``paper``: ``log(N / df) / log(N)`` (section 5.1); ``prototype``: ``log((N + 1) / df) / log(N + 1)``.
+    min_spots : int
+        Documents with fewer occurrences left become empty rows (section 5.4 uses 5).
+    fewest : int
+        A collection of fewer documents has no band, see `FEWEST`.
+    """
+
+    idf_min: float = 0.2
+    idf_max: float = 1.0
+    idf: Idf = Idf.paper
+    min_spots: int = 1
+    fewest: int = FEWEST
+
+    def __post_init__(self) -> None:
+        require(
+            0 <= self.idf_min <= min(self.idf_max, 1),
+            f"idf_min={self.idf_min} and idf_max={self.idf_max}: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
+        )
+        require(self.min_spots >= 1, f"min_spots must be at least 1, got {self.min_spots}")
+
+    def __call__(self, signatures: Signatures, copies: Copies | None = None) -> Vectors:
+        """Number the signatures, drop those outside the band, empty the documents that are left too short.
+
+        Parameters
+        ----------
+        signatures : Signatures
+            Multisets of the whole collection.
+        copies : Copies, optional
+            Which documents are copies: frequencies are counted over the others, and copies become empty rows.
+
+        Returns
+        -------
+        Vectors
+            One row per document, ids dense in ascending order of the signature hash, so that they do not depend on
+            the order of the documents.
+        """
+        documents = len(signatures)
+        if copies is not None:
+            signatures, documents = signatures.only(copies.distinct), int(np.count_nonzero(copies.distinct))
+        ids, vocabulary = dense_ids(signatures.hashes)
+        frequencies = np.bincount(ids, minlength=len(vocabulary))
+        kept = self.keeps(frequencies, documents)
+        number = np.cumsum(kept, dtype=np.int64).astype(np.int32) - 1
+        entries = kept[ids]
+        rows = np.repeat(np.arange(len(signatures)), np.diff(signatures.indptr))
+        lengths = np.bincount(rows[entries], weights=signatures.counts[entries], minlength=len(signatures))
+        entries &= (lengths >= self.min_spots)[rows]
+        sizes = np.bincount(rows[entries], minlength=len(signatures))
+        return Vectors(
+            indptr=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            ids=number[ids[entries]],
+            counts=signatures.counts[entries],
+            lengths=np.where(lengths >= self.min_spots, lengths, 0).astype(np.int64),
+            doc_ids=signatures.doc_ids,
+            vocabulary=vocabulary[kept],
+        )
+
+    def keeps(self, frequencies: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
+        """Return which signatures of the given document frequencies lie in the band of a collection of n documents."""
+        if n < self.fewest:
+            return np.ones(len(frequencies), np.bool_)
+        values = normalised_idf(frequencies, n, self.idf)
+        return (values >= self.idf_min) & (values <= self.idf_max)
+
+
+def normalised_idf(frequencies: NDArray[np.int64], n: int, idf: Idf = Idf.paper) -> NDArray[np.float64]:
+    """Return the normalised IDF of document frequencies.
+
+    Parameters
+    ----------
+    frequencies : ndarray of int64
+        Document frequencies, at least 1.
+    n : int
+        Documents in the collection.
+    idf : Idf
+        Normalisation.
+
+    Returns
+    -------
+    ndarray of float64
+        1 for a signature of one document, 0 for one of all; 1 throughout where the collection has one document only,
+        because nothing can be frequent there.
+    """
+    total = n + 1 if idf is Idf.prototype else n
+    if total <= 1:
+        return np.ones(len(frequencies))
+    values: NDArray[np.float64] = np.log(total / frequencies) / np.log(total)
+    return values
+
+
+def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
+    """Number hashes in ascending order.
+
+    Parameters
+    ----------
+    hashes : ndarray of uint64, shape (nnz,)
+        Signature hashes, repeats allowed.
+
+    Returns
+    -------
+    ids : ndarray of int32, shape (nnz,)
+        Rank of each hash among the distinct ones.
+    vocabulary : ndarray of uint64, shape (n_signatures,)
+        The distinct hashes, ascending.
+    """
+    import pyarrow as pa
+
+    # A hash table over the occurrences and a sort of the distinct values only: several times faster than np.unique.
+    encoded = pa.array(hashes).dictionary_encode()
+    distinct = encoded.dictionary.to_numpy()
+    order = np.argsort(distinct)
+    rank = np.empty(len(distinct), dtype=np.int32)
+    rank[order] = np.arange(len(distinct), dtype=np.int32)
+    return rank[encoded.indices.to_numpy()], distinct[order]

@@ -1,0 +1,246 @@
+"""From text to tokens: lower-cased runs of letters, digits and combining marks; character bigrams where words touch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from spotsigs.errors import require
+from spotsigs.records import Tokens
+from spotsigs.text.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
+
+# Scripts that are written without spaces, with the kana marks that Unicode files under no script of their own:
+# the prolonged sound mark, its halfwidth form, and the voiced sound marks, combining and halfwidth.
+_LETTERS = r"\p{L}\p{M}\p{Nd}"
+_UNSPACED = r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\u30FC\uFF70\u3099\u309A\uFF9E\uFF9F"
+TOKEN_PATTERN = rf"(?V1)(?P<unspaced>[[{_LETTERS}]&&[{_UNSPACED}]]+)|(?P<word>[[{_LETTERS}]--[{_UNSPACED}]]+)"
+"""Runs that make tokens, as a pattern of the ``regex`` package; those in ``unspaced`` are cut into bigrams."""
+
+_WORD, _BIGRAMS, _CHANGES = 1, 2, 128
+_COLON = 58
+_BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
+_MAX_BYTES = 900_000_000  # bigrams take up to 7/3 of the text, and offsets are 32 bits
+
+
+@cache
+def character_kinds() -> NDArray[np.uint8]:
+    """Return the kind of each code point: 0 separates tokens, 1 belongs to words, 2 to an unspaced script.
+
+    Returns
+    -------
+    ndarray of uint8, shape (0x110000,)
+        The same for every Python version, since the classes are those of the ``regex`` package. Bit 7 marks the
+        code points beyond ASCII that ``str.lower`` changes.
+    """
+    import regex
+
+    everything = np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    kinds = np.zeros(len(everything), np.uint8)
+    for run in regex.finditer(TOKEN_PATTERN, everything):
+        kinds[run.start() : run.end()] = _WORD if run["word"] else _BIGRAMS
+    lower = everything.replace("\u0130", "i").lower()  # U+0130 is the one that becomes two
+    changes = np.frombuffer(lower.encode("utf-32-le", "surrogatepass"), "<u4") != np.arange(len(everything))
+    kinds[0x80:] |= changes[0x80:] * np.uint8(_CHANGES)
+    return kinds
+
+
+@njit(cache=True, nogil=True)
+def _code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
+    """Decode the character at a position of valid UTF-8; return it and the position after it."""
+    lead = np.int64(text[at])
+    if lead < 0x80:
+        return lead, at + 1
+    if lead < 0xE0:
+        return (lead & 0x1F) << 6 | _six_bits(text, at + 1), at + 2
+    if lead < 0xF0:
+        return (lead & 0x0F) << 12 | _six_bits(text, at + 1) << 6 | _six_bits(text, at + 2), at + 3
+    tail = _six_bits(text, at + 1) << 12 | _six_bits(text, at + 2) << 6 | _six_bits(text, at + 3)
+    return (lead & 0x07) << 18 | tail, at + 4
+
+
+@njit(cache=True, nogil=True)
+def _six_bits(text: NDArray[np.uint8], at: int) -> np.int64:
+    """Return what a continuation byte holds, wide enough to be shifted where nothing is compiled, too."""
+    return np.int64(text[at] & 0x3F)
+
+
+@njit(cache=True, nogil=True)
+def _append(
+    text: NDArray[np.uint8],
+    start: int,
+    end: int,
+    buffer: NDArray[np.uint8],
+    ends: NDArray[np.int32],
+    n: int,
+    size: int,
+) -> tuple[int, int]:
+    """Complete the token being written by ``text[start:end]``; return the new number of tokens and size."""
+    for at in range(start, end):
+        buffer[size] = text[at]
+        size += 1
+    ends[n] = size
+    buffer[size] = _COLON
+    return n + 1, size + 1
+
+
+@njit(cache=True, nogil=True)
+def _append_bigrams(
+    text: NDArray[np.uint8],
+    first: int,
+    kinds: NDArray[np.uint8],
+    buffer: NDArray[np.uint8],
+    ends: NDArray[np.int32],
+    n: int,
+    size: int,
+) -> tuple[int, int, int]:
+    """Write the tokens of the unspaced run at ``first``; return the run's end, the new number of tokens and size."""
+    _, at = _code_point(text, first)
+    is_single = True
+    while at < len(text):
+        code, after = _code_point(text, at)
+        if kinds[code] != _BIGRAMS:
+            break
+        n, size = _append(text, first, after, buffer, ends, n, size)
+        first, at, is_single = at, after, False
+    if is_single:
+        n, size = _append(text, first, at, buffer, ends, n, size)
+    return at, n, size
+
+
+@njit(cache=True, nogil=True)
+def _tokenize(
+    text: NDArray[np.uint8], kinds: NDArray[np.uint8], buffer: NDArray[np.uint8], ends: NDArray[np.int32]
+) -> tuple[int, int]:
+    """Write the tokens of valid UTF-8, a colon after each; return their number and size.
+
+    ASCII is lower-cased on the way; -1 is returned at a character beyond it that is not in lower case.
+    """
+    n, size, at = 0, 0, 0
+    is_open = 0
+    while at < len(text):
+        byte = text[at]
+        if byte < 0x80:  # without branches: the ends of words cannot be predicted
+            is_word = 1 if kinds[byte] == _WORD else 0
+            closes = is_open & (1 - is_word)
+            ends[n] = size
+            buffer[size] = (byte | (65 <= byte <= 90) << 5) if is_word else _COLON
+            n, size, at = n + closes, size + is_word + closes, at + 1
+            is_open = is_word
+            continue
+        code, after = _code_point(text, at)
+        kind = kinds[code]
+        if kind & _CHANGES:
+            return -1, 0
+        if kind != _WORD:
+            if is_open:
+                n, size = _append(text, at, at, buffer, ends, n, size)
+            is_open = 0
+            if kind == _BIGRAMS:
+                after, n, size = _append_bigrams(text, at, kinds, buffer, ends, n, size)
+        else:
+            for k in range(at, after):
+                buffer[size] = text[k]
+                size += 1
+            is_open = 1
+        at = after
+    return _append(text, at, at, buffer, ends, n, size) if is_open else (n, size)
+
+
+def tokenize(text: str) -> Tokens:
+    """Cut a text into tokens.
+
+    The text is lower-cased as a whole (``str.lower``). Tokens are the maximal runs of letters, combining marks and
+    decimal digits of Unicode, so that the apostrophe splits. Runs of Han, Hiragana, Katakana and Thai characters are
+    cut into overlapping bigrams, a single such character is a token; where a run changes between those scripts and
+    others, it splits.
+
+    Parameters
+    ----------
+    text : str
+        Plain text; lone surrogates separate tokens.
+
+    Returns
+    -------
+    Tokens
+
+    Raises
+    ------
+    InputError
+        If the text has more than 900 MB in UTF-8.
+    """
+    data = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+    require(len(data) <= _MAX_BYTES, f"a text may have {_MAX_BYTES:,} bytes, this one has {len(data):,}")
+    buffer, ends = np.empty(len(data) // 3 * 7 + 8, np.uint8), np.empty(len(data) // 2 + 2, np.int32)
+    n, size = _tokenize(data, character_kinds(), buffer, ends)
+    if n < 0:
+        return tokenize(text.lower())
+    starts = np.zeros(n, np.int32)
+    starts[1:] = ends[: max(n - 1, 0)] + 1
+    return Tokens(buffer[: max(size - 1, 0)], starts, ends[:n])
+
+
+@njit(cache=True, nogil=True)
+def _links_of(text: NDArray[np.uint8], kinds: NDArray[np.uint8], links: NDArray[np.int32]) -> int:
+    """Write the link of each token of a marked text, or 0; return the number of tokens.
+
+    The tokens are those of `_tokenize` without the marks of links, which stand inside words, too: a token belongs to
+    the link that holds its first character.
+    """
+    n, at, last, inside = 0, 0, 0, False
+    previous, first = 0, 0  # kind of the character before, and the link at the begin of the token or bigram under way
+    length = 0  # characters of the unspaced run under way
+    while at < len(text):
+        code, at = _code_point(text, at)
+        if code == _LINK or code == _LINK_END:  # noqa: SIM109 - faster so when compiled
+            inside = code == _LINK
+            last += inside
+            continue
+        last += code == _BLOCK and inside
+        kind = kinds[code] & ~np.uint8(_CHANGES)
+        if (previous == _WORD and kind != _WORD) or (previous == _BIGRAMS and (kind == _BIGRAMS or length == 1)):
+            links[n] = first
+            n += 1
+        if kind != previous or kind == _BIGRAMS:
+            first = last if inside else 0
+        length = length + 1 if kind == _BIGRAMS else 0
+        previous = kind
+    if previous == _WORD or (previous == _BIGRAMS and length == 1):
+        links[n] = first
+        n += 1
+    return n
+
+
+def unmarked(text: str) -> str:
+    """Return a text without the marks of its links and blocks."""
+    return text.replace(LINK_MARK, "").replace(LINK_END_MARK, "")
+
+
+def tokenize_marked(text: str) -> Tokens:
+    """Cut a text whose links and blocks are marked into tokens, each with the link it lies in.
+
+    Parameters
+    ----------
+    text : str
+        As `spotsigs.text.visible.VisibleText.marked` gives it.
+
+    Returns
+    -------
+    Tokens
+        Those of the text without its marks, and their ``links``.
+
+    Raises
+    ------
+    InputError
+        As in `tokenize`.
+    """
+    tokens = tokenize(unmarked(text))
+    data = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+    links = np.empty(len(data) // 2 + 2, np.int32)
+    n = _links_of(data, character_kinds(), links)
+    if n != len(tokens):
+        raise RuntimeError(f"{n} tokens have a link or none, but the text has {len(tokens)}")
+    return replace(tokens, links=links[:n])
