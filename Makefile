@@ -69,11 +69,15 @@ audit: $(VENV)/.installed ## known vulnerabilities of the pinned versions, and t
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.7' 'pip-licenses>=5'
 	@$(BIN)/python tests/audit.py
 
+# the package as it is installed, for tools that read code without running it
+HOUSE := .cache/house
 lint: $(VENV)/.installed ## style, types, layering
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	rm -rf $(HOUSE) && mkdir -p $(HOUSE)/spotsigs
+	ln -s $(CURDIR)/spotsigs/* $(addprefix $(CURDIR)/,baselines data experiments) $(HOUSE)/spotsigs
+	cd $(HOUSE) && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache
+	cd $(HOUSE) && $(CURDIR)/$(BIN)/lint-imports --config $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.import_linter_cache
 
 clean: ## remove what can be made again (not results/)
 	rm -rf $(VENV) $(BENCH) data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

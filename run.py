@@ -3,25 +3,31 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 if __name__ == "__main__":
     interrupt = signal.getsignal(signal.SIGINT)
     if interrupt is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported, Ctrl-C ends it without a traceback
+    from spotsigs.experiments.start import import_numba, say_when_compiling
+
+    import_numba()
+    say_when_compiling(sys.stderr)
 
 os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come out of main(), and `sentence` says each in one line
 
 import hydra
-import spotsigs.experiments.config
-import spotsigs.experiments.stopping
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+import spotsigs.experiments.config
+import spotsigs.experiments.stopping
+
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
-def main(config: DictConfig) -> None:
-    """Check the whole configuration, then run it."""
+def main(config: DictConfig) -> float | None:
+    """Check the whole configuration, then run it; return the F1, which a sweeper may optimise."""
     alone = HydraConfig.get().mode is RunMode.RUN
     try:
         settings = spotsigs.experiments.config.settings(config)
@@ -29,13 +35,17 @@ def main(config: DictConfig) -> None:
             print(settings.experiment(settings))
         else:
             from spotsigs.experiments.run.runner import run
+            from spotsigs.experiments.run.runs import score
 
-            print(run(settings, HydraConfig.get().runtime.output_dir, about=spotsigs.experiments.config.files(config)))
+            folder = HydraConfig.get().runtime.output_dir
+            print(run(settings, folder, about=spotsigs.experiments.config.files(config)))
+            return None if settings.query is not None else score(Path(folder))
     except Exception as error:
         spotsigs.experiments.stopping.end_if_unheard(error)
         if alone and not config.debug:
             sys.exit(spotsigs.experiments.config.sentence(error))
         raise  # a sweep runs its other cells first
+    return None
 
 
 if __name__ == "__main__":

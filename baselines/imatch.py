@@ -10,8 +10,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spotsigs.baselines.hashing import group_rows, pairs_within, splitmix64, term_hashes
 
+from spotsigs.baselines.hashing import group_rows, pairs_within, splitmix64, term_hashes
 from spotsigs.errors import require
 from spotsigs.records import Corpus, Pairs, Vectors
 

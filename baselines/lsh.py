@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
 from spotsigs.baselines.hashing import splitmix64
 from spotsigs.baselines.verify import verified
-
 from spotsigs.errors import require, require_tau
 from spotsigs.records import Corpus, Pairs, Vectors
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
-from spotsigs.baselines.verify import compare
 
 from spotsigs.arrays.parallel import grown, joined, over_blocks
+from spotsigs.baselines.verify import compare
 from spotsigs.errors import InputError, require, require_tau
 from spotsigs.records import Corpus, FloatArray, Pairs, Vectors
 

@@ -24,19 +24,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from spotsigs.baselines.lsh_native import LshNative
-from spotsigs.data.collections.wt10g_like import DOCUMENTS
-from spotsigs.experiments.output_files import read_json, write_json
-from spotsigs.experiments.run.provenance import provenance
-from spotsigs.experiments.work.cells import ROOT, code_version
 from tqdm import tqdm
 
 from benchmarks import extraction, profile, report, startup
 from benchmarks.cell import ARRAYS
 from benchmarks.inputs import COLLECTIONS, SMALLER
 from benchmarks.tools import JOIN, OURS, PACKAGES, PEER_TAUS, PRODUCTS, SKETCH_TAUS, TOOLS
+from spotsigs.baselines.lsh_native import LshNative
+from spotsigs.data.collections.wt10g_like import DOCUMENTS
+from spotsigs.experiments.output_files import read_json, write_json
+from spotsigs.experiments.run.provenance import provenance
+from spotsigs.experiments.work.cells import code_version
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.tight import SpotSigsTight
+
+ROOT = Path(__file__).parents[1]
 
 LIMIT_SECONDS = 180
 """What a cell's process may take, preparing its input included."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from spotsigs.data.collections.wt10g_like import Wt10gLike
-from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 
 from benchmarks.tools import JOIN, TOOLS, Run, UnavailableError
+from spotsigs.data.collections.wt10g_like import Wt10gLike
+from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.matching.tight import self_join
 from spotsigs.records import RowNumbers, Vectors
 

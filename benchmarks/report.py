@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from spotsigs.experiments.output_files import replacing
-from spotsigs.experiments.show.figures import Panel, Point, draw_lines
 
 from benchmarks.inputs import COLLECTIONS
 from benchmarks.tools import JOIN, OURS, TOOLS
+from spotsigs.experiments.output_files import replacing
+from spotsigs.experiments.show.figures import Panel, Point, draw_lines
 
 ROOT = Path(__file__).parents[1]
 OUR_THREADS = 2

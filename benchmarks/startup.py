@@ -7,10 +7,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
-from spotsigs.experiments.work.cells import ROOT
+
+ROOT = Path(__file__).parents[1]
 
 RUNS = 7
 

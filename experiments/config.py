@@ -19,7 +19,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, reason, require, require_tau
+from spotsigs.errors import InputError, printable, reason, require, require_tau
+from spotsigs.experiments.run.runs import variant
 from spotsigs.judging.clusters import Method
 from spotsigs.judging.keep import Keep
 from spotsigs.judging.threshold import FLOOR
@@ -30,6 +31,8 @@ from spotsigs.signatures.idf import Idf, IdfFilter
 OURS = ("spotsigs.", "baselines.", "data.", "experiments.")
 AUTO = "auto"
 """In place of tau: a threshold suggested by the collection itself."""
+NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine")
+"""Keys that leave an experiment the reproduction's own."""
 GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
 
@@ -66,6 +69,29 @@ class Root:
 
 
 ConfigStore.instance().store(name="schema", node=Root)
+
+
+def _run_name(tau: object) -> str:
+    """Return where a run lies below the folder of runs: its main choices, then what else was overridden."""
+    hydra, named = HydraConfig.get(), ("data", "signature", "matcher")
+    rest = variant(hydra.overrides.task, (*named, "tau"))
+    return "/".join(
+        [*(str(hydra.runtime.choices[group]) for group in named), f"tau={tau}" + (f"+{rest}" if rest else "")]
+    )
+
+
+def _results(*own: str) -> str:
+    """Return where experiments write: the committed results for their own configuration, else a folder apart.
+
+    An experiment that puts its results beside those of other values of a key names that key as its own.
+    """
+    given = HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
+    name = variant(given, (*NOT_OF_RESULTS, *own))
+    return f"results/variants/{name}" if name else "results"
+
+
+OmegaConf.register_new_resolver("run_name", _run_name)
+OmegaConf.register_new_resolver("results", _results)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,12 +343,7 @@ def build(node: DictConfig, group: str) -> Any:
 
 def sentence(error: Exception) -> str:
     """Return one line for any error of a run: what is wrong, where, and what is allowed."""
-    return f"error: {''.join(map(_shown, _explain(error)))}"
-
-
-def _shown(character: str) -> str:
-    """Return a character of an error, which may quote an input: none that a terminal or a log would obey."""
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+    return f"error: {printable(_explain(error))}"  # it may quote an input
 
 
 def _explain(error: Exception) -> str:

@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from IPython.display import display
-from spotsigs.baselines.imatch import IMatch, agreement_probability, lexica_gain
 
 import spotsigs
+from spotsigs.baselines.imatch import IMatch, agreement_probability, lexica_gain
 
 root = next(path for path in [Path.cwd(), *Path.cwd().parents] if (path / "run.py").exists())
 results = root / "results"

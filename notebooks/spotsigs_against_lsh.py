@@ -22,10 +22,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from spotsigs.baselines.lsh_native import LshNative, s_curve
-from spotsigs.data.collections.wt10g_like import Wt10gLike
 
 import spotsigs
+from spotsigs.baselines.lsh_native import LshNative, s_curve
+from spotsigs.data.collections.wt10g_like import Wt10gLike
 
 root = next(path for path in [Path.cwd(), *Path.cwd().parents] if (path / "run.py").exists())
 results = root / "results"

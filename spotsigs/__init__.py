@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spotsigs.kernel_cache import find_place
 
 find_place()
+
+_ROOT = Path(__file__).parents[1]
+if (
+    _ROOT / "run.py"
+).is_file():  # in a checkout, baselines, data and experiments lie beside this folder; installed, in it
+    __path__.append(str(_ROOT))
 
 __version__ = "0.1.0"
 

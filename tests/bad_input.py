@@ -759,7 +759,6 @@ class Pickled:
 
 def two_extractions(folder: Path) -> Any:
     from spotsigs.data.formats.folder import Folder
-
     from spotsigs.engines import Serial
 
     for name in ("one", "two"):
@@ -771,7 +770,6 @@ def two_extractions(folder: Path) -> Any:
 
 def damaged_claim(folder: Path) -> Any:
     from spotsigs.data.formats.folder import Folder
-
     from spotsigs.engines import Serial
 
     (folder / "segments").mkdir()

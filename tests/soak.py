@@ -21,10 +21,9 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from spotsigs.data.formats.jsonl import Jsonl
-
 import spotsigs.engines
 from spotsigs.crawl.stages_on_disk import COMFORT, PROGRAM, match_on_disk
+from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText

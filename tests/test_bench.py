@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from spotsigs.data.collections.wt10g_like import Wt10gLike
 
 from benchmarks import cell, report
 from benchmarks.bench import Bench, Cell, plan
 from benchmarks.tools import TOOLS, UnavailableError
+from spotsigs.data.collections.wt10g_like import Wt10gLike
 from spotsigs.matching.tight import self_join
 
 ROOT = Path(__file__).parents[1]

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from spotsigs.data.collections.gold import Gold, GoldDrift, GoldVersions
-from spotsigs.data.formats.folder import Folder
+from spotsigs.data.formats.folder import Clusters, Folder
+from spotsigs.engines import Serial
 from spotsigs.experiments.show.quality_figures import thresholds
 from spotsigs.experiments.studies.ablated import Ablated
 from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, SHORT, _kept, _name, _promise, methods, texts
@@ -19,8 +21,6 @@ from spotsigs.experiments.work.curves import Curve, judge
 from spotsigs.experiments.work.extracted import Source, read
 from spotsigs.experiments.work.page_cost import time_pages
 from spotsigs.experiments.work.regret import suggested
-
-from spotsigs.engines import Serial
 from spotsigs.judging.metrics import evaluate
 from spotsigs.matching.tight import SpotSigsTight, self_join
 from spotsigs.records import Signatures
@@ -31,7 +31,7 @@ from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
 
 ROOT = Path(__file__).parents[1]
-TINY = Folder(path=str(ROOT / "data" / "tiny"))
+TINY = Folder(path=str(ROOT / "data" / "tiny"), clusters=Clusters.folders)
 
 
 def source(scheme) -> Source:

@@ -10,10 +10,10 @@ from collections import Counter
 import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
-from spotsigs.experiments.run.runner import run
-from spotsigs.experiments.show.cluster_page import _spots, _word_places, write_cluster_page
 from test_large import configured
 
+from spotsigs.experiments.run.runner import run
+from spotsigs.experiments.show.cluster_page import _spots, _word_places, write_cluster_page
 from spotsigs.judging.clusters import cluster
 from spotsigs.records import Pairs
 from spotsigs.signatures.spots import SpotSignatures

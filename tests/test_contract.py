@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import xxhash
 from hydra import compose, initialize_config_dir
-from spotsigs.experiments.config import build
 
 from spotsigs import tokenize
+from spotsigs.experiments.config import build
 from spotsigs.records import Corpus, Signatures
 from spotsigs.signatures.idf import IdfFilter
 

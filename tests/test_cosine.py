@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
+from strategies import examples
+
 from spotsigs.baselines.cosine import (
     Cosine,
     Weighted,
@@ -19,8 +21,6 @@ from spotsigs.baselines.cosine import (
     length_partitions,
     weigh,
 )
-from strategies import examples
-
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 

@@ -10,11 +10,11 @@ from itertools import count
 
 import numpy as np
 import pytest
-from spotsigs.baselines.sketch import sketch_tasks
-from spotsigs.baselines.sketch.sketches import Sketch
 from test_blocks import copies, triples
 from test_on_disk import PARTS, stories, written
 
+from spotsigs.baselines.sketch import sketch_tasks
+from spotsigs.baselines.sketch.sketches import Sketch
 from spotsigs.crawl import segments
 from spotsigs.crawl.block_join import join_blocks, join_store
 from spotsigs.disk.store import save_vectors

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from spotsigs.errors import InputError
 from spotsigs.experiments.claims.facts import Fact, read_facts, write_facts
 from spotsigs.experiments.claims.judged_claims import Judged, failures, judge_all, markdown, summary, write_ledger
 from spotsigs.experiments.claims.ledger import _claim, ledger
@@ -23,8 +25,6 @@ from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.studies.printed_algorithm import algorithm1
 from spotsigs.experiments.work.cells import Cells, Task, code_version
 from spotsigs.experiments.work.curves import Curve, difference
-
-from spotsigs.errors import InputError
 from spotsigs.judging.metrics import evaluate, tallies
 from spotsigs.records import Pairs, Truth
 

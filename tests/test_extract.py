@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from naive import extract as naive
 from naive.extract import ROOT
 from omegaconf import OmegaConf
-from spotsigs.baselines.shingles import Shingles
 from strategies import examples
 
+from spotsigs.baselines.shingles import Shingles
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, count_signatures, extract, extract_shard, read_texts, unique_ids

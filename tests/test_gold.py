@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
+from strategies import examples
+
 from spotsigs.data.collections.gold import Gold
 from spotsigs.data.collections.gold.calibration import CLOSED_CLASS, cluster_cosines, measure, table, visible_tokens
 from spotsigs.data.collections.gold.dice import Bag, Dice
@@ -27,8 +29,6 @@ from spotsigs.data.collections.gold.plan import cluster_sizes, outside_stories, 
 from spotsigs.data.collections.gold.reports import report
 from spotsigs.data.collections.gold.sites import dropcap, sites, wrapped
 from spotsigs.data.collections.gold.stories import Story, Table, tell
-from strategies import examples
-
 from spotsigs.errors import InputError
 
 ROOT = Path(__file__).parents[1]

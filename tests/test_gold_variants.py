@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
 from spotsigs.data.collections.gold import Gold, GoldDrift, GoldVersions
 from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.gold.drift import LINKS, LISTS, drifted
@@ -16,7 +17,6 @@ from spotsigs.data.collections.gold.plan import outside_stories
 from spotsigs.data.collections.gold.site_archives import generate_archives
 from spotsigs.data.collections.gold.sites import sites
 from spotsigs.data.collections.gold.stories import tell
-
 from spotsigs.errors import InputError
 
 ROOT = Path(__file__).parents[1]

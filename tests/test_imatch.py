@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
-from spotsigs.baselines.hashing import group_rows, pairs_across, pairs_within
-from spotsigs.baselines.imatch import IMatch, agreement_probability, lexica_gain
 from strategies import examples
 
+from spotsigs.baselines.hashing import group_rows, pairs_across, pairs_within
+from spotsigs.baselines.imatch import IMatch, agreement_probability, lexica_gain
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Pairs
 

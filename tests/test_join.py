@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import join as naive
 from scipy import sparse
-from spotsigs.data.collections.wt10g_like import LONG, Wt10gLike
 from strategies import examples
 
+from spotsigs.data.collections.wt10g_like import LONG, Wt10gLike
 from spotsigs.errors import InputError
 from spotsigs.matching import join_kernels
 from spotsigs.matching import stages as join_stages

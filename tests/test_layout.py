@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spotsigs.data.formats.jsonl import Jsonl
 
 from spotsigs.crawl.layout import build_vectors, parse_memory, spans
 from spotsigs.crawl.segments import extract_segments, segments_of
+from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Signatures, Skipped

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
+from strategies import examples
+
 from spotsigs.baselines.lcs.lcs_method import Lcs, sentence_fingerprints, sentences, similarity, token_hashes
 from spotsigs.baselines.lcs.lcs_stages import lcs_stages, set_precision
 from spotsigs.baselines.lcs.myers import longest_common_subsequence
-from strategies import examples
-
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Truth
 from spotsigs.text.tokens import tokenize

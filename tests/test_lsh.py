@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
+from strategies import examples
+
 from spotsigs.baselines import lsh_native
 from spotsigs.baselines.lsh import Lsh, Scheme, occurrence_hashes
 from spotsigs.baselines.lsh_native import (
@@ -21,8 +23,6 @@ from spotsigs.baselines.lsh_native import (
     s_curve_table,
 )
 from spotsigs.baselines.verify import jaccard, similar_lengths, verified
-from strategies import examples
-
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 

@@ -5,6 +5,8 @@ from itertools import combinations
 
 import pytest
 from naive import sets as naive
+from strategies import vectors
+
 from spotsigs.baselines.cosine import Cosine
 from spotsigs.baselines.imatch import IMatch
 from spotsigs.baselines.lcs.lcs_method import Lcs
@@ -12,8 +14,6 @@ from spotsigs.baselines.lsh import Lsh
 from spotsigs.baselines.lsh_native import LshNative
 from spotsigs.baselines.simhash import SimHash
 from spotsigs.baselines.sketch.sketches import Sketch
-from strategies import vectors
-
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.tight import SpotSigsTight

@@ -6,7 +6,16 @@ from scipy.stats import bootstrap
 from sklearn.metrics.cluster import pair_confusion_matrix
 
 from spotsigs import cluster, evaluate, relative_recall
-from spotsigs.judging.metrics import b_cubed, macro_averages, micro_averages, tallies
+from spotsigs.judging import metrics
+from spotsigs.judging.metrics import (
+    b_cubed,
+    drawn,
+    macro_averages,
+    micro_averages,
+    resampled_macro,
+    resampled_micro,
+    tallies,
+)
 from spotsigs.records import Pairs, Truth
 
 LABELS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=25)
@@ -149,23 +158,60 @@ def test_sums_run_over_the_given_axis_only():
     np.testing.assert_allclose(micro_averages(*two), expected)
 
 
+def drawn_truth(documents=60, clusters=12, seed=3):
+    rng = np.random.default_rng(seed)
+    truth = Truth.from_clusters(str(label) for label in rng.integers(0, clusters, documents))
+    return pairs_within(rng.integers(0, clusters, documents).tolist()), truth
+
+
 def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters():
-    wanted = [str(k // 3) for k in range(30)]
-    got = [k // 4 for k in range(30)]
-    pairs, truth = pairs_within(got), Truth.from_clusters(wanted)
-    found = evaluate(pairs, truth, resamples=200).intervals
-    assert found == evaluate(pairs, truth, resamples=200).intervals
+    pairs, truth = drawn_truth(400, 80)
+    found = evaluate(pairs, truth, resamples=2000).intervals
+    assert found == evaluate(pairs, truth, resamples=2000).intervals
     assert set(found) == {"precision", "recall", "f1", "macro_precision", "macro_recall", "macro_f1"}
     for names, statistic in (
         (("precision", "recall", "f1"), micro_averages),
         (("macro_precision", "macro_recall", "macro_f1"), macro_averages),
     ):
         low, high = bootstrap(
-            tallies(pairs, truth), statistic, paired=True, vectorized=True, n_resamples=200, method="percentile",
+            tallies(pairs, truth), statistic, paired=True, vectorized=True, n_resamples=2000, method="percentile",
             rng=np.random.default_rng(0),
         ).confidence_interval  # fmt: skip
         for m, name in enumerate(names):
-            assert found[name] == (low[m], high[m])
+            np.testing.assert_allclose(found[name], (low[m], high[m]), atol=(high[m] - low[m]) / 6)
+
+
+def test_intervals_do_not_depend_on_how_many_samples_are_held(monkeypatch):
+    pairs, truth = drawn_truth()
+    expected = evaluate(pairs, truth).intervals
+    monkeypatch.setattr(metrics, "_HELD", 100)
+    assert evaluate(pairs, truth).intervals == expected
+
+
+def test_a_sample_draws_as_many_clusters_as_there_are():
+    assert (drawn([3, 1, 6], 50).sum(1) == 10).all()
+    np.testing.assert_allclose(drawn([3, 1, 6], 4000).mean(0), [3, 1, 6], atol=0.1)
+    assert drawn([3, 1]).shape == (1000, 2)
+
+
+def test_resampled_averages_are_those_of_the_clusters_that_are_drawn():
+    rng = np.random.default_rng(5)
+    two = tuple(rng.integers(0, 4, (2, 7)).astype(float) for _ in range(3))
+    samples = drawn(np.ones(7), 20)
+    for resampled, statistic in ((resampled_micro, micro_averages), (resampled_macro, macro_averages)):
+        found = resampled(two, samples)
+        assert found.shape == (3, 20, 2)
+        np.testing.assert_allclose(resampled(tuple(tally[1] for tally in two), samples), found[:, :, 1])
+        for sample, weights in enumerate(samples.astype(int)):
+            repeated = [np.repeat(tally, weights, axis=1) for tally in two]
+            np.testing.assert_allclose(found[:, sample], statistic(*repeated))
+
+
+def test_no_interval_of_what_a_sample_leaves_undefined():
+    judged = (np.array([0, 0]), np.array([1, 2]), np.array([True, True]))
+    half = Pairs.build(np.array([0]), np.array([1]), np.ones(1), 3)  # a quarter of the samples reports no pair
+    found = evaluate(half, Truth(np.full(3, -1, np.int32), (), judged)).intervals
+    assert found == {"recall": (0, 1), "f1": (0, 1)}
 
 
 def test_intervals_of_judged_pairs_have_no_macro_averages_and_a_single_tally_has_none():
@@ -214,9 +260,7 @@ def test_clusters_without_names_count():
 
 
 def test_intervals_come_from_a_thousand_resamples_unless_told_otherwise():
-    rng = np.random.default_rng(3)
-    truth = Truth.from_clusters(str(label) for label in rng.integers(0, 12, 60))
-    pairs = pairs_within(rng.integers(0, 12, 60).tolist())
+    pairs, truth = drawn_truth()
     default = evaluate(pairs, truth).intervals
     assert default == evaluate(pairs, truth, resamples=1000).intervals
     assert default != evaluate(pairs, truth, resamples=1001).intervals

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from spotsigs.data.formats.jsonl import Jsonl
 
 from spotsigs.crawl.stages_on_disk import LEAST, PROGRAM, data_budget, fitting, match_on_disk, query_page
+from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
@@ -198,9 +198,8 @@ print(len(pairs), len(pairs.folders), int(peak.split()[1]) * 1024)  # getrusage 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux counts it")
 def test_the_budget_is_kept(tmp_path):
-    from spotsigs.data.collections.wt10g_like import Wt10gLike
-
     from spotsigs.crawl.segments import segments_of
+    from spotsigs.data.collections.wt10g_like import Wt10gLike
     from spotsigs.matching.tight import self_join
     from spotsigs.records import Signatures
 

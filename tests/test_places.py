@@ -18,11 +18,11 @@ import psutil
 import pytest
 import zstandard
 from object_store import object_store
-from spotsigs.baselines.sketch.sketch_tasks import cluster_sketches
-from spotsigs.baselines.sketch.sketches import Kind, Sketch
 from test_large import WORKERS, ran, same, workers_below
 from test_on_disk import MEMORY, PARTS, named, run, stories, written
 
+from spotsigs.baselines.sketch.sketch_tasks import cluster_sketches
+from spotsigs.baselines.sketch.sketches import Kind, Sketch
 from spotsigs.crawl.block_join import join_store
 from spotsigs.crawl.stages_on_disk import match_on_disk, query_page
 from spotsigs.disk import places
@@ -120,7 +120,6 @@ def test_sketches_elsewhere_are_those_in_memory(memory, kind):
 
 def test_frames_are_looked_for_elsewhere_too(tmp_path, memory):
     from spotsigs.data.formats.folder import Folder
-
     from spotsigs.signatures.framed import FramedSpots
     from spotsigs.text.visible import VisibleText
 

@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from spotsigs.experiments.claims.judged_claims import judge_all
 from spotsigs.experiments.run.provenance import provenance
 from spotsigs.experiments.show.inspector import Page, Piece, Sample, marked, sample_pairs, similarity, word_places
 from spotsigs.experiments.show.report import render, sections
-
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Corpus, Pairs, Truth, Vectors
 from spotsigs.signatures.spots import SpotSignatures

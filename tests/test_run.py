@@ -10,6 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from spotsigs.experiments.start import COMPILING
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -133,7 +135,31 @@ def test_workers_do_not_change_a_byte(tmp_path):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "3" / name).read_bytes()
 
 
-def test_a_single_run_imports_neither_plots_nor_frames_before_it_reads():
-    code = "import run, sys, spotsigs.experiments.run.runner; print({'matplotlib', 'pandas', 'scipy.stats'} & set(sys.modules))"
+def test_a_single_run_imports_neither_plots_nor_frames_nor_what_numba_looks_for(tmp_path):
+    code = (
+        "import runpy, sys; sys.argv = ['run.py', 'data=tiny', sys.argv[1]]; sys.path.insert(0, '');"
+        "runpy.run_path('run.py', run_name='__main__');"
+        "print({'matplotlib', 'pandas', 'scipy.stats', 'scipy.linalg', 'cffi'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, f"hydra.run.dir={tmp_path}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_numba_finds_again_what_it_did_without():
+    code = (
+        "from spotsigs.experiments.start import import_numba; import_numba();"
+        "import sys, numba.np.arraymath as numba; print(numba._HAVE_BLAS, 'scipy.linalg' in sys.modules);"
+        "import scipy.linalg; print(scipy.linalg.norm([3, 4]))"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert done.stdout.split() == ["False", "False", "5.0"]
+
+
+def test_a_run_says_once_that_it_compiles(tmp_path):
+    code = (
+        "import sys; from spotsigs.experiments.start import say_when_compiling; say_when_compiling(sys.stdout);"
+        "from numba import njit; one = njit(lambda x: x); one(1); one(1.0); one(1)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [COMPILING]

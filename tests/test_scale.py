@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from spotsigs.data.collections.synthetic import BLOCK, Synthetic, write_jsonl
+from spotsigs.engines import Serial
+from spotsigs.errors import InputError
 from spotsigs.experiments.output_files import read_json
 from spotsigs.experiments.run.provenance import TreeMemory
 from spotsigs.experiments.studies.scale import growth, read_trace, stage_rows
-
-from spotsigs.engines import Serial
-from spotsigs.errors import InputError
 from spotsigs.records import Document
 
 ROOT = Path(__file__).parents[1]

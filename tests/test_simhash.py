@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
-from spotsigs.baselines.simhash import SimHash, Weights, choose_blocks, near_fingerprints
 from strategies import examples
 
+from spotsigs.baselines.simhash import SimHash, Weights, choose_blocks, near_fingerprints
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import sets as naive
+from strategies import examples
+
 from spotsigs.baselines.sketch import sketches as module
 from spotsigs.baselines.sketch.sketch_tasks import cluster_sketches, cut
 from spotsigs.baselines.sketch.sketches import (
@@ -28,8 +30,6 @@ from spotsigs.baselines.sketch.sketches import (
     triplets,
     union_find,
 )
-from strategies import examples
-
 from spotsigs.disk.store import save_vectors
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError

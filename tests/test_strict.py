@@ -6,11 +6,11 @@ import json
 from functools import partial
 
 import pytest
-from spotsigs.data.formats.jsonl import Jsonl
 from test_engines import available
 
 from spotsigs.crawl.segments import extract_segments, finished_segments
 from spotsigs.crawl.stages_on_disk import match_on_disk
+from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Dask, Processes, Ray, Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Skipped

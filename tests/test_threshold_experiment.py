@@ -6,11 +6,11 @@ import json
 import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
-from spotsigs.experiments.studies.threshold_page import Threshold, around
-from spotsigs.experiments.work.extracted import Source, read
 from test_large import configured
 
 from spotsigs.errors import InputError
+from spotsigs.experiments.studies.threshold_page import Threshold, around
+from spotsigs.experiments.work.extracted import Source, read
 from spotsigs.judging.clusters import cluster
 from spotsigs.judging.metrics import evaluate
 from spotsigs.matching.brute_force import BruteForce

@@ -1,7 +1,10 @@
 """Copies without duplicates, the lists that explain them, and the decisions behind both."""
 
+import csv
+import errno
 import gzip
 import json
+import os
 import random
 from pathlib import Path
 
@@ -12,19 +15,24 @@ import pytest
 from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
 from hypothesis import given
 from hypothesis import strategies as st
+
 from spotsigs.data.formats.arc import Arc
 from spotsigs.data.formats.columns import Csv, Parquet
 from spotsigs.data.formats.folder import Folder
-from spotsigs.data.formats.input_files import open_bytes
+from spotsigs.data.formats.input_files import Source, open_bytes
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import Warc
-from spotsigs.data.formats.writers import harmless, place, write_copy, write_lists
-
+from spotsigs.data.formats.writers import harmless, place, write_cluster_list, write_copy, write_lists, write_table
+from spotsigs.disk.store import Renumbered, Strings
+from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.judging.clusters import cluster
+from spotsigs.judging.clusters import cluster, cohesion
 from spotsigs.judging.keep import Keep, decide, priority
 from spotsigs.records import Document, Pairs
+from spotsigs.signatures.extract import extract, is_readable
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import MainText
 
 N = 30
 
@@ -179,7 +187,7 @@ def test_copy_refuses_a_changed_collection_and_a_full_folder(tmp_path):
     collection = make_jsonl(tmp_path / "in", "")
     ids = [d.id for d in documents(collection)]
     all_kept = np.ones(N, dtype=bool)
-    with pytest.raises(InputError, match="'d28' is not where it was: the collection has changed"):
+    with pytest.raises(InputError, match="'d0' is not where it was: the collection has changed"):
         write_copy(collection, ids[::-1], all_kept, tmp_path / "out")
     with pytest.raises(InputError, match="'more' is not where it was"):
         write_copy(collection, [*ids, "more"], np.ones(N + 1, dtype=bool), tmp_path / "out")
@@ -193,7 +201,8 @@ def test_copy_refuses_a_changed_collection_and_a_full_folder(tmp_path):
 def test_what_was_not_judged_stays(tmp_path):
     collection = make_jsonl(tmp_path / "in", "")
     judged = [d.id for d in documents(collection) if d.id != "d7"]
-    write_copy(collection, judged, np.zeros(N - 1, dtype=bool), tmp_path / "out")
+    none = np.zeros(N - 1, dtype=bool)
+    write_copy(collection, judged, none, tmp_path / "out", judged=lambda document: document.id != "d7")
     assert [d.id for d in documents(Jsonl(path=str(tmp_path / "out")))] == ["d7"]
 
 
@@ -209,11 +218,135 @@ def test_copy_of_a_truncated_file_ends_where_it_ends(tmp_path):
 
 def test_no_name_leads_out_of_the_copy(tmp_path):
     for name in ("../../etc/passwd", "/etc/passwd", "a/../../b", "..\\..\\b", "C:\\x"):
-        assert place(tmp_path, name).is_relative_to(tmp_path)
-        assert ".." not in place(tmp_path, name).parts
+        target = place(tmp_path, Source(Path("stdin"), name))
+        assert target.is_relative_to(tmp_path)
+        assert ".." not in target.parts
+
+
+@pytest.mark.skipif(os.name == "nt", reason="these are no names there")
+def test_files_keep_their_names_whatever_bytes_those_have(tmp_path):
+    names = [b"a:b.html", b"a_b.html", b"a\\b.html", b"a/b.html", b"\xff.html", b"\\xff.html", b"%3A.html", b"\n .html"]
+    source = os.fsencode(tmp_path / "in")
+    for k, name in enumerate(names):
+        path = os.path.join(source, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        Path(os.fsdecode(path)).write_bytes(b"<p>page %d" % k)
+    collection = Folder(path=str(tmp_path / "in"))
+    found = documents(collection)
+    assert len(found) == len(names)
+    write_copy(collection, [d.id for d in found], np.ones(len(names), dtype=bool), tmp_path / "out")
+    copied = documents(Folder(path=str(tmp_path / "out")))
+    assert [(d.id, d.content) for d in copied] == [(d.id, d.content) for d in found]
+    assert {
+        os.path.relpath(os.fsencode(p), os.fsencode(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.html")
+    } == {*names}
+
+
+def test_two_files_never_become_one_in_a_copy(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"text": "the cat"}\n')
+    twice = [Source(tmp_path / "x.jsonl", name) for name in ("b/x.jsonl", "b/./x.jsonl")]
+    place(tmp_path, twice[0]).write_bytes(b"")
+    with pytest.raises(InputError, match=r"'b/./x.jsonl' and another file .* would be one in a copy; rename one"):
+        place(tmp_path, twice[1])
+
+
+@pytest.mark.parametrize("first_fails", [True, False])
+def test_of_equal_ids_the_one_that_could_not_be_judged_stays(tmp_path, first_fails):
+    deep = "<p>" + "<div>" * 3000 + "the deep one"
+    pages = [deep, "<p>the plan is a new bridge"]
+    lines = [json.dumps({"id": "a", "html": page}) for page in (pages if first_fails else pages[::-1])]
+    (tmp_path / "x.jsonl").write_text("\n".join(lines) + "\n")
+    collection, text, scheme = Jsonl(path=str(tmp_path / "x.jsonl")), MainText(), SpotSignatures()
+    found = extract(collection, text, scheme, Serial())
+    assert (found.doc_ids, [record.id for record in found.skipped]) == (("a",), ["a"])
+    removed = np.zeros(1, dtype=bool)
+    judged = lambda document: is_readable(document, text, scheme)  # noqa: E731
+    write_copy(collection, found.doc_ids, removed, tmp_path / "out", judged=judged)
+    assert [d.content for d in documents(Jsonl(path=str(tmp_path / "out")))] == [deep]
+
+
+def test_rows_without_ids_can_be_copied(tmp_path):
+    pq.write_table(
+        pa.table({"text": [f"t{k}" for k in range(N)], "more": range(N)}), tmp_path / "x.parquet", row_group_size=7
+    )
+    collection = Parquet(path=str(tmp_path / "x.parquet"))
+    kept = np.arange(N) % 3 == 0
+    write_copy(collection, [d.id for d in documents(collection)], kept, tmp_path / "out")
+    assert pq.read_table(tmp_path / "out")["more"].to_pylist() == list(range(0, N, 3))
+
+
+def test_files_of_another_format_stay(tmp_path):
+    rest = b"no archive at all " * 9
+    for make, name in [
+        (make_warc, "z.warc.gz"),
+        (make_arc, "z.arc"),
+        (make_csv, "z.csv"),
+        (make_trec, "z"),
+        (make_parquet, "z.pq"),
+    ]:
+        collection = make(tmp_path / make.__name__, "")
+        other = tmp_path / make.__name__ / name
+        other.write_bytes(b"\0" + rest if make is make_csv else rest)
+        out = tmp_path / f"{make.__name__}-out"
+        write_copy(collection, [d.id for d in documents(collection)], np.zeros(N, dtype=bool), out)
+        assert (out / name).read_bytes() == other.read_bytes()
+
+
+class FullDisk:
+    """A file of a disk that is full after some bytes."""
+
+    def __init__(self, file, room):
+        self._file, self._room = file, room
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._file.close()
+
+    def write(self, data):
+        self._room -= len(data)
+        if self._room < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self._file.write(data)
+
+
+@pytest.mark.parametrize(("make", "pack"), [case for case in FORMATS if case[0] is not make_parquet])
+@pytest.mark.parametrize("room", [0, 60])
+def test_a_disk_that_is_full_is_never_taken_for_the_end_of_the_input(tmp_path, monkeypatch, make, pack, room):
+    collection = make(tmp_path / "in", pack)
+    if make is make_folder:
+        (tmp_path / "in" / "0" / "photo.jpg").write_bytes(bytes(5000))
+    found = documents(collection)
+    usual = Path.open
+
+    def opened(path, mode="r", *args, **more):
+        file = usual(path, mode, *args, **more)
+        return FullDisk(file, room) if "x" in mode or "w" in mode else file
+
+    monkeypatch.setattr(Path, "open", opened)
+    kept = np.ones(N, dtype=bool) if make is not make_folder else np.zeros(N, dtype=bool)
+    with pytest.raises(InputError, match=r"the copy .* cannot be written: No space left on device; give another place"):
+        write_copy(collection, [d.id for d in found], kept, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 # decisions
+
+
+def drawn_pairs(n):
+    ends = st.tuples(st.integers(0, n - 2), st.integers(1, n - 1)).filter(lambda pair: pair[0] < pair[1])
+    values = st.sampled_from([0.5, 1 / 3, 0.1234567, 1.0, float("nan")])
+    return st.dictionaries(ends, values, max_size=2 * n).map(
+        lambda found: Pairs.build(*np.array([*found], int).reshape(-1, 2).T, np.array([*found.values()], float), n)
+    )
+
+
+def reason(decisions, row):
+    return decisions.reasons(np.array([row]), NAMES)[0].as_py()
 
 
 def pairs_of(edges, n):
@@ -246,13 +379,13 @@ def test_policies(keep, kept, instead):
 def test_reasons_name_partner_and_similarity():
     pairs = pairs_of(EDGES, 6)
     decisions = decide(pairs, cluster(pairs), Keep.first)
-    assert decisions.reason(1, NAMES) == "near-duplicate of a (similarity 0.900), which is kept"
-    assert decisions.reason(2, NAMES) == "in one cluster with a, which is kept, by way of b (similarity 0.500)"
-    assert decide(pairs, cluster(pairs), Keep.none).reason(3, NAMES) == (
+    assert reason(decisions, 1) == "near-duplicate of a (similarity 0.900), which is kept"
+    assert reason(decisions, 2) == "in one cluster with a, which is kept, by way of b (similarity 0.500)"
+    assert reason(decide(pairs, cluster(pairs), Keep.none), 3) == (
         "near-duplicate of e (similarity 1.000), and no document that has one is kept"
     )
     unknown = pairs_of([(0, 1, np.nan)], 2)
-    assert decide(unknown, cluster(unknown)).reason(1, NAMES) == "near-duplicate of a, which is kept"
+    assert reason(decide(unknown, cluster(unknown)), 1) == "near-duplicate of a, which is kept"
 
 
 @given(st.data())
@@ -297,10 +430,118 @@ def test_lists(tmp_path):
     assert e.startswith("'-e,d,d,1.0,")
 
 
+CELLS = st.text(st.sampled_from(list("=+-@＝ab,\"'\r\n\t \x1c\x85\u3000é")), max_size=6)
+
+
+def naive_line(cells):
+    """Return a line of CSV, cell by cell."""
+    cells = [
+        f"'{cell}" if cell.lstrip()[:1] in tuple("=+-@＝") or cell[:1] in tuple("\t\r\n") else cell for cell in cells
+    ]
+    quoted = [f'"{cell.replace(chr(34), chr(34) * 2)}"' if set(cell) & set(',"\r\n') else cell for cell in cells]
+    return ",".join(quoted if cells != [""] else ['""']) + "\n"
+
+
+@given(st.integers(1, 3).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=8)))
+def test_tables_are_those_written_cell_by_cell(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("csv") / "t.csv"
+    batches = [rows[:3], rows[3:]] if rows[3:] else [rows]
+    columns = [[pa.array(column, pa.string()) for column in zip(*batch, strict=True)] for batch in batches]
+    write_table(path, ["name"] * len(rows[0]), columns)
+    _, body = path.read_bytes().decode().split("\n", 1)
+    assert body == "".join(map(naive_line, rows))
+    with path.open(newline="", encoding="utf-8") as file:
+        assert [[cell.removeprefix("'") for cell in row] for row in list(csv.reader(file))[1:]] == [
+            [cell.removeprefix("'") for cell in row] for row in rows
+        ]
+
+
+def naive_reason(decisions, row, names):
+    """Say in one sentence why a removed document was removed."""
+
+    def percent(similarity):
+        return "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
+
+    partner, similarity = names[int(decisions.partner[row])], decisions.similarity[row]
+    if decisions.instead[row] < 0:
+        return f"near-duplicate of {partner}{percent(similarity)}, and no document that has one is kept"
+    kept = names[int(decisions.instead[row])]
+    if kept == partner or not np.isnan(decisions.similarity_to_instead[row]):
+        return f"near-duplicate of {kept}{percent(decisions.similarity_to_instead[row])}, which is kept"
+    return f"in one cluster with {kept}, which is kept, by way of {partner}{percent(similarity)}"
+
+
+@given(st.integers(2, 12).flatmap(drawn_pairs), st.sampled_from([Keep.first, Keep.none]), st.booleans())
+def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, stored):
+    folder = tmp_path_factory.mktemp("lists")
+    ids = [f"page {row}, {'é' * (row % 3)}" for row in range(pairs.n)]
+    names = ids
+    if stored:
+        ends = np.cumsum([len(name.encode()) for name in ids])
+        back = np.arange(pairs.n)[::-1]
+        names = Renumbered(Renumbered(Strings(np.frombuffer("".join(ids).encode(), np.uint8), ends), back), back)
+    clusters = cluster(pairs)
+    decisions = decide(pairs, clusters, keep)
+    write_lists(decisions, names, folder, new_from=1)
+    removed = [
+        [
+            ids[row],
+            ids[decisions.instead[row]] if decisions.instead[row] >= 0 else "",
+            ids[decisions.partner[row]],
+            "" if np.isnan(decisions.similarity[row]) else repr(float(decisions.similarity[row])),
+            naive_reason(decisions, row, ids),
+        ]
+        for row in range(pairs.n)
+        if not decisions.kept[row]
+    ]
+    header = ["doc", "kept_instead", "partner", "similarity", "reason"]
+    assert (folder / "removed.csv").read_text("utf-8") == "".join(map(naive_line, [header, *removed]))
+    kept = [[ids[row]] for row in range(1, pairs.n) if decisions.kept[row]]
+    assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [["doc"], *kept]))
+
+    held = cohesion(clusters, pairs.chunks())
+    write_cluster_list(folder / "clusters.csv", names, clusters, held)
+    with (folder / "clusters.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["size"]) for row in rows] == sorted(clusters.sizes[clusters.sizes > 1].tolist(), reverse=True)
+    for row in rows:
+        label = int(row["cluster"])
+        assert row["representative"] == ids[clusters.representatives[label]]
+        assert (int(row["pairs"]), int(row["apart"])) == (held.pairs[label], held.apart[label])
+        assert row["min_similarity"] == ("" if np.isnan(held.minimum[label]) else repr(float(held.minimum[label])))
+        assert row["mean_similarity"] == ("" if np.isnan(held.mean[label]) else repr(float(held.mean[label])))
+        assert row["chain"] == str(bool(held.chain[label])).lower()
+
+
+def test_a_name_that_is_not_utf8_is_said(tmp_path):
+    names = Strings(np.frombuffer(b"a\xff", np.uint8), np.array([1, 2]))
+    with pytest.raises(InputError, match="a name in the store is not UTF-8"):
+        names.arrow(np.array([0, 1]))
+    assert names.arrow(np.array([0, 0])).to_pylist() == ["a", "a"]
+    assert len(names.arrow(np.empty(0, np.int64))) == 0
+
+
 @pytest.mark.parametrize("start", "=+-@\t\r")
 def test_formulas_are_quoted(start):
     assert harmless(f"{start}1") == f"'{start}1"
     assert harmless(f"x{start}") == f"x{start}"
+
+
+def test_what_breaks_lines_is_quoted(tmp_path):
+    pairs = pairs_of(EDGES, 6)
+    names = ["a\r=cmd()|x", "b\n=x", "c\r\n@y", "d", "e", "f\x85\u2028-1"]
+    write_lists(decide(pairs, cluster(pairs)), names, tmp_path)
+    with (tmp_path / "kept.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file)) == [["doc"], [names[0]], ["d"], [names[5]]]
+    for raw in (tmp_path / "kept.csv").read_bytes(), (tmp_path / "removed.csv").read_bytes():
+        quoted = [part for k, part in enumerate(raw.split(b'"')) if k % 2]
+        assert raw.count(b"\r") == sum(part.count(b"\r") for part in quoted) > 0
+
+
+def test_the_newest_is_told_by_microseconds():
+    dates = ["2024-01-01T00:00:00.25Z", "2024-01-01T00:00:00.750001Z", "2024-01-01T00:00:00.75Z", None]
+    rank = priority(Keep.newest, 4, dates=dates)
+    assert np.argsort(rank, kind="stable").tolist() == [1, 2, 0, 3]
 
 
 def test_tiny_can_be_copied(tmp_path):

@@ -2,8 +2,8 @@ import hashlib
 
 import numpy as np
 import pytest
-from spotsigs.data.collections.wt10g_like import DOCUMENTS, LONG, MIN_SPOTS, OCCURRENCES, SIGNATURES, Wt10gLike
 
+from spotsigs.data.collections.wt10g_like import DOCUMENTS, LONG, MIN_SPOTS, OCCURRENCES, SIGNATURES, Wt10gLike
 from spotsigs.errors import InputError
 from spotsigs.matching.tight import self_join
 

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from spotsigs.baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
-from spotsigs.baselines.lcs.myers import align
 
 from spotsigs.arrays.parallel import all_cores
+from spotsigs.baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
+from spotsigs.baselines.lcs.myers import align
 from spotsigs.errors import require, require_tau
 from spotsigs.records import Corpus, Pairs, Tokens
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spotsigs.baselines.lcs.lcs_method import Lcs, Pages
 
+from spotsigs.baselines.lcs.lcs_method import Lcs, Pages
 from spotsigs.records import Corpus, Truth
 
 

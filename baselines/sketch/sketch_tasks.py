@@ -1,7 +1,8 @@
 """The seven-step clustering of sketches as tasks for an engine: map, shuffle and reduce through files.
 
 Each task names files, reads them, and leaves its result in files of its own, as in
-`spotsigs.crawl.block_join`: nothing large passes through the engine, a task can run again anywhere, and what is complete need not.
+`spotsigs.crawl.block_join`: nothing large passes through the engine, a task can run again anywhere, and what is
+complete need not.
 
 - *Map* (steps 1 and 2), a range of documents: its sketches, and its (shingle, document) pairs by bucket of shingles.
 - *Reduce* (steps 3, 4 and 5), a bucket of shingles: the summed-up triplets of its groups, by range of documents.
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from spotsigs.baselines.sketch.sketches import (
     Kind,
     Sketch,
@@ -34,7 +36,6 @@ from spotsigs.baselines.sketch.sketches import (
     super_shingles,
     triplets,
 )
-
 from spotsigs.crawl.block_join import PairFiles, fingerprint, read_block
 from spotsigs.disk.places import absolute, is_remote, place
 from spotsigs.disk.store import Reader, claim, open_vectors, opened, writing

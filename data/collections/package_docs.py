@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
+from tqdm import tqdm
+
 from spotsigs.data.collections.downloads import file_sha256, registered, replacing
 from spotsigs.data.formats.input_files import SHARD_BYTES
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.data.formats.writers import Keep
-from tqdm import tqdm
-
 from spotsigs.errors import InputError, require
 from spotsigs.records import Shard
 
@@ -47,8 +47,8 @@ class PackageDocs:
     """Documentation files of several releases; the same path in several releases is one cluster.
 
     Source distributions are fetched by pip from wherever it is set up to look, checked against
-    ``data/collections/registry.txt`` and read in place, never unpacked. Files equal byte for byte to an earlier one, of the same or another path, are
-    left out: finding those needs no near-duplicate detection.
+    ``data/collections/registry.txt`` and read in place, never unpacked. Files equal byte for byte to an earlier one, of
+    the same or another path, are left out: finding those needs no near-duplicate detection.
 
     Parameters
     ----------

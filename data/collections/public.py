@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from spotsigs.data.collections.downloads import file_sha256, registry_row, replacing
 from spotsigs.data.formats.columns import Parquet
 from spotsigs.data.formats.input_files import READ_ERRORS, SHARD_BYTES, lines, reason
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.data.formats.writers import Keep
-
 from spotsigs.errors import InputError, require
 from spotsigs.records import Shard
 

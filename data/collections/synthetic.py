@@ -14,8 +14,8 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from spotsigs.data.collections.downloads import replacing
 
+from spotsigs.data.collections.downloads import replacing
 from spotsigs.engines import Engine
 from spotsigs.errors import require
 from spotsigs.records import Document, Shard, Skipped

@@ -7,14 +7,23 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
 from spotsigs.data.formats.archive import Layout, archive_shards, fault, next_record
-from spotsigs.data.formats.input_files import END, READ_ERRORS, SHARD_BYTES, Source, compression, find_sources, raw
+from spotsigs.data.formats.input_files import (
+    END,
+    READ_ERRORS,
+    SHARD_BYTES,
+    Source,
+    compression,
+    find_sources,
+    raw,
+    unreadable,
+)
 from spotsigs.data.formats.responses import HTML_TYPES, MAX_BODY, iso_date, page, parse_response
-from spotsigs.data.formats.writers import Keep, pack, place
-
+from spotsigs.data.formats.writers import Keep, copy_whole, pack, place
 from spotsigs.errors import require
 from spotsigs.records import Document, Shard, Skipped
 
@@ -59,10 +68,11 @@ class Arc:
     def copy(self, folder: Path, keep: Keep) -> None:
         """Copy every record but the removed documents', each compressed on its own, see `.writers.Copied`."""
         for source in self.sources():
-            if fault(source.path, LAYOUT) is not None:
+            if unreadable(source.path, partial(fault, layout=LAYOUT)):
+                copy_whole(source, folder)
                 continue
             how = compression(source.path)
-            with place(folder, source.name).open("wb") as out:
+            with place(folder, source).open("xb") as out:
                 for item in _scan(source, 0, END, lambda media_type, length: True):
                     if isinstance(item, Skipped):
                         continue

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO
 
 import zstandard
-from spotsigs.data.formats.input_files import END, Reader, Source, compression, file_shards, raw
 
+from spotsigs.data.formats.input_files import END, Reader, Source, compression, file_shards, raw
 from spotsigs.records import Shard
 
 _BLOCK = 1 << 20

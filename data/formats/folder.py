@@ -1,42 +1,50 @@
-"""A folder of pages, one sub-folder a cluster, as in the original Gold Set."""
+"""A folder of pages; on request each sub-folder is a cluster of duplicates, as in the original Gold Set."""
 
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 from spotsigs.data.formats.input_files import SHARD_BYTES, Source, file_name, find_sources, lines, not_readable, reason
 from spotsigs.data.formats.responses import MAX_BODY
-from spotsigs.data.formats.writers import Keep, place
-
+from spotsigs.data.formats.writers import Keep, copy_whole, place
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
 
 
+class Clusters(StrEnum):
+    """What says which pages of a folder are duplicates."""
+
+    none = "none"
+    folders = "folders"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Folder:
-    """One file a page; the first level of sub-folders below `path` names the clusters.
-
-    Files directly in `path` carry no cluster. Hidden files are left out; files with another ending are counted as
-    skipped.
+    """One file a page. Hidden files are left out; files with another ending are counted as skipped.
 
     Parameters
     ----------
     path : str
         Folder, single file, glob pattern, or ``-`` to read the names of files, one a line, from standard input.
+    clusters : Clusters
+        ``folders`` where somebody sorted duplicates into folders: the first level of sub-folders below `path` names
+        the clusters, files directly in `path` carry none. The folders of a mirrored site say nothing of the kind.
     html_suffixes, text_suffixes : list of str
         Endings of HTML and of plain text files; the empty one stands for names without a dot.
     shard_bytes : int
         Bytes of pages that a worker takes at a time.
     """
 
+    truth_by: ClassVar[str] = "data.clusters=folders does, where each sub-folder holds the duplicates of one page"
+
     path: str
+    clusters: Clusters = Clusters.none
     html_suffixes: list[str] = field(default_factory=lambda: [".html", ".htm", ".xhtml", ""])
     text_suffixes: list[str] = field(default_factory=lambda: [".txt", ".text"])
     shard_bytes: int = SHARD_BYTES
@@ -67,10 +75,9 @@ class Folder:
         for source in self.sources():
             record = _record(self, source)
             if isinstance(record, Skipped):
-                with suppress(OSError):
-                    shutil.copyfile(source.path, place(folder, source.name))
+                copy_whole(source, folder)
             elif keep(record):
-                place(folder, source.name).write_bytes(cast("bytes", record.content))
+                place(folder, source).write_bytes(cast("bytes", record.content))
 
     def _media_type(self, source: Source) -> str | None:
         suffix = Path(source.name).suffix.lower()
@@ -108,7 +115,8 @@ def _record(collection: Folder, source: Source) -> Document | Skipped:
     if media_type is None:
         return Skipped(source.name, f"a file ending in {Path(source.name).suffix!r} is taken for no page")
     folder, _, rest = source.name.partition("/")
-    cluster = folder if rest and collection.path != "-" else None
+    truth = collection.clusters == Clusters.folders
+    cluster = folder if truth and rest and collection.path != "-" else None
     if not source.path.is_file():
         return Skipped(source.name, not_readable(source.path))
     if (size := _size(source.path)) > MAX_BODY:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from spotsigs.data.formats.input_files import SHARD_BYTES, Source, find_sources
-
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Skipped
 
@@ -45,6 +44,7 @@ class Rows:
         require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
 
     suffixes: ClassVar[tuple[str, ...]] = ()
+    truth_by: ClassVar[str] = "a column does, named by data.cluster_column=, that is the same for duplicates"
 
     def sources(self) -> list[Source]:
         """Return the files the collection reads."""

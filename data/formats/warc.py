@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -20,10 +21,10 @@ from spotsigs.data.formats.input_files import (
     find_sources,
     open_bytes,
     raw,
+    unreadable,
 )
 from spotsigs.data.formats.responses import HTML_TYPES, MAX_BODY, content_type, page, parse_response
-from spotsigs.data.formats.writers import Keep, pack, place
-
+from spotsigs.data.formats.writers import Keep, copy_whole, pack, place
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
 
@@ -84,10 +85,11 @@ class Warc:
         from fastwarc import WarcRecordType
 
         for source in self.sources():
-            if fault(source.path, LAYOUT) is not None:
+            if unreadable(source.path, partial(fault, layout=LAYOUT)):
+                copy_whole(source, folder)
                 continue
             how = compression(source.path)
-            with place(folder, source.name).open("wb") as out:
+            with place(folder, source).open("xb") as out:
                 for item in _scan(source, 0, END, WarcRecordType.any_type):
                     if isinstance(item, Skipped):
                         continue

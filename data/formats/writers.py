@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
 import numpy as np
 import zstandard
 from numpy.typing import NDArray
-from spotsigs.data.collections.downloads import replacing
 
+from spotsigs.arrays.arrow import in_words, joined, numbers, text
+from spotsigs.data.collections.downloads import replacing
+from spotsigs.data.formats.input_files import Source, compression, file_name, raw, until_damage
 from spotsigs.disk.atomic import beside
+from spotsigs.disk.store import names
 from spotsigs.errors import InputError, reason
+from spotsigs.judging.clusters import Cohesion
 from spotsigs.judging.keep import Decisions
-from spotsigs.records import Document
+from spotsigs.records import Clusters, Document, IntArray, Skipped
 
 Keep = Callable[[Document], bool]
 """Called with every readable document in order: whether it belongs to the copy."""
 
 
-_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+_BLOCK = 1 << 20
+_FORMULA = ("=", "+", "@", "＝", "＋", "－", "＠", "-")
+_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))  # that of regular expressions is ASCII in Arrow
+_ARROW_FORMULA = f"^([{_SPACE}]*[{''.join(_FORMULA)}]|[\t\r\n])"
+
+_ROWS = 1 << 14  # that are written at a time: far from the 2 GB that one array of strings can hold
 
 
 class Copied(Protocol):
@@ -34,12 +43,19 @@ class Copied(Protocol):
         """Write the files of the collection below a folder, without the documents that are not kept.
 
         What is no document, or cannot be read as one, was not judged and stays; what lies behind the damage of a
-        truncated file cannot be copied.
+        truncated file cannot be copied. Whatever cannot be written is an error.
         """
         ...
 
 
-def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool_], folder: str | Path) -> None:
+def write_copy(
+    collection: Copied,
+    doc_ids: Sequence[str],
+    kept: NDArray[np.bool_],
+    folder: str | Path,
+    *,
+    judged: Keep = lambda document: True,
+) -> None:
     """Write a collection without its removed documents; the copy appears when it is complete.
 
     Parameters
@@ -52,11 +68,14 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
         Whether each belongs to the copy.
     folder : str or Path
         A new folder.
+    judged : callable, optional
+        Whether a document of the collection is one of those matched; what is not, stays. All where omitted.
 
     Raises
     ------
     InputError
-        If the folder exists and is not empty, or the collection's documents are no longer those that were matched.
+        If the folder exists and is not empty, the collection's documents are no longer those that were matched, or
+        two of its files would be one in the copy.
     """
     folder = Path(folder)
     require_free(folder)
@@ -64,9 +83,11 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
 
     def keep(document: Document) -> bool:
         nonlocal row
+        if not judged(document):
+            return True
         name = doc_ids[row] if row < len(doc_ids) else None
         if name is None or not (name == document.id or name.startswith(f"{document.id}#")):
-            return True  # its text could not be extracted, so it was not judged
+            raise InputError(f"{document.id!r} is not where it was: the collection has changed since it was matched")
         row += 1
         return bool(kept[row - 1])
 
@@ -111,34 +132,110 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     """
     folder = Path(folder)
     kept = new_from + np.flatnonzero(decisions.kept[new_from:])
-    _write_csv(folder / "kept.csv", ["doc", "compared"], _kept(decisions, doc_ids, kept.tolist()))
+    columns = ([names(doc_ids, rows), _compared(decisions, rows)] for rows in _parts(kept))
+    write_table(folder / "kept.csv", ["doc", "compared"], columns)
     header = ["doc", "kept_instead", "partner", "similarity", "reason"]
-    _write_csv(folder / "removed.csv", header, _removed(decisions, doc_ids))
+    removed = np.flatnonzero(~decisions.kept)
+    write_table(folder / "removed.csv", header, (_removed(decisions, doc_ids, rows) for rows in _parts(removed)))
 
 
-def _kept(decisions: Decisions, doc_ids: Sequence[str], rows: Sequence[int]) -> Iterator[list[Any]]:
-    for row in rows:
-        yield [doc_ids[row], "yes" if decisions.compared[row] else "no"]
+def _compared(decisions: Decisions, rows: IntArray) -> Any:
+    return in_words(decisions.compared[rows], lambda compared: "yes" if compared else "no")
 
 
-def _removed(decisions: Decisions, doc_ids: Sequence[str]) -> Iterator[list[Any]]:
-    for row in np.flatnonzero(~decisions.kept).tolist():
-        instead, partner = int(decisions.instead[row]), int(decisions.partner[row])
-        similarity = decisions.similarity[row]
-        yield [
-            doc_ids[row],
-            doc_ids[instead] if instead >= 0 else "",
-            doc_ids[partner],
-            "" if np.isnan(similarity) else repr(float(similarity)),
-            decisions.reason(row, doc_ids),
-        ]
+def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> list[Any]:
+    import pyarrow.compute as pc
+
+    instead = decisions.instead[rows]
+    return [
+        names(doc_ids, rows),
+        pc.if_else(numbers(instead < 0), text([""])[0], names(doc_ids, np.maximum(instead, 0))),
+        names(doc_ids, decisions.partner[rows]),
+        in_words(decisions.similarity[rows], _number),
+        decisions.reasons(rows, doc_ids),
+    ]
 
 
-def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows([harmless(cell) for cell in row] for row in rows)
+def write_cluster_list(path: Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
+    """Write a row for each cluster of several documents, the largest first.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    doc_ids : sequence of str
+        Ids of the documents, by row.
+    clusters : Clusters
+        The grouping.
+    cohesion : Cohesion
+        Of the same clusters.
+    """
+    labels = np.argsort(-clusters.sizes, kind="stable")[: int(np.count_nonzero(clusters.sizes > 1))]
+    header = "cluster, representative, size, pairs, min_similarity, mean_similarity, apart, chain".split(", ")
+    write_table(
+        path,
+        header,
+        (
+            [
+                in_words(some, str),
+                names(doc_ids, clusters.representatives[some]),
+                in_words(clusters.sizes[some], str),
+                in_words(cohesion.pairs[some], str),
+                in_words(cohesion.minimum[some], _number),
+                in_words(cohesion.mean[some], _number),
+                in_words(cohesion.apart[some], str),
+                in_words(cohesion.chain[some], lambda chain: str(chain).lower()),
+            ]
+            for some in _parts(labels)
+        ),
+    )
+
+
+def _number(value: float) -> str:
+    return "" if np.isnan(value) else repr(value)
+
+
+def _parts(rows: IntArray) -> Iterator[IntArray]:
+    return (rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS))
+
+
+def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[Any]]) -> None:
+    """Write columns of text as CSV.
+
+    What a spreadsheet would run as a formula is quoted, see `harmless`.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it appears when it is complete.
+    header : sequence of str
+        Names of the columns.
+    batches : iterable of sequence of pyarrow.Array of string
+        Some rows of all columns.
+    """
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(f"{','.join(header)}\n".encode())
+        for columns in batches:
+            cells = [_quoted(_harmless(column), alone=len(columns) == 1) for column in columns]
+            lines = joined(*list(chain.from_iterable((cell, ",") for cell in cells))[:-1], "\n")
+            file.write(lines.buffers()[2])  # one line after the other
+
+
+def _quoted(cells: Any, *, alone: bool) -> Any:
+    """Quote what a reader of CSV would take apart; an empty cell, too, where it is the whole line."""
+    import pyarrow.compute as pc
+
+    special = pc.match_substring_regex(cells, '[",\r\n]' + "|^$" * alone)
+    if not pc.any(special).as_py():
+        return cells
+    return pc.if_else(special, joined('"', pc.replace_substring(cells, '"', '""'), '"'), cells)
+
+
+def _harmless(cells: Any) -> Any:
+    import pyarrow.compute as pc
+
+    formula = pc.match_substring_regex(cells, _ARROW_FORMULA)
+    return pc.if_else(formula, joined("'", cells), cells) if pc.any(formula).as_py() else cells
 
 
 def harmless(cell: str) -> str:
@@ -152,12 +249,48 @@ def harmless(cell: str) -> str:
     return f"'{cell}" if cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n")) else cell
 
 
-def place(folder: Path, name: str) -> Path:
-    """Return where a file of the collection lies in a copy, never outside of it, with its folder made."""
-    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", "..", ".")]
-    path = folder.joinpath(*[part.replace(":", "_") for part in parts])
+def place(folder: Path, source: Source) -> Path:
+    """Return where a file of the collection lies in a copy, never outside of it, with its folder made.
+
+    It keeps its name, whatever bytes that has; on Windows, signs that lead to another place are replaced.
+
+    Raises
+    ------
+    InputError
+        If another file lies there already.
+    """
+    depth = source.name.count("/") + 1
+    own = Path(*source.path.parts[-depth:])  # a record's name shows bytes that are not UTF-8 as escapes
+    name = own.as_posix() if file_name(own) == source.name else source.name
+    if os.name == "nt":
+        name = name.replace("\\", "/").replace(":", "_")
+    path = folder.joinpath(*(part for part in name.split("/") if part not in ("", "..", ".")))
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        raise InputError(f"{source.name!r} and another file of the collection would be one in a copy; rename one")
     return path
+
+
+def copy_pieces(
+    source: Source, folder: Path, pieces: Iterator[tuple[bytes, Document | Skipped | None]], keep: Keep
+) -> None:
+    """Copy a file piece by piece, each a document or not, but for the removed documents."""
+    with packing(place(folder, source), compression(source.path)) as out:
+        for piece, record in until_damage(pieces):
+            if not isinstance(record, Document) or keep(record):
+                out.write(piece)
+
+
+def copy_whole(source: Source, folder: Path) -> None:
+    """Copy a file that is no document as it is; one that cannot be read is left out, as it was from the matching."""
+    try:
+        file = raw(source.path) if source.path.is_file() else None
+    except OSError:
+        file = None
+    if file is not None:
+        with file, place(folder, source).open("xb") as out:
+            for block in until_damage(iter(lambda: file.read(_BLOCK), b"")):
+                out.write(block)
 
 
 def pack(content: bytes, packing: str) -> bytes:
@@ -170,7 +303,7 @@ def pack(content: bytes, packing: str) -> bytes:
 @contextmanager
 def packing(path: Path, like: str) -> Iterator[IO[bytes]]:
     """Open a file for writing, compressed as a whole like the original."""
-    with path.open("wb") as file:
+    with path.open("xb") as file:
         if like == "gzip":
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as stream:
                 yield cast("IO[bytes]", stream)

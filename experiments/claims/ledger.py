@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from spotsigs.errors import require
 from spotsigs.experiments.claims.published import PAPER
 from spotsigs.experiments.claims.verdicts import HOLDS, About, Beyond, Equal, Rule, Untestable
-
-from spotsigs.errors import require
 
 
 @dataclass(frozen=True, kw_only=True)

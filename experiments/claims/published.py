@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-PAPER = Path(__file__).parent / "paper"
+PAPER = Path(__file__).parents[1] / "paper"
 
 Row = dict[str, str | float | None]
 

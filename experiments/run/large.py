@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from spotsigs.baselines.sketch.sketch_tasks import cluster_sketches, cut
 from spotsigs.baselines.sketch.sketches import Sketch
-from spotsigs.data.collections.stored import Stored
-from spotsigs.experiments.config import Settings
-from spotsigs.experiments.run.pipeline import Outcome, Prepared, texts_of
-
 from spotsigs.crawl.block_join import PairFiles
 from spotsigs.crawl.stages_on_disk import Match, OnDisk, fitting, match_on_disk, query_page
+from spotsigs.data.collections.stored import Stored
 from spotsigs.disk.places import place
 from spotsigs.disk.store import open_vectors
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, reason, require
+from spotsigs.errors import InputError, printable, reason, require
+from spotsigs.experiments.config import Settings
+from spotsigs.experiments.run.pipeline import Outcome, Prepared, texts_of
 from spotsigs.judging.clusters import cohesion
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import evaluate
@@ -197,7 +197,7 @@ def ask(settings: Settings) -> str:
     )
     if not matches:
         return f"no document of {settings.store} reaches tau={settings.tau:g}"
-    lines = [f"{match.similarity:.6f}  {match.doc}{_identical(match)}" for match in matches]
+    lines = [f"{match.similarity:.6f}  {printable(match.doc)}{_identical(match)}" for match in matches]
     return "\n".join(["similarity  document", *(f"  {line}" for line in lines)])
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spotsigs.experiments.run.provenance import PeakMemory
 
 from spotsigs.crawl.block_join import BYTES_A_PAIR, PairFiles
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
+from spotsigs.experiments.run.provenance import PeakMemory
 from spotsigs.judging.clusters import Cohesion, Method, cluster, cohesion
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import Quality, evaluate

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from spotsigs.data.formats.writers import require_free, write_copy, write_lists
+
+from spotsigs.data.formats.writers import require_free, write_cluster_list, write_copy, write_lists
+from spotsigs.disk.atomic import locked
+from spotsigs.disk.store import Renumbered
+from spotsigs.errors import InputError, require
 from spotsigs.experiments.config import AUTO, Settings
 from spotsigs.experiments.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.experiments.run.pipeline import Outcome, Prepared, match, memory_bytes, prepare
 from spotsigs.experiments.run.provenance import TreeMemory, provenance
-
-from spotsigs.disk.atomic import locked
-from spotsigs.disk.store import Renumbered
-from spotsigs.errors import InputError, require
 from spotsigs.judging.clusters import GIANT
 from spotsigs.judging.keep import Decisions, decide
 from spotsigs.judging.metrics import Quality
 from spotsigs.judging.parquet import write_clusters, write_pairs
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
+from spotsigs.records import Document
+from spotsigs.signatures.extract import is_readable
 
 MIB = 1024 * 1024
 
 COMPLETE = "metrics.json"
 """The file that comes last: a folder without it does not hold all results of one run."""
+
+QUALITY_COLUMNS = {"Prec.": "precision", "Rec.": "recall", "F1": "f1"}
+"""Columns of the paper's row that a collection without truth does not have."""
 
 OPTIONAL = ("skipped.csv", "clusters.html", "histogram.csv")
 
@@ -219,30 +224,10 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     with writing(folder):
         write_pairs(folder / "pairs.parquet", doc_ids, outcome.chunks())
         write_clusters(folder / "clusters.parquet", doc_ids, outcome.clusters, outcome.cohesion)
-    columns = "cluster, representative, size, pairs, min_similarity, mean_similarity, apart, chain".split(", ")
-    write_csv(folder / "clusters.csv", columns, _cluster_rows(outcome))
+        write_cluster_list(folder / "clusters.csv", doc_ids, outcome.clusters, outcome.cohesion)
     skipped = ((record.id, record.reason) for record in outcome.prepared.skipped)
     if len(outcome.prepared.skipped):
         write_csv(folder / "skipped.csv", ("id", "reason"), skipped)
-
-
-def _cluster_rows(outcome: Outcome) -> Iterator[list[Any]]:
-    """Yield a row for each cluster of several documents, the largest first."""
-    clusters, cohesion = outcome.clusters, outcome.cohesion
-    for label in np.argsort(-clusters.sizes, kind="stable").tolist():
-        if clusters.sizes[label] < 2:
-            return
-        known = not np.isnan(cohesion.minimum[label])
-        yield [
-            label,
-            outcome.prepared.doc_ids[int(clusters.representatives[label])],
-            int(clusters.sizes[label]),
-            int(cohesion.pairs[label]),
-            float(cohesion.minimum[label]) if known else "",
-            float(cohesion.mean[label]) if known else "",
-            int(cohesion.apart[label]),
-            str(bool(cohesion.chain[label])).lower(),
-        ]
 
 
 def decided(outcome: Outcome, settings: Settings) -> Decisions:
@@ -258,7 +243,12 @@ def decided(outcome: Outcome, settings: Settings) -> Decisions:
     )
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
-        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy)
+        failed = {record.id for record in outcome.prepared.skipped}
+
+        def judged(document: Document) -> bool:
+            return document.id not in failed or is_readable(document, settings.text, settings.signature)
+
+        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy, judged=judged)
     return decisions
 
 
@@ -299,16 +289,17 @@ def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: 
         "Sort/Hash(msec)": f"{metrics['sort_hash_ms']:,.0f}",
         "Clust.(msec)": f"{metrics['cluster_ms']:,.0f}",
         "Total(msec)": f"{metrics['total_ms']:,.0f}",
-        "Prec.": _or_na(metrics["precision"], ".3f"),
-        "Rec.": _or_na(metrics["recall"], ".3f"),
-        "F1": _or_na(metrics["f1"], ".3f"),
     }
+    if outcome.quality is not None:
+        columns |= {title: _or_na(metrics[key], ".3f") for title, key in QUALITY_COLUMNS.items()}
     widths = [max(len(name), len(value)) for name, value in columns.items()]
     lines = [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in (columns, columns.values())
     ]
-    return "\n".join(["", *lines, "", *_remarks(metrics, outcome), f"results: {_shown(folder)}", *_next(metrics)])
+    return "\n".join(
+        ["", *lines, "", *_remarks(metrics, outcome, settings), f"results: {_shown(folder)}", *_next(metrics)]
+    )
 
 
 def _shown(folder: Path) -> Path:
@@ -327,7 +318,7 @@ def _or_na(value: float | None, form: str) -> str:
     return "n/a" if value is None or value != value else format(value, form)
 
 
-def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
+def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> list[str]:
     seconds = metrics["parse_ms"] / 1000
     lines = [
         f"{_count(metrics['documents'], 'document')}, {_count(metrics['pairs'], 'pair')} in "
@@ -354,13 +345,16 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome) -> list[str]:
         )
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
-        missed = "; their pairs count as missed" if outcome.quality else ""
+        missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{_count(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
             f"{_count(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "
             f"{metrics['copies_text']:,} of identical text"
         )
+    if outcome.quality is None:
+        how = getattr(settings.collection, "truth_by", "")
+        lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
         lines.append(f"{_count(metrics['skipped'], 'record')} could not be read: see skipped.csv")
     return lines

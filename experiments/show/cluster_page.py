@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spotsigs.experiments.output_files import replacing
 
+from spotsigs.experiments.output_files import replacing
 from spotsigs.judging.clusters import Cohesion, cohesion
 from spotsigs.records import Clusters, Pairs, SignatureScheme
 from spotsigs.text.tokens import tokenize

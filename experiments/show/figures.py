@@ -16,6 +16,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
 from spotsigs.experiments.output_files import replacing, write_csv
 
 STYLE = Path(__file__).with_name("paper.mplstyle")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spotsigs.errors import require
 from spotsigs.experiments.claims.judged_claims import Judged, judge_all
 from spotsigs.experiments.claims.verdicts import RULES, Verdict
 from spotsigs.experiments.config import Settings
@@ -18,8 +19,6 @@ from spotsigs.experiments.run.provenance import provenance
 from spotsigs.experiments.show.inspector import KINDS, Sample, sample_pairs
 from spotsigs.experiments.work.methods import PAPER_TAU, spotsigs
 from spotsigs.experiments.work.study import Work, at_threshold
-
-from spotsigs.errors import require
 
 TEMPLATES = Path(__file__).parent / "templates"
 

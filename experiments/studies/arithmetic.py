@@ -8,13 +8,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.claims.published import published
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.studies.printed_algorithm import algorithm1, similarity
 from spotsigs.experiments.work.study import Work
-
 from spotsigs.matching.partitions import partition_boundaries
 
 DOCUMENTS, OCCURRENCES = 1_171_960, 25_033_143
@@ -121,7 +121,6 @@ def _memory() -> list[Fact]:
 def _examples() -> list[Fact]:
     from spotsigs.baselines.lcs.myers import longest_common_subsequence
     from spotsigs.baselines.shingles import Shingles
-
     from spotsigs.signatures.spots import SpotSignatures
 
     scheme = SpotSignatures(antecedents=["a", "an", "the", "is"], d=1, c=2)

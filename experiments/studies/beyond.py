@@ -20,7 +20,6 @@ from spotsigs.experiments.work.curves import Curve, difference, ends
 from spotsigs.experiments.work.page_cost import time_pages
 from spotsigs.experiments.work.regret import suggested
 from spotsigs.experiments.work.study import PAPER_BAND, Line, Work
-
 from spotsigs.matching.tight import SpotSigsTight
 from spotsigs.records import SignatureScheme
 from spotsigs.signatures.densest import DensestRegion

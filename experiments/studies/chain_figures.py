@@ -7,13 +7,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.show.quality_figures import STEP, best_facts, compared, curve_points, f1_panel, thresholds
 from spotsigs.experiments.work.methods import spotsigs
 from spotsigs.experiments.work.study import Work
-
-from spotsigs.errors import require
 
 PAPERS = {"c": 3, "d": 2}
 

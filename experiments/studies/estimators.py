@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.study import Work
-
-from spotsigs.errors import require
 
 NAMES = {"smallest": "m smallest values", "modulo": "values divisible by n", "permutations": "min-hashes"}
 

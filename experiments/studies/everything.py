@@ -7,11 +7,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from tqdm import tqdm
+
 from spotsigs.experiments.config import Settings, composed, overrides
 from spotsigs.experiments.output_files import read_json
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.study import Work
-from tqdm import tqdm
 
 CONCLUSIONS = ("claims", "report")
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.studies.printed_algorithm import Multiset, algorithm1, similarity
 from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.study import Work
-
-from spotsigs.errors import require
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Corpus, Vectors
 

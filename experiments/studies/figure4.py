@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.work.curves import ends
 from spotsigs.experiments.work.study import Work
-
-from spotsigs.errors import require
 from spotsigs.records import Vectors
 from spotsigs.signatures.idf import IdfFilter
 

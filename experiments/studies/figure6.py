@@ -10,7 +10,6 @@ from spotsigs.experiments.config import Settings
 from spotsigs.experiments.show.quality_figures import STEP, best_facts, compared, curve_points, f1_panel, thresholds
 from spotsigs.experiments.work.methods import shingles, spotsigs
 from spotsigs.experiments.work.study import Work
-
 from spotsigs.signatures.spots import ARTICLES, FLEXIONS
 
 BEST = "articles and flexions"

@@ -13,7 +13,6 @@ from spotsigs.experiments.studies.table2 import recall_base, require_vectors
 from spotsigs.experiments.work.methods import K, L
 from spotsigs.experiments.work.study import Work
 from spotsigs.experiments.work.timing import quotient
-
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Matcher
 
@@ -89,7 +88,6 @@ class Figure7:
     def _wanted(self, seed: int) -> list[tuple[str, float, Matcher]]:
         from spotsigs.baselines.lsh import Lsh
         from spotsigs.baselines.lsh_native import LshNative
-
         from spotsigs.matching.tight import SpotSigsTight
 
         return [

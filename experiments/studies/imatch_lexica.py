@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.show.figures import Panel, Point
@@ -14,8 +15,6 @@ from spotsigs.experiments.show.quality_figures import finite
 from spotsigs.experiments.work.curves import Curve, difference
 from spotsigs.experiments.work.methods import i_match, i_match_s
 from spotsigs.experiments.work.study import IMATCH_BAND, Work
-
-from spotsigs.errors import require
 
 BANDS = "F1 of I-Match and I-Match-S by IDF band, with 95 % intervals over resampled clusters"
 LEXICA = "Recall and precision of I-Match by the number of lexica, with 95 % intervals over resampled clusters"

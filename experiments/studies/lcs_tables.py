@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.claims.published import published
 from spotsigs.experiments.config import Settings
@@ -21,8 +23,6 @@ from spotsigs.experiments.work.curves import ends
 from spotsigs.experiments.work.extracted import Stored, documents
 from spotsigs.experiments.work.study import Line, Work, at_threshold, with_threads
 from spotsigs.experiments.work.timing import quotient
-
-from spotsigs.errors import require
 from spotsigs.judging.clusters import cluster
 from spotsigs.records import Matcher
 from spotsigs.signatures.idf import IdfFilter

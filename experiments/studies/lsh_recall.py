@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from spotsigs.errors import require, require_tau
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.show.figures import Panel, Point
@@ -15,8 +17,6 @@ from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.extracted import Stored
 from spotsigs.experiments.work.methods import K, lsh_s, spotsigs
 from spotsigs.experiments.work.study import Work
-
-from spotsigs.errors import require, require_tau
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.signatures.idf import IdfFilter
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spotsigs.errors import require, require_tau
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.work.study import PAPER_BAND, Work
-
-from spotsigs.errors import require, require_tau
 from spotsigs.matching.partitions import Convention, partition_boundaries
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures

@@ -10,8 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from spotsigs.crawl.layout import parse_memory
+from spotsigs.crawl.stages_on_disk import OnDisk, fitting, match_on_disk
 from spotsigs.data.collections.synthetic import Synthetic, write_jsonl
 from spotsigs.data.formats.jsonl import Jsonl
+from spotsigs.engines import Engine
+from spotsigs.errors import InputError, require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.output_files import read_json, write_json
@@ -19,11 +24,6 @@ from spotsigs.experiments.run.provenance import TreeMemory
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.study import Work
-
-from spotsigs.crawl.layout import parse_memory
-from spotsigs.crawl.stages_on_disk import OnDisk, fitting, match_on_disk
-from spotsigs.engines import Engine
-from spotsigs.errors import InputError, require
 from spotsigs.judging.clusters import cohesion
 from spotsigs.judging.keep import decide
 from spotsigs.judging.parquet import write_clusters, write_pairs

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from spotsigs.experiments.config import Settings, composed, overrides
 from spotsigs.experiments.show.quality_figures import thresholds
 from spotsigs.experiments.show.tables import Column, Table
@@ -16,7 +17,6 @@ from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.curves import Curve, judge
 from spotsigs.experiments.work.methods import K, L
 from spotsigs.experiments.work.study import IMATCH_BAND, Line, Work, at_threshold
-
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.tight import SpotSigsTight

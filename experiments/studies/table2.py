@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.claims.published import published
 from spotsigs.experiments.config import Settings
@@ -14,8 +15,6 @@ from spotsigs.experiments.studies.table1 import AT_PAPER, PUBLISHED, band_text
 from spotsigs.experiments.work.methods import K, L
 from spotsigs.experiments.work.study import IMATCH_BAND, Work
 from spotsigs.experiments.work.timing import quotient
-
-from spotsigs.errors import require
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Matcher
 
@@ -116,7 +115,6 @@ def table2_methods(seed: int) -> list[tuple[str, Matcher]]:
     """Return the rows of Table 2 as label and matcher; LSH twice, and this project's own join at the end."""
     from spotsigs.baselines.lsh import Lsh
     from spotsigs.baselines.lsh_native import LshNative
-
     from spotsigs.matching.tight import SpotSigsTight
 
     ours = SpotSigs()

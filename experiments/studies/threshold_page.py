@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.output_files import replacing
@@ -21,15 +23,13 @@ from spotsigs.experiments.show.quality_figures import curve_points, thresholds
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.curves import Curve
 from spotsigs.experiments.work.study import Work
-
-from spotsigs.errors import require
 from spotsigs.judging.clusters import cluster, cohesion
 from spotsigs.judging.metrics import tallies
 from spotsigs.judging.threshold import Suggestion, suggest
 from spotsigs.matching.tight import self_join
 from spotsigs.records import Clusters, Corpus, Pairs, Truth
 
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parents[1] / "show" / "templates"
 
 NEAREST = 40
 """Pairs on each side of a threshold among which those to look at are drawn."""

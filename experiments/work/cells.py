@@ -11,12 +11,12 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from spotsigs.experiments.output_files import write_json
-from spotsigs.experiments.run.provenance import provenance
 from tqdm import tqdm
 
-ROOT = Path(__file__).parents[1]
-PACKAGES = ("spotsigs", "baselines", "data", "experiments")
+import spotsigs
+from spotsigs.experiments.output_files import write_json
+from spotsigs.experiments.run.provenance import provenance
+
 WORDS = (".txt", ".toml", ".json", ".csv", ".html")  # data files that belong to the module beside them
 
 
@@ -216,7 +216,7 @@ def code_version(*objects: Any) -> str:
     files = sorted({path for module in modules for path in _closure(module)})
     digest = hashlib.sha256()
     for path in files:
-        digest.update(path.relative_to(ROOT).as_posix().encode())
+        digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -244,9 +244,13 @@ def _closure(module: str) -> frozenset[Path]:
 
 
 def _word_lists(module: Path) -> Iterator[Path]:
-    """Yield the data files that a module reads: those of its package, or of its own folder below ``data/``."""
-    if module.parent.name in ("spotsigs", "baselines") or module.parent.parent.name == "data":
-        yield from (path for path in module.parent.rglob("*") if path.suffix in WORDS)
+    """Yield the data files that a module reads: those of its package, but not of the packages in it."""
+    if module.parent.name == "data":  # which holds fetched collections
+        return
+    for path in module.parent.rglob("*"):
+        between = path.parents[: len(path.relative_to(module.parent).parts) - 1]
+        if path.suffix in WORDS and not any((folder / "__init__.py").is_file() for folder in between):
+            yield path
 
 
 def _imports(path: Path) -> Iterator[str]:
@@ -259,7 +263,8 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def _file_of(module: str) -> Path | None:
-    if module.partition(".")[0] not in PACKAGES:
+    package, *parts = module.split(".")
+    if package != spotsigs.__name__:
         return None
-    path = ROOT.joinpath(*module.split("."))
-    return next((p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()), None)
+    places = (Path(folder, *parts) for folder in spotsigs.__path__)
+    return next((p for place in places for p in (place.with_suffix(".py"), place / "__init__.py") if p.is_file()), None)

@@ -9,16 +9,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spotsigs.experiments.work.extracted import Stored
 
 from spotsigs.errors import require
-from spotsigs.judging.metrics import macro_averages, micro_averages, tallies
+from spotsigs.experiments.work.extracted import Stored
+from spotsigs.judging.metrics import (
+    MEASURES,
+    drawn,
+    ends,
+    macro_averages,
+    micro_averages,
+    resampled_macro,
+    resampled_micro,
+    tallies,
+)
 from spotsigs.records import Matcher
 from spotsigs.signatures.idf import IdfFilter
 
 FloatArray = NDArray[np.float64]
-MEASURES = ("precision", "recall", "f1")
-RESAMPLES = 1000
 
 
 def judge(
@@ -116,9 +123,7 @@ class Curve:
     @cached_property
     def resampled(self) -> FloatArray:
         """Micro averages of each resample, shape (3, resamples, thresholds)."""
-        weights = _resamples(self.tallies[0].shape[1])
-        true, false, missed = ((weights @ tally.T)[..., None] for tally in self.tallies)
-        return micro_averages(true, false, missed)
+        return resampled_micro(self.tallies, _paired(self.tallies[0].shape[1]))
 
     def interval(self, measure: str, level: float = 0.95) -> FloatArray:
         """Return the lower and upper ends of the measure's interval, shape (2, thresholds)."""
@@ -127,14 +132,7 @@ class Curve:
     @cached_property
     def macro_resampled(self) -> FloatArray:
         """Macro averages of each resample, shape (3, resamples, thresholds)."""
-        true, false, missed = self.tallies
-        per_cluster = micro_averages(true[..., None], 2 * false[..., None], missed[..., None])
-        defined = ~np.isnan(per_cluster) & (true + missed > 0)
-        weights = _resamples(true.shape[1])
-        sums = np.nan_to_num(per_cluster * defined) @ weights.T
-        with np.errstate(invalid="ignore", divide="ignore"):
-            averages: FloatArray = (sums / (defined @ weights.T)).swapaxes(1, 2)
-        return averages
+        return resampled_macro(self.tallies, _paired(self.tallies[0].shape[1]))
 
     def at(self, tau: float) -> int:
         """Return the position of a threshold."""
@@ -149,9 +147,9 @@ class Curve:
 
 
 @lru_cache(maxsize=8)
-def _resamples(clusters: int) -> FloatArray:
+def _paired(clusters: int) -> FloatArray:
     """Return how often each cluster is drawn in each resample, shape (resamples, clusters)."""
-    return np.random.default_rng(0).multinomial(clusters, np.full(clusters, 1 / clusters), RESAMPLES).astype(float)
+    return drawn(np.ones(clusters))
 
 
 def difference(
@@ -182,10 +180,3 @@ def difference(
 
     low, high = ends(gap(a.resampled[m, :, at_a], b.resampled[m, :, at_b]))
     return float(gap(a.micro[m, at_a], b.micro[m, at_b])), float(low), float(high)
-
-
-def ends(resampled: FloatArray, level: float = 0.95) -> FloatArray:
-    """Return the percentile interval over the resamples (first axis), shape (2, ...)."""
-    tail = (1 - level) / 2
-    interval: FloatArray = np.nanquantile(resampled, [tail, 1 - tail], axis=0)
-    return interval

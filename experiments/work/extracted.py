@@ -14,13 +14,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+
+from spotsigs.engines import Engine
+from spotsigs.errors import require
 from spotsigs.experiments.output_files import replacing
 from spotsigs.experiments.run.pipeline import texts_of, truth_of
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.experiments.work.cells import code_version
-
-from spotsigs.engines import Engine
-from spotsigs.errors import require
 from spotsigs.records import Corpus, Document, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from spotsigs.experiments.work.study import IMATCH_BAND, PAPER_BAND, Line
-
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.signatures.spots import SpotSignatures
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.experiments.work.extracted import Source
-
 from spotsigs.records import CollectionScheme, Document, Shard, Signatures
 from spotsigs.signatures.extract import extract_shard
 

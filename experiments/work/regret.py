@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from spotsigs.experiments.work.extracted import Stored
-
 from spotsigs.judging.metrics import micro_averages, tallies
 from spotsigs.judging.threshold import FLOOR, suggest
 from spotsigs.matching.tight import self_join

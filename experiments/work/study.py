@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from spotsigs.arrays.parallel import all_cores
 from spotsigs.experiments.claims.facts import Fact, write_facts
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.output_files import write_json
@@ -17,8 +18,6 @@ from spotsigs.experiments.work.cells import Cells, Task
 from spotsigs.experiments.work.curves import Curve, judge
 from spotsigs.experiments.work.extracted import Source, Stored, read
 from spotsigs.experiments.work.timing import time_matcher
-
-from spotsigs.arrays.parallel import all_cores
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.tight import SpotSigsTight
 from spotsigs.records import Matcher, SignatureScheme
@@ -142,8 +141,17 @@ class Work:
         ]
         return self.cells.run(tasks, describe)
 
+    def of_collection(self, caption: str) -> str:
+        """Return a caption that names the collection, where one was read and the caption does not say so itself."""
+        name = self.settings.names["data"]
+        if not self.inputs or name in caption:
+            return caption
+        path = getattr(self.settings.collection, "path", None)
+        return f"{caption} ({name})" if path is None or name == "tiny" else f"{caption} ({name}: {path})"
+
     def table(self, table: Table, name: str) -> str:
         """Write a table with its provenance; return it for the terminal."""
+        table = replace(table, caption=self.of_collection(table.caption))
         table.write(self.folder, name)
         titles, cells = table.printed()
         numbers = [bool(column.form) for column in table.columns if column.title]
@@ -171,7 +179,7 @@ class Work:
         return self._drawn(name, caption)
 
     def _drawn(self, name: str, caption: str) -> str:
-        self.record(name, figure={"caption": caption})
+        self.record(name, figure={"caption": self.of_collection(caption)})
         return f"{self.folder / name}.svg (png, csv, json beside it)"
 
     def record(self, name: str, **shown: Any) -> None:

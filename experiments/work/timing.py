@@ -9,11 +9,11 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.run.pipeline import memory_bytes
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad, PeakMemory
 from spotsigs.experiments.work.extracted import Stored
-
 from spotsigs.judging.metrics import relative_recall
 from spotsigs.records import Corpus, Matcher, Pairs
 from spotsigs.signatures.idf import IdfFilter

@@ -29,6 +29,7 @@ import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
+from spotsigs.arrays.arrow import text
 from spotsigs.arrays.csr import INT32_MAX
 from spotsigs.disk import places
 from spotsigs.disk.atomic import beside, destination, is_empty, replacing
@@ -83,14 +84,37 @@ class Strings(Sequence[str]):
         start = self._ends[row - 1] if row else 0
         return _decoded(self._text[start : self._ends[row]].tobytes())
 
+    def arrow(self, rows: NDArray[np.int64]) -> Any:
+        """Return some strings as an Arrow array, without a Python object for each.
+
+        Raises
+        ------
+        InputError
+            If one of them is not UTF-8.
+        """
+        import pyarrow as pa
+
+        if not len(rows):
+            return text([])
+        ends, content = (pa.py_buffer(np.ascontiguousarray(part)) for part in (self._ends, self._text))
+        # Arrow wants a zero before the first end: read without one, string k + 1 is at k, and string 0 has no place.
+        others = pa.LargeStringArray.from_buffers(len(self) - 1, ends, content)
+        valid = pa.py_buffer(np.packbits(rows > 0, bitorder="little"))
+        taken = others.take(pa.Array.from_buffers(pa.int64(), len(rows), [valid, pa.py_buffer(rows - 1)]))
+        try:
+            taken.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InputError(f"a name in the store is not UTF-8 ({error}); build the store again") from error
+        return taken.cast(pa.string()).fill_null(text([self[0]])[0])
+
     def __iter__(self) -> Iterator[str]:
         start = 0
         for first in range(0, len(self._ends), _STRINGS):
             ends = self._ends[first : first + _STRINGS].tolist()
-            text = self._text[start : ends[-1]].tobytes()
+            content = self._text[start : ends[-1]].tobytes()
             begin = 0
             for end in ends:
-                yield _decoded(text[begin : end - start])
+                yield _decoded(content[begin : end - start])
                 begin = end - start
             start = ends[-1]
 
@@ -127,6 +151,17 @@ class Renumbered(Sequence[str]):
         if isinstance(index, slice):
             return [self._strings[row] for row in self._rows[index].tolist()]
         return self._strings[int(self._rows[index])]
+
+    def arrow(self, rows: NDArray[np.int64]) -> Any:
+        """Return some strings as an Arrow array, see `names`."""
+        return names(self._strings, self._rows[rows])
+
+
+def names(strings: Sequence[str], rows: NDArray[Any]) -> Any:
+    """Return some of the strings as an Arrow array of strings, by their rows."""
+    if isinstance(strings, (Strings, Renumbered)):
+        return strings.arrow(rows.astype(np.int64, copy=False))
+    return text(strings[row] for row in rows.tolist())
 
 
 class Writer:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.arrow import in_words, joined, numbers
+from spotsigs.disk.store import names
 from spotsigs.errors import InputError, require
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
-from spotsigs.signatures.copies import Copies
+from spotsigs.signatures.copies import CONTENT, TEXT, Copies
 
 
 class Keep(Enum):
@@ -60,20 +63,20 @@ def priority(
             raise InputError("keep=longest needs the documents' lengths")
         return -np.asarray(lengths, dtype=np.int64)
     if keep is Keep.newest:
-        times = [_seconds(date) for date in dates or ()]
+        times = [_microseconds(date) for date in dates or ()]
         require(any(time is not None for time in times), "keep=newest needs dates, and no document has one that is ISO")
         oldest = min(time for time in times if time is not None) - 1
         return -np.array([oldest if time is None else time for time in times], dtype=np.int64)
     return np.zeros(n, dtype=np.int64)
 
 
-def _seconds(date: str | None) -> int | None:
+def _microseconds(date: str | None) -> int | None:
     try:
         moment = datetime.fromisoformat(date or "")
     except ValueError:
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return int((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -106,27 +109,51 @@ class Decisions:
     copies: Copies
     compared: NDArray[np.bool_]
 
-    def reason(self, row: int, doc_ids: Sequence[str]) -> str:
-        """Say in one sentence why a removed document was removed."""
-        instead, partner = int(self.instead[row]), int(self.partner[row])
-        if instead < 0:
-            why = self._copy_or_near(row, partner, self.similarity[row], doc_ids)
-            return f"{why}, and no document that has one is kept"
-        if instead == partner or not np.isnan(self.similarity_to_instead[row]):
-            return f"{self._copy_or_near(row, instead, self.similarity_to_instead[row], doc_ids)}, which is kept"
-        how = self.copies.reason(row, partner) or _similarity(self.similarity[row])
-        by_way = f"{doc_ids[partner]} ({how})" if how else doc_ids[partner]
-        return f"in one cluster with {doc_ids[instead]}, which is kept, by way of {by_way}"
+    def reasons(self, rows: IntArray, doc_ids: Sequence[str]) -> Any:
+        """Say in one sentence each why documents were removed.
 
-    def _copy_or_near(self, row: int, other: int, similarity: float, doc_ids: Sequence[str]) -> str:
-        if identical := self.copies.reason(row, other):
-            return f"{identical}: copy of {doc_ids[other]}"
-        how = _similarity(similarity)
-        return f"near-duplicate of {doc_ids[other]}" + (f" ({how})" if how else "")
+        Parameters
+        ----------
+        rows : ndarray of int, shape (n,)
+            Removed documents.
+        doc_ids : sequence of str
+            Ids of all documents, by row.
+
+        Returns
+        -------
+        pyarrow.Array of string, shape (n,)
+        """
+        import pyarrow.compute as pc
+
+        instead, partner = self.instead[rows], self.partner[rows]
+        alone = instead < 0
+        direct = ~alone & ((instead == partner) | ~np.isnan(self.similarity_to_instead[rows]))
+        instead = np.where(alone, 0, instead)
+        kept, nearest = names(doc_ids, instead), names(doc_ids, partner)
+        to_kept, to_nearest = _percent(self.similarity_to_instead[rows]), _percent(self.similarity[rows])
+        of_kept, of_nearest = self.copies.kinds(rows, instead), self.copies.kinds(rows, partner)
+        by_way = _by_kind(of_nearest, joined(" (identical content)"), joined(" (identical text)"), to_nearest)
+        return pc.case_when(
+            pc.make_struct(numbers(alone), numbers(direct)),
+            joined(_copy_or_near(of_nearest, nearest, to_nearest), ", and no document that has one is kept"),
+            joined(_copy_or_near(of_kept, kept, to_kept), ", which is kept"),
+            joined("in one cluster with ", kept, ", which is kept, by way of ", nearest, by_way),
+        )
 
 
-def _similarity(value: float) -> str:
-    return "" if np.isnan(value) else f"similarity {value:.3f}"
+def _copy_or_near(kinds: NDArray[np.int8], others: Any, similarity: Any) -> Any:
+    content, text = joined("identical content: copy of ", others), joined("identical text: copy of ", others)
+    return _by_kind(kinds, content, text, joined("near-duplicate of ", others, similarity))
+
+
+def _by_kind(kinds: NDArray[np.int8], content: Any, text: Any, near: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.case_when(pc.make_struct(numbers(kinds == CONTENT), numbers(kinds == TEXT)), content, text, near)
+
+
+def _percent(similarity: FloatArray) -> Any:
+    return in_words(similarity, lambda value: "" if np.isnan(value) else f" (similarity {value:.3f})")
 
 
 Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]

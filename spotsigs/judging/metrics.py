@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from spotsigs.records import Clusters, Pairs, Truth
 
 FloatArray = NDArray[np.float64]
+Tallies = tuple[FloatArray, FloatArray, FloatArray]
 Interval = tuple[float, float]
+
+MEASURES = ("precision", "recall", "f1")
+RESAMPLES = 1000
+"""Bootstrap samples of clusters that an interval is made of."""
+
+_HELD = 1 << 22  # numbers of clusters that are drawn at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class Quality:
     intervals: dict[str, Interval]
 
 
-def evaluate(pairs: Pairs, truth: Truth, clusters: Clusters | None = None, *, resamples: int = 1000) -> Quality:
+def evaluate(pairs: Pairs, truth: Truth, clusters: Clusters | None = None, *, resamples: int = RESAMPLES) -> Quality:
     """Judge pairs (and clusters, for B-cubed) against the truth.
 
     Parameters
@@ -78,9 +83,7 @@ def evaluate(pairs: Pairs, truth: Truth, clusters: Clusters | None = None, *, re
         bcubed = b_cubed(clusters if clusters is not None else cluster(pairs), truth)
     intervals: dict[str, Interval] = {}
     if resamples and len(counted[0]) > 1:
-        intervals = _intervals(counted, micro_averages, ("precision", "recall", "f1"), resamples)
-        if truth.judged is None:
-            intervals |= _intervals(counted, macro_averages, ("macro_precision", "macro_recall", "macro_f1"), resamples)
+        intervals = _intervals(counted, resamples, macro=truth.judged is None)
     true, false, missed = (float(tally.sum()) for tally in counted)
     return Quality(
         precision=precision,
@@ -99,7 +102,7 @@ def evaluate(pairs: Pairs, truth: Truth, clusters: Clusters | None = None, *, re
     )
 
 
-def tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray, FloatArray]:
+def tallies(pairs: Pairs, truth: Truth) -> Tallies:
     """Count true, false and missed pairs by truth cluster: what every average and every resample is made of.
 
     Parameters
@@ -118,7 +121,7 @@ def tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray, FloatAr
     return _judged_tallies(pairs, truth) if truth.judged is not None else _cluster_tallies(pairs, truth)
 
 
-def _cluster_tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _cluster_tallies(pairs: Pairs, truth: Truth) -> Tallies:
     """Return true, false and missed pairs of each truth cluster; each false pair is shared by its two ends.
 
     Documents without a cluster share one extra entry, so that the sums are those of the collection.
@@ -133,7 +136,7 @@ def _cluster_tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray
     return true, false, sizes * (sizes - 1) / 2 - true
 
 
-def _judged_tallies(pairs: Pairs, truth: Truth) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _judged_tallies(pairs: Pairs, truth: Truth) -> Tallies:
     """Return true, false and missed as one entry per judged pair; unjudged pairs count for nothing."""
     assert truth.judged is not None
     i, j, positive = truth.judged
@@ -181,27 +184,87 @@ def _averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatA
         return np.stack([true / (true + false), true / (true + missed), 2 * true / (2 * true + false + missed)])
 
 
-def _intervals(
-    tallies: tuple[FloatArray, FloatArray, FloatArray],
-    statistic: Callable[..., FloatArray],
-    names: tuple[str, ...],
-    resamples: int,
-) -> dict[str, Interval]:
-    from scipy.stats import DegenerateDataWarning, bootstrap
+def drawn(counts: ArrayLike, resamples: int = RESAMPLES, rng: np.random.Generator | None = None) -> FloatArray:
+    """Draw bootstrap samples of clusters: how many of each kind there are in each sample.
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateDataWarning)  # an interval of width 0, where all clusters agree
-        low, high = bootstrap(
-            tallies,
-            statistic,
-            paired=True,
-            vectorized=True,
-            n_resamples=resamples,
-            batch=max(1, 4_000_000 // len(tallies[0])),
-            method="percentile",
-            rng=np.random.default_rng(0),
-        ).confidence_interval
-    return {name: (float(low[m]), float(high[m])) for m, name in enumerate(names) if not np.isnan(low[m])}
+    Drawing n clusters with replacement is one multinomial draw. Clusters of equal tallies are one kind, which makes
+    the draw as small as the kinds are few; samples that are to be paired take every cluster as a kind of its own.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (kinds,)
+        Clusters of each kind.
+    resamples : int
+        Samples.
+    rng : Generator, optional
+        Where a former draw left off; without one the samples are the same each time.
+
+    Returns
+    -------
+    ndarray of float64, shape (resamples, kinds)
+    """
+    sizes = np.asarray(counts)
+    total = int(sizes.sum())
+    rng = rng or np.random.default_rng(0)
+    return rng.multinomial(total, sizes / total, resamples).astype(float)
+
+
+def resampled_micro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
+    """Return precision, recall, F1 over all pairs of each bootstrap sample.
+
+    Parameters
+    ----------
+    tallies : tuple of three ndarray of float64, shape (..., kinds)
+        True, false and missed pairs, see `tallies`; leading axes are thresholds.
+    drawn : ndarray of float64, shape (resamples, kinds)
+        From `drawn`.
+
+    Returns
+    -------
+    ndarray of float64, shape (3, resamples, ...)
+    """
+    return _averages(*(drawn @ tally.T for tally in tallies))
+
+
+def resampled_macro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
+    """Return precision, recall, F1 averaged over the clusters of each bootstrap sample.
+
+    Parameters and result are those of `resampled_micro`.
+    """
+    true, false, missed = tallies
+    per_cluster = _averages(true, 2 * false, missed)
+    defined = ~np.isnan(per_cluster) & (true + missed > 0)
+    sums = np.where(defined, per_cluster, 0) @ drawn.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        averages: FloatArray = np.moveaxis(sums / (defined @ drawn.T), -1, 1)
+    return averages
+
+
+def ends(resampled: FloatArray, level: float = 0.95) -> FloatArray:
+    """Return the percentile interval over the resamples (first axis) that define a value, shape (2, ...)."""
+    tail = (1 - level) / 2
+    interval: FloatArray = np.nanquantile(resampled, [tail, 1 - tail], axis=0)
+    return interval
+
+
+def _intervals(counted: Tallies, resamples: int, *, macro: bool) -> dict[str, Interval]:
+    """Return the intervals of the averages that every resample defines."""
+    kinds, counts = np.unique(np.stack(counted), axis=1, return_counts=True)
+    rng, batch = np.random.default_rng(0), max(1, _HELD // len(counts))
+    statistics = {"": resampled_micro} | ({"macro_": resampled_macro} if macro else {})
+    found: dict[str, list[FloatArray]] = {prefix: [] for prefix in statistics}
+    for first in range(0, resamples, batch):
+        samples = drawn(counts, min(batch, resamples - first), rng)
+        for prefix, statistic in statistics.items():
+            found[prefix].append(statistic((kinds[0], kinds[1], kinds[2]), samples))
+    averages = {prefix: np.concatenate(parts, axis=1) for prefix, parts in found.items()}
+    return {
+        f"{prefix}{name}": (float(low), float(high))
+        for prefix, values in averages.items()
+        for name, value in zip(MEASURES, values, strict=True)
+        if not np.isnan(value).any()
+        for low, high in [ends(value)]
+    }
 
 
 def b_cubed(clusters: Clusters, truth: Truth) -> tuple[float, float, float]:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.arrow import numbers
 from spotsigs.disk.atomic import replacing
+from spotsigs.disk.store import names
 from spotsigs.judging.clusters import Cohesion
 from spotsigs.records import Clusters
 
@@ -38,9 +40,9 @@ def write_pairs(path: str | Path, doc_ids: Sequence[str], chunks: Iterable[Colum
     with _growing(path, schema) as append:
         for i, j, similarity in _regrouped(chunks, ROW_GROUP):
             named, places = np.unique(np.concatenate([i, j]), return_inverse=True)
-            names = pa.array([doc_ids[row] for row in named.tolist()], pa.string())
-            a, b = (names.take(pa.array(part)) for part in np.split(places, 2))
-            append([a, b, pa.array(similarity)])
+            ids = names(doc_ids, named)
+            a, b = (ids.take(numbers(part)) for part in np.split(places, 2))
+            append([a, b, numbers(similarity)])
 
 
 def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
@@ -64,25 +66,24 @@ def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters,
 
     texts = ("doc", "representative")
     kinds = {"cluster": pa.int32(), "size": pa.int64(), "chain": pa.bool_()}
-    names = (
+    columns = (
         "doc, cluster, representative, similarity_to_representative, size, min_similarity, mean_similarity, chain"
     ).split(", ")
-    schema = pa.schema([(name, pa.string() if name in texts else kinds.get(name, pa.float64())) for name in names])
+    schema = pa.schema([(name, pa.string() if name in texts else kinds.get(name, pa.float64())) for name in columns])
     with _growing(path, schema) as append:
         for start in range(0, len(clusters.labels), ROW_GROUP):
             span = slice(start, start + ROW_GROUP)
             labels = clusters.labels[span]
-            heads = clusters.representatives[labels].tolist()
             append(
                 [
-                    pa.array(doc_ids[span], pa.string()),
-                    pa.array(labels),
-                    pa.array([doc_ids[row] for row in heads], pa.string()),
-                    pa.array(clusters.similarity_to_representative[span]),
-                    pa.array(clusters.sizes[labels]),
-                    pa.array(cohesion.minimum[labels]),
-                    pa.array(cohesion.mean[labels]),
-                    pa.array(cohesion.chain[labels]),
+                    names(doc_ids, np.arange(start, start + len(labels))),
+                    numbers(labels),
+                    names(doc_ids, clusters.representatives[labels]),
+                    numbers(clusters.similarity_to_representative[span]),
+                    numbers(clusters.sizes[labels]),
+                    numbers(cohesion.minimum[labels]),
+                    numbers(cohesion.mean[labels]),
+                    numbers(cohesion.chain[labels]),
                 ]
             )
 

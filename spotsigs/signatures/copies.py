@@ -21,6 +21,9 @@ from spotsigs.records import Document, FloatArray, IntArray, Pairs, Signatures
 WORDS = 2
 """Numbers of 64 bits in a checksum: 128 bits of BLAKE2b, which nobody can forge a collision of."""
 
+CONTENT, TEXT = 2, 1
+"""Copies of identical content, and of identical text alone."""
+
 MOST_PAIRS = 2**31
 """Pairs that can be listed in memory."""
 
@@ -161,11 +164,12 @@ class Copies:
         indptr, members = self._sets
         return members[indptr[document] : indptr[document + 1]]
 
-    def reason(self, document: int, other: int) -> str | None:
-        """Return ``identical content`` or ``identical text`` for two copies, None for others."""
-        if self.content[document] == self.content[other]:
-            return "identical content"
-        return "identical text" if self.stands[document] == self.stands[other] else None
+    def kinds(self, documents: IntArray, others: IntArray) -> NDArray[np.int8]:
+        """Return of each document whether it is a copy of another: `CONTENT`, `TEXT`, or 0."""
+        content = self.content[documents] == self.content[others]
+        text = self.stands[documents] == self.stands[others]
+        kinds: NDArray[np.int8] = np.where(content, CONTENT, np.where(text, TEXT, 0)).astype(np.int8)
+        return kinds
 
     def further(self, chunks: Iterable[Chunk], *, most: int = 1 << 20, new_from: int = 0) -> Iterator[Chunk]:
         """Yield the pairs that copies add to those of the documents that stand for them.

@@ -196,6 +196,11 @@ def texts(collection: Collection, text: TextExtractor) -> Iterator[str]:
                 yield record[1]
 
 
+def is_readable(document: Document, text: TextExtractor, scheme: SignatureScheme) -> bool:
+    """Whether a document has signatures; otherwise `extract` skips it."""
+    return not isinstance(next(_rows(lambda: iter((document,)), text, scheme)), Skipped)
+
+
 def count_signatures(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """Count a document's signature occurrences.
 

@@ -52,7 +52,7 @@ class FramedSpots(DensestRegion):
     1. Neighbours of a page are other pages whose sets of links have a Jaccard similarity of at least ``alike``, and of
        half of the largest that was found, and whose main parts are not the same: a sample of at most ``sample``, those
        next to the page in an order given by their content, of each of its links' pages. Exact copies count once.
-    2. Mates are the neighbours whose main parts (`spotsigs.signatures.densest`) have a similarity below ``alike``: they share the
+    2. Mates are the neighbours whose main parts (`.densest`) have a similarity below ``alike``: they share the
        frame only. Main parts that are alike, but not the same (similarity below 1/2), still belong to mates if several
        neighbours of different content agree: if at most a ``share`` of the spots that any of them has in common with
        the page is missing in some of them (of two neighbours, a quarter of that, of three a half), and the page has at

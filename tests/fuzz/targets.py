@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+
 from spotsigs.data.formats.arc import Arc
 from spotsigs.data.formats.columns import Csv, Parquet
 from spotsigs.data.formats.jsonl import Jsonl, read_judgments
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import Warc
-
 from spotsigs.disk.store import open_vectors, save_vectors, writing
 from spotsigs.errors import InputError
 from spotsigs.matching.tight import self_join

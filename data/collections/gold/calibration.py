@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from selectolax.lexbor import LexborHTMLParser
+
 from spotsigs.data.collections.gold import Gold
 from spotsigs.data.collections.gold.pages import Page, generate
 
@@ -172,8 +173,9 @@ def table(figures: Figures) -> str:
 def main() -> None:
     """Write the table of a seed to standard output."""
     default = Gold()
-    program = "python -m spotsigs.data.collections.gold.calibration"
-    parser = argparse.ArgumentParser(prog=program, description=main.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m spotsigs.data.collections.gold.calibration", description=main.__doc__
+    )
     for name in ("seed", "pages", "clusters"):
         parser.add_argument(f"--{name}", type=int, default=getattr(default, name))
     chosen = vars(parser.parse_args())

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from html.entities import codepoint2name
 
 import jinja2
+
 from spotsigs.data.collections.gold.language import HERE, toml
 from spotsigs.data.collections.gold.stories import Table, title
 

@@ -1,0 +1,157 @@
+"""Pages out of stories and frames: which story stands in which frame, and what changes in the frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from spotsigs.data.collections.gold.dice import Dice
+from spotsigs.data.collections.newsframes.frames import LEAD_LETTERS, Frame, Piece
+from spotsigs.data.collections.newsframes.stories import Story, Text
+from spotsigs.errors import require
+
+FEWEST = 2
+"""Pages of a cluster, at least."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A page to be: a version of a story in a frame.
+
+    Attributes
+    ----------
+    id : str
+        Its cluster, a slash, its site, a hyphen, its number in the cluster, ``.html``.
+    story, version, frame : int
+        Positions; the version among the story's. A page as its site served it has the story -1.
+    """
+
+    id: str
+    story: int
+    version: int
+    frame: int
+
+    @property
+    def cluster(self) -> str:
+        """Its story's name."""
+        return self.id.partition("/")[0]
+
+
+def sizes(pages: int, clusters: int, seed: int) -> list[int]:
+    """Return seeded cluster sizes, largest first: a heavy tail, two pages at least, adding up to ``pages``.
+
+    Each size scatters by a quarter around its place in the tail.
+    """
+    dice = Dice(seed, "newsframes sizes", pages, clusters)
+    weights = [10_000_000 // ((rank + 5) * (rank + 100)) * dice.between(75, 125) for rank in range(clusters)]
+    spare = pages - FEWEST * clusters
+    result = [FEWEST + spare * weight // sum(weights) for weight in weights]
+    for i in range(pages - sum(result)):
+        result[i % clusters] += 1
+    return sorted(result, reverse=True)
+
+
+def plan(stories: Sequence[Story], frames: Sequence[Frame], pages: int, served: int, seed: int) -> list[Placed]:
+    """Lay out a collection.
+
+    A page takes one of the frames that were used least so far, never one that its version already stands in; the
+    versions of a story take turns.
+
+    Parameters
+    ----------
+    stories, frames : sequence
+        What there is.
+    pages : int
+        Pages with a story, all of which are used.
+    served : int
+        Pages as their sites served them, each alone of its kind, besides.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    list of Placed
+        In the order of their ids.
+    """
+    require(
+        pages >= FEWEST * len(stories),
+        f"pages must be at least {FEWEST * len(stories)}, two for each of {len(stories)} stories, got {pages}",
+    )
+    require(0 <= served <= len(frames), f"served must lie between 0 and {len(frames)}, the frames, got {served}")
+    dice = Dice(seed, "newsframes plan", pages)
+    counts = sizes(pages, len(stories), seed)
+    uses = [0] * len(frames)
+    placed = []
+    for size, story in zip(counts, dice.sample(range(len(stories)), len(stories)), strict=True):
+        versions = len(stories[story].versions)
+        most = versions * len(frames)
+        require(size <= most, f"pages must be fewer: {size} of one story do not fit its {most} places in frames")
+        first = dice.below(versions)
+        taken: set[tuple[int, int]] = set()
+        for number in range(size):
+            version = (first + number) % versions
+            free = [i for i in range(len(frames)) if (i, version) not in taken]
+            least = min(uses[i] for i in free)
+            chosen = dice.pick([i for i in free if uses[i] == least])
+            taken.add((chosen, version))
+            uses[chosen] += 1
+            name = f"{stories[story].name}/{frames[chosen].site}-{number:03d}.html"
+            placed.append(Placed(name, story, version, chosen))
+    for number, i in enumerate(dice.sample(range(len(frames)), served)):
+        placed.append(Placed(f"served-{number:03d}/{frames[i].site}-{number:03d}.html", -1, 0, i))
+    return sorted(placed, key=lambda page: page.id)
+
+
+def printed(frame: Frame, text: Text) -> str:
+    """Return a page: the text in the frame's slots, its headline in headings, title and metas.
+
+    The paragraphs are spread evenly over the slots, in order; slots that get none are left out with their tags.
+    """
+    slots = [i for i, piece in enumerate(frame.pieces) if piece.kind == "slot"]
+    n, k = len(text.paragraphs), min(len(slots), len(text.paragraphs))
+    shares = {slots[j]: text.paragraphs[j * n // k : (j + 1) * n // k] for j in range(k)}
+    lead = text.paragraphs[0][:LEAD_LETTERS].rsplit(" ", 1)[0] if text.paragraphs else ""
+    return "".join(_piece(piece, shares.get(i, ()), text.headline, lead) for i, piece in enumerate(frame.pieces))
+
+
+def _piece(piece: Piece, paragraphs: Sequence[str], headline: str, lead: str) -> str:
+    if piece.kind == "headline":
+        return piece.opening + escape(headline) + piece.closing
+    if piece.kind == "lead":
+        return escape(lead)
+    if piece.kind != "slot":
+        return piece.html
+    if piece.opening.startswith("<p") or not paragraphs:
+        return "\n".join(piece.opening + escape(text) + piece.closing for text in paragraphs)
+    if len(paragraphs) == 1:
+        return piece.opening + escape(paragraphs[0]) + piece.closing
+    return piece.opening + "\n".join(f"<p>{escape(text)}</p>" for text in paragraphs) + piece.closing
+
+
+def drifted(frame: Frame, others: Sequence[Frame], drift: float, dice: Dice) -> Frame:
+    """Replace a share of a frame's blocks, each on its own, by blocks of other pages.
+
+    Half of them come from another page of the same site, where there is one; the others from any frame.
+
+    Parameters
+    ----------
+    frame : Frame
+        The page's.
+    others : sequence of Frame
+        All frames.
+    drift : float
+        Share of the blocks, in [0, 1].
+    dice : Dice
+        The page's own.
+    """
+    siblings = [other for other in others if other.site == frame.site and other.name != frame.name and other.blocks]
+    strangers = [other for other in others if other.site != frame.site and other.blocks]
+    changed: dict[int, str] = {}
+    for i in frame.blocks:
+        if dice.chance(100 * drift):
+            pool = siblings if siblings and dice.chance(50) else strangers
+            if pool:
+                donor = dice.pick(pool)
+                changed[i] = donor.pieces[dice.pick(donor.blocks)].html
+    return frame.with_blocks(changed)

