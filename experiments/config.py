@@ -18,6 +18,7 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from spotsigs.copies import Sameness
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, printable, reason, require, require_tau
 from spotsigs.experiments.run.runs import variant
@@ -25,7 +26,6 @@ from spotsigs.judging.clusters import Method
 from spotsigs.judging.keep import Keep
 from spotsigs.judging.threshold import FLOOR
 from spotsigs.records import Matcher, SignatureScheme
-from spotsigs.signatures.copies import Sameness
 from spotsigs.signatures.idf import Idf, IdfFilter
 
 OURS = ("spotsigs.", "baselines.", "data.", "experiments.")

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from spotsigs.copies import Copies, Sameness
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.tight import self_join
-from spotsigs.records import Document, Pairs, Shard, SignatureScheme, Skipped
-from spotsigs.signatures.copies import Copies, Sameness
+from spotsigs.records import Collection, Document, Pairs, Shard, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -82,7 +82,7 @@ def near_duplicates(
 
 
 @dataclass(frozen=True)
-class _InMemory:
+class _InMemory(Collection):
     pages: tuple[str | bytes, ...]
 
     def shards(self) -> list[Shard]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from test_large import ran, same
 
 from spotsigs import near_duplicates
+from spotsigs.copies import Copies, Sameness, checksums
 from spotsigs.records import Document, Pairs, Signatures
-from spotsigs.signatures.copies import Copies, Sameness, checksums
 from spotsigs.signatures.idf import IdfFilter
 
 BRIDGE = "<p>The council has approved the plan for a new bridge that will be built by the spring.</p>"

@@ -25,7 +25,7 @@ from spotsigs.data.formats.input_files import (
 from spotsigs.data.formats.responses import HTML_TYPES, MAX_BODY, iso_date, page, parse_response
 from spotsigs.data.formats.writers import Keep, copy_whole, pack, place
 from spotsigs.errors import require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 
 _FIELDS = rb"(?P<url>[A-Za-z][\w+.-]*:\S*) [\d.a-fA-F:]+ (?P<date>\d{8,14}) (?P<type>\S+)(?: .*)? (?P<length>\d+)\r?\n"
 
@@ -33,7 +33,7 @@ LAYOUT = Layout(name="an ARC file", head=re.compile(_FIELDS), line=re.compile(rb
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arc:
+class Arc(CopyableCollection):
     """HTTP responses of HTML type with a 2xx status.
 
     The id is the URL, the date the archive date. Both versions of the record line are read (``URL IP date type
@@ -66,7 +66,7 @@ class Arc:
         return archive_shards(self.sources(), LAYOUT, self.shard_bytes, _read)
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every record but the removed documents', each compressed on its own, see `.writers.Copied`."""
+        """Copy every record but the removed documents', each compressed on its own."""
         for source in self.sources():
             if unreadable(source.path, partial(fault, layout=LAYOUT)):
                 copy_whole(source, folder)

@@ -50,7 +50,7 @@ class Parquet(Rows):
         return file_shards(self.sources(), _parquet_fault, partial(_row_ranges, self), partial(_parquet_records, self))
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every row with all its columns but the removed ones, see `.writers.Copied`."""
+        """Copy every row with all its columns but the removed ones, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
             if unreadable(source.path, _parquet_fault):
                 copy_whole(source, folder)
@@ -187,7 +187,7 @@ class Csv(Rows):
         return file_shards(self.sources(), _csv_fault, partial(_csv_windows, self), partial(_csv_records, self))
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every row but the removed ones, see `.writers.Copied`."""
+        """Copy every row but the removed ones, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
             if unreadable(source.path, _csv_fault):
                 copy_whole(source, folder)

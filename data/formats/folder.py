@@ -14,7 +14,7 @@ from spotsigs.data.formats.input_files import SHARD_BYTES, Source, file_name, fi
 from spotsigs.data.formats.responses import MAX_BODY
 from spotsigs.data.formats.writers import Keep, copy_whole, place
 from spotsigs.errors import InputError, require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 
 
 class Clusters(StrEnum):
@@ -25,7 +25,7 @@ class Clusters(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folder:
+class Folder(CopyableCollection):
     """One file a page. Hidden files are left out; files with another ending are counted as skipped.
 
     Parameters
@@ -71,7 +71,7 @@ class Folder:
         return [partial(_read, self, batch) for batch in _batches(sources, self.shard_bytes)]
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every file but the removed pages, see `.writers.Copied`."""
+        """Copy every file but the removed pages, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
             record = _record(self, source)
             if isinstance(record, Skipped):

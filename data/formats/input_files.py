@@ -139,7 +139,9 @@ def _spooled_input() -> Path:
 
 def raw(path: Path) -> IO[bytes]:
     """Open a file for reading its bytes as they are; of a remote one, a block at a time."""
-    return io.BufferedReader(path.open("rb", _BLOCK), _BLOCK) if is_remote(path) else path.open("rb")
+    if not is_remote(path):
+        return path.open("rb")
+    return io.BufferedReader(cast(io.RawIOBase, path.open("rb", _BLOCK)), _BLOCK)
 
 
 def compression(path: Path) -> str:

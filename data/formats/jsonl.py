@@ -52,8 +52,12 @@ class Jsonl(Rows):
         cut = partial(windows, shard_bytes=self.shard_bytes)
         return file_shards(self.sources(), _fault, cut, partial(_records, self))
 
+    def judged(self, doc_ids: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]] | None:
+        """Return the judged pairs of rows; None where no file of them is given."""
+        return None if self.judgments is None else read_judgments(self.judgments, doc_ids)
+
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every line but the removed documents', see `.writers.Copied`."""
+        """Copy every line but the removed documents', see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
             if unreadable(source.path, _fault):
                 copy_whole(source, folder)

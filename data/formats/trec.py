@@ -24,7 +24,7 @@ from spotsigs.data.formats.input_files import (
 from spotsigs.data.formats.responses import MAX_BODY, iso_date, parse_response
 from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole
 from spotsigs.errors import require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 
 _NUMBER = re.compile(rb"<DOCNO>", re.IGNORECASE), re.compile(rb"</DOCNO>\s*", re.IGNORECASE)
 _HEADER = re.compile(rb"<DOCHDR>", re.IGNORECASE), re.compile(rb"</DOCHDR>\r?\n?", re.IGNORECASE)
@@ -34,7 +34,7 @@ _DATE = re.compile(rb"\S+ \S+ (\d{14}) ")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trec:
+class Trec(CopyableCollection):
     """One ``<DOC>`` a document, called by its ``<DOCNO>``.
 
     A ``<DOCHDR>`` holds a line ``URL IP date type length`` and the HTTP header: date, media type and charset come from
@@ -68,7 +68,7 @@ class Trec:
         return file_shards(self.sources(), _fault, partial(windows, shard_bytes=self.shard_bytes), _records)
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every document but the removed ones, see `.writers.Copied`."""
+        """Copy every document but the removed ones, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
             if unreadable(source.path, _fault):
                 copy_whole(source, folder)

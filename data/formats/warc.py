@@ -26,7 +26,7 @@ from spotsigs.data.formats.input_files import (
 from spotsigs.data.formats.responses import HTML_TYPES, MAX_BODY, content_type, page, parse_response
 from spotsigs.data.formats.writers import Keep, copy_whole, pack, place
 from spotsigs.errors import InputError, require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 
 if TYPE_CHECKING:
     from fastwarc import WarcRecord, WarcRecordType
@@ -43,7 +43,7 @@ _LENGTH = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Warc:
+class Warc(CopyableCollection):
     """HTTP responses of HTML type with a 2xx status, HTML resources, and the text records of WET files.
 
     Everything else in an archive (requests, images, redirects, revisits) is no document and is passed over. The id is
@@ -81,7 +81,7 @@ class Warc:
         return archive_shards(self.sources(), LAYOUT, self.shard_bytes, _read)
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every record but the removed documents', each compressed on its own, see `.writers.Copied`."""
+        """Copy every record but the removed documents', each compressed on its own."""
         from fastwarc import WarcRecordType
 
         for source in self.sources():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
 import numpy as np
 import zstandard
@@ -22,7 +22,7 @@ from spotsigs.disk.store import names
 from spotsigs.errors import InputError, reason
 from spotsigs.judging.clusters import Cohesion
 from spotsigs.judging.keep import Decisions
-from spotsigs.records import Clusters, Document, IntArray, Skipped
+from spotsigs.records import Clusters, CopyableCollection, Document, IntArray, Skipped
 
 Keep = Callable[[Document], bool]
 """Called with every readable document in order: whether it belongs to the copy."""
@@ -36,20 +36,8 @@ _ARROW_FORMULA = f"^([{_SPACE}]*[{''.join(_FORMULA)}]|[\t\r\n])"
 _ROWS = 1 << 14  # that are written at a time: far from the 2 GB that one array of strings can hold
 
 
-class Copied(Protocol):
-    """A collection that can be written again in its own format."""
-
-    def copy(self, folder: Path, keep: Keep) -> None:
-        """Write the files of the collection below a folder, without the documents that are not kept.
-
-        What is no document, or cannot be read as one, was not judged and stays; what lies behind the damage of a
-        truncated file cannot be copied. Whatever cannot be written is an error.
-        """
-        ...
-
-
 def write_copy(
-    collection: Copied,
+    collection: CopyableCollection,
     doc_ids: Sequence[str],
     kept: NDArray[np.bool_],
     folder: str | Path,
@@ -60,7 +48,7 @@ def write_copy(
 
     Parameters
     ----------
-    collection : Copied
+    collection : CopyableCollection
         What was matched.
     doc_ids : sequence of str
         Ids of its documents, by row.

@@ -100,7 +100,7 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
 
 
 def _sketched(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sketch) -> PairFiles:
-    rows = len(open_vectors(store, verify=False))
+    rows = len(open_vectors(store, verify=None))
     return cluster_sketches(store, folder, sketch, engine, **cut(sketch, rows, memory))
 
 

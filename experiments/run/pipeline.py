@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.copies import Copies, Sameness
 from spotsigs.crawl.block_join import BYTES_A_PAIR, PairFiles
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
@@ -20,7 +21,6 @@ from spotsigs.judging.clusters import Cohesion, Method, cluster, cohesion
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import Quality, evaluate
 from spotsigs.records import Clusters, Corpus, Matcher, Pairs, Signatures, SignatureScheme, Skipped, Truth, Vectors
-from spotsigs.signatures.copies import Copies, Sameness
 from spotsigs.signatures.idf import IdfFilter
 
 

@@ -23,7 +23,7 @@ from spotsigs.judging.keep import Decisions, decide
 from spotsigs.judging.metrics import Quality
 from spotsigs.judging.parquet import write_clusters, write_pairs
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
-from spotsigs.records import Document
+from spotsigs.records import CopyableCollection, Document, VectorCollection
 from spotsigs.signatures.extract import is_readable
 
 MIB = 1024 * 1024
@@ -72,7 +72,10 @@ def run(
 
         return ask(settings)
     if settings.copy is not None:
-        require(hasattr(settings.collection, "copy"), f"data={settings.names['data']} cannot be copied; use kept.csv")
+        require(
+            isinstance(settings.collection, CopyableCollection),
+            f"data={settings.names['data']} cannot be copied; use kept.csv",
+        )
         require_free(settings.copy)
     folder = Path(folder)
     with writing(folder):
@@ -137,9 +140,7 @@ def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
     )
     suggestion = suggested(prepared) if settings.auto else None
     if suggestion is not None:
-        from spotsigs.experiments.work.study import at_threshold
-
-        settings = replace(settings, tau=suggestion.tau, matcher=at_threshold(settings.matcher, suggestion.tau))
+        settings = replace(settings, tau=suggestion.tau, matcher=settings.matcher.at(suggestion.tau))
     return settings, match(prepared, settings.matcher, settings.clusters, settings.keep), suggestion
 
 
@@ -198,11 +199,10 @@ def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
         "total_ms": (seconds["sort_hash"] + seconds["cluster"]) * 1000,
         "stage_seconds": dict(pairs.seconds),
         "counters": dict(pairs.counters),
-        "tau": getattr(settings.matcher, "tau", None),
+        "tau": settings.matcher.threshold,
         "idf_min": settings.idf_filter.idf_min,
         "idf_max": settings.idf_filter.idf_max,
-        "k": getattr(settings.matcher, "k", None),
-        "l": getattr(settings.matcher, "l", None),
+        **dict(zip("kl", settings.matcher.hash_tables or (None, None), strict=True)),
         "memory_budget_mib": None if settings.memory is None else settings.memory / MIB,
         "exact": settings.matcher.exact,
         "verified": settings.matcher.verified,
@@ -310,7 +310,7 @@ def _shown(folder: Path) -> Path:
 def _named(settings: Settings) -> str:
     """Return the matcher's label, with its signatures unless those are its own."""
     own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
-    own |= settings.matcher.measure == "lcs"  # reads the texts
+    own |= settings.matcher.reads_texts
     return settings.matcher.label if own else f"{settings.matcher.label} on {settings.names['signature']}"
 
 
@@ -353,7 +353,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
             f"{metrics['copies_text']:,} of identical text"
         )
     if outcome.quality is None:
-        how = getattr(settings.collection, "truth_by", "")
+        how = "" if isinstance(settings.collection, VectorCollection) else settings.collection.truth_by
         lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
         lines.append(f"{_count(metrics['skipped'], 'record')} could not be read: see skipped.csv")

@@ -18,7 +18,8 @@ from spotsigs.experiments.output_files import read_json, replacing
 from spotsigs.experiments.run.provenance import provenance
 from spotsigs.experiments.show.inspector import KINDS, Sample, sample_pairs
 from spotsigs.experiments.work.methods import PAPER_TAU, spotsigs
-from spotsigs.experiments.work.study import Work, at_threshold
+from spotsigs.experiments.work.study import Work
+from spotsigs.records import VectorCollection
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -97,13 +98,13 @@ class Report:
     def _samples(self, work: Work) -> list[Sample]:
         """Draw pairs of SpotSigs at the paper's parameters; none where the collection has no clusters or no texts."""
         line = spotsigs()
-        if not self.each or hasattr(work.settings.collection, "vectors"):
+        if not self.each or isinstance(work.settings.collection, VectorCollection):
             return []
         stored = work.read(line.signature)
         truth = stored.truth()
         if truth is None or truth.judged is not None:
             return []
-        matcher = at_threshold(line.matcher, PAPER_TAU[line.label])
+        matcher = line.matcher.at(PAPER_TAU[line.label])
         corpus = stored.corpus(line.idf_filter)
         return sample_pairs(corpus, truth, matcher, line.signature, each=self.each, seed=work.settings.seed)  # type: ignore[arg-type]
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.claims.published import published
@@ -21,7 +22,7 @@ from spotsigs.experiments.studies.table1 import AT_PAPER, PUBLISHED
 from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.curves import ends
 from spotsigs.experiments.work.extracted import Stored, documents
-from spotsigs.experiments.work.study import Line, Work, at_threshold, with_threads
+from spotsigs.experiments.work.study import Line, Work
 from spotsigs.experiments.work.timing import quotient
 from spotsigs.judging.clusters import cluster
 from spotsigs.records import Matcher
@@ -90,7 +91,7 @@ class LcsTables:
         tau = curve.taus[curve.best]
         return {
             SIMHASH: (simhash, None),
-            COSINE: (replace(cosine, matcher=at_threshold(cosine.matcher, tau)), tau),
+            COSINE: (replace(cosine, matcher=cosine.matcher.at(tau)), tau),
             LCS: (best, best.matcher.tau),  # type: ignore[attr-defined]
         }
 
@@ -137,7 +138,7 @@ class LcsTables:
         return work.table(Table(caption=FIRST, columns=FIRST_COLUMNS, rows=rows, notes=FIRST_NOTES), "lcs_table1")
 
     def _second(self, work: Work, stored: Stored, line: Line) -> tuple[str, list[Fact]]:
-        matcher = with_threads(line.matcher, work.settings.threads)
+        matcher = line.matcher.with_threads(work.settings.threads or all_cores())
         arguments = {"stored": stored, "idf_filter": line.idf_filter, "matcher": matcher}
         (cell,) = work.cells.run([Task(function=stages, arguments=arguments, alone=True)], "lcs_tables: stages")
         printed = {str(row["stage"]): row for row in published("lcs_table2")}

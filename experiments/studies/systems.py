@@ -16,7 +16,7 @@ from spotsigs.experiments.studies.table1 import band_text
 from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.curves import Curve, judge
 from spotsigs.experiments.work.methods import K, L
-from spotsigs.experiments.work.study import IMATCH_BAND, Line, Work, at_threshold
+from spotsigs.experiments.work.study import IMATCH_BAND, Line, Work
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.tight import SpotSigsTight
@@ -155,14 +155,14 @@ class Systems:
             curve = work.curves([line], thresholds(self.step), f"systems: {system}")[system]
             at = curve.best
             setting = f"τ = {curve.taus[at]:g}"
-            line = replace(line, matcher=at_threshold(line.matcher, curve.taus[at]))
+            line = replace(line, matcher=line.matcher.at(curve.taus[at]))
         timed = work.times(
             [(work.read(line.signature), line.idf_filter, line.matcher)], self.repeats, f"systems: time of {system}"
         )[0]
         low, high = curve.interval("f1")[:, at]
         return {
             "system": system,
-            "signature": "texts" if line.matcher.measure == "lcs" else _scheme_name(line.signature),
+            "signature": "texts" if line.matcher.reads_texts else line.signature.name,
             "kind": kind,
             "idf": band_text(*line.band),
             "best": setting,
@@ -187,8 +187,3 @@ NOTES = (
 
 def _line(signature: SignatureScheme, matcher: Matcher, band: tuple[float, float] = DEFAULT_BAND) -> Line:
     return Line(label="", signature=signature, matcher=matcher, band=band)
-
-
-def _scheme_name(scheme: SignatureScheme) -> str:
-    k = getattr(scheme, "k", None)
-    return scheme.label if k is None else f"{k}-shingles"

@@ -14,7 +14,7 @@ from spotsigs.experiments.show.quality_figures import STEP, compared, thresholds
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.curves import MEASURES, Curve, ends
 from spotsigs.experiments.work.methods import PAPER_TAU, lsh_s, shingles, spotsigs, table1_lines
-from spotsigs.experiments.work.study import Line, Work, at_threshold
+from spotsigs.experiments.work.study import Line, Work
 from spotsigs.experiments.work.timing import quotient
 
 PUBLISHED, AT_PAPER, AT_BEST = "published", "measured", "measured at its best tau"
@@ -93,9 +93,7 @@ class Table1:
     def _timed(self, work: Work, lines: Sequence[Line], curves: dict[str, Curve]) -> TimedRows:
         """Return the times of every method, by label and kind of row."""
         wanted = [(line, tau, row) for line in lines for tau, row in _thresholds(line, curves[line.label])]
-        matchers = [
-            (work.read(line.signature), line.idf_filter, at_threshold(line.matcher, tau)) for line, tau, _ in wanted
-        ]
+        matchers = [(work.read(line.signature), line.idf_filter, line.matcher.at(tau)) for line, tau, _ in wanted]
         cells = work.times(matchers, self.repeats, "table1: times")
         return {(line.label, row): (tau, cell) for (line, tau, row), cell in zip(wanted, cells, strict=True)}
 
@@ -157,8 +155,7 @@ def measured_row(line: Line, tau: float | None, row: str, curve: Curve) -> dict[
         "row": row,
         "idf": band_text(*line.band),
         "tau": tau,
-        "k": getattr(line.matcher, "k", None),
-        "l": getattr(line.matcher, "l", None),
+        **dict(zip("kl", line.matcher.hash_tables or (None, None), strict=True)),
         "spots": curve.cell["signatures"],
         "pairs": curve.cell["pairs"][at],
     }

@@ -16,7 +16,7 @@ from spotsigs.experiments.work.methods import K, L
 from spotsigs.experiments.work.study import IMATCH_BAND, Work
 from spotsigs.experiments.work.timing import quotient
 from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.records import Matcher
+from spotsigs.records import Matcher, VectorCollection
 
 COLUMNS = [
     Column(name="method", title="Method"),
@@ -76,7 +76,7 @@ class Table2:
             documents = {"row": PUBLISHED, "idf": idf, "documents": WT10G_DOCUMENTS}
             rows.append(documents | {name: value for name, value in printed.items() if not name.startswith("idf")})
         rows += [_row(label, matcher, cell) for (label, matcher), cell in zip(methods, cells, strict=True)]
-        named = {(label, getattr(m, "tau", None)): cell for (label, m), cell in zip(methods, cells, strict=True)}
+        named = {(label, m.threshold): cell for (label, m), cell in zip(methods, cells, strict=True)}
         work.facts(_facts(named))
         caption = f"Table 2: SpotSigs and LSH-S on {cells[0]['documents']:,} documents with WT10g's totals"
         return work.table(Table(caption=caption, columns=COLUMNS, rows=rows, notes=NOTES), "table2")
@@ -99,7 +99,7 @@ NOTES = (
 def require_vectors(settings: Settings) -> None:
     """Refuse a collection of pages: timing at scale reads vectors."""
     require(
-        hasattr(settings.collection, "vectors"),
+        isinstance(settings.collection, VectorCollection),
         f"experiment={settings.names['experiment']} times matchers on vectors: leave data out, or give data=wt10g_like",
     )
 
@@ -135,9 +135,8 @@ def _row(label: str, matcher: Matcher, cell: dict[str, Any]) -> dict[str, Any]:
         "method": label,
         "row": AT_PAPER,
         "idf": band_text(*IMATCH_BAND),
-        "tau": getattr(matcher, "tau", None),
-        "k": getattr(matcher, "k", None),
-        "l": getattr(matcher, "l", None),
+        "tau": matcher.threshold,
+        **dict(zip("kl", matcher.hash_tables or (None, None), strict=True)),
         "documents": cell["documents"],
         "spots": cell["signatures"],
         "mb": cell["memory_mib"],

@@ -20,7 +20,7 @@ from spotsigs.experiments.work.extracted import Source, Stored, read
 from spotsigs.experiments.work.timing import time_matcher
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.tight import SpotSigsTight
-from spotsigs.records import Matcher, SignatureScheme
+from spotsigs.records import Matcher, SignatureScheme, VectorCollection
 from spotsigs.signatures.idf import IdfFilter
 
 PAPER_BAND = (0.2, 0.85)
@@ -91,7 +91,7 @@ class Work:
         """Return the settings' collection in the given signatures; without any, a collection of vectors."""
         collection = self.settings.collection
         source = Source(collection=collection)
-        if not hasattr(collection, "vectors"):
+        if not isinstance(collection, VectorCollection):
             source = Source(collection=collection, text=self.settings.text, signature=signature)
         key = repr(source)
         if key not in self.inputs:
@@ -111,7 +111,7 @@ class Work:
                     "stored": self.read(line.signature),
                     "idf_filter": line.idf_filter,
                     "matcher": _equally_exact(line.matcher),
-                    "taus": list(taus) if hasattr(line.matcher, "tau") else [],
+                    "taus": list(taus) if line.matcher.threshold is not None else [],
                     "sets": line.sets,
                 },
             )
@@ -124,14 +124,14 @@ class Work:
         self, matchers: Sequence[tuple[Stored, IdfFilter | None, Matcher]], repeats: int, describe: str, **more: Any
     ) -> list[dict[str, Any]]:
         """Return time, memory and counts of every matcher: alone on the machine, with the settings' threads."""
-        threads = self.settings.threads
+        threads = self.settings.threads or all_cores()
         tasks = [
             Task(
                 function=time_matcher,
                 arguments={
                     "stored": stored,
                     "idf_filter": band,
-                    "matcher": with_threads(matcher, threads),
+                    "matcher": matcher.with_threads(threads),
                     "repeats": repeats,
                     **more,
                 },
@@ -201,15 +201,3 @@ class Work:
 def _equally_exact(matcher: Matcher) -> Matcher:
     """Return the tight join in place of Algorithm 1: the same pairs, sooner where the threshold is low."""
     return SpotSigsTight(tau=matcher.tau) if isinstance(matcher, SpotSigs) else matcher
-
-
-def with_threads(matcher: Matcher, threads: int | None) -> Matcher:
-    """Return the matcher with so many threads, all cores for None; unchanged if it has no threads."""
-    if not hasattr(matcher, "threads"):
-        return matcher
-    return replace(matcher, threads=threads or all_cores())  # type: ignore[type-var]
-
-
-def at_threshold(matcher: Matcher, tau: float | None) -> Matcher:
-    """Return the matcher with another threshold; unchanged if it has none."""
-    return matcher if tau is None or not hasattr(matcher, "tau") else replace(matcher, tau=tau)  # type: ignore[type-var]

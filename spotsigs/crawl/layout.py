@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.copies import Copies
 from spotsigs.crawl.segments import Part, Segments
 from spotsigs.disk.atomic import beside
 from spotsigs.disk.places import is_remote, place
 from spotsigs.disk.store import Reader, StoredVectors, Writer, open_vectors, opened, writing
 from spotsigs.errors import InputError, require
-from spotsigs.signatures.copies import Copies
 from spotsigs.signatures.idf import IdfFilter
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -111,13 +111,13 @@ def build_vectors(
             _count(store, segments, idf_filter, int(np.count_nonzero(copies.distinct)), memory)
             kept, lengths = _filter(store, segments, idf_filter, sets, memory)
         with writing(folder, "vectors") as store:
-            _order(store, opened(unordered, "unordered", verify=False), kept, lengths, memory)
+            _order(store, opened(unordered, "unordered"), kept, lengths, memory)
             store.strings("doc_ids", segments.doc_ids())
             store.strings("clusters", segments.clusters())
             store.put("content", copies.content)
             store.put("stands", copies.stands)
             store.facts |= facts or {}
-    return open_vectors(folder, verify=False)
+    return open_vectors(folder, verify=None)
 
 
 def _count(store: Writer, segments: Segments, idf_filter: IdfFilter, n: int, memory: int) -> None:
@@ -187,7 +187,7 @@ def _batches(segments: Segments, most: int) -> Iterator[list[Part]]:
 
 
 def _together(batch: list[Part]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
-    """Read the rows of several segments, one after the other."""
+    """Read the rows of several segments, one after the other; none of their files stays open."""
     sizes, hashes, counts = zip(*(part.read() for part in batch), strict=True)
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes))])
     return indptr, np.concatenate(hashes), np.concatenate(counts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -15,12 +14,12 @@ import xxhash
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from spotsigs.copies import WORDS, Copies, Sameness
 from spotsigs.disk.places import absolute, exists, place, read
-from spotsigs.disk.store import Reader, claim, opened, save_signatures
+from spotsigs.disk.store import Reader, claim, opened, save_signatures, unsealed
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError, require
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
-from spotsigs.signatures.copies import WORDS, Copies, Sameness
 
 _SOURCE = "source.json"
 
@@ -94,7 +93,7 @@ def known_source(folder: Path) -> dict[str, Any]:
     """Return what the signatures of a folder were made of."""
     path = folder / _SOURCE
     try:
-        return dict(json.loads(read(path)))
+        return unsealed(read(path))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); extract again into another place") from error
 
@@ -119,7 +118,7 @@ def finished_segments(folder: Path) -> Segments:
 
 def _files(collection: Any) -> list[list[Any]]:
     """Return what tells whether the files of a collection are still the same, where it has files."""
-    sources = collection.sources() if hasattr(collection, "sources") else []
+    sources = collection.sources()
     found = []
     for source in sources:
         facts = source.path.stat()
@@ -140,7 +139,7 @@ def _extract_segment(
     k, shard = task
     target = place(folder) / _name(k)
     try:
-        rows = int(opened(target, "signatures", verify=False).facts["rows"])
+        rows = int(opened(target, "signatures", verify=None).facts["rows"])
     except InputError:
         signatures = extract_shard(shard, text, scheme, strict=strict)
         if strict and signatures.skipped:
@@ -158,8 +157,8 @@ class Part(NamedTuple):
 
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
         """Return the number of signatures of each document, their hashes and counts; none of those passed over."""
-        sizes = np.diff(self.store.array("indptr", np.int64))
-        hashes, counts = self.store.array("hashes", np.uint64), self.store.array("counts", np.int32)
+        sizes = np.diff(self.store.indptr("hashes"))
+        hashes, counts = self.store.whole("hashes", np.uint64), self.store.whole("counts", np.int32)
         if self.rows is None or self.rows.all():
             return sizes, hashes, counts
         entries = np.repeat(self.rows, sizes)
@@ -170,7 +169,7 @@ class Part(NamedTuple):
         hashes = self.store.array("hashes", np.uint64)
         if self.rows is None or self.rows.all():
             return hashes
-        return hashes[np.repeat(self.rows, np.diff(self.store.array("indptr", np.int64)))]
+        return hashes[np.repeat(self.rows, np.diff(self.store.indptr("hashes")))]
 
 
 @dataclass(frozen=True)
@@ -205,7 +204,7 @@ class Segments:
         """Open the signatures that count, one segment after the other."""
         first = 0
         for folder in self.folders:
-            reader = opened(folder, "signatures", verify=False)
+            reader = opened(folder, "signatures", verify=None)
             last = first + int(reader.facts["rows"])
             yield Part(reader, None if self.rows is None else self.rows[first:last])
             first = last
@@ -213,7 +212,7 @@ class Segments:
     def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
         """Iterate over the checksums of content and text, shape (rows, 4), in document order, some at a time."""
         for folder in self.folders:
-            reader = opened(folder, "signatures", verify=False)
+            reader = opened(folder, "signatures", verify=None)
             size, step = reader.length("digests"), max(memory // 32, 1) * 4
             for start in range(0, size, step):
                 yield reader.part("digests", np.uint64, start, min(start + step, size)).reshape(-1, 4)
@@ -268,17 +267,17 @@ class Segments:
 
     def _names(self) -> Iterator[str]:
         for folder in self.folders:
-            yield from opened(folder, "signatures", verify=False).strings("doc_ids")
+            yield from opened(folder, "signatures", verify=None).strings("doc_ids")
 
     def clusters(self) -> Iterator[str]:
         """Iterate over the truth labels, the empty string for a document without one."""
         for folder in self.folders:
-            yield from opened(folder, "signatures", verify=False).strings("clusters")
+            yield from opened(folder, "signatures", verify=None).strings("clusters")
 
     def dates(self) -> Iterator[str]:
         """Iterate over the capture times, the empty string for a document without one."""
         for folder in self.folders:
-            reader = opened(folder, "signatures", verify=False)
+            reader = opened(folder, "signatures", verify=None)
             dates = reader.strings("dates")
             yield from dates if len(dates) else ("" for _ in range(reader.facts["rows"]))
 
@@ -286,10 +285,10 @@ class Segments:
         """Return the signature occurrences of each document, before any filter."""
         found = [np.empty(0, np.int64)]
         for folder in self.folders:
-            reader = opened(folder, "signatures", verify=False)
+            reader = opened(folder, "signatures", verify=None)
             counts = reader.array("counts", np.int32)
             totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-            found.append(np.diff(totals[reader.array("indptr", np.int64)]))
+            found.append(np.diff(totals[reader.indptr("hashes")]))
         return np.concatenate(found)
 
     @property

@@ -13,10 +13,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import in_words, joined, numbers
+from spotsigs.copies import CONTENT, TEXT, Copies
 from spotsigs.disk.store import names
 from spotsigs.errors import InputError, require
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
-from spotsigs.signatures.copies import CONTENT, TEXT, Copies
 
 
 class Keep(Enum):

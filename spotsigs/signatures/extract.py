@@ -12,10 +12,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from spotsigs.copies import Copies, Sameness, checksums
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError
-from spotsigs.records import Collection, CollectionScheme, Document, Shard, Signatures, SignatureScheme, Skipped
-from spotsigs.signatures.copies import Copies, Sameness, checksums
+from spotsigs.records import (
+    Collection,
+    CollectionScheme,
+    Document,
+    MarkedText,
+    Shard,
+    Signatures,
+    SignatureScheme,
+    Skipped,
+)
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
 
 TextExtractor = Callable[[Document], str]
@@ -83,15 +92,14 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
 
 def _reads(text: TextExtractor, scheme: SignatureScheme) -> TextExtractor:
     """Return what gives a scheme its texts: with their links and blocks marked if it looks at those."""
-    is_marked = getattr(scheme, "marked", False)
-    return getattr(text, "marked", text) if is_marked else text
+    return text.marked if scheme.marked and isinstance(text, MarkedText) else text
 
 
 def _row(scheme: SignatureScheme, content: str) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
     """Return a document's distinct signatures and their counts, or its outline if the scheme wants that."""
     if isinstance(scheme, CollectionScheme):
         return scheme.outline(tokenize_marked(content))
-    return count_signatures(scheme((tokenize_marked if getattr(scheme, "marked", False) else tokenize)(content)))
+    return count_signatures(scheme((tokenize_marked if scheme.marked else tokenize)(content)))
 
 
 def _rows(

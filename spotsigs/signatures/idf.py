@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import numbers, values
+from spotsigs.copies import Copies
 from spotsigs.errors import require
 from spotsigs.records import Signatures, Vectors
-from spotsigs.signatures.copies import Copies
 
 FEWEST = 32
 """Documents from which on their frequencies say something.
