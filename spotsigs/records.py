@@ -415,6 +415,26 @@ class Measure(StrEnum):
     fingerprint = "fingerprint"
 
 
+@dataclass(frozen=True)
+class OnStore:
+    """How a method's pairs are found among vectors that lie on disk.
+
+    Attributes
+    ----------
+    label : str
+        Name of the method that runs.
+    tau : float
+        Its threshold.
+    search : callable, optional
+        ``(store, folder, engine, memory) -> spotsigs.crawl.block_join.PairFiles``, with its bytes for a task; the exact
+        join of Jaccard similarity by default, which can also look for the pairs of new documents alone.
+    """
+
+    label: str
+    tau: float
+    search: Callable[[Path, Path, Any, int], Any] | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Matcher(ABC):
     """What turns a corpus into pairs: the base of every method, one YAML in ``conf/matcher/`` each.
@@ -465,6 +485,10 @@ class Matcher(ABC):
     def with_threads(self, threads: int) -> Self:
         """Return the method with so many threads; unchanged if it runs on one."""
         return self
+
+    def on_store(self) -> OnStore | None:
+        """Return how the method's pairs are found among vectors that lie on disk; None where it has no such form."""
+        return None
 
     def memory_bytes(self, vectors: Vectors) -> int:
         """Return the paper's lower bound of the memory (section 5.1): here that of the vectors alone.

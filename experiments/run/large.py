@@ -8,21 +8,15 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spotsigs.baselines.sketch.sketch_tasks import cluster_sketches, cut
-from spotsigs.baselines.sketch.sketches import Sketch
-from spotsigs.crawl.block_join import PairFiles
 from spotsigs.crawl.stages_on_disk import Match, OnDisk, fitting, match_on_disk, query_page
 from spotsigs.data.collections.stored import Stored
 from spotsigs.disk.places import place
-from spotsigs.disk.store import open_vectors
-from spotsigs.engines import Engine
 from spotsigs.errors import InputError, printable, reason, require
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.run.pipeline import Outcome, Prepared, texts_of
@@ -58,11 +52,12 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
         If the matcher or the collection has no form on disk.
     """
     matcher, collection = settings.matcher, settings.collection
-    require(
-        (matcher.exact and matcher.measure == "jaccard") or isinstance(matcher, Sketch),
-        f"memory= and store= join exactly, or by sketches, and matcher={settings.names['matcher']} is another method; "
-        "take matcher=spotsigs or sketch, or leave them out",
-    )
+    method = matcher.on_store()
+    if method is None:
+        raise InputError(
+            f"matcher={settings.names['matcher']} has no form for vectors on disk, which memory= and store= need; "
+            "take matcher=spotsigs_tight, spotsigs or sketch, or leave them out"
+        )
     require(
         not hasattr(collection, "vectors"),
         f"memory= and store= read pages, and data={settings.names['data']} brings vectors; leave them out",
@@ -74,34 +69,31 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
         settings.text,
         settings.signature,
         settings.idf_filter,
-        settings.tau,
+        method.tau,
         fitting(settings.engine, settings.memory),
         memory=settings.memory,
         sets=settings.sets,
         add=settings.add,
         sameness=settings.copies,
         strict=settings.strict,
-        search=(repr(matcher), partial(_sketched, sketch=matcher)) if isinstance(matcher, Sketch) else None,
+        search=None if method.search is None else (repr(matcher), method.search),
         say=say,
     )
     chunk = found.budget // CHUNK
     order = _priority(settings.keep, found)
     clusters = found.pairs.cluster(chunk, order, method=settings.clusters)
-    outcome = Outcome(
-        prepared=_prepared(settings, found),
+    prepared = _prepared(settings, found)
+    truth = prepared.truth
+    return Outcome(
+        prepared=prepared,
         pairs=found.pairs,
         clusters=clusters,
         cohesion=cohesion(clusters, found.pairs.chunks(chunk)),
-        quality=None,
+        quality=None if truth is None else evaluate(found.pairs.chunks(chunk), truth, clusters),
         peak_rss_bytes=0,
+        label=method.label,
         budget=chunk,
     )
-    return replace(outcome, quality=_quality(outcome, say))
-
-
-def _sketched(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sketch) -> PairFiles:
-    rows = len(open_vectors(store, verify=None))
-    return cluster_sketches(store, folder, sketch, engine, **cut(sketch, rows, memory))
 
 
 def own_store(settings: Settings, folder: Path) -> Path:
@@ -162,16 +154,6 @@ def _truth(settings: Settings, found: OnDisk) -> Truth | None:
     )
 
 
-def _quality(outcome: Outcome, say: Callable[[str], object]) -> Any:
-    if outcome.prepared.truth is None:
-        return None
-    pairs = outcome.pairs_in_memory()
-    if pairs is None:
-        say(f"quality is not judged: {len(outcome.pairs):,} pairs do not fit into the budget at once")
-        return None
-    return evaluate(pairs, outcome.prepared.truth, outcome.clusters)
-
-
 def _digest(found: OnDisk) -> str:
     """Return the checksum that `spotsigs.experiments.run.pipeline.prepare` gives the same documents."""
     digest = hashlib.sha256()
@@ -187,16 +169,17 @@ def ask(settings: Settings) -> str:
     """Return the documents of ``store=`` that the page ``query=`` is similar to, as lines of a table."""
     assert settings.query is not None
     assert settings.store is not None
+    tau = settings.tau if settings.matcher.threshold is None else settings.matcher.threshold
     matches = query_page(
         settings.store,
         _page(settings.query),
         settings.text,
         settings.signature,
-        settings.tau,
+        tau,
         memory=settings.memory or 10**9,
     )
     if not matches:
-        return f"no document of {settings.store} reaches tau={settings.tau:g}"
+        return f"no document of {settings.store} reaches tau={tau:g}"
     lines = [f"{match.similarity:.6f}  {printable(match.doc)}{_identical(match)}" for match in matches]
     return "\n".join(["similarity  document", *(f"  {line}" for line in lines)])
 

@@ -115,6 +115,8 @@ class Outcome:
         None where the collection brings no truth.
     peak_rss_bytes : int
         Largest resident memory of this process while matching; on disk, of all processes during the whole run.
+    label : str
+        Name of the method that ran.
     budget : int or None
         Bytes of pairs that may be held at a time; None for pairs in memory.
     """
@@ -125,6 +127,7 @@ class Outcome:
     cohesion: Cohesion
     quality: Quality | None
     peak_rss_bytes: int
+    label: str
     budget: int | None = None
 
     def chunks(self) -> Iterator[Any]:
@@ -251,7 +254,9 @@ def match(
     order = priority(keep, pairs.n, prepared.occurrences, prepared.dates)
     clusters = cluster(pairs, method=method, priority=order)
     quality = None if prepared.truth is None else evaluate(pairs, prepared.truth, clusters, resamples=resamples)
-    return Outcome(prepared, pairs, clusters, cohesion(clusters, pairs.chunks()), quality, memory.peak_bytes)
+    return Outcome(
+        prepared, pairs, clusters, cohesion(clusters, pairs.chunks()), quality, memory.peak_bytes, matcher.label
+    )
 
 
 def memory_bytes(matcher: Any, vectors: Vectors) -> int:

@@ -233,13 +233,12 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
 def decided(outcome: Outcome, settings: Settings) -> Decisions:
     """Decide which documents stay, and write the copy of the collection on request: before any former result goes."""
     doc_ids, new_from = outcome.prepared.doc_ids, outcome.prepared.new_from
-    reads_texts = settings.matcher.measure == "lcs"
     decisions = decide(
         outcome.chunks(),
         outcome.clusters,
         settings.keep,
         copies=outcome.prepared.copies,
-        compared=None if reads_texts else outcome.prepared.compared(),
+        compared=None if settings.matcher.reads_texts else outcome.prepared.compared(),
     )
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
@@ -279,7 +278,7 @@ def write_decisions(
 def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:
     """Return the row in the column order of the paper's Table 1, and what surrounds it."""
     columns = {
-        "": _named(settings),
+        "": _named(settings, outcome.label),
         "IDF": f"[{metrics['idf_min']:g}, {metrics['idf_max']:g}]",
         "tau": _or_na(metrics["tau"], "g"),
         "k": _or_na(metrics["k"], "d"),
@@ -307,11 +306,11 @@ def _shown(folder: Path) -> Path:
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
-def _named(settings: Settings) -> str:
-    """Return the matcher's label, with its signatures unless those are its own."""
+def _named(settings: Settings, label: str) -> str:
+    """Return the label of the method that ran, with its signatures unless those are its own."""
     own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
     own |= settings.matcher.reads_texts
-    return settings.matcher.label if own else f"{settings.matcher.label} on {settings.names['signature']}"
+    return label if own else f"{label} on {settings.names['signature']}"
 
 
 def _or_na(value: float | None, form: str) -> str:
