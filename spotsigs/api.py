@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from spotsigs.copies import Copies, Sameness
 from spotsigs.engines import Serial
-from spotsigs.errors import InputError
-from spotsigs.matching.tight import self_join
-from spotsigs.records import Collection, Document, Pairs, Shard, SignatureScheme, Skipped
+from spotsigs.errors import InputError, require
+from spotsigs.matching.containment import Containment
+from spotsigs.matching.tight import SpotSigsTight
+from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -28,9 +29,10 @@ def near_duplicates(
     idf_max: float = 1.0,
     min_spots: int = 1,
     copies: Sameness | str = Sameness.text,
+    measure: str = "jaccard",
     threads: int | None = None,
 ) -> Pairs:
-    """Find all near-duplicate pairs among pages: exactly the pairs with multiset Jaccard of at least tau.
+    """Find all near-duplicate pairs among pages: exactly those whose multiset Jaccard, or containment, reaches tau.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ def near_duplicates(
     copies : {"text", "content", "off"}
         Pages that are pairs of similarity 1 whatever their signatures: those of identical content or visible text,
         those of identical content, or none.
+    measure : str
+        ``jaccard``, or ``containment``: the intersection over the smaller page, which finds a teaser in its article.
     threads : int, optional
         Threads of the join; all cores by default.
 
@@ -59,7 +63,8 @@ def near_duplicates(
     Raises
     ------
     InputError
-        If tau lies outside (0, 1], a page is neither str nor bytes, or ``copies`` is none of the three.
+        If tau lies outside (0, 1], there is no such measure, a page is neither str nor bytes, or ``copies`` is none of
+        the three.
 
     Examples
     --------
@@ -74,11 +79,13 @@ def near_duplicates(
         sameness = Sameness(copies)
     except ValueError:
         raise InputError(f"copies must be 'text', 'content' or 'off', got {copies!r}") from None
+    matchers: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTight, "containment": Containment}
+    require(measure in matchers, f"measure must be one of {', '.join(matchers)}, got {measure!r}")
     keep = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
     scheme = signature or SpotSignatures()
     signatures = extract(_InMemory(tuple(pages)), VisibleText(), scheme, Serial(), sameness=sameness)
     found = Copies.among(signatures, sameness)
-    return found.spread(self_join(keep(signatures, found), tau, threads=threads))
+    return found.spread(matchers[measure](tau=tau, threads=threads)(Corpus(keep(signatures, found))))
 
 
 @dataclass(frozen=True)

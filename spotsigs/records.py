@@ -409,6 +409,7 @@ class Measure(StrEnum):
 
     jaccard = "jaccard"
     cosine = "cosine"
+    containment = "containment"
     lcs = "lcs"
     resemblance = "estimated resemblance"
     hamming = "hamming"

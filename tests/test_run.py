@@ -95,6 +95,8 @@ def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
         (["tau=0"], "tau must lie in (0, 1], got 0"),
         (["tau=abc"], "tau must be a number in (0, 1], or auto, got 'abc'"),
         (["tau=auto", "matcher=simhash"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
+        (["tau=auto", "matcher=containment"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
+        (["memory=1GB", "matcher=containment"], "matcher=containment is another method"),
         (["tau=auto", "experiment=figure5"], "tau=auto is for single runs"),
         (["data=folder", "data.path=missing"], "missing"),
         (["data=folder"], "data"),
