@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -546,6 +546,35 @@ class ThreadedMatcher(Matcher):
         return replace(self, threads=threads)
 
 
+class PairChunks(Protocol):
+    """Pairs that pass in chunks: in memory all at once, on disk as many at a time as a budget allows."""
+
+    @property
+    def n(self) -> int:
+        """Number of documents."""
+
+    @property
+    def held(self) -> int:
+        """Pairs that are in memory at a time, but for those of a single document."""
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Wall seconds of each stage."""
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """Work done."""
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+
+    def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """Iterate over the pairs in ascending order of (i, j)."""
+
+    def in_memory(self) -> Pairs | None:
+        """Return all pairs at once, None if they do not fit."""
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Near-duplicate pairs, sorted by (i, j), without repeats, ``i < j``.
@@ -620,9 +649,18 @@ class Pairs:
         keep = self.similarity >= tau
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
-    def chunks(self, memory: int = 0) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-        """Yield everything at once: the form that pairs on disk have, see `spotsigs.crawl.block_join.PairFiles`."""
+    def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """Yield everything at once."""
         yield self.i, self.j, self.similarity
+
+    @property
+    def held(self) -> int:
+        """Pairs that are in memory at a time: all."""
+        return len(self)
+
+    def in_memory(self) -> Pairs:
+        """Return the pairs."""
+        return self
 
     def to_pandas(self, doc_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return a frame with columns ``doc_a, doc_b, similarity``; row numbers where no ids are given."""

@@ -146,8 +146,8 @@ def test_new_against_old_and_one_page(tmp_path):
         (["query=x.html"], "query= needs a store"),
         (["data=stored"], "data=stored needs a store"),
         (["data=stored", "add=true", "store=x"], "data=stored is in the store already"),
-        (["memory=1GB", "matcher=lsh"], "matcher=lsh is another method"),
-        (["memory=1GB", "matcher=cosine"], "matcher=cosine is another method"),
+        (["memory=1GB", "matcher=lsh"], "matcher=lsh has no form for vectors on disk"),
+        (["memory=1GB", "matcher=cosine"], "matcher=cosine has no form for vectors on disk"),
         (["memory=1GB", "data=wt10g_like"], "data=wt10g_like brings vectors"),
         (["memory=1GB", "experiment=table1"], "memory= and store= belong to a single run"),
         (["store=nowhere", "query=missing.html"], "query=missing.html: No such file"),
@@ -240,7 +240,7 @@ def test_asking_prints_no_id_that_a_terminal_would_obey(tmp_path):
     base = [f"store={tmp_path / 'store'}", "engine=serial", "tau=0.5", "idf_min=0", "idf_max=1"]
     ran(tmp_path / "1", "data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", *base)
     answer = ran(tmp_path / "1", *base, f"query={tmp_path / 'page.html'}")
-    assert answer.splitlines()[-1] == "  1.000000  a\\x1b[2J\\n  1.000000  forged\\r\\u202e"
+    assert answer.splitlines()[-1] == "  1.000000  a\\x1b[2J\\n  1.000000  forged\\r\\u202e  (identical content)"
 
 
 @pytest.mark.parametrize("matcher", ["spotsigs", "spotsigs_tight", "sketch"])

@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spotsigs.crawl.stages_on_disk import Match, OnDisk, fitting, match_on_disk, query_page
 from spotsigs.data.collections.stored import Stored
 from spotsigs.disk.places import place
 from spotsigs.errors import InputError, printable, reason, require
 from spotsigs.experiments.config import Settings
-from spotsigs.experiments.run.pipeline import Outcome, Prepared, texts_of
-from spotsigs.judging.clusters import cohesion
+from spotsigs.experiments.run.pipeline import Outcome, Prepared, checksum, judged, texts_of, truth_of
 from spotsigs.judging.keep import Keep, priority
-from spotsigs.judging.metrics import evaluate
-from spotsigs.records import Corpus, Document, Truth
+from spotsigs.records import Corpus, Document
 
 CHUNK = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
@@ -79,21 +78,8 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
         search=None if method.search is None else (repr(matcher), method.search),
         say=say,
     )
-    chunk = found.budget // CHUNK
-    order = _priority(settings.keep, found)
-    clusters = found.pairs.cluster(chunk, order, method=settings.clusters)
-    prepared = _prepared(settings, found)
-    truth = prepared.truth
-    return Outcome(
-        prepared=prepared,
-        pairs=found.pairs,
-        clusters=clusters,
-        cohesion=cohesion(clusters, found.pairs.chunks(chunk)),
-        quality=None if truth is None else evaluate(found.pairs.chunks(chunk), truth, clusters),
-        peak_rss_bytes=0,
-        label=method.label,
-        budget=chunk,
-    )
+    pairs = found.pairs.within(found.budget // CHUNK)
+    return judged(_prepared(settings, found), pairs, method.label, settings.clusters, _priority(settings.keep, found))
 
 
 def own_store(settings: Settings, folder: Path) -> Path:
@@ -126,11 +112,14 @@ def _prepared(settings: Settings, found: OnDisk) -> Prepared:
 
     return Prepared(
         corpus=Corpus(vectors),
-        truth=_truth(settings, found),
+        # a new batch alone has no truth, for most of its pairs are with old documents
+        truth=None
+        if found.new_from
+        else truth_of(settings.collection, (name or None for name in found.segments.clusters()), found.stored.doc_ids),
         skipped=tuple(found.added.skipped()),
         parse_seconds=found.pairs.seconds["extract"],
         content_bytes=found.added.content_bytes,
-        checksum=_digest(found),
+        checksum=checksum(found.stored.doc_ids, _arrays(found)),
         occurrences=np.empty(0, np.int64),
         copies=found.stored.copies,
         texts=texts,
@@ -139,30 +128,10 @@ def _prepared(settings: Settings, found: OnDisk) -> Prepared:
     )
 
 
-def _truth(settings: Settings, found: OnDisk) -> Truth | None:
-    """Return the truth about all documents; a new batch alone has none, for most of its pairs are with old ones."""
-    if found.new_from:
-        return None
-    truth = Truth.from_clusters(name or None for name in found.segments.clusters())
-    if getattr(settings.collection, "judgments", None) is None:
-        return truth
-    from spotsigs.data.formats.jsonl import read_judgments
-
-    labels = truth.labels if truth else np.full(len(found.stored), -1, np.int32)
-    return Truth(
-        labels, truth.names if truth else (), read_judgments(settings.collection.judgments, found.stored.doc_ids)
-    )
-
-
-def _digest(found: OnDisk) -> str:
-    """Return the checksum that `spotsigs.experiments.run.pipeline.prepare` gives the same documents."""
-    digest = hashlib.sha256()
-    for number, name in enumerate(found.stored.doc_ids):
-        digest.update((f"\n{name}" if number else name).encode("utf-8", "replace"))
+def _arrays(found: OnDisk) -> Iterator[NDArray[Any]]:
     for array, kind in (("hashes", np.uint64), ("counts", np.int32)):
         for store in found.segments.stores():
-            digest.update(np.ascontiguousarray(store.array(array, kind)).data)
-    return digest.hexdigest()
+            yield store.array(array, kind)
 
 
 def ask(settings: Settings) -> str:

@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.copies import Copies, Sameness
-from spotsigs.crawl.block_join import BYTES_A_PAIR, PairFiles
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
 from spotsigs.experiments.run.provenance import PeakMemory
 from spotsigs.judging.clusters import Cohesion, Method, cluster, cohesion
 from spotsigs.judging.keep import Keep, priority
-from spotsigs.judging.metrics import Quality, evaluate
-from spotsigs.records import Clusters, Corpus, Matcher, Pairs, Signatures, SignatureScheme, Skipped, Truth, Vectors
+from spotsigs.judging.metrics import RESAMPLES, Quality, evaluate
+from spotsigs.records import Clusters, Corpus, Matcher, PairChunks, Signatures, SignatureScheme, Skipped, Truth, Vectors
 from spotsigs.signatures.idf import IdfFilter
 
 
@@ -105,8 +104,8 @@ class Outcome:
     ----------
     prepared : Prepared
         What was matched.
-    pairs : Pairs or PairFiles
-        What was found.
+    pairs : PairChunks
+        What was found, in memory or on disk.
     clusters : Clusters
         The pairs, grouped.
     cohesion : Cohesion
@@ -117,28 +116,15 @@ class Outcome:
         Largest resident memory of this process while matching; on disk, of all processes during the whole run.
     label : str
         Name of the method that ran.
-    budget : int or None
-        Bytes of pairs that may be held at a time; None for pairs in memory.
     """
 
     prepared: Prepared
-    pairs: Pairs | PairFiles
+    pairs: PairChunks
     clusters: Clusters
     cohesion: Cohesion
     quality: Quality | None
     peak_rss_bytes: int
     label: str
-    budget: int | None = None
-
-    def chunks(self) -> Iterator[Any]:
-        """Iterate over the pairs, as many at a time as the budget allows."""
-        return self.pairs.chunks(self.budget or 0)
-
-    def pairs_in_memory(self) -> Pairs | None:
-        """Return the pairs in memory, or None if they do not fit."""
-        if isinstance(self.pairs, Pairs):
-            return self.pairs
-        return self.pairs.load() if 2 * len(self.pairs) * BYTES_A_PAIR <= (self.budget or 0) else None
 
 
 def prepare(
@@ -187,7 +173,7 @@ def prepare(
     began = perf_counter()
     if hasattr(collection, "vectors"):
         vectors: Vectors = collection.vectors()
-        digest = _digest(vectors.indptr, vectors.ids, vectors.counts)
+        digest = checksum((), (vectors.indptr, vectors.ids, vectors.counts))
         corpus = Corpus(vectors.as_sets() if sets else vectors)
         copies = Copies.none(len(vectors))
         return Prepared(corpus, None, (), perf_counter() - began, 0, digest, vectors.lengths, copies, corpus.texts)
@@ -205,15 +191,11 @@ def prepare(
     corpus = Corpus(vectors.as_sets() if sets else vectors, distinct_texts)
     return Prepared(
         corpus,
-        truth_of(collection, signatures),
+        truth_of(collection, signatures.clusters, signatures.doc_ids),
         signatures.skipped,
         seconds,
         signatures.content_bytes,
-        _digest(
-            np.frombuffer("\n".join(signatures.doc_ids).encode("utf-8", "replace"), np.uint8),
-            signatures.hashes,
-            signatures.counts,
-        ),
+        checksum(signatures.doc_ids, (signatures.hashes, signatures.counts)),
         np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(signatures.counts)])[signatures.indptr]),
         copies,
         lambda: texts_of(collection, text),
@@ -227,7 +209,7 @@ def match(
     method: Method = Method.components,
     keep: Keep = Keep.first,
     *,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
 ) -> Outcome:
     """Match a prepared collection, group the pairs and judge them.
 
@@ -252,18 +234,47 @@ def match(
     with PeakMemory() as memory:
         pairs = prepared.copies.spread(matcher(prepared.corpus))
     order = priority(keep, pairs.n, prepared.occurrences, prepared.dates)
+    return judged(prepared, pairs, matcher.label, method, order, memory.peak_bytes, resamples=resamples)
+
+
+def judged(
+    prepared: Prepared,
+    pairs: PairChunks,
+    label: str,
+    method: Method,
+    order: NDArray[np.int64],
+    peak_rss_bytes: int = 0,
+    *,
+    resamples: int = RESAMPLES,
+) -> Outcome:
+    """Group pairs, in memory or on disk, and judge them; all passes are over their chunks.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        What was matched.
+    pairs : PairChunks
+        What was found.
+    label : str
+        Name of the method that found them.
+    method : Method
+        What a cluster is.
+    order : ndarray of int64, shape (n,)
+        The smallest value of a cluster is its representative, see `spotsigs.judging.keep.priority`.
+    peak_rss_bytes : int
+        Largest resident memory while matching.
+    resamples : int
+        Bootstrap resamples of the quality's intervals.
+
+    Returns
+    -------
+    Outcome
+    """
     clusters = cluster(pairs, method=method, priority=order)
-    quality = None if prepared.truth is None else evaluate(pairs, prepared.truth, clusters, resamples=resamples)
-    return Outcome(
-        prepared, pairs, clusters, cohesion(clusters, pairs.chunks()), quality, memory.peak_bytes, matcher.label
-    )
-
-
-def memory_bytes(matcher: Any, vectors: Vectors) -> int:
-    """Return the paper's lower bound of the memory, by the matcher's own formula or the vectors alone."""
-    if hasattr(matcher, "memory_bytes"):
-        return int(matcher.memory_bytes(vectors))
-    return len(vectors.ids) * (4 + 2) + len(vectors) * 4
+    truth = prepared.truth
+    quality = None if truth is None else evaluate(pairs.chunks(), truth, clusters, resamples=resamples)
+    held = cohesion(clusters, pairs.chunks())
+    return Outcome(prepared, pairs, clusters, held, quality, peak_rss_bytes, label)
 
 
 def _few_documents() -> Corpus:
@@ -304,19 +315,22 @@ def texts_of(collection: Any, text: Any) -> Iterator[str]:
     return texts(collection, text)
 
 
-def truth_of(collection: Any, signatures: Any) -> Truth | None:
+def truth_of(collection: Any, clusters: Iterable[str | None], doc_ids: Sequence[str]) -> Truth | None:
     """Return what a collection says is duplicate: its judged pairs, else the clusters of its documents, else None."""
-    truth = Truth.from_clusters(signatures.clusters)
+    truth = Truth.from_clusters(clusters)
     if getattr(collection, "judgments", None) is None:
         return truth
     from spotsigs.data.formats.jsonl import read_judgments
 
-    labels = truth.labels if truth else np.full(len(signatures), -1, np.int32)
-    return Truth(labels, truth.names if truth else (), read_judgments(collection.judgments, signatures.doc_ids))
+    labels = truth.labels if truth else np.full(len(doc_ids), -1, np.int32)
+    return Truth(labels, truth.names if truth else (), read_judgments(collection.judgments, doc_ids))
 
 
-def _digest(*arrays: np.ndarray[Any, Any]) -> str:
+def checksum(doc_ids: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:
+    """Return the SHA-256 of document ids and arrays: the same for the same documents, however many pieces they are."""
     digest = hashlib.sha256()
+    for number, name in enumerate(doc_ids):
+        digest.update((f"\n{name}" if number else name).encode("utf-8", "replace"))
     for array in arrays:
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -16,7 +16,7 @@ from spotsigs.disk.store import Renumbered
 from spotsigs.errors import InputError, require
 from spotsigs.experiments.config import AUTO, Settings
 from spotsigs.experiments.output_files import publishing, write_csv, write_json, write_text, writing
-from spotsigs.experiments.run.pipeline import Outcome, Prepared, match, memory_bytes, prepare
+from spotsigs.experiments.run.pipeline import Outcome, Prepared, match, prepare
 from spotsigs.experiments.run.provenance import TreeMemory, provenance
 from spotsigs.judging.clusters import GIANT
 from spotsigs.judging.keep import Decisions, decide
@@ -191,7 +191,7 @@ def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
         "giant_chains": int(np.count_nonzero(cohesion.chain)),
         "new_documents": len(vectors) - prepared.new_from,
         **quality,
-        "memory_mib": memory_bytes(settings.matcher, vectors) / MIB,
+        "memory_mib": settings.matcher.memory_bytes(vectors) / MIB,
         "peak_rss_mib": outcome.peak_rss_bytes / MIB,
         "parse_ms": prepared.parse_seconds * 1000,
         "sort_hash_ms": seconds["sort_hash"] * 1000,
@@ -222,7 +222,7 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv`` and ``skipped.csv``."""
     doc_ids = outcome.prepared.doc_ids
     with writing(folder):
-        write_pairs(folder / "pairs.parquet", doc_ids, outcome.chunks())
+        write_pairs(folder / "pairs.parquet", doc_ids, outcome.pairs.chunks())
         write_clusters(folder / "clusters.parquet", doc_ids, outcome.clusters, outcome.cohesion)
         write_cluster_list(folder / "clusters.csv", doc_ids, outcome.clusters, outcome.cohesion)
     skipped = ((record.id, record.reason) for record in outcome.prepared.skipped)
@@ -234,7 +234,7 @@ def decided(outcome: Outcome, settings: Settings) -> Decisions:
     """Decide which documents stay, and write the copy of the collection on request: before any former result goes."""
     doc_ids, new_from = outcome.prepared.doc_ids, outcome.prepared.new_from
     decisions = decide(
-        outcome.chunks(),
+        outcome.pairs.chunks(),
         outcome.clusters,
         settings.keep,
         copies=outcome.prepared.copies,
@@ -260,7 +260,7 @@ def write_decisions(
     if settings.page:
         from spotsigs.experiments.show.cluster_page import write_cluster_page
 
-        pairs = outcome.pairs_in_memory()
+        pairs = outcome.pairs.in_memory()
         if pairs is None:
             say(f"clusters.html is left out: {len(outcome.pairs):,} pairs do not fit into memory={settings.memory}")
             return
