@@ -22,7 +22,7 @@ LISTS, POSTINGS, CANDIDATES, VERIFICATIONS = range(len(COUNTERS))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cosine(ThresholdMatcher, ThreadedMatcher):
+class Cosine(ThreadedMatcher, ThresholdMatcher):
     """All pairs with TF·IDF Cosine of at least tau.
 
     A document is the vector ``u`` of ``count * log(N / df)``, its counts divided by their greatest common divisor (so
@@ -50,7 +50,7 @@ class Cosine(ThresholdMatcher, ThreadedMatcher):
     first list that can bring no new candidate; candidates are then compared in full, in the order of the definition.
     """
 
-    measure: ClassVar[Measure] = Measure.cosine
+    measure: ClassVar[str] = Measure.cosine
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "Cosine"

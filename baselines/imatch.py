@@ -59,7 +59,7 @@ class IMatch(Matcher):
     """
 
     label: ClassVar[str] = "I-Match (unverified)"
-    measure: ClassVar[Measure] = Measure.fingerprint
+    measure: ClassVar[str] = Measure.fingerprint
 
     idf_min: float = 0.4
     idf_max: float = 0.75

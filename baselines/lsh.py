@@ -26,7 +26,7 @@ class Scheme(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lsh(ThresholdMatcher, ThreadedMatcher):
+class Lsh(ThreadedMatcher, ThresholdMatcher):
     """Locality sensitive hashing of multisets through datasketch, with k and l given, candidates verified.
 
     A multiset becomes a set by numbering repeats: the z-th occurrence of a signature is an element of its own, so that
@@ -58,7 +58,7 @@ class Lsh(ThresholdMatcher, ThreadedMatcher):
     collection's dimensions. ``params=(l, k)`` is given, so that datasketch's choice by threshold plays no part.
     """
 
-    measure: ClassVar[Measure] = Measure.jaccard
+    measure: ClassVar[str] = Measure.jaccard
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LSH-S (datasketch)"
 

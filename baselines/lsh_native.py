@@ -30,7 +30,7 @@ COLLISIONS, CANDIDATES, VERIFICATIONS = range(len(COUNTERS))
 
 
 @dataclass(frozen=True, kw_only=True)
-class LshNative(ThresholdMatcher, ThreadedMatcher):
+class LshNative(ThreadedMatcher, ThresholdMatcher):
     """Locality sensitive hashing of multisets: ``l`` tables keyed by ``k`` min-hashes each, candidates verified.
 
     A multiset becomes a set by numbering repeats: every (signature, z-th occurrence) is one dimension, so that the
@@ -67,7 +67,7 @@ class LshNative(ThresholdMatcher, ThreadedMatcher):
     and each of the k * l functions is drawn anew, not taken from a pool of 1,024.
     """
 
-    measure: ClassVar[Measure] = Measure.jaccard
+    measure: ClassVar[str] = Measure.jaccard
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LSH-S (native)"
 

@@ -69,7 +69,7 @@ class SimHash(ThreadedMatcher):
     """
 
     label: ClassVar[str] = "SimHash (unverified)"
-    measure: ClassVar[Measure] = Measure.hamming
+    measure: ClassVar[str] = Measure.hamming
 
     radius: int = 3
     weights: Weights = Weights.tf

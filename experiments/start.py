@@ -32,7 +32,7 @@ def say_when_compiling(out: TextIO) -> None:
         said = False
 
         def on_start(self, event: object) -> None:
-            if not self.said:
+            if not self.said and not out.closed:  # which a caller's stream can be, long after
                 print(COMPILING, file=out, flush=True)
                 self.said = True
 

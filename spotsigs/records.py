@@ -446,8 +446,8 @@ class Matcher(ABC):
     ----------
     label : str
         Its name in tables.
-    measure : Measure
-        The similarity of its pairs.
+    measure : str
+        The similarity of its pairs: a `Measure`, or the method's own word.
     exact : bool
         The pairs are precisely those of that measure by brute force.
     verified : bool
@@ -457,7 +457,7 @@ class Matcher(ABC):
     """
 
     label: ClassVar[str]
-    measure: ClassVar[Measure]
+    measure: ClassVar[str]
     exact: ClassVar[bool] = False
     verified: ClassVar[bool] = False
     reads_texts: ClassVar[bool] = False

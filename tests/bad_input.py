@@ -551,7 +551,7 @@ CONFIGURATION = [
     ),
     Case(
         given="+matcher.k=3",
-        says="matcher.k: SpotSigs has no such parameter; it has tau, partitioning, pruning, rho, convention, threads",
+        says="matcher.k: SpotSigs has no such parameter; it has tau, threads, partitioning, pruning, rho, convention",
         make=given("+matcher.k=3"),
     ),
     Case(
@@ -612,7 +612,7 @@ CONFIGURATION = [
     ),
     Case(
         given="data.shard_bytes=0",
-        says="data.shard_bytes: data has no parameter 'shard_bytes' here, but path; `python run.py --help` lists the groups and keys",
+        says="data.shard_bytes: data has no parameter 'shard_bytes' here, but path, clusters; `python run.py --help` lists the groups and keys",
         make=given("data.shard_bytes=0"),
     ),
     Case(
@@ -692,7 +692,7 @@ CONFIGURATION = [
     ),
     Case(
         given="experiment=table1 experiment.rseults=x",
-        says="experiment.rseults: experiment has no parameter 'rseults' here, but results, step, repeats; `python run.py --help` lists the groups and keys",
+        says="experiment.rseults: experiment has no parameter 'rseults' here, but results, methods, step, repeats; `python run.py --help` lists the groups and keys",
         make=given("experiment=table1", "experiment.rseults=x"),
     ),
     Case(

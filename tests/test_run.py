@@ -87,6 +87,21 @@ def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
     assert len(pd.read_parquet(tmp_path / "pairs.parquet")) == metrics["pairs"] > 0
 
 
+def test_framed_signatures_of_few_pages_fall_back_to_a_default(tmp_path):
+    """Two pages make no histogram; plain signatures are refused, whose best threshold differs from site to site."""
+    (tmp_path / "pages").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "pages" / f"{name}.html").write_text(f"<p>The page is a page of the book, and it is {name}.")
+    choices = ("data=folder", f"data.path={tmp_path / 'pages'}", "tau=auto", "idf_min=0")
+    result = front_door(*choices, "signature=spotsigs_framed", f"hydra.run.dir={tmp_path / 'framed'}")
+    assert result.returncode == 0, result.stderr
+    assert "tau=0.18 is the default of framed signatures: only 1 pairs reach 0.03" in result.stdout
+    assert json.loads((tmp_path / "framed" / "metrics.json").read_text())["tau"] == 0.18
+    result = front_door(*choices, f"hydra.run.dir={tmp_path / 'plain'}")
+    assert result.returncode == 1
+    assert "tau=auto finds no threshold here" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

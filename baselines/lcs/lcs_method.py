@@ -26,7 +26,7 @@ _BATCH_TOKENS = 1 << 20  # sets are compared in batches of about this many token
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lcs(ThresholdMatcher, ThreadedMatcher):
+class Lcs(ThreadedMatcher, ThresholdMatcher):
     """Pairs of pages with ``r = |LCS(A, B)| / (|A| + |B| - |LCS(A, B)|) >= tau``, over token sequences.
 
     Three stages, each of which can be switched off:
@@ -103,7 +103,7 @@ class Lcs(ThresholdMatcher, ThreadedMatcher):
 
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LCS"
-    measure: ClassVar[Measure] = Measure.lcs
+    measure: ClassVar[str] = Measure.lcs
     reads_texts: ClassVar[bool] = True
 
     tau: float = 0.5

@@ -96,7 +96,7 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sketch(ThresholdMatcher, ThreadedMatcher):
+class Sketch(ThreadedMatcher, ThresholdMatcher):
     """Pairs whose resemblance, estimated from sketches, reaches tau.
 
     The resemblance of two documents is the Jaccard of their sets of signatures; how often one occurs plays no part.
@@ -140,7 +140,7 @@ class Sketch(ThresholdMatcher, ThreadedMatcher):
     A pair without a common value has no estimate (both sketches may be empty) and is not reported.
     """
 
-    measure: ClassVar[Measure] = Measure.resemblance
+    measure: ClassVar[str] = Measure.resemblance
     label: ClassVar[str] = "Sketch (unverified)"
 
     tau: float = 0.8

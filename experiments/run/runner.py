@@ -23,7 +23,7 @@ from spotsigs.judging.keep import Decisions, decide
 from spotsigs.judging.metrics import Quality
 from spotsigs.judging.parquet import write_clusters, write_pairs
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
-from spotsigs.records import CopyableCollection, Document, VectorCollection
+from spotsigs.records import CollectionScheme, CopyableCollection, Document, SignatureScheme, VectorCollection
 from spotsigs.signatures.extract import is_readable
 
 MIB = 1024 * 1024
@@ -138,23 +138,25 @@ def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
         strict=settings.strict,
         sameness=settings.copies,
     )
-    suggestion = suggested(prepared) if settings.auto else None
+    suggestion = suggested(prepared, settings.signature) if settings.auto else None
     if suggestion is not None:
         settings = replace(settings, tau=suggestion.tau, matcher=settings.matcher.at(suggestion.tau))
     return settings, match(prepared, settings.matcher, settings.clusters, settings.keep), suggestion
 
 
-def suggested(prepared: Prepared) -> Suggestion:
+def suggested(prepared: Prepared, signature: SignatureScheme | None) -> Suggestion:
     """Return the threshold that the similarities of all pairs suggest.
 
     Raises
     ------
     InputError
-        If they suggest none.
+        If they suggest none, and the signatures have no default.
     """
     from spotsigs.matching.tight import self_join
 
     suggestion = suggest(self_join(prepared.corpus.vectors, FLOOR).similarity)
+    if suggestion.tau is None and isinstance(signature, CollectionScheme):
+        return suggestion.falling_back()
     if suggestion.tau is None:
         raise InputError(f"tau={AUTO} finds no threshold here: {suggestion.reason}; give one, as in tau=0.44")
     return suggestion

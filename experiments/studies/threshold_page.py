@@ -7,14 +7,14 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.output_files import replacing
 from spotsigs.experiments.run.provenance import provenance
 from spotsigs.experiments.show.figures import Panel, Point
@@ -63,7 +63,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold:
+class Threshold(Experiment):
     """What each threshold would report and remove, which one the pages suggest, and pairs around it to judge by eye.
 
     One exact join at the lowest threshold serves every higher one.
@@ -81,6 +81,8 @@ class Threshold:
     each : int
         Pairs to look at on each side of each candidate.
     """
+
+    reads: ClassVar[tuple[str, ...]] = ("signature", "tau", "sets", "idf", "idf_min", "idf_max", "min_spots")
 
     results: Path = Path("results")
     lowest: float = 0.03

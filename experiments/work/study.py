@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.experiments.claims.facts import Fact, write_facts
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Settings, composed
 from spotsigs.experiments.output_files import write_json
 from spotsigs.experiments.run.provenance import provenance
 from spotsigs.experiments.show.figures import Panel, Point, draw_bars, draw_histogram, draw_lines
@@ -58,6 +59,28 @@ class Line:
     def idf_filter(self) -> IdfFilter:
         """The filter of the band."""
         return IdfFilter(idf_min=self.band[0], idf_max=self.band[1])
+
+    @classmethod
+    def composed(cls, label: str, words: str, settings: Settings) -> Line:
+        """Compose a method from what one would write on the command line, with the running experiment's seed.
+
+        Parameters
+        ----------
+        label : str
+            Its name in tables and figures.
+        words : str
+            Overrides, as in ``signature=shingles3 idf_max=0.85 tau=0.4``.
+        settings : Settings
+            Of the experiment.
+        """
+        chosen = composed(*shlex.split(words), f"seed={settings.seed}")
+        band = chosen.idf_filter.idf_min, chosen.idf_filter.idf_max
+        return cls(label=label, signature=chosen.signature, matcher=chosen.matcher, band=band, sets=chosen.sets)
+
+
+def lines_of(methods: Mapping[str, str], settings: Settings) -> list[Line]:
+    """Compose the methods of an experiment, by label, in their order."""
+    return [Line.composed(label, words, settings) for label, words in methods.items()]
 
 
 @dataclass(frozen=True, kw_only=True)

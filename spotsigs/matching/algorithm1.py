@@ -20,7 +20,7 @@ LISTS, CANDIDATES, VERIFICATIONS, CONTINUES, LIST_BREAKS, PROBE_BREAKS = range(l
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpotSigs(ThresholdMatcher, ThreadedMatcher):
+class SpotSigs(ThreadedMatcher, ThresholdMatcher):
     """SpotSigs deduplication as printed: exact for every threshold, order and number of threads.
 
     Attributes
@@ -52,7 +52,7 @@ class SpotSigs(ThresholdMatcher, ThreadedMatcher):
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "SpotSigs"
-    measure: ClassVar[Measure] = Measure.jaccard
+    measure: ClassVar[str] = Measure.jaccard
 
     partitioning: bool = True
     pruning: bool = True

@@ -14,7 +14,7 @@ from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdM
 
 
 @dataclass(frozen=True, kw_only=True)
-class BruteForce(ThresholdMatcher, ThreadedMatcher):
+class BruteForce(ThreadedMatcher, ThresholdMatcher):
     """Compare all pairs of documents that have signatures.
 
     Attributes
@@ -28,7 +28,7 @@ class BruteForce(ThresholdMatcher, ThreadedMatcher):
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "Brute force"
-    measure: ClassVar[Measure] = Measure.jaccard
+    measure: ClassVar[str] = Measure.jaccard
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs with multiset Jaccard of at least tau."""

@@ -14,7 +14,7 @@ from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdM
 
 
 @dataclass(frozen=True, kw_only=True)
-class Containment(ThresholdMatcher, ThreadedMatcher):
+class Containment(ThreadedMatcher, ThresholdMatcher):
     """Exact join by multiset containment: the intersection over the shorter page's signatures.
 
     The shorter page looks for the longer ones in an inverted index, its rarest signatures first, until what it has left

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpotSigsTight(ThresholdMatcher, ThreadedMatcher):
+class SpotSigsTight(ThreadedMatcher, ThresholdMatcher):
     """Exact multiset Jaccard join with tight one-sided bounds: the pairs of SpotSigs, found faster.
 
     Attributes
@@ -48,7 +48,7 @@ class SpotSigsTight(ThresholdMatcher, ThreadedMatcher):
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "SpotSigs (tight bounds)"
-    measure: ClassVar[Measure] = Measure.jaccard
+    measure: ClassVar[str] = Measure.jaccard
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs of the corpus with similarity at least ``tau``."""
