@@ -481,7 +481,8 @@ class PairFiles:
             )
             i, j, _ = found
             sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < self.n
-            require(sound, f"the pairs in {self.folders[0].parent} are damaged; delete that folder and run again")
+            folder = self.folders[0].parent if self.folders else ""
+            require(sound, f"the pairs in {folder} are damaged; delete that folder and run again")
             yield found
 
     def _edges(self, readers: Sequence[Reader], most: int) -> Iterator[int]:

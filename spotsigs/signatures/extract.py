@@ -95,23 +95,29 @@ def _reads(text: TextExtractor, scheme: SignatureScheme) -> TextExtractor:
     return text.marked if scheme.marked and isinstance(text, MarkedText) else text
 
 
-def _row(scheme: SignatureScheme, content: str) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return a document's distinct signatures and their counts, or its outline if the scheme wants that."""
+Row = tuple[NDArray[np.uint64], NDArray[np.int32]]
+"""A document's distinct signatures and their counts, or its outline if the scheme wants that."""
+
+
+def _to_row(scheme: SignatureScheme) -> Callable[[str], Row]:
+    """Return what turns a text into a row. Asked once: to find out whether a scheme has a protocol takes long."""
     if isinstance(scheme, CollectionScheme):
-        return scheme.outline(tokenize_marked(content))
-    return count_signatures(scheme((tokenize_marked if scheme.marked else tokenize)(content)))
+        return lambda content: scheme.outline(tokenize_marked(content))
+    cut = tokenize_marked if scheme.marked else tokenize
+    return lambda content: count_signatures(scheme(cut(content)))
 
 
 def _rows(
     shard: Shard, text: TextExtractor, scheme: SignatureScheme
 ) -> Iterator[tuple[Document, NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]] | Skipped]:
+    to_row = _to_row(scheme)
     for record in read_texts(shard, _reads(text, scheme)):
         if isinstance(record, Skipped):
             yield record
             continue
         document, content = record
         try:
-            found, multiplicities = _row(scheme, content)
+            found, multiplicities = to_row(content)
             digests = checksums(document, unmarked(content))
         except Exception as error:  # noqa: BLE001 - as above
             yield _skipped(document, error)
@@ -349,7 +355,7 @@ def extract(
     from tqdm import tqdm
 
     # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
-    _row(scheme, _reads(text, scheme)(Document(id="", content=b"<p>the one")))
+    _to_row(scheme)(_reads(text, scheme)(Document(id="", content=b"<p>the one")))
     extracted = partial(extract_shard, text=text, scheme=scheme, strict=strict)
     found = mapped(engine, extracted, collection.shards())
     with closing(found) as batches, tqdm(unit=" pages", disable=None) as progress:
