@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from spotsigs.crawl.stages_on_disk import Match, OnDisk, fitting, match_on_disk, query_page
 from spotsigs.data.collections.stored import Stored
-from spotsigs.disk.places import place
+from spotsigs.disk.places import is_remote, place
+from spotsigs.disk.store import claim
 from spotsigs.errors import InputError, printable, reason, require
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.run.pipeline import Outcome, Prepared, checksum, judged, texts_of, truth_of
@@ -26,6 +27,8 @@ from spotsigs.records import Corpus, Document
 
 CHUNK = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
+NAMES = 4096
+"""Names that are hashed at a time."""
 
 
 def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
@@ -63,7 +66,7 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
     )
     assert settings.memory is not None
     found = match_on_disk(
-        own_store(settings, folder) if settings.store is None else place(settings.store),
+        own_store(settings, folder) if settings.store is None else kept_store(settings.store),
         None if isinstance(collection, Stored) else collection,
         settings.text,
         settings.signature,
@@ -82,6 +85,10 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
     return judged(_prepared(settings, found), pairs, method.label, settings.clusters, _priority(settings.keep, found))
 
 
+OWN = "of-this-run.json"
+"""File of a store that a run has made for itself: nothing else is ever deleted."""
+
+
 def own_store(settings: Settings, folder: Path) -> Path:
     """Return the place of a run's own store; one of other documents or settings, left by a stopped run, is deleted."""
     from spotsigs.crawl.segments import source_of
@@ -90,9 +97,25 @@ def own_store(settings: Settings, folder: Path) -> Path:
     name = hashlib.sha256(json.dumps(source).encode("utf-8", "replace")).hexdigest()[:16]
     place = folder / f"store-{name}"
     for other in folder.glob("store-*"):
-        if other != place and (other / "segments").is_dir():
-            shutil.rmtree(other)
+        if other != place:
+            discard(other)
+    if not place.exists():
+        claim(place, OWN, {"run": str(folder)})
     return place
+
+
+def discard(store: Path) -> None:
+    """Delete a store that a run has made for itself, and no other."""
+    if (store / OWN).is_file():
+        shutil.rmtree(store)
+
+
+def kept_store(store: str) -> Path:
+    """Return a store that the user names; if a run has made it for itself, it is the user's from now on."""
+    named = place(store)
+    if not is_remote(named):
+        (named / OWN).unlink(missing_ok=True)
+    return named
 
 
 def _priority(keep: Keep, found: OnDisk) -> Any:

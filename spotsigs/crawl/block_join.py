@@ -29,7 +29,7 @@ from spotsigs.crawl.layout import find
 from spotsigs.disk.places import absolute, place
 from spotsigs.disk.store import Reader, StoredVectors, check_rows, claim, fingerprint, open_vectors, opened, writing
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, require, require_tau
+from spotsigs.errors import InputError, as_tau, require
 from spotsigs.judging.clusters import Method, cluster
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, RowNumbers, Vectors
 
@@ -96,7 +96,7 @@ def plan(stored: StoredVectors, tau: float, *, memory: int) -> list[tuple[Block,
     list of (Block, Block)
         Each with itself, and with every longer one that can hold a partner.
     """
-    require_tau(tau)
+    tau = as_tau(tau)
     lengths = stored.vectors.lengths
     first = int(np.searchsorted(lengths, 1))
     blocks = _blocks(stored.vectors.indptr, first, memory // 2)
@@ -569,7 +569,7 @@ def query(
     """
     from spotsigs.matching.tight import join
 
-    require_tau(tau)
+    tau = as_tau(tau)
     stored = open_vectors(store, verify=None)
     reader = opened(store, "vectors", verify=None)
     vocabulary = stored.vectors.vocabulary

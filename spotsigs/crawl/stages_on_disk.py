@@ -23,7 +23,7 @@ from spotsigs.disk.atomic import alone
 from spotsigs.disk.places import exists, place, require_reachable, sizes
 from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, writing
 from spotsigs.engines import Engine, Processes, Serial
-from spotsigs.errors import InputError, reason, require, require_tau
+from spotsigs.errors import InputError, as_tau, reason, require
 from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract_shard, refusal
 from spotsigs.signatures.idf import IdfFilter
@@ -192,7 +192,7 @@ def match_on_disk(
     InputError
         If tau or the budget is out of range, or the store was made otherwise.
     """
-    require_tau(tau)
+    tau = as_tau(tau)
     folder = place(folder)
     require_reachable(folder)
     budget = data_budget(memory, engine.processes)
@@ -509,7 +509,7 @@ def query_page(
     InputError
         If there is no finished store, it was made otherwise, or the page cannot be read.
     """
-    require_tau(tau)
+    tau = as_tau(tau)
     require(
         not isinstance(scheme, CollectionScheme),
         "a page cannot be asked for alone where its signatures depend on the other pages; add it with add=true",
