@@ -27,9 +27,6 @@ from spotsigs.records import Corpus, Document
 
 CHUNK = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
-NAMES = 4096
-"""Names that are hashed at a time."""
-
 
 def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
     """Match within ``memory=``.
