@@ -20,13 +20,14 @@ from spotsigs.data.collections.stored import Stored
 from spotsigs.disk.places import is_remote, place
 from spotsigs.disk.store import claim
 from spotsigs.errors import InputError, printable, reason, require
-from spotsigs.experiments.config import Settings
 from spotsigs.experiments.run.pipeline import Outcome, Prepared, checksum, judged, texts_of, truth_of
+from spotsigs.experiments.settings import Settings
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.records import Corpus, Document
 
 CHUNK = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
+
 
 def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
     """Match within ``memory=``.

@@ -14,11 +14,11 @@ import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.copies import WORDS, Copies, Sameness
-from spotsigs.crawl.block_cost import MOST_WORK
-from spotsigs.crawl.block_join import BYTES_A_PAIR, PairFiles, estimate, join_store, query
+from spotsigs.crawl.block_join import PairFiles, estimate, join_store, query
 from spotsigs.crawl.layout import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.crawl.outlines import refine_segments
 from spotsigs.crawl.segments import Segments, extract_segments, finished_segments, known_source, source_of
+from spotsigs.crawl.shuffle import BYTES_A_PAIR
 from spotsigs.disk.atomic import alone
 from spotsigs.disk.places import exists, place, require_reachable, sizes
 from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, writing
@@ -78,10 +78,6 @@ class OnDisk:
     pairs: PairFiles
     new_from: int
     budget: int
-
-    def estimate(self, tau: float) -> dict[str, int]:
-        """Return what the join takes, see `spotsigs.crawl.block_join.estimate`."""
-        return estimate(self.stored, tau, memory=self.budget)
 
 
 def data_budget(memory: int, workers: int = 0) -> int:
@@ -272,14 +268,14 @@ def _pairs(
         require(not new_from, "this method cannot report pairs with new documents alone; leave out add=true")
         target, budget = _begun(folder, xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)}".encode()), budget)
         return _with_copies(method(store, target, engine, budget), target, stored.copies, new_from, budget)
-    job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from} {MOST_WORK}".encode())
+    job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from}".encode())
     target, budget = _begun(folder, f"{tau!r}-{job}", budget)
-    facts = estimate(stored, tau, memory=budget)
+    facts = estimate(stored, memory=budget)
     say(
-        f"join: {counted(facts['tasks'], 'task')}, the largest of {facts['bytes_a_task'] / 1e6:,.0f} MB; "
+        f"join: {counted(facts['tasks'], 'stretch', 'stretches')} of rows, each within {budget / 1e6:,.0f} MB; "
         f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
     )
-    pairs = join_store(store, target, tau, engine, memory=budget, new_from=new_from, threads=1)
+    pairs = join_store(store, target, tau, engine, memory=budget, new_from=new_from)
     return _with_copies(pairs, target, stored.copies, new_from, budget)
 
 
