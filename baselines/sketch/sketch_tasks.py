@@ -36,7 +36,8 @@ from spotsigs.baselines.sketch.sketches import (
     super_shingles,
     triplets,
 )
-from spotsigs.crawl.block_join import PairFiles, read_block
+from spotsigs.crawl.block_join import PairFiles
+from spotsigs.crawl.shuffle import read_block
 from spotsigs.disk.places import absolute, is_remote, place
 from spotsigs.disk.store import Reader, claim, fingerprint, open_vectors, opened, writing
 from spotsigs.engines import Engine
@@ -85,6 +86,12 @@ class Job:
     def place(self, stage: str, task: int) -> Path:
         """Return where a task leaves its result."""
         return place(self.folder) / f"{stage}-{task:08d}"
+
+
+def search_store(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sketch) -> PairFiles:
+    """Find the pairs of a store of vectors by sketches, cut so that each task holds at most so many bytes."""
+    rows = len(open_vectors(store, verify=None))
+    return cluster_sketches(store, folder, sketch, engine, **cut(sketch, rows, memory))
 
 
 def cluster_sketches(

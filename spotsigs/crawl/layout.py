@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.crawl.segments import Segments
+from spotsigs.arrays.rarity import rarity_classes
+from spotsigs.copies import Copies
+from spotsigs.crawl.segments import Part, Segments
 from spotsigs.disk.atomic import beside
 from spotsigs.disk.places import is_remote, place
 from spotsigs.disk.store import Reader, StoredVectors, Writer, open_vectors, opened, writing
@@ -62,6 +64,7 @@ def build_vectors(
     *,
     memory: int,
     sets: bool = False,
+    copies: Copies | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> StoredVectors:
     """Filter the signatures of a whole collection and lay them out by length.
@@ -80,6 +83,8 @@ def build_vectors(
         Bytes that may be held at once.
     sets : bool
         Count every signature once.
+    copies : Copies, optional
+        Which documents are copies: frequencies are counted over the others, and copies become empty rows.
     facts : mapping, optional
         What the store's manifest shall say beside its files.
 
@@ -94,6 +99,8 @@ def build_vectors(
     """
     sizes = segments.sizes()
     n = int(sizes.sum())
+    copies = Copies.none(n) if copies is None else copies
+    segments = segments.only(copies.distinct)
     require(
         n * BYTES_A_DOCUMENT <= memory,
         f"memory is too small for {n:,} documents: {n * BYTES_A_DOCUMENT / 1e6:,.0f} MB are needed to order them",
@@ -102,12 +109,14 @@ def build_vectors(
     with beside(folder) as scratch:  # unordered entries lie on this machine
         unordered = scratch / "unordered"
         with writing(unordered, "unordered") as store:
-            _count(store, segments, idf_filter, n, memory)
+            _count(store, segments, idf_filter, int(np.count_nonzero(copies.distinct)), memory)
             kept, lengths = _filter(store, segments, idf_filter, sets, memory)
         with writing(folder, "vectors") as store:
             _order(store, opened(unordered, "unordered"), kept, lengths, memory)
             store.strings("doc_ids", segments.doc_ids())
             store.strings("clusters", segments.clusters())
+            store.put("content", copies.content)
+            store.put("stands", copies.stands)
             store.facts |= facts or {}
     return open_vectors(folder, verify=None)
 
@@ -117,19 +126,24 @@ def _count(store: Writer, segments: Segments, idf_filter: IdfFilter, n: int, mem
     total = sum(reader.length("hashes") for reader in segments.stores())
     passes = max(1, ceil(total * BYTES_A_HASH / memory))
     edges = [2**64 * k // passes for k in range(passes + 1)]
-    with store.growing("vocabulary", np.uint64) as keep, store.growing("dropped", np.uint64) as drop:
+    with (
+        store.growing("vocabulary", np.uint64) as keep,
+        store.growing("classes", np.uint8) as rank,
+        store.growing("dropped", np.uint64) as drop,
+    ):
         for low, high in pairwise(edges):
             hashes = np.concatenate([np.empty(0, np.uint64), *_between(segments, low, high - 1)])
             distinct, frequencies = np.unique(hashes, return_counts=True)
             del hashes
             kept = idf_filter.keeps(frequencies, n)
             keep(distinct[kept])
+            rank(rarity_classes(frequencies[kept]))
             drop(distinct[~kept])
 
 
 def _between(segments: Segments, low: int, high: int) -> Iterator[NDArray[np.uint64]]:
-    for folder in segments.folders:
-        hashes = opened(folder, "signatures", verify=None).array("hashes", np.uint64)
+    for part in segments.parts():
+        hashes = part.hashes()
         yield hashes[(hashes >= np.uint64(low)) & (hashes <= np.uint64(high))]
 
 
@@ -163,30 +177,26 @@ def _filter(
     return np.concatenate(sizes), np.concatenate(lengths)
 
 
-def _batches(segments: Segments, most: int) -> Iterator[list[Reader]]:
+def _batches(segments: Segments, most: int) -> Iterator[list[Part]]:
     """Put segments together while they have at most so many entries; a larger one stands alone."""
-    batch: list[Reader] = []
+    batch: list[Part] = []
     held = 0
-    for folder in segments.folders:
-        reader = opened(folder, "signatures", verify=None)
-        entries = reader.length("hashes")
+    for part in segments.parts():
+        entries = part.store.length("hashes")
         if batch and held + entries > most:
             yield batch
             batch, held = [], 0
-        batch.append(reader)
+        batch.append(part)
         held += entries
     if batch:
         yield batch
 
 
-def _together(batch: list[Reader]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
+def _together(batch: list[Part]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
     """Read the rows of several segments, one after the other; none of their files stays open."""
-    sizes = [np.diff(reader.indptr("hashes")) for reader in batch]
-    return (
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes))]),
-        np.concatenate([reader.whole("hashes", np.uint64) for reader in batch]),
-        np.concatenate([reader.whole("counts", np.int32) for reader in batch]),
-    )
+    sizes, hashes, counts = zip(*(part.read() for part in batch), strict=True)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes))])
+    return indptr, np.concatenate(hashes), np.concatenate(counts)
 
 
 def find(
@@ -251,9 +261,9 @@ def _order(store: Writer, unordered: Reader, sizes: NDArray[np.int32], lengths: 
                 counts[to] = unordered.part("counts", np.int32, entry, entry_stop)[taken]
             append_ids(ids)
             append_counts(counts)
-    for name in ("vocabulary", "dropped"):
-        with store.growing(name, np.uint64) as append:
-            values = unordered.array(name, np.uint64)
+    for name, dtype in (("vocabulary", np.uint64), ("classes", np.uint8), ("dropped", np.uint64)):
+        with store.growing(name, dtype) as append:
+            values = unordered.array(name, dtype)
             for start in range(0, len(values), 1 << 20):
                 append(values[start : start + (1 << 20)])
         if name == "vocabulary":
