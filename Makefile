@@ -7,7 +7,7 @@ INTERPRETED := $(addprefix tests/test_,$(addsuffix .py,clusters many_copies matc
 	signatures extract simhash imatch shingles sketch lsh cosine lcs join store layout on_disk dense blocks block_cost \
 	regions frames threshold))
 
-.PHONY: help install reproduce test test-long test-versions bench coverage mutation fuzz soak audit lint docs clean
+.PHONY: help install reproduce test test-long test-versions bench race coverage mutation fuzz soak audit lint docs clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,16 @@ $(BENCH)/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
 
 bench: $(BENCH)/.installed ## half an hour beside the peers, to results/bench; make bench SIZE=20k tries it in two minutes
 	$(BENCH)/bin/python -m benchmarks.bench $(if $(SIZE),--collection "short $(SIZE)" --tau 0.9 0.5)
+
+RACE := .venv-race
+$(RACE)/.installed: pyproject.toml constraints.txt benchmarks/race-requirements.txt
+	$(PYTHON) -m venv $(RACE)
+	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[trafilatura]' -r benchmarks/race-requirements.txt
+	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps text-dedup==0.4.0
+	@touch $@
+
+race: $(RACE)/.installed ## hours beside other tools, from files to kept documents, to results/race; make race SIZE=2000 tries it
+	$(RACE)/bin/python -m benchmarks.race $(if $(SIZE),--size $(SIZE))
 
 VERSIONS ?= 3.11 3.12 3.13 3.14
 test-versions: ## the quick tests on every version of Python that is there (pyenv or PATH), and on the oldest libraries
@@ -80,7 +90,7 @@ lint: $(VENV)/.installed ## style, types, layering
 	cd $(HOUSE) && $(CURDIR)/$(BIN)/lint-imports --config $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.import_linter_cache
 
 clean: ## remove what can be made again (not results/)
-	rm -rf $(VENV) $(BENCH) data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) $(RACE) data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 docs: $(VENV)/.installed ## build the documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build

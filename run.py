@@ -9,6 +9,10 @@ if __name__ == "__main__":
     interrupt = signal.getsignal(signal.SIGINT)
     if interrupt is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported, Ctrl-C ends it without a traceback
+    from spotsigs.experiments.start import import_numba, say_when_compiling
+
+    import_numba()
+    say_when_compiling(sys.stderr)
 
 os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come out of main(), and `sentence` says each in one line
 

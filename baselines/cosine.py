@@ -15,15 +15,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.parallel import grown, joined, over_blocks
-from spotsigs.errors import require, require_tau
-from spotsigs.records import Corpus, FloatArray, Pairs, Vectors
+from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 COUNTERS = ("lists_opened", "postings", "candidates", "verifications")
 LISTS, POSTINGS, CANDIDATES, VERIFICATIONS = range(len(COUNTERS))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cosine:
+class Cosine(ThreadedMatcher, ThresholdMatcher):
     """All pairs with TF·IDF Cosine of at least tau.
 
     A document is the vector ``u`` of ``count * log(N / df)``, its counts divided by their greatest common divisor (so
@@ -51,17 +50,10 @@ class Cosine:
     first list that can bring no new candidate; candidates are then compared in full, in the order of the definition.
     """
 
-    measure: ClassVar[str] = "cosine"
+    measure: ClassVar[str] = Measure.cosine
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "Cosine"
-
-    tau: float = 0.44
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        require_tau(self.tau)
-        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs with Cosine of at least tau."""

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from spotsigs.baselines.hashing import group_rows, pairs_within, splitmix64, term_hashes
 from spotsigs.errors import require
-from spotsigs.records import Corpus, Pairs, Vectors
+from spotsigs.records import Corpus, Matcher, Measure, Pairs, Vectors
 
 
 @dataclass(frozen=True, kw_only=True)
-class IMatch:
+class IMatch(Matcher):
     """Pairs of documents whose kept terms hash to the same SHA-1 value.
 
     The kept terms of a document are its distinct signatures with ``idf_min <= idf <= idf_max``, where
@@ -58,10 +58,8 @@ class IMatch:
       is a round value of the order used in practice; the SpotSigs paper gives none.
     """
 
-    exact: ClassVar[bool] = False
-    verified: ClassVar[bool] = False
     label: ClassVar[str] = "I-Match (unverified)"
-    measure: ClassVar[str] = "fingerprint"
+    measure: ClassVar[str] = Measure.fingerprint
 
     idf_min: float = 0.4
     idf_max: float = 0.75
@@ -71,6 +69,7 @@ class IMatch:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(
             0.0 <= self.idf_min <= self.idf_max <= 1.0,
             f"idf_min and idf_max must satisfy 0 <= idf_min <= idf_max <= 1, got {self.idf_min} and {self.idf_max}",

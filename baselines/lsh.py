@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from spotsigs.baselines.hashing import splitmix64
 from spotsigs.baselines.verify import verified
-from spotsigs.errors import require, require_tau
-from spotsigs.records import Corpus, Pairs, Vectors
+from spotsigs.errors import require
+from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 
 class Scheme(Enum):
@@ -26,7 +26,7 @@ class Scheme(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lsh:
+class Lsh(ThreadedMatcher, ThresholdMatcher):
     """Locality sensitive hashing of multisets through datasketch, with k and l given, candidates verified.
 
     A multiset becomes a set by numbering repeats: the z-th occurrence of a signature is an element of its own, so that
@@ -58,24 +58,25 @@ class Lsh:
     collection's dimensions. ``params=(l, k)`` is given, so that datasketch's choice by threshold plays no part.
     """
 
-    measure: ClassVar[str] = "jaccard"
-    exact: ClassVar[bool] = False
+    measure: ClassVar[str] = Measure.jaccard
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LSH-S (datasketch)"
 
-    tau: float = 0.44
     k: int = 6
     l: int = 32  # noqa: E741 - the paper's name
     seed: int = 2008
     scheme: Scheme = Scheme.affine32
-    threads: int | None = None
 
     def __post_init__(self) -> None:
-        require_tau(self.tau)
+        super().__post_init__()
         require(self.k >= 1, f"k must be at least 1, got {self.k}")
         require(self.l >= 2, f"l must be at least 2 (datasketch takes no fewer bands), got {self.l}")
         require(0 <= self.seed < 2**32, f"seed must lie in [0, 2**32), got {self.seed}")
-        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+
+    @property
+    def hash_tables(self) -> tuple[int, int]:
+        """Min-hashes a key and tables: the paper's k and l."""
+        return self.k, self.l
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs that share a band and have multiset Jaccard of at least tau."""

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from spotsigs.arrays.parallel import grown, joined, over_blocks
 from spotsigs.baselines.verify import compare
-from spotsigs.errors import InputError, require, require_tau
-from spotsigs.records import Corpus, FloatArray, Pairs, Vectors
+from spotsigs.errors import InputError, require
+from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ COLLISIONS, CANDIDATES, VERIFICATIONS = range(len(COUNTERS))
 
 
 @dataclass(frozen=True, kw_only=True)
-class LshNative:
+class LshNative(ThreadedMatcher, ThresholdMatcher):
     """Locality sensitive hashing of multisets: ``l`` tables keyed by ``k`` min-hashes each, candidates verified.
 
     A multiset becomes a set by numbering repeats: every (signature, z-th occurrence) is one dimension, so that the
@@ -67,23 +67,24 @@ class LshNative:
     and each of the k * l functions is drawn anew, not taken from a pool of 1,024.
     """
 
-    measure: ClassVar[str] = "jaccard"
-    exact: ClassVar[bool] = False
+    measure: ClassVar[str] = Measure.jaccard
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LSH-S (native)"
 
-    tau: float = 0.44
     k: int = 6
     l: int = 32  # noqa: E741 - the paper's name
     seed: int = 2008
-    threads: int | None = None
 
     def __post_init__(self) -> None:
-        require_tau(self.tau)
+        super().__post_init__()
         require(self.k >= 1, f"k must be at least 1, got {self.k}")
         require(self.l >= 1, f"l must be at least 1, got {self.l}")
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
-        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+
+    @property
+    def hash_tables(self) -> tuple[int, int]:
+        """Min-hashes a key and tables: the paper's k and l."""
+        return self.k, self.l
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs that share a bucket and have multiset Jaccard of at least tau."""

@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.errors import require
-from spotsigs.records import Tokens
+from spotsigs.records import SignatureScheme, Tokens
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.xxh64 import _xxh64
 
@@ -27,7 +27,7 @@ def _hash_shingles(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shingles:
+class Shingles(SignatureScheme):
     """Every ``k`` contiguous tokens, in canonical form ``w1:w2:w3``, hashed by XXH64.
 
     A document of fewer than ``k`` tokens has one shingle of all of them; one without tokens has none.
@@ -77,6 +77,11 @@ class Shingles:
         if self.mod_p is not None:
             rows = rows[hashes[rows] % np.uint64(self.mod_p) == 0]
         return hashes, rows
+
+    @property
+    def name(self) -> str:
+        """The label, with the tokens of a shingle."""
+        return f"{self.k}-shingles"
 
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
         """Return the hash of every shingle.

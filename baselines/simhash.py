@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
 from spotsigs.errors import require
-from spotsigs.records import Corpus, Pairs, Vectors
+from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, Vectors
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 """Positions ``i`` and ``j`` of two fingerprints, and the number of bits in which they differ."""
@@ -31,7 +31,7 @@ class Weights(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimHash:
+class SimHash(ThreadedMatcher):
     """Pairs of documents whose Charikar fingerprints differ in at most ``radius`` bits.
 
     Bit ``b`` of a document's fingerprint is 1 iff the sum of its signatures' weights, each counted positive where bit
@@ -68,25 +68,22 @@ class SimHash:
       the front, and is searched for all pairs at once. A pair is reported by the first table that must hold it.
     """
 
-    exact: ClassVar[bool] = False
-    verified: ClassVar[bool] = False
     label: ClassVar[str] = "SimHash (unverified)"
-    measure: ClassVar[str] = "hamming"
+    measure: ClassVar[str] = Measure.hamming
 
     radius: int = 3
     weights: Weights = Weights.tf
     bits: int = 64
     blocks: int | None = None
-    threads: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(8 <= self.bits <= 64, f"bits must lie in [8, 64], got {self.bits}")
         require(0 <= self.radius < self.bits, f"radius must lie in [0, {self.bits - 1}], got {self.radius}")
         require(
             self.blocks is None or self.blocks == 0 or self.radius < self.blocks <= self.bits,
             f"blocks must be 0 or lie in [{self.radius + 1}, {self.bits}], got {self.blocks}",
         )
-        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs of non-empty documents within the radius.

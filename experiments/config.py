@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import difflib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
-from typing import Any
+from typing import Any, ClassVar
 
 from hydra import compose
 from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.object_type import ObjectType
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.types import RunMode
 from hydra.utils import get_class
@@ -19,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, reason, require, require_tau
+from spotsigs.errors import InputError, printable, reason, require, require_tau
 from spotsigs.experiments.run.runs import variant
 from spotsigs.judging.clusters import Method
 from spotsigs.judging.keep import Keep
@@ -67,6 +70,26 @@ class Root:
 
 
 ConfigStore.instance().store(name="schema", node=Root)
+
+EVERY_EXPERIMENT = ("experiment", "data", "text", "engine", "workers", "threads", "seed", "debug", "hydra")
+"""What every experiment reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(ABC):
+    """Called instead of a single run: the base of every experiment, one YAML in ``conf/experiment/`` each.
+
+    Attributes
+    ----------
+    reads : tuple of str
+        Groups and root keys that it reads beside `EVERY_EXPERIMENT`; others are refused on the command line.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def __call__(self, settings: Settings) -> str:
+        """Write its results; return what came out, for the terminal."""
 
 
 def _run_name(tau: object) -> str:
@@ -169,6 +192,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     require(config.workers >= 1, f"workers must be at least 1, got {config.workers}")
     require(config.threads is None or config.threads >= 1, f"threads must be at least 1, got {config.threads}")
     built = {group: None if config[group] is None else build(config[group], group) for group in GROUPS}
+    given = names is None  # on the command line, not by another experiment
     if names is None:
         hydra = HydraConfig.get()
         names = {group: str(hydra.runtime.choices[group]) for group in GROUPS}
@@ -187,6 +211,8 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         memory is None or built["experiment"] is None,
         "memory= and store= belong to a single run; leave out experiment=",
     )
+    if built["experiment"] is not None and given:
+        _require_read(built["experiment"], names["experiment"], overrides())
     require(memory is None or not auto, f"tau={AUTO} looks at all similarities in memory; leave out memory= and store=")
     return Settings(
         collection=built.pop("data"),
@@ -221,12 +247,23 @@ def _require_known(config: DictConfig) -> None:
         require(str(config[key]).lower() not in ("true", "false", ""), f"{key} must name a folder, got {config[key]!r}")
 
 
+def _require_read(experiment: Any, name: str, given: Sequence[str]) -> None:
+    """Refuse overrides that an experiment does not read: it would run as if they were not given."""
+    require(isinstance(experiment, Experiment), f"experiment={name}: its class must be an Experiment")
+    read = (*EVERY_EXPERIMENT, *experiment.reads)
+    for word in given:
+        key = word.lstrip("+~").partition("=")[0].partition("@")[0]
+        if re.split(r"[./]", key)[0] not in read:
+            methods = "; its methods stand in experiment.methods" if hasattr(experiment, "methods") else ""
+            raise InputError(f"experiment={name} does not read {key}; it reads {', '.join(read)}{methods}")
+
+
 def _require_similarities(built: dict[str, Any]) -> None:
     """Refuse ``tau=auto`` for what has no similarities to suggest a threshold by."""
     matcher = built["matcher"]
     require(built["experiment"] is None, f"tau={AUTO} is for single runs; experiments choose their thresholds")
     require(
-        matcher.measure == "jaccard" and hasattr(matcher, "tau"),
+        matcher.measure == "jaccard" and matcher.threshold is not None,
         f"tau={AUTO} needs a matcher with a threshold on Jaccard similarity, which {matcher.label} is not",
     )
 
@@ -267,6 +304,11 @@ def composed(*overrides: str) -> Settings:
     """
     config = compose("config", list(overrides), return_hydra_config=True)
     return settings(config, {group: str(config.hydra.runtime.choices[group]) for group in GROUPS})
+
+
+def choices(group: str) -> list[str]:
+    """Return the choices of a group, those on the search path of the running job, sorted."""
+    return sorted(GlobalHydra.instance().config_loader().get_group_options(group, ObjectType.CONFIG))
 
 
 def overrides() -> list[str]:
@@ -340,12 +382,7 @@ def build(node: DictConfig, group: str) -> Any:
 
 def sentence(error: Exception) -> str:
     """Return one line for any error of a run: what is wrong, where, and what is allowed."""
-    return f"error: {''.join(map(_shown, _explain(error)))}"
-
-
-def _shown(character: str) -> str:
-    """Return a character of an error, which may quote an input: none that a terminal or a log would obey."""
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+    return f"error: {printable(_explain(error))}"  # it may quote an input
 
 
 def _explain(error: Exception) -> str:

@@ -8,8 +8,9 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from spotsigs.data.formats.writers import harmless
 from spotsigs.disk import atomic
@@ -112,9 +113,16 @@ def read_json(path: Path) -> Any:
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write rows under a header."""
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows([harmless(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+        quoted = ([harmless(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+        _write_rows(file, chain([header], quoted))
+
+
+def _write_rows(file: IO[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows of CSV, each to a line end; the csv module before Python 3.13 leaves carriage returns unquoted."""
+    plain, quoting = (csv.writer(file, lineterminator="\n", quoting=how) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    for row in rows:
+        breaks = any(isinstance(cell, str) and "\r" in cell for cell in row)
+        (quoting if breaks else plain).writerow(row)
 
 
 def _plain(value: Any) -> Any:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spotsigs.judging.metrics import evaluate, relative_recall
     from spotsigs.matching.algorithm1 import SpotSigs
     from spotsigs.matching.brute_force import BruteForce
+    from spotsigs.matching.containment import Containment
     from spotsigs.matching.partitions import partition_boundaries
     from spotsigs.matching.tight import SpotSigsTight, self_join
     from spotsigs.records import Clusters, Corpus, Document, Pairs, Truth, Vectors
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _HOME = {
     "near_duplicates": "api",
     "BruteForce": "matching.brute_force",
+    "Containment": "matching.containment",
     "cluster": "judging.clusters",
     "InputError": "errors",
     "SpotSigsTight": "matching.tight",
@@ -58,6 +60,7 @@ _HOME = {
 __all__ = [
     "BruteForce",
     "Clusters",
+    "Containment",
     "Corpus",
     "Document",
     "IdfFilter",

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from spotsigs.engines import Serial
-from spotsigs.errors import InputError
-from spotsigs.matching.tight import self_join
-from spotsigs.records import Document, Pairs, Shard, SignatureScheme, Skipped
+from spotsigs.errors import InputError, require
+from spotsigs.matching.containment import Containment
+from spotsigs.matching.tight import SpotSigsTight
+from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -27,9 +28,10 @@ def near_duplicates(
     idf_min: float | None = None,
     idf_max: float = 1.0,
     min_spots: int = 1,
+    measure: str = "jaccard",
     threads: int | None = None,
 ) -> Pairs:
-    """Find all near-duplicate pairs among pages: exactly the pairs with multiset Jaccard of at least tau.
+    """Find all near-duplicate pairs among pages: exactly those whose multiset Jaccard, or containment, reaches tau.
 
     Parameters
     ----------
@@ -44,6 +46,8 @@ def near_duplicates(
         document frequencies say nothing yet: two copies of one page would have no rare signature between them.
     min_spots : int
         Pages with fewer signatures left are not matched.
+    measure : str
+        ``jaccard``, or ``containment``: the intersection over the smaller page, which finds a teaser in its article.
     threads : int, optional
         Threads of the join; all cores by default.
 
@@ -55,7 +59,7 @@ def near_duplicates(
     Raises
     ------
     InputError
-        If tau lies outside (0, 1], or a page is neither str nor bytes.
+        If tau lies outside (0, 1], there is no such measure, or a page is neither str nor bytes.
 
     Examples
     --------
@@ -66,15 +70,17 @@ def near_duplicates(
     """
     if isinstance(pages, (str, bytes)):
         raise InputError("pages must be an iterable of pages, got a single one; put it into a list")
+    matchers: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTight, "containment": Containment}
+    require(measure in matchers, f"measure must be one of {', '.join(matchers)}, got {measure!r}")
     signatures = extract(_InMemory(tuple(pages)), VisibleText(), signature or SpotSignatures(), Serial())
     if idf_min is None:
         idf_min = 0.2 if len(signatures) >= FEW_PAGES else 0.0
     keep = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
-    return self_join(keep(signatures), tau, threads=threads)
+    return matchers[measure](tau=tau, threads=threads)(Corpus(keep(signatures)))
 
 
 @dataclass(frozen=True)
-class _InMemory:
+class _InMemory(Collection):
     pages: tuple[str | bytes, ...]
 
     def shards(self) -> list[Shard]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -14,8 +18,14 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError, require
 
+LOOPBACK = "127.0.0.1"
+"""Where clusters of this machine listen: what they are sent is unpickled, so that no other machine may send."""
+
 ATTEMPTS = 3
 """Times a task is given out again after its worker died."""
+
+_LOOK_SECONDS = 1.0
+"""How often a worker looks whether its parent lives."""
 
 _ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
@@ -111,7 +121,34 @@ def _executor(workers: int) -> Any:
 
     # a worker that idled so long ends, and is replaced when it is wanted again: nothing that a user should hear of
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-    return get_reusable_executor(max_workers=workers, env=_ONE_THREAD, timeout=300)
+    return get_reusable_executor(
+        max_workers=workers, env=_ONE_THREAD, timeout=300, initializer=end_with, initargs=(os.getpid(),)
+    )
+
+
+def end_with(parent: int) -> None:
+    """Let this process, a worker, end within two seconds of its parent, however that ends.
+
+    A thread looks for the parent every second. (Linux can send a signal instead, but when the parent's thread ends that
+    started the worker, not its process.) A library that keeps the interpreter for longer delays it.
+
+    Parameters
+    ----------
+    parent : int
+        Id of the process that started this one.
+    """
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    import psutil
+
+    try:  # on Windows a parent's number stays; elsewhere another process takes its children over
+        lives = psutil.Process(parent).is_running if sys.platform == "win32" else lambda: os.getppid() == parent
+        while lives():
+            time.sleep(_LOOK_SECONDS)
+    finally:
+        os._exit(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +191,9 @@ def _dask_client(workers: int, address: str | None) -> Any:
         except (OSError, ValueError) as error:
             raise InputError(f"no Dask scheduler answers at {address}: {error}") from error
     n = min(workers, all_cores())
-    cluster = distributed.LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None, env=_ONE_THREAD)
+    cluster = distributed.LocalCluster(
+        host=LOOPBACK, n_workers=n, threads_per_worker=1, dashboard_address=None, env=_ONE_THREAD
+    )
     return distributed.Client(cluster)
 
 
@@ -199,14 +238,14 @@ class Ray:
 @cache
 def _ray_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
     ray = _imported("ray", "ray")
-    local = {"num_cpus": min(workers, all_cores()), "include_dashboard": False} if address is None else {}
+    alone = {"num_cpus": min(workers, all_cores()), "include_dashboard": False, "_node_ip_address": LOOPBACK}
     try:
         ray.init(
             address=address,
             ignore_reinit_error=True,
             log_to_driver=False,
             runtime_env={"env_vars": _ONE_THREAD},
-            **local,
+            **({} if address else alone),
         )
     except Exception as error:  # Ray raises plain ones where a node does not start in time
         where = "Ray does not start on this machine" if address is None else f"no Ray cluster answers at {address}"

@@ -18,6 +18,17 @@ def require_tau(tau: float) -> None:
     require(0.0 < tau <= 1.0, f"tau must lie in (0, 1], got {tau}")
 
 
+def printable(text: str) -> str:
+    r"""Return untrusted text as it may be printed: no character that a terminal or a log would obey.
+
+    Examples
+    --------
+    >>> print(printable("two" + chr(10) + "lines"))
+    two\nlines
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def reason(error: OSError) -> str:
     """Return what the system says is wrong, without the words that libraries put around it.
 

@@ -7,17 +7,19 @@ Every stage is a function from records to records; none reads configuration, pri
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import normalise_csr
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, require, require_tau
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,12 +68,56 @@ Shard = Callable[[], Iterator["Document | Skipped"]]
 """A picklable share of a collection: calling it yields its records, in order."""
 
 
-class Collection(Protocol):
-    """Where documents come from: a frozen dataclass in ``data/``, one YAML in ``conf/data/`` each."""
+class Collection(ABC):
+    """Where documents come from: a frozen dataclass in ``data/``, one YAML in ``conf/data/`` each.
 
+    Attributes
+    ----------
+    truth_by : str
+        How the user can say which documents are duplicates, where the collection does not: the end of a sentence.
+    """
+
+    truth_by: ClassVar[str] = ""
+
+    @abstractmethod
     def shards(self) -> Sequence[Shard]:
         """Return the collection's shares in document order; their split does not depend on the worker count."""
-        ...
+
+    def sources(self) -> Sequence[Any]:
+        """Return the files it reads, whose content says whether it is the same collection; none if it is made."""
+        return ()
+
+    def judged(self, doc_ids: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]] | None:
+        """Return pairs of rows that were judged, ``(i, j, positive)`` with ``i < j``; None where none were."""
+        return None
+
+
+class CopyableCollection(Collection):
+    """A collection that can be written again in its own format."""
+
+    @abstractmethod
+    def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
+        """Write the files of the collection below a folder, without the documents that are not kept.
+
+        What is no document, or cannot be read as one, was not judged and stays; what lies behind the damage of a
+        truncated file cannot be copied. Whatever cannot be written is an error.
+        """
+
+
+class MarkedText(ABC):
+    """A text extractor that can also mark links and blocks, for schemes that look at them."""
+
+    @abstractmethod
+    def marked(self, document: Document) -> str:
+        """Return the document's text with its links and blocks marked."""
+
+
+class VectorCollection(ABC):
+    """A collection without pages: vectors that are ready to be matched."""
+
+    @abstractmethod
+    def vectors(self) -> Vectors:
+        """Return the vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,41 +150,57 @@ class Tokens:
         return self.buffer.tobytes().decode().split(":") if len(self) else []
 
 
-class SignatureScheme(Protocol):
+class SignatureScheme(ABC):
     """What turns tokens into signatures: a frozen keyword-only dataclass, one YAML in ``conf/signature/`` each.
 
-    A scheme with a class attribute ``marked = True`` looks at links: its tokens come with them where the text has any.
+    Attributes
+    ----------
+    label : str
+        Its name in tables.
+    marked : bool
+        It looks at links: its tokens come with them where the text has any.
     """
 
     label: ClassVar[str]
+    marked: ClassVar[bool] = False
 
+    @abstractmethod
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
         """Return the XXH64 of every signature occurrence, in text order, repeats included."""
-        ...
 
+    @abstractmethod
     def readable(self, text: str) -> list[str]:
         """Return the same signatures in readable form, in text order."""
-        ...
+
+    @property
+    def name(self) -> str:
+        """The label, with what its parameters add to it."""
+        return self.label
+
+    def chains(self, tokens: Tokens) -> list[list[int]] | None:
+        """Return the numbers of the tokens that make each signature, in text order; None if it cannot tell."""
+        return None
 
 
-@runtime_checkable
-class CollectionScheme(Protocol):
+class CollectionScheme(SignatureScheme):
     """A marked scheme that looks at the whole collection before it says what a document's signatures are.
 
     Documents are outlined one by one, anywhere; `refine` sees all outlines at once. Called with the tokens of one
     document, the scheme treats it as a collection of its own.
     """
 
+    marked: ClassVar[bool] = True
+
+    @abstractmethod
     def outline(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return what `refine` needs of a document: entries, each a hash and a kind, in text order."""
-        ...
 
+    @abstractmethod
     def refine(self, outlines: Signatures, *, scratch: Path | None = None) -> Signatures:
         """Turn outlines, entries in place of distinct hashes and kinds in place of counts, into signatures.
 
         What does not fit into memory may be put into the scratch folder, which outlives the result.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,22 +392,122 @@ class Corpus:
     texts: Callable[[], Iterator[str]] = field(default=_no_texts, repr=False)
 
 
-class Matcher(Protocol):
-    """What turns a corpus into pairs: a frozen keyword-only dataclass, one YAML in ``conf/matcher/`` each.
+class Measure(StrEnum):
+    """What the similarity of a reported pair is."""
 
-    ``measure`` names the similarity: ``jaccard``, ``cosine``, or the method's own. ``exact`` says that the pairs are
-    precisely those of that measure by brute force; ``verified`` that each pair's similarity was computed and reaches
-    the threshold.
+    jaccard = "jaccard"
+    cosine = "cosine"
+    containment = "containment"
+    lcs = "lcs"
+    resemblance = "estimated resemblance"
+    hamming = "hamming"
+    fingerprint = "fingerprint"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matcher(ABC):
+    """What turns a corpus into pairs: the base of every method, one YAML in ``conf/matcher/`` each.
+
+    A method says here, and in the bases below, what it can do; nothing else is assumed of it.
+
+    Attributes
+    ----------
+    label : str
+        Its name in tables.
+    measure : str
+        The similarity of its pairs: a `Measure`, or the method's own word.
+    exact : bool
+        The pairs are precisely those of that measure by brute force.
+    verified : bool
+        The similarity of each pair was computed, and reaches the threshold.
+    reads_texts : bool
+        It compares the documents' texts, not their signatures.
     """
 
-    exact: ClassVar[bool]
-    verified: ClassVar[bool]
     label: ClassVar[str]
     measure: ClassVar[str]
+    exact: ClassVar[bool] = False
+    verified: ClassVar[bool] = False
+    reads_texts: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:  # noqa: B027 - a method without fields has nothing to check
+        """Check the fields; every base checks its own."""
+
+    @abstractmethod
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the near-duplicate pairs of the corpus."""
-        ...
+
+    @property
+    def threshold(self) -> float | None:
+        """The least similarity that is reported; None where the method has no threshold."""
+        return None
+
+    @property
+    def hash_tables(self) -> tuple[int, int] | None:
+        """The paper's k and l, min-hashes a key and tables; None where the method has none."""
+        return None
+
+    def at(self, tau: float | None) -> Self:
+        """Return the method with another threshold; unchanged if it has none, or none is given."""
+        return self
+
+    def with_threads(self, threads: int) -> Self:
+        """Return the method with so many threads; unchanged if it runs on one."""
+        return self
+
+    def memory_bytes(self, vectors: Vectors) -> int:
+        """Return the paper's lower bound of the memory (section 5.1): here that of the vectors alone.
+
+        An id of 4 bytes and a frequency of 2 for each entry, 4 bytes for each document.
+        """
+        return len(vectors.ids) * (4 + 2) + len(vectors) * 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdMatcher(Matcher):
+    """A method that reports the pairs of at least some similarity.
+
+    Attributes
+    ----------
+    tau : float
+        Similarity threshold in (0, 1].
+    """
+
+    tau: float = 0.44
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_tau(self.tau)
+
+    @property
+    def threshold(self) -> float | None:
+        """The least similarity that is reported."""
+        return self.tau
+
+    def at(self, tau: float | None) -> Self:
+        """Return the method with another threshold; unchanged if none is given."""
+        return self if tau is None else replace(self, tau=tau)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadedMatcher(Matcher):
+    """A method that works on several threads; their number changes no result.
+
+    Attributes
+    ----------
+    threads : int or None
+        Threads of its kernels; None takes all cores.
+    """
+
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+
+    def with_threads(self, threads: int) -> Self:
+        """Return the method with so many threads."""
+        return replace(self, threads=threads)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import spotsigs
 from spotsigs.crawl.layout import parse_memory
 from spotsigs.crawl.segments import extract_segments
 from spotsigs.crawl.stages_on_disk import data_budget
-from spotsigs.disk.store import load_signatures, open_vectors, save_vectors, writing
+from spotsigs.disk.store import load_signatures, open_vectors, save_vectors, sealed, writing
 from spotsigs.engines import Processes
 from spotsigs.matching.tight import join
 from spotsigs.signatures.idf import IdfFilter
@@ -551,7 +551,7 @@ CONFIGURATION = [
     ),
     Case(
         given="+matcher.k=3",
-        says="matcher.k: SpotSigs has no such parameter; it has tau, partitioning, pruning, rho, convention, threads",
+        says="matcher.k: SpotSigs has no such parameter; it has tau, threads, partitioning, pruning, rho, convention",
         make=given("+matcher.k=3"),
     ),
     Case(
@@ -612,7 +612,7 @@ CONFIGURATION = [
     ),
     Case(
         given="data.shard_bytes=0",
-        says="data.shard_bytes: data has no parameter 'shard_bytes' here, but path; `python run.py --help` lists the groups and keys",
+        says="data.shard_bytes: data has no parameter 'shard_bytes' here, but path, clusters; `python run.py --help` lists the groups and keys",
         make=given("data.shard_bytes=0"),
     ),
     Case(
@@ -692,7 +692,7 @@ CONFIGURATION = [
     ),
     Case(
         given="experiment=table1 experiment.rseults=x",
-        says="experiment.rseults: experiment has no parameter 'rseults' here, but results, step, repeats; `python run.py --help` lists the groups and keys",
+        says="experiment.rseults: experiment has no parameter 'rseults' here, but results, methods, step, repeats; `python run.py --help` lists the groups and keys",
         make=given("experiment=table1", "experiment.rseults=x"),
     ),
     Case(
@@ -730,8 +730,9 @@ def manifest(**facts: Any) -> Callable[[Path], Any]:
     """Return what changes the manifest."""
 
     def change(store: Path) -> None:
-        known = json.loads((store / "store.json").read_text())
-        (store / "store.json").write_text(json.dumps(known | facts))
+        known = json.loads((store / "store.json").read_text()) | facts
+        known.pop("seal")
+        (store / "store.json").write_bytes(sealed(known))
 
     return change
 
@@ -818,7 +819,7 @@ STORES = [
     ),
     Case(
         given="another schema version",
-        says="the store {here}/store has schema version 99, this program reads version 2; build the store again",
+        says="the store {here}/store has schema version 99, this program reads version 3; build the store again",
         make=stored(manifest(version=99)),
     ),
     Case(
@@ -843,7 +844,7 @@ STORES = [
     ),
     Case(
         given="a damaged list of what a folder of segments is for",
-        says="{here}/segments holds the signatures of another extraction (its collection, text, scheme, files, shards differ); give another place or delete it",
+        says="{here}/segments/source.json is damaged: …; delete {here}/segments and give the same again",
         make=damaged_claim,
     ),
     Case(

@@ -16,7 +16,7 @@ from spotsigs.data.formats.folder import Clusters, Folder
 from spotsigs.engines import Serial
 from spotsigs.experiments.show.quality_figures import thresholds
 from spotsigs.experiments.studies.ablated import Ablated
-from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, SHORT, _kept, _name, _promise, methods, texts
+from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, SHORT, _kept, _promise, collection_name, methods, texts
 from spotsigs.experiments.work.curves import Curve, judge
 from spotsigs.experiments.work.extracted import Source, read
 from spotsigs.experiments.work.page_cost import time_pages
@@ -109,8 +109,8 @@ def test_the_promise_is_the_lowest_difference():
 
 
 def test_names():
-    assert _name("data=gold data.seed=5") == "gold"
-    assert _name("data=gold_drift data.seed=1 data.drift=0.5") == "gold_drift drift=0.5"
+    assert collection_name("data=gold data.seed=5") == "gold"
+    assert collection_name("data=gold_drift data.seed=1 data.drift=0.5") == "gold_drift drift=0.5"
     assert len({method.label for method in methods()}) == len(methods())
 
 

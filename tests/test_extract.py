@@ -13,7 +13,7 @@ from strategies import examples
 
 from spotsigs.baselines.shingles import Shingles
 from spotsigs.errors import InputError
-from spotsigs.records import Document, Signatures, Skipped
+from spotsigs.records import Collection, Document, Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, count_signatures, extract, extract_shard, read_texts, unique_ids
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
@@ -25,7 +25,7 @@ class Serial:
 
 
 @dataclass(frozen=True)
-class Records:
+class Records(Collection):
     records: tuple
     n_shards: int = 1
 
@@ -118,7 +118,7 @@ def test_documents_without_signatures_keep_their_rows():
 
 @pytest.mark.parametrize("n_shards", [0, 1, 3])
 def test_empty_collections(n_shards):
-    class Empty:
+    class Empty(Collection):
         def shards(self):
             return [partial(iter, ())] * n_shards
 

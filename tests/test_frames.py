@@ -21,10 +21,11 @@ from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.records import Corpus, Document, Signatures
+from spotsigs.records import Collection, Corpus, Document, Signatures
 from spotsigs.signatures import framed as module
 from spotsigs.signatures.densest import LINK, TEXT, DensestRegion
 from spotsigs.signatures.extract import extract
+from spotsigs.signatures.frame_kernels import Rules
 from spotsigs.signatures.framed import (
     FramedSpots,
     Frames,
@@ -42,7 +43,7 @@ from spotsigs.text.visible import VisibleText
 SCHEME = FramedSpots()
 
 
-class Pages:
+class Pages(Collection):
     """A collection in memory."""
 
     def __init__(self, *pages: str, media_type: str = "text/html") -> None:
@@ -88,20 +89,29 @@ def collections(draw: st.DrawFn) -> list[list[naive.Entry]]:
     return pages
 
 
-PARAMETERS = st.tuples(st.sampled_from([0.05, 0.1, 0.25, 0.4]), st.sampled_from([0.2, 1 / 3, 0.6]), st.integers(1, 6))
-
+RULES = st.builds(
+    Rules,
+    alike=st.sampled_from([0.05, 0.1, 0.25, 0.4]),
+    share=st.sampled_from([0.2, 1 / 3, 0.6]),
+    anywhere=st.booleans(),
+    per_spot=st.booleans(),
+    around=st.booleans(),
+)
 
 LIMITS = st.fixed_dictionaries({"LOOKED": st.sampled_from([1, 3, 64]), "WALKED": st.sampled_from([1, 12, 2048])})
 
 
 @examples(250)
-@given(collections(), PARAMETERS, LIMITS, st.integers(1, 3))
-def test_any_collection(pages, parameters, limits, threads):
-    alike, share, sample = parameters
-    drawn = outlines(pages)
+@given(collections(), RULES, st.integers(1, 6), LIMITS, st.integers(1, 3))
+def test_any_collection(pages, rules, sample, limits, threads):
+    drawn, over = outlines(pages), module.Over(threads)
     with patch.multiple(module, **limits), patch.multiple(naive, **limits):
-        expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), alike, share, sample)
-        assert rows(FramedSpots(alike=alike, share=share, sample=sample).refine(drawn, threads=threads)) == expected
+        expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), rules, sample)
+        found = find_frames(drawn, portraits(drawn, over), rules, sample, over)
+        assert rows(kept(drawn, found, rules.share)) == expected
+        if all(rules[2:]):
+            scheme = FramedSpots(alike=rules.alike, share=rules.share, sample=sample)
+            assert rows(scheme.refine(drawn, threads=threads)) == expected
 
 
 @examples(60)
@@ -128,22 +138,21 @@ def kept(drawn: Signatures, frames: Frames, share: float) -> Signatures:
 
 
 @examples(300)
-@given(collections(), PARAMETERS, LIMITS, st.integers(0, 14))
-def test_pages_added_later(pages, parameters, limits, n_old):
-    alike, share, sample = parameters
+@given(collections(), RULES, st.integers(1, 6), LIMITS, st.integers(0, 14))
+def test_pages_added_later(pages, rules, sample, limits, n_old):
     n_old = min(n_old, len(pages))
     old, everything = outlines(pages[:n_old]), outlines(pages)
     with patch.multiple(module, **limits):
-        before = find_frames(old, portraits(old), alike, share, sample)
-        frames, affected = update_frames(before, everything, portraits(everything), alike, share, sample)
-        fresh = find_frames(everything, portraits(everything), alike, share, sample)
+        before = find_frames(old, portraits(old), rules, sample)
+        frames, affected = update_frames(before, everything, portraits(everything), rules, sample)
+        fresh = find_frames(everything, portraits(everything), rules, sample)
     assert np.array_equal(frames.suspected, fresh.suspected)
     assert np.array_equal(frames.n_mates, fresh.n_mates)
     for found, expected in zip(vars(frames.neighbours).items(), vars(fresh.neighbours).items(), strict=True):
         assert found[0] == expected[0]
         assert np.array_equal(found[1], expected[1]), found[0]
-    was = rows(kept(old, before, share))
-    now = rows(kept(everything, frames, share))
+    was = rows(kept(old, before, rules.share))
+    now = rows(kept(everything, frames, rules.share))
     assert {k for k in range(n_old) if was[k] != now[k]} <= set(affected.tolist())
 
 
@@ -155,9 +164,90 @@ def test_more_pages_than_are_gone_through_at_once():
         article = [(int(h), TEXT) for h in random.integers(0, 5000, 6)]
         pages.append([*frames[k % 300], (20_000 + k % 300, TEXT), *article])
     drawn = outlines(pages)
-    expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), 0.1, 1 / 3, 16)
+    expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), SCHEME.rules, 16)
     assert rows(SCHEME.refine(drawn, threads=2)) == expected
     assert not any(h >= 20_000 for row in expected for h in row)
+
+
+# --- versions, and frames around them ---------------------------------------------------------------------------------
+
+
+def site(random: np.random.Generator, texts: list[list[int]], prose: list[int], drift: float = 0) -> list:
+    """Pages of one site: a text each, amid links and the frame's prose, of which each page may have another part."""
+    menu = random.integers(1 << 20, 1 << 40, 33).tolist()
+    pages = []
+    for text in texts:
+        parts = [[(h, TEXT) for h in prose[: len(prose) // 2]], [(h, TEXT) for h in prose[len(prose) // 2 :]]]
+        blocks = [[(h, LINK) for h in menu[k : k + 11]] for k in (0, 11, 22)]
+        for part in [*parts, *blocks]:
+            if random.random() < drift:
+                part[:] = [(h, kind) for h, (_, kind) in zip(fresh(random, len(part)), part, strict=True)]
+        story = [(h, TEXT) for h in text]
+        for at in random.integers(0, len(story), 4):  # links within the text
+            story.insert(at, (int(random.integers(1 << 20, 1 << 40)), LINK))
+        pages.append([*blocks[0], *parts[0], *blocks[1], *story, *blocks[2], *parts[1], *blocks[0][:3]])
+    return pages
+
+
+def fresh(random: np.random.Generator, n: int) -> list[int]:
+    return random.integers(1 << 41, 1 << 60, n).tolist()
+
+
+def edited(random: np.random.Generator, text: list[int], part: float, in_one_block: bool) -> list[int]:
+    n = round(part * len(text))
+    at = np.arange(n) + random.integers(0, len(text) - n + 1) if in_one_block else random.permutation(len(text))[:n]
+    found = np.array(text)
+    found[at] = fresh(random, n)
+    return found.tolist()
+
+
+def recall(pages: list[list[naive.Entry]], versions: int, rules: Rules, tau: float) -> float:
+    """The part found of the pairs of versions, where so many pages after each other are versions."""
+    drawn = outlines(pages)
+    left = [set(row) for row in rows(kept(drawn, find_frames(drawn, portraits(drawn), rules, 16), rules.share))]
+    found = [
+        len(left[a] & left[b]) >= tau * max(1, len(left[a] | left[b]))
+        for first in range(0, len(pages), versions)
+        for a in range(first, first + versions)
+        for b in range(a + 1, first + versions)
+    ]
+    return sum(found) / len(found)
+
+
+@pytest.mark.parametrize("in_one_block", [True, False], ids=["one block", "scattered"])
+@pytest.mark.parametrize("part", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+def test_two_versions_alone_in_their_frame_are_found(part, in_one_block):
+    random = np.random.default_rng(round(10 * part))
+    pages = []
+    for _ in range(40):
+        text = fresh(random, 80)
+        pages += site(random, [text, edited(random, text, part, in_one_block)], fresh(random, 20))
+    assert recall(pages, 2, SCHEME.rules, 0.15) >= 0.96
+
+
+@pytest.mark.parametrize("in_one_block", [True, False], ids=["one block", "scattered"])
+@pytest.mark.parametrize("part", [0.1, 0.2, 0.3])
+@pytest.mark.parametrize("versions", [4, 8])
+def test_several_versions_alone_in_their_frame_are_found(versions, part, in_one_block):
+    random = np.random.default_rng(versions)
+    pages = []
+    for _ in range(20):
+        text = fresh(random, 80)
+        texts = [edited(random, text, part, in_one_block) for _ in range(versions)]
+        pages += site(random, texts, fresh(random, 20))
+    assert recall(pages, versions, SCHEME.rules, 0.15) >= 0.96
+
+
+@pytest.mark.parametrize("stories", [2, 3, 8])
+def test_prose_of_a_frame_that_drifts_is_no_content(stories):
+    """Fewer pairs of stories match by their frame's prose where it is looked at where that stands."""
+    random = np.random.default_rng(stories)
+    pages = []
+    for _ in range(30):
+        pages += site(random, [fresh(random, 80) for _ in range(stories)], fresh(random, 60), drift=0.3)
+    ours = recall(pages, stories, SCHEME.rules, 0.18)
+    assert ours <= 0.1
+    assert ours <= recall(pages, stories, SCHEME.rules._replace(around=False, per_spot=False), 0.18) / 2
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------

@@ -230,3 +230,14 @@ def test_a_worker_killed_from_outside_loses_nothing(tmp_path, engine):
     assert "12,000 documents" in out
     assert same(tmp_path / "serial", tmp_path / "run")
     assert len(pd.read_parquet(tmp_path / "run" / "pairs.parquet")) > 10_000
+
+
+def test_asking_prints_no_id_that_a_terminal_would_obey(tmp_path):
+    page = "<p>the plan is a new bridge and the river is a long way from the town"
+    forged = "a\x1b[2J\n  1.000000  forged\r\u202e"
+    (tmp_path / "x.jsonl").write_text(json.dumps({"id": forged, "html": page}) + "\n")
+    (tmp_path / "page.html").write_text(page)
+    base = [f"store={tmp_path / 'store'}", "engine=serial", "tau=0.5", "idf_min=0", "idf_max=1"]
+    ran(tmp_path / "1", "data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", *base)
+    answer = ran(tmp_path / "1", *base, f"query={tmp_path / 'page.html'}")
+    assert answer.splitlines()[-1] == "  1.000000  a\\x1b[2J\\n  1.000000  forged\\r\\u202e"

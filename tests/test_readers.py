@@ -878,3 +878,27 @@ def test_fetching_without_network(tmp_path, monkeypatch):
     monkeypatch.setattr(requests, "get", fail)
     with pytest.raises(InputError, match=r"could not be fetched .*\(is there a network\?\).*data.path="):
         CoreDeduplication(cache=str(tmp_path)).shards()
+
+
+@pytest.mark.parametrize("pack", ["", ".gz"])
+def test_csv_with_a_byte_order_mark_before_a_quoted_name(tmp_path, pack):
+    path = tmp_path / f"x.csv{pack}"
+    path.write_bytes(PACK[pack](b'\xef\xbb\xbf"id","html"\n"a","<p>x"\n'))
+    assert [(d.id, d.content) for d in documents(Csv(path=str(path)))] == [("a", b"<p>x")]
+
+
+@pytest.mark.parametrize("between", ["\n", "\r\n\n  \n", "<DOCID>7</DOCID>\n", "\n<DOCID> 7 </DOCID>\n\n"])
+def test_trec_documents_whose_number_comes_later(tmp_path, between):
+    docs = [f"<DOC>{between}<DOCNO>d{k}</DOCNO>\n<p>text {k}\n<DOC>\nof it\n</DOC>\n" for k in range(9)]
+    (tmp_path / "B01").write_text("".join(docs), newline="")
+    for shard_bytes in (1 << 20, 100, 40):
+        found = documents(Trec(path=str(tmp_path / "B01"), shard_bytes=shard_bytes))
+        assert [d.id for d in found] == [f"d{k}" for k in range(9)]
+
+
+def test_trec_documents_without_a_number_are_counted(tmp_path):
+    docs = ["<DOCNO>a</DOCNO>\nx", "<p>no number", "<DOCNO>b</DOCNO>"]
+    (tmp_path / "B01").write_text("".join(f"<DOC>\n{doc}\n</DOC>\n" for doc in docs))
+    found = [record for shard in Trec(path=str(tmp_path / "B01")).shards() for record in shard()]
+    assert [record.id for record in found] == ["a", "B01@32", "b"]
+    assert found[1] == Skipped("B01@32", "the document has no <DOCNO>")

@@ -10,6 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from spotsigs.experiments.start import COMPILING
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -85,6 +87,21 @@ def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
     assert len(pd.read_parquet(tmp_path / "pairs.parquet")) == metrics["pairs"] > 0
 
 
+def test_framed_signatures_of_few_pages_fall_back_to_a_default(tmp_path):
+    """Two pages make no histogram; plain signatures are refused, whose best threshold differs from site to site."""
+    (tmp_path / "pages").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "pages" / f"{name}.html").write_text(f"<p>The page is a page of the book, and it is {name}.")
+    choices = ("data=folder", f"data.path={tmp_path / 'pages'}", "tau=auto", "idf_min=0")
+    result = front_door(*choices, "signature=spotsigs_framed", f"hydra.run.dir={tmp_path / 'framed'}")
+    assert result.returncode == 0, result.stderr
+    assert "tau=0.18 is the default of framed signatures: only 1 pairs reach 0.03" in result.stdout
+    assert json.loads((tmp_path / "framed" / "metrics.json").read_text())["tau"] == 0.18
+    result = front_door(*choices, f"hydra.run.dir={tmp_path / 'plain'}")
+    assert result.returncode == 1
+    assert "tau=auto finds no threshold here" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -93,6 +110,8 @@ def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
         (["tau=0"], "tau must lie in (0, 1], got 0"),
         (["tau=abc"], "tau must be a number in (0, 1], or auto, got 'abc'"),
         (["tau=auto", "matcher=simhash"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
+        (["tau=auto", "matcher=containment"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
+        (["memory=1GB", "matcher=containment"], "matcher=containment is another method"),
         (["tau=auto", "experiment=figure5"], "tau=auto is for single runs"),
         (["data=folder", "data.path=missing"], "missing"),
         (["data=folder"], "data"),
@@ -133,8 +152,31 @@ def test_workers_do_not_change_a_byte(tmp_path):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "3" / name).read_bytes()
 
 
-def test_a_single_run_imports_neither_plots_nor_frames_before_it_reads():
-    code = "import run, sys, spotsigs.experiments.run.runner; "
-    code += "print({'matplotlib', 'pandas', 'scipy.stats'} & set(sys.modules))"
+def test_a_single_run_imports_neither_plots_nor_frames_nor_what_numba_looks_for(tmp_path):
+    code = (
+        "import runpy, sys; sys.argv = ['run.py', 'data=tiny', sys.argv[1]]; sys.path.insert(0, '');"
+        "runpy.run_path('run.py', run_name='__main__');"
+        "print({'matplotlib', 'pandas', 'scipy.stats', 'scipy.linalg', 'cffi'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, f"hydra.run.dir={tmp_path}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_numba_finds_again_what_it_did_without():
+    code = (
+        "from spotsigs.experiments.start import import_numba; import_numba();"
+        "import sys, numba.np.arraymath as numba; print(numba._HAVE_BLAS, 'scipy.linalg' in sys.modules);"
+        "import scipy.linalg; print(scipy.linalg.norm([3, 4]))"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert done.stdout.split() == ["False", "False", "5.0"]
+
+
+def test_a_run_says_once_that_it_compiles(tmp_path):
+    code = (
+        "import sys; from spotsigs.experiments.start import say_when_compiling; say_when_compiling(sys.stdout);"
+        "from numba import njit; one = njit(lambda x: x); one(1); one(1.0); one(1)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [COMPILING]

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 from spotsigs.errors import InputError
-from spotsigs.experiments.run.runs import Compare, variant
+from spotsigs.experiments.run.runs import variant
+from spotsigs.experiments.studies.comparison import Compare
 
 ROOT = Path(__file__).parents[1]
 

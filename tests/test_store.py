@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from spotsigs.disk.store import load_signatures, open_vectors, opened, remove, save_signatures, save_vectors, writing
+from spotsigs.disk.store import (
+    load_signatures,
+    open_vectors,
+    opened,
+    remove,
+    save_signatures,
+    save_vectors,
+    sealed,
+    writing,
+)
 from spotsigs.errors import InputError
 from spotsigs.records import Signatures, Skipped, Vectors
 
@@ -121,7 +130,11 @@ def test_store_that_fails_leaves_the_former_one(tmp_path):
 
 def edit_manifest(folder, **values):
     path = folder / "store.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+    path.write_bytes(resealed(json.loads(path.read_text()) | values))
+
+
+def resealed(facts):
+    return sealed({name: value for name, value in facts.items() if name != "seal"})
 
 
 def damage(folder):
@@ -137,7 +150,7 @@ def damage(folder):
         (lambda x: (x / "store.json").unlink(), "is no store: it has no store.json"),
         (lambda x: (x / "store.json").write_text("{"), "store.json cannot be read"),
         (lambda x: (x / "store.json").write_text("[]"), "does not say 'spotsigs store'"),
-        (lambda x: edit_manifest(x, version=3), "has schema version 3, this program reads version 2"),
+        (lambda x: edit_manifest(x, version=4), "has schema version 4, this program reads version 3"),
         (lambda x: edit_manifest(x, kind="songs"), "holds songs, not vectors"),
         (lambda x: (x / "ids.npy").unlink(), "ids.npy is missing"),
         (lambda x: (x / "ids.npy").write_bytes((x / "ids.npy").read_bytes()[:-8]), "ids.npy is truncated: "),

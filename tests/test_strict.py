@@ -13,7 +13,7 @@ from spotsigs.crawl.stages_on_disk import match_on_disk
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Dask, Processes, Ray, Serial
 from spotsigs.errors import InputError
-from spotsigs.records import Document, Skipped
+from spotsigs.records import Collection, Document, Skipped
 from spotsigs.signatures.extract import extract, extract_shard
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -96,7 +96,7 @@ def test_nothing_is_read_behind_it(crawl, tmp_path):
     assert 3 < first < len(crawl.shards()) - 3
     opened = []
 
-    class Watched:
+    class Watched(Collection):
         def shards(self):
             return [partial(self.opened, number, shard) for number, shard in enumerate(crawl.shards())]
 

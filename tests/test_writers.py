@@ -1,8 +1,10 @@
 """Copies without duplicates, the lists that explain them, and the decisions behind both."""
 
 import csv
+import errno
 import gzip
 import json
+import os
 import random
 from pathlib import Path
 
@@ -17,16 +19,20 @@ from hypothesis import strategies as st
 from spotsigs.data.formats.arc import Arc
 from spotsigs.data.formats.columns import Csv, Parquet
 from spotsigs.data.formats.folder import Folder
-from spotsigs.data.formats.input_files import open_bytes
+from spotsigs.data.formats.input_files import Source, open_bytes
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import Warc
 from spotsigs.data.formats.writers import harmless, place, write_cluster_list, write_copy, write_lists, write_table
 from spotsigs.disk.store import Renumbered, Strings
+from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.judging.clusters import cluster, cohesion
 from spotsigs.judging.keep import Keep, decide, priority
 from spotsigs.records import Document, Pairs
+from spotsigs.signatures.extract import extract, is_readable
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import MainText
 
 N = 30
 
@@ -181,7 +187,7 @@ def test_copy_refuses_a_changed_collection_and_a_full_folder(tmp_path):
     collection = make_jsonl(tmp_path / "in", "")
     ids = [d.id for d in documents(collection)]
     all_kept = np.ones(N, dtype=bool)
-    with pytest.raises(InputError, match="'d28' is not where it was: the collection has changed"):
+    with pytest.raises(InputError, match="'d0' is not where it was: the collection has changed"):
         write_copy(collection, ids[::-1], all_kept, tmp_path / "out")
     with pytest.raises(InputError, match="'more' is not where it was"):
         write_copy(collection, [*ids, "more"], np.ones(N + 1, dtype=bool), tmp_path / "out")
@@ -195,7 +201,8 @@ def test_copy_refuses_a_changed_collection_and_a_full_folder(tmp_path):
 def test_what_was_not_judged_stays(tmp_path):
     collection = make_jsonl(tmp_path / "in", "")
     judged = [d.id for d in documents(collection) if d.id != "d7"]
-    write_copy(collection, judged, np.zeros(N - 1, dtype=bool), tmp_path / "out")
+    none = np.zeros(N - 1, dtype=bool)
+    write_copy(collection, judged, none, tmp_path / "out", judged=lambda document: document.id != "d7")
     assert [d.id for d in documents(Jsonl(path=str(tmp_path / "out")))] == ["d7"]
 
 
@@ -211,8 +218,120 @@ def test_copy_of_a_truncated_file_ends_where_it_ends(tmp_path):
 
 def test_no_name_leads_out_of_the_copy(tmp_path):
     for name in ("../../etc/passwd", "/etc/passwd", "a/../../b", "..\\..\\b", "C:\\x"):
-        assert place(tmp_path, name).is_relative_to(tmp_path)
-        assert ".." not in place(tmp_path, name).parts
+        target = place(tmp_path, Source(Path("stdin"), name))
+        assert target.is_relative_to(tmp_path)
+        assert ".." not in target.parts
+
+
+@pytest.mark.skipif(os.name == "nt", reason="these are no names there")
+def test_files_keep_their_names_whatever_bytes_those_have(tmp_path):
+    names = [b"a:b.html", b"a_b.html", b"a\\b.html", b"a/b.html", b"\xff.html", b"\\xff.html", b"%3A.html", b"\n .html"]
+    source = os.fsencode(tmp_path / "in")
+    for k, name in enumerate(names):
+        path = os.path.join(source, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        Path(os.fsdecode(path)).write_bytes(b"<p>page %d" % k)
+    collection = Folder(path=str(tmp_path / "in"))
+    found = documents(collection)
+    assert len(found) == len(names)
+    write_copy(collection, [d.id for d in found], np.ones(len(names), dtype=bool), tmp_path / "out")
+    copied = documents(Folder(path=str(tmp_path / "out")))
+    assert [(d.id, d.content) for d in copied] == [(d.id, d.content) for d in found]
+    assert {
+        os.path.relpath(os.fsencode(p), os.fsencode(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.html")
+    } == {*names}
+
+
+def test_two_files_never_become_one_in_a_copy(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"text": "the cat"}\n')
+    twice = [Source(tmp_path / "x.jsonl", name) for name in ("b/x.jsonl", "b/./x.jsonl")]
+    place(tmp_path, twice[0]).write_bytes(b"")
+    with pytest.raises(InputError, match=r"'b/./x.jsonl' and another file .* would be one in a copy; rename one"):
+        place(tmp_path, twice[1])
+
+
+@pytest.mark.parametrize("first_fails", [True, False])
+def test_of_equal_ids_the_one_that_could_not_be_judged_stays(tmp_path, first_fails):
+    deep = "<p>" + "<div>" * 3000 + "the deep one"
+    pages = [deep, "<p>the plan is a new bridge"]
+    lines = [json.dumps({"id": "a", "html": page}) for page in (pages if first_fails else pages[::-1])]
+    (tmp_path / "x.jsonl").write_text("\n".join(lines) + "\n")
+    collection, text, scheme = Jsonl(path=str(tmp_path / "x.jsonl")), MainText(), SpotSignatures()
+    found = extract(collection, text, scheme, Serial())
+    assert (found.doc_ids, [record.id for record in found.skipped]) == (("a",), ["a"])
+    removed = np.zeros(1, dtype=bool)
+    judged = lambda document: is_readable(document, text, scheme)  # noqa: E731
+    write_copy(collection, found.doc_ids, removed, tmp_path / "out", judged=judged)
+    assert [d.content for d in documents(Jsonl(path=str(tmp_path / "out")))] == [deep]
+
+
+def test_rows_without_ids_can_be_copied(tmp_path):
+    pq.write_table(
+        pa.table({"text": [f"t{k}" for k in range(N)], "more": range(N)}), tmp_path / "x.parquet", row_group_size=7
+    )
+    collection = Parquet(path=str(tmp_path / "x.parquet"))
+    kept = np.arange(N) % 3 == 0
+    write_copy(collection, [d.id for d in documents(collection)], kept, tmp_path / "out")
+    assert pq.read_table(tmp_path / "out")["more"].to_pylist() == list(range(0, N, 3))
+
+
+def test_files_of_another_format_stay(tmp_path):
+    rest = b"no archive at all " * 9
+    for make, name in [
+        (make_warc, "z.warc.gz"),
+        (make_arc, "z.arc"),
+        (make_csv, "z.csv"),
+        (make_trec, "z"),
+        (make_parquet, "z.pq"),
+    ]:
+        collection = make(tmp_path / make.__name__, "")
+        other = tmp_path / make.__name__ / name
+        other.write_bytes(b"\0" + rest if make is make_csv else rest)
+        out = tmp_path / f"{make.__name__}-out"
+        write_copy(collection, [d.id for d in documents(collection)], np.zeros(N, dtype=bool), out)
+        assert (out / name).read_bytes() == other.read_bytes()
+
+
+class FullDisk:
+    """A file of a disk that is full after some bytes."""
+
+    def __init__(self, file, room):
+        self._file, self._room = file, room
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._file.close()
+
+    def write(self, data):
+        self._room -= len(data)
+        if self._room < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self._file.write(data)
+
+
+@pytest.mark.parametrize(("make", "pack"), [case for case in FORMATS if case[0] is not make_parquet])
+@pytest.mark.parametrize("room", [0, 60])
+def test_a_disk_that_is_full_is_never_taken_for_the_end_of_the_input(tmp_path, monkeypatch, make, pack, room):
+    collection = make(tmp_path / "in", pack)
+    if make is make_folder:
+        (tmp_path / "in" / "0" / "photo.jpg").write_bytes(bytes(5000))
+    found = documents(collection)
+    usual = Path.open
+
+    def opened(path, mode="r", *args, **more):
+        file = usual(path, mode, *args, **more)
+        return FullDisk(file, room) if "x" in mode or "w" in mode else file
+
+    monkeypatch.setattr(Path, "open", opened)
+    kept = np.ones(N, dtype=bool) if make is not make_folder else np.zeros(N, dtype=bool)
+    with pytest.raises(InputError, match=r"the copy .* cannot be written: No space left on device; give another place"):
+        write_copy(collection, [d.id for d in found], kept, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 # decisions
@@ -406,6 +525,23 @@ def test_a_name_that_is_not_utf8_is_said(tmp_path):
 def test_formulas_are_quoted(start):
     assert harmless(f"{start}1") == f"'{start}1"
     assert harmless(f"x{start}") == f"x{start}"
+
+
+def test_what_breaks_lines_is_quoted(tmp_path):
+    pairs = pairs_of(EDGES, 6)
+    names = ["a\r=cmd()|x", "b\n=x", "c\r\n@y", "d", "e", "f\x85\u2028-1"]
+    write_lists(decide(pairs, cluster(pairs)), names, tmp_path)
+    with (tmp_path / "kept.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file)) == [["doc"], [names[0]], ["d"], [names[5]]]
+    for raw in (tmp_path / "kept.csv").read_bytes(), (tmp_path / "removed.csv").read_bytes():
+        quoted = [part for k, part in enumerate(raw.split(b'"')) if k % 2]
+        assert raw.count(b"\r") == sum(part.count(b"\r") for part in quoted) > 0
+
+
+def test_the_newest_is_told_by_microseconds():
+    dates = ["2024-01-01T00:00:00.25Z", "2024-01-01T00:00:00.750001Z", "2024-01-01T00:00:00.75Z", None]
+    rank = priority(Keep.newest, 4, dates=dates)
+    assert np.argsort(rank, kind="stable").tolist() == [1, 2, 0, 3]
 
 
 def test_tiny_can_be_copied(tmp_path):

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
 from spotsigs.baselines.lcs.myers import align
-from spotsigs.errors import require, require_tau
-from spotsigs.records import Corpus, Pairs, Tokens
+from spotsigs.errors import require
+from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Tokens
 
 # One character, then what must hold of it: an end mark of its own, or one before white space or a closing mark.
 _SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])|(?=[\s\"'”’»)\]]|$))")
@@ -26,7 +26,7 @@ _BATCH_TOKENS = 1 << 20  # sets are compared in batches of about this many token
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lcs:
+class Lcs(ThreadedMatcher, ThresholdMatcher):
     """Pairs of pages with ``r = |LCS(A, B)| / (|A| + |B| - |LCS(A, B)|) >= tau``, over token sequences.
 
     Three stages, each of which can be switched off:
@@ -101,10 +101,10 @@ class Lcs:
     - Tokens are compared by 64-bit hashes.
     """
 
-    exact: ClassVar[bool] = False
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "LCS"
-    measure: ClassVar[str] = "lcs"
+    measure: ClassVar[str] = Measure.lcs
+    reads_texts: ClassVar[bool] = True
 
     tau: float = 0.5
     divide: bool = True
@@ -116,17 +116,15 @@ class Lcs:
     coherence: float = 0.7
     central: float = 0.5
     members: bool = True
-    threads: int | None = None
 
     def __post_init__(self) -> None:
-        require_tau(self.tau)
+        super().__post_init__()
         require(self.buckets >= 1, f"buckets must be at least 1, got {self.buckets}")
         require(self.smallest >= 1, f"smallest must be at least 1, got {self.smallest}")
         require(self.max_set >= 2, f"max_set must be at least 2, got {self.max_set}")
         require(0 <= self.sketch <= 64, f"sketch must lie in [0, 64], got {self.sketch}")
         require(0.0 < self.coherence < 1.0, f"coherence must lie in (0, 1), got {self.coherence}")
         require(0.0 < self.central <= 1.0, f"central must lie in (0, 1], got {self.central}")
-        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs of pages found similar, with their r.

@@ -36,9 +36,9 @@ from spotsigs.baselines.sketch.sketches import (
     super_shingles,
     triplets,
 )
-from spotsigs.crawl.block_join import PairFiles, fingerprint, read_block
+from spotsigs.crawl.block_join import PairFiles, read_block
 from spotsigs.disk.places import absolute, is_remote, place
-from spotsigs.disk.store import Reader, claim, open_vectors, opened, writing
+from spotsigs.disk.store import Reader, claim, fingerprint, open_vectors, opened, writing
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.records import Vectors
@@ -125,7 +125,7 @@ def cluster_sketches(
     """
     require(documents >= 1, f"documents must be at least 1, got {documents}")
     require(buckets >= 1, f"buckets must be at least 1, got {buckets}")
-    stored = open_vectors(store, verify=False)
+    stored = open_vectors(store, verify=None)
     job = Job(
         store=absolute(store),
         folder=absolute(folder),
@@ -185,7 +185,7 @@ def cut(sketch: Sketch, n: int, memory: int) -> dict[str, int]:
 def _done(place: Path, kind: str, make: Callable[[], dict[str, int]]) -> dict[str, int]:
     """Return the counts of a task, which runs unless its result is there."""
     try:
-        return dict(opened(place, kind, verify=False).facts["counts"])
+        return dict(opened(place, kind, verify=None).facts["counts"])
     except InputError:
         return make()
 
@@ -194,7 +194,7 @@ def map_documents(job: Job, task: int) -> dict[str, int]:
     """Sketch a range of documents (step 1) and sort their shingles into buckets (step 2)."""
 
     def make() -> dict[str, int]:
-        reader = opened(job.store, "vectors", verify=False)
+        reader = opened(job.store, "vectors", verify=None)
         vectors, rows = read_block(reader, _span(job, task))
         sketches = _sketched(job, reader, vectors)
         keys = super_shingles(sketches, job.sketch.super_shingles) if job.sketch.super_shingles else sketches
@@ -247,7 +247,7 @@ def reduce_shingles(job: Job, task: int) -> dict[str, int]:
     def make() -> dict[str, int]:
         shingles, documents = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
         for number in range(job.ranges):
-            reader = opened(job.place("map", number), "sketches", verify=False)
+            reader = opened(job.place("map", number), "sketches", verify=None)
             values, rows = _slice(reader, task, ("shingles", np.uint64), ("documents", np.int32))
             shingles.append(values)
             documents.append(rows)
@@ -273,7 +273,7 @@ def sum_documents(job: Job, task: int) -> dict[str, int]:
     def make() -> dict[str, int]:
         columns = [("smaller", np.int32), ("larger", np.int32), ("common", np.int32)]
         parts = [
-            list(_slice(opened(job.place("reduce", number), "triplets", verify=False), task, *columns))
+            list(_slice(opened(job.place("reduce", number), "triplets", verify=None), task, *columns))
             for number in range(job.buckets)
         ]
         smaller, larger, common = aggregate(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -296,13 +296,13 @@ def sum_documents(job: Job, task: int) -> dict[str, int]:
 def _sketches(job: Job, documents: NDArray[np.int32]) -> Sketches:
     """Return the sketches of some documents; their sizes alone where no estimate looks at the values."""
     place = np.empty(job.n, np.int64)
-    rows = opened(job.store, "vectors", verify=False).part("rows", np.int64, 0, job.n)
+    rows = opened(job.store, "vectors", verify=None).part("rows", np.int64, 0, job.n)
     place[rows] = np.arange(job.n)
     wanted = place[documents]
     sizes, values = np.zeros(len(documents), np.int64), [np.empty(0, np.uint64)] * len(documents)
     filled = job.recount or job.sketch.kind is Kind.smallest
     for task in np.unique(wanted // job.documents).tolist():
-        reader = opened(job.place("map", task), "sketches", verify=False)
+        reader = opened(job.place("map", task), "sketches", verify=None)
         indptr = reader.array("indptr", np.int64)
         held = np.flatnonzero(wanted // job.documents == task)
         local = wanted[held] - task * job.documents

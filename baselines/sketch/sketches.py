@@ -27,8 +27,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.parallel import over_blocks
-from spotsigs.errors import InputError, require, require_tau
-from spotsigs.records import Corpus, FloatArray, IntArray, Pairs, Vectors
+from spotsigs.errors import InputError, require
+from spotsigs.records import Corpus, FloatArray, IntArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sketch:
+class Sketch(ThreadedMatcher, ThresholdMatcher):
     """Pairs whose resemblance, estimated from sketches, reaches tau.
 
     The resemblance of two documents is the Jaccard of their sets of signatures; how often one occurs plays no part.
@@ -129,9 +129,7 @@ class Sketch:
     A pair without a common value has no estimate (both sketches may be empty) and is not reported.
     """
 
-    measure: ClassVar[str] = "estimated resemblance"
-    exact: ClassVar[bool] = False
-    verified: ClassVar[bool] = False
+    measure: ClassVar[str] = Measure.resemblance
     label: ClassVar[str] = "Sketch (unverified)"
 
     tau: float = 0.8
@@ -142,10 +140,9 @@ class Sketch:
     common_super_shingles: int = 2
     max_documents: int | None = None
     seed: int = 2008
-    threads: int | None = None
 
     def __post_init__(self) -> None:
-        require_tau(self.tau)
+        super().__post_init__()
         require(self.size >= 1, f"size must be at least 1, got {self.size}")
         require(self.modulus >= 1, f"modulus must be at least 1, got {self.modulus}")
         require(self.super_shingles >= 0, f"super_shingles must not be negative, got {self.super_shingles}")
@@ -167,7 +164,6 @@ class Sketch:
             f"max_documents must be at least 2, got {self.max_documents}",
         )
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
-        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs that share a sketch value and have an estimated resemblance of at least tau."""

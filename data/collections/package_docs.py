@@ -21,7 +21,7 @@ from spotsigs.data.formats.input_files import SHARD_BYTES
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.data.formats.writers import Keep
 from spotsigs.errors import InputError, require
-from spotsigs.records import Shard
+from spotsigs.records import CopyableCollection, Shard
 
 _LOGGER = logging.getLogger(__name__)
 _FORM = 1  # of the prepared file; part of its name
@@ -43,7 +43,7 @@ __legacy__ = sys.modules[__name__]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PackageDocs:
+class PackageDocs(CopyableCollection):
     """Documentation files of several releases; the same path in several releases is one cluster.
 
     Source distributions are fetched by pip from wherever it is set up to look, checked against

@@ -17,11 +17,11 @@ from spotsigs.data.formats.input_files import READ_ERRORS, SHARD_BYTES, lines, r
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.data.formats.writers import Keep
 from spotsigs.errors import InputError, require
-from spotsigs.records import Shard
+from spotsigs.records import CopyableCollection, Shard
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewsCopy:
+class NewsCopy(CopyableCollection):
     """NEWS-COPY: front-page articles of 973 historical newspapers with their reproductions, read by OCR.
 
     The authors' own folder is gone; the copy that is left holds 14,211 articles in ``test`` and 4,988 in ``val``,
@@ -73,7 +73,7 @@ class NewsCopy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoreDeduplication:
+class CoreDeduplication(CopyableCollection):
     """CORE Deduplication Dataset 2020: titles and abstracts of 100,000 scholarly documents with labelled duplicates.
 
     Parameters

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spotsigs.errors import InputError
-from spotsigs.records import Shard
+from spotsigs.records import Collection, Shard
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored:
+class Stored(Collection):
     """All documents of ``store=``, also those that were added later: nothing is read again."""
 
     def shards(self) -> Sequence[Shard]:

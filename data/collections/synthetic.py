@@ -18,7 +18,7 @@ import numpy as np
 from spotsigs.data.collections.downloads import replacing
 from spotsigs.engines import Engine
 from spotsigs.errors import require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import Collection, Document, Shard, Skipped
 
 FUNCTION_WORDS = (
     "the a of and to in is was that for on with as it by at from an be are were have has had will would can could do "
@@ -34,7 +34,7 @@ DEAL = 10**9 + 7
 
 
 @dataclass(frozen=True, kw_only=True)
-class Synthetic:
+class Synthetic(Collection):
     """A collection of made-up pages.
 
     Attributes
@@ -126,7 +126,7 @@ def _vocabulary(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the content words, and the cumulated probability of each word of any kind."""
     rng = np.random.default_rng([seed, 2])
     syllables = np.array([a + b for a in "bcdfghjklmnprstvwz" for b in ("a", "e", "i", "o", "u", "an", "er", "is")])
-    words = {}
+    words: dict[str, None] = {}
     while len(words) < CONTENT_WORDS:
         words.update(dict.fromkeys("".join(word) for word in rng.choice(syllables, (CONTENT_WORDS, 4)).tolist()))
     content = list(words)[:CONTENT_WORDS]
@@ -165,7 +165,8 @@ def _deal_cached(seed: int, kind: int) -> np.ndarray:
     while sum(sizes) < BLOCK:
         several = rng.random() < 0.25
         sizes.append(min(int(rng.zipf(1.7)) + 1, BLOCK) if several else 1)
-    return np.minimum(np.cumsum(sizes), BLOCK)
+    ends: np.ndarray = np.minimum(np.cumsum(sizes), BLOCK)
+    return ends
 
 
 def _deal(seed: int, block: int) -> np.ndarray:

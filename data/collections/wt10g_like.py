@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.errors import require
-from spotsigs.records import RowNumbers, Vectors
+from spotsigs.records import RowNumbers, VectorCollection, Vectors
 
 DOCUMENTS = 1_171_960
 OCCURRENCES = 25_033_143
@@ -35,7 +35,7 @@ EDIT_RATES = (0.0, 0.1, 0.35, 0.7)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wt10gLike:
+class Wt10gLike(VectorCollection):
     """Seeded signature vectors with WT10g's totals, scaled to any number of documents.
 
     Totals scale as follows: occurrences in proportion to ``documents`` (and to ``mean_length``), distinct signatures
@@ -86,7 +86,8 @@ class Wt10gLike:
     @property
     def signatures(self) -> int:
         """Number of distinct signatures."""
-        return min(round(SIGNATURES * (self.occurrences / OCCURRENCES) ** 0.5), self.occurrences // 4)
+        share: float = (self.occurrences / OCCURRENCES) ** 0.5
+        return min(round(SIGNATURES * share), self.occurrences // 4)
 
     def vectors(self) -> Vectors:
         """Draw the collection.
@@ -138,7 +139,8 @@ class Wt10gLike:
         mean = self.occurrences / self.documents - MIN_SPOTS
         median = mean * SINGLE_PAGE_MEDIAN
         sigma = (2 * np.log(mean / median)) ** 0.5
-        return MIN_SPOTS + np.rint(median * np.exp(sigma * rng.standard_normal(n))).astype(np.int64)
+        lengths: NDArray[np.int64] = np.rint(median * np.exp(sigma * rng.standard_normal(n))).astype(np.int64)
+        return MIN_SPOTS + lengths
 
     def _frequencies(self) -> NDArray[np.float64]:
         """Return target occurrences of each signature: a power law over the IDF band with the right mean."""

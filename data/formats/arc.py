@@ -7,15 +7,25 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
 from spotsigs.data.formats.archive import Layout, archive_shards, fault, next_record
-from spotsigs.data.formats.input_files import END, READ_ERRORS, SHARD_BYTES, Source, compression, find_sources, raw
+from spotsigs.data.formats.input_files import (
+    END,
+    READ_ERRORS,
+    SHARD_BYTES,
+    Source,
+    compression,
+    find_sources,
+    raw,
+    unreadable,
+)
 from spotsigs.data.formats.responses import HTML_TYPES, MAX_BODY, iso_date, page, parse_response
-from spotsigs.data.formats.writers import Keep, pack, place
+from spotsigs.data.formats.writers import Keep, copy_whole, pack, place
 from spotsigs.errors import require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 
 _FIELDS = rb"(?P<url>[A-Za-z][\w+.-]*:\S*) [\d.a-fA-F:]+ (?P<date>\d{8,14}) (?P<type>\S+)(?: .*)? (?P<length>\d+)\r?\n"
 
@@ -23,7 +33,7 @@ LAYOUT = Layout(name="an ARC file", head=re.compile(_FIELDS), line=re.compile(rb
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arc:
+class Arc(CopyableCollection):
     """HTTP responses of HTML type with a 2xx status.
 
     The id is the URL, the date the archive date. Both versions of the record line are read (``URL IP date type
@@ -56,12 +66,13 @@ class Arc:
         return archive_shards(self.sources(), LAYOUT, self.shard_bytes, _read)
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every record but the removed documents', each compressed on its own, see `.writers.Copied`."""
+        """Copy every record but the removed documents', each compressed on its own."""
         for source in self.sources():
-            if fault(source.path, LAYOUT) is not None:
+            if unreadable(source.path, partial(fault, layout=LAYOUT)):
+                copy_whole(source, folder)
                 continue
             how = compression(source.path)
-            with place(folder, source.name).open("wb") as out:
+            with place(folder, source).open("xb") as out:
                 for item in _scan(source, 0, END, lambda media_type, length: True):
                     if isinstance(item, Skipped):
                         continue

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -15,21 +15,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spotsigs.data.formats.input_files import (
-    READ_ERRORS,
+    END,
     STREAM_SHARDS,
     Source,
     beginning,
-    compression,
     file_shards,
     open_bytes,
     raw,
+    unreadable,
     windows,
 )
 from spotsigs.data.formats.responses import MAX_BODY
 from spotsigs.data.formats.rows import Rows
-from spotsigs.data.formats.writers import Keep, packing, place
+from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole, place
 from spotsigs.disk.places import is_remote
-from spotsigs.errors import require
+from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
 
 _BATCH_ROWS = 256
@@ -50,10 +50,12 @@ class Parquet(Rows):
         return file_shards(self.sources(), _parquet_fault, partial(_row_ranges, self), partial(_parquet_records, self))
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every row with all its columns but the removed ones, see `.writers.Copied`."""
+        """Copy every row with all its columns but the removed ones, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
-            if _parquet_fault(source.path) is None:
-                _copy_parquet(self, source, place(folder, source.name), keep)
+            if unreadable(source.path, _parquet_fault):
+                copy_whole(source, folder)
+            else:
+                _copy_parquet(self, source, place(folder, source), keep)
 
 
 def _opened(path: Path) -> pq.ParquetFile:
@@ -64,14 +66,32 @@ def _copy_parquet(collection: Parquet, source: Source, target: Path, keep: Keep)
     file = _opened(source.path)
     groups = range(file.num_row_groups)
     codec = file.metadata.row_group(0).column(0).compression if groups else "none"
+    row = 0
     with pq.ParquetWriter(target, file.schema_arrow, compression=codec) as out:
         for group in groups:
             batches = []
-            for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group]):
-                records = (collection.document("", row) if isinstance(row, dict) else None for row in _rows(batch))
+            wanted = collection.check_columns(source.path, file.schema_arrow.names)
+            for batch in _whole(source, file.iter_batches(_BATCH_ROWS, row_groups=[group])):
+                found = enumerate(_rows(batch.select(wanted)), start=row)
+                records = (_parquet_record(collection, source, number, values) for number, values in found)
                 stays = [not isinstance(record, Document) or keep(record) for record in records]
                 batches.append(batch.filter(pa.array(stays, pa.bool_())))
+                row += len(batch)
             out.write_table(pa.Table.from_batches(batches, file.schema_arrow))
+
+
+def _whole(source: Source, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Refuse damage: a table cannot be copied up to somewhere inside a row group."""
+    try:
+        yield from batches
+    except (pa.ArrowException, OSError) as error:
+        why = str(error).splitlines()[0]
+        raise InputError(f"{source.path} cannot be copied, for it cannot all be read: {why}; see kept.csv") from error
+
+
+def _parquet_record(collection: Parquet, source: Source, row: int, values: dict[str, Any] | str) -> Document | Skipped:
+    place = f"{source.name}#{row}"
+    return collection.document(place, values) if isinstance(values, dict) else Skipped(place, values)
 
 
 def _parquet_fault(path: Path) -> str | None:
@@ -101,8 +121,7 @@ def _parquet_records(collection: Parquet, source: Source, start: int, stop: int)
     try:
         for first, batch in _batches(file, columns, start, stop):
             for row, values in enumerate(_rows(batch), start=first):
-                place = f"{source.name}#{row}"
-                yield collection.document(place, values) if isinstance(values, dict) else Skipped(place, values)
+                yield _parquet_record(collection, source, row, values)
     except (pa.ArrowException, OSError) as error:
         yield Skipped(source.name, f"rows {start} to {stop - 1} cannot all be read: {str(error).splitlines()[0]}")
 
@@ -168,17 +187,12 @@ class Csv(Rows):
         return file_shards(self.sources(), _csv_fault, partial(_csv_windows, self), partial(_csv_records, self))
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every row but the removed ones, see `.writers.Copied`."""
+        """Copy every row but the removed ones, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
-            if _csv_fault(source.path) is None:
-                with packing(place(folder, source.name), compression(source.path)) as out, suppress(*READ_ERRORS):
-                    rows = _csv_rows(self, source.path)
-                    _, raw, header = next(rows)
-                    out.write(raw)
-                    for offset, raw, row in rows:
-                        record = _csv_record(self, f"{source.name}@{offset}", _names(header), row) if row else None
-                        if not isinstance(record, Document) or keep(record):
-                            out.write(raw)
+            if unreadable(source.path, _csv_fault):
+                copy_whole(source, folder)
+            else:
+                copy_pieces(source, folder, _csv_pieces(self, source, 0, END), keep)
 
 
 def _csv_fault(path: Path) -> str | None:
@@ -196,24 +210,32 @@ def _csv_windows(collection: Csv, path: Path) -> list[tuple[int, int]]:
 
 
 def _names(header: list[bytes]) -> list[str]:
-    return [name.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").strip() for name in header]
+    return [name.decode("utf-8", "replace").strip() for name in header]
 
 
 def _csv_records(collection: Csv, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
+    return (record for _, record in _csv_pieces(collection, source, start, stop) if record is not None)
+
+
+def _csv_pieces(
+    collection: Csv, source: Source, start: int, stop: int
+) -> Iterator[tuple[bytes, Document | Skipped | None]]:
+    """Iterate over the text of the rows of a share and the records that they are, the header's first."""
     rows = _csv_rows(collection, source.path)
-    names = _names(next(rows)[2])
-    for offset, _, row in rows:
+    _, text, header = next(rows)
+    yield text, None
+    for offset, text, row in rows:
         if offset >= stop:
             return
-        if offset >= start and row:
-            record = _csv_record(collection, f"{source.name}@{offset}", names, row)
-            yield replace(record, charset=collection.charset) if isinstance(record, Document) else record
+        if offset >= start:
+            yield text, _csv_record(collection, f"{source.name}@{offset}", _names(header), row) if row else None
 
 
 def _csv_record(collection: Csv, place: str, names: list[str], row: list[bytes]) -> Document | Skipped:
     if len(row) != len(names):
         return Skipped(place, f"the row has {len(row)} fields, the header {len(names)}")
-    return collection.document(place, dict(zip(names, row, strict=True)))
+    record = collection.document(place, dict(zip(names, row, strict=True)))
+    return replace(record, charset=collection.charset) if isinstance(record, Document) else record
 
 
 def _csv_rows(collection: Csv, path: Path) -> Iterator[tuple[int, bytes, list[bytes]]]:
@@ -233,6 +255,7 @@ def _csv_rows(collection: Csv, path: Path) -> Iterator[tuple[int, bytes, list[by
             size += len(line)
             if size > MAX_BODY:
                 raise OSError(f"the row at byte {offset} is longer than {MAX_BODY >> 20} MiB: is a quote left open?")
+            line = line.removeprefix(codecs.BOM_UTF8) if offset == 0 and len(taken) == 1 else line
             body = line.rstrip(b"\r\n")
             yield (body.replace(b"\r", b" ") + line[len(body) :]).decode("latin-1")
 

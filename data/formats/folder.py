@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -14,9 +12,9 @@ from typing import ClassVar, cast
 
 from spotsigs.data.formats.input_files import SHARD_BYTES, Source, file_name, find_sources, lines, not_readable, reason
 from spotsigs.data.formats.responses import MAX_BODY
-from spotsigs.data.formats.writers import Keep, place
+from spotsigs.data.formats.writers import Keep, copy_whole, place
 from spotsigs.errors import InputError, require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 
 
 class Clusters(StrEnum):
@@ -27,7 +25,7 @@ class Clusters(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folder:
+class Folder(CopyableCollection):
     """One file a page. Hidden files are left out; files with another ending are counted as skipped.
 
     Parameters
@@ -73,14 +71,13 @@ class Folder:
         return [partial(_read, self, batch) for batch in _batches(sources, self.shard_bytes)]
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every file but the removed pages, see `.writers.Copied`."""
+        """Copy every file but the removed pages, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
             record = _record(self, source)
             if isinstance(record, Skipped):
-                with suppress(OSError):
-                    shutil.copyfile(source.path, place(folder, source.name))
+                copy_whole(source, folder)
             elif keep(record):
-                place(folder, source.name).write_bytes(cast("bytes", record.content))
+                place(folder, source).write_bytes(cast("bytes", record.content))
 
     def _media_type(self, source: Source) -> str | None:
         suffix = Path(source.name).suffix.lower()

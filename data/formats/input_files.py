@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypeVar, cast
 
 import zstandard
 
@@ -50,6 +50,7 @@ class Source:
     name: str
 
 
+Read = TypeVar("Read")
 Fault = Callable[[Path], str | None]
 Cut = Callable[[Path], list[tuple[int, int]]]
 Reader = Callable[[Source, int, int], Iterator[Document | Skipped]]
@@ -138,7 +139,9 @@ def _spooled_input() -> Path:
 
 def raw(path: Path) -> IO[bytes]:
     """Open a file for reading its bytes as they are; of a remote one, a block at a time."""
-    return io.BufferedReader(path.open("rb", _BLOCK), _BLOCK) if is_remote(path) else path.open("rb")
+    if not is_remote(path):
+        return path.open("rb")
+    return io.BufferedReader(cast(io.RawIOBase, path.open("rb", _BLOCK)), _BLOCK)
 
 
 def compression(path: Path) -> str:
@@ -263,14 +266,15 @@ def file_shards(sources: Sequence[Source], fault: Fault, cut: Cut, read: Reader)
         If none of the files is of the format.
     """
     shards: list[Shard] = []
-    wrong = []
+    wrong: list[Skipped] = []
+    parts: list[tuple[int, int]]
     for source in sources:
-        try:
-            sentence = None if source.path.is_file() else not_readable(source.path)
-            sentence = sentence or fault(source.path)
-            parts = [] if sentence else cut(source.path)
-        except READ_ERRORS as error:
-            sentence, parts = reason(error), []
+        sentence, parts = unreadable(source.path, fault), []
+        if sentence is None:
+            try:
+                parts = cut(source.path)
+            except READ_ERRORS as error:
+                sentence = reason(error)
         if sentence:
             wrong.append(Skipped(source.name, sentence))
             shards.append(partial(iter, (wrong[-1],)))
@@ -291,6 +295,17 @@ def _guarded(read: Reader, source: Source, start: int, stop: int) -> Iterator[Do
     except READ_ERRORS as error:
         if stop == END or getattr(error, "errno", None):
             yield Skipped(source.name, reason(error))
+
+
+def until_damage(found: Iterator[Read]) -> Iterator[Read]:
+    """End where a file cannot be read further.
+
+    What the caller does with each thing is not inside: an error of writing is never taken for one of reading.
+    """
+    try:
+        yield from found
+    except READ_ERRORS:
+        return
 
 
 def beginning(path: Path, size: int = 1 << 16) -> bytes:
@@ -334,6 +349,14 @@ def skip(stream: IO[bytes], size: int) -> None:
         return
     while size > 0 and (block := stream.read(min(size, _BLOCK))):
         size -= len(block)
+
+
+def unreadable(path: Path, fault: Fault) -> str | None:
+    """Say why a file cannot be read, or is not of its format; None where it can."""
+    try:
+        return fault(path) if path.is_file() else not_readable(path)
+    except READ_ERRORS as error:
+        return reason(error)
 
 
 def not_readable(path: Path) -> str:

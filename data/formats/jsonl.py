@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,19 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.data.formats.input_files import (
+    END,
     READ_ERRORS,
     Source,
     beginning,
-    compression,
     file_shards,
     find_sources,
     lines,
     reason,
+    unreadable,
     windows,
 )
 from spotsigs.data.formats.responses import MAX_BODY
 from spotsigs.data.formats.rows import Rows
-from spotsigs.data.formats.writers import Keep, packing, place
+from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Shard, Skipped
 
@@ -52,14 +52,17 @@ class Jsonl(Rows):
         cut = partial(windows, shard_bytes=self.shard_bytes)
         return file_shards(self.sources(), _fault, cut, partial(_records, self))
 
+    def judged(self, doc_ids: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]] | None:
+        """Return the judged pairs of rows; None where no file of them is given."""
+        return None if self.judgments is None else read_judgments(self.judgments, doc_ids)
+
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every line but the removed documents', see `.writers.Copied`."""
+        """Copy every line but the removed documents', see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
-            with packing(place(folder, source.name), compression(source.path)) as out, suppress(*READ_ERRORS):
-                for offset, line in lines(source.path):
-                    record = _record(self, source.name, offset, line) if line.strip() else None
-                    if not isinstance(record, Document) or keep(record):
-                        out.write(line)
+            if unreadable(source.path, _fault):
+                copy_whole(source, folder)
+            else:
+                copy_pieces(source, folder, _lines(self, source, 0, END), keep)
 
 
 def _fault(path: Path) -> str | None:
@@ -70,10 +73,16 @@ def _fault(path: Path) -> str | None:
 
 
 def _records(collection: Jsonl, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
-    inside = False  # a line that is too long
+    return (record for _, record in _lines(collection, source, start, stop) if record is not None)
+
+
+def _lines(
+    collection: Jsonl, source: Source, start: int, stop: int
+) -> Iterator[tuple[bytes, Document | Skipped | None]]:
+    """Iterate over the lines of a share and the records that they are; one that is too long comes in pieces."""
+    inside = False
     for offset, line in lines(source.path, start, stop):
-        if not inside and line.strip():
-            yield _record(collection, source.name, offset, line)
+        yield line, _record(collection, source.name, offset, line) if not inside and line.strip() else None
         inside = (inside or len(line) > MAX_BODY) and not line.endswith(b"\n")
 
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from spotsigs.data.formats.input_files import SHARD_BYTES, Source, find_sources
 from spotsigs.errors import InputError, require
-from spotsigs.records import Document, Skipped
+from spotsigs.records import CopyableCollection, Document, Skipped
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class Rows(CopyableCollection):
     """A collection of rows.
 
     Parameters

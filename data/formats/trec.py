@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 
 from spotsigs.data.formats.input_files import (
     END,
-    READ_ERRORS,
     SHARD_BYTES,
     Source,
     beginning,
-    compression,
     file_shards,
     find_sources,
     lines,
+    unreadable,
     windows,
 )
 from spotsigs.data.formats.responses import MAX_BODY, iso_date, parse_response
-from spotsigs.data.formats.writers import Keep, packing, place
+from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole
 from spotsigs.errors import require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 
 _NUMBER = re.compile(rb"<DOCNO>", re.IGNORECASE), re.compile(rb"</DOCNO>\s*", re.IGNORECASE)
 _HEADER = re.compile(rb"<DOCHDR>", re.IGNORECASE), re.compile(rb"</DOCHDR>\r?\n?", re.IGNORECASE)
 _CLOSE = re.compile(rb"</DOC>\s*$", re.IGNORECASE)
+_HEAD_LINES = 8
 _DATE = re.compile(rb"\S+ \S+ (\d{14}) ")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trec:
+class Trec(CopyableCollection):
     """One ``<DOC>`` a document, called by its ``<DOCNO>``.
 
     A ``<DOCHDR>`` holds a line ``URL IP date type length`` and the HTTP header: date, media type and charset come from
@@ -67,14 +68,12 @@ class Trec:
         return file_shards(self.sources(), _fault, partial(windows, shard_bytes=self.shard_bytes), _records)
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every document but the removed ones, see `.writers.Copied`."""
+        """Copy every document but the removed ones, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
-            if _fault(source.path) is None:
-                with packing(place(folder, source.name), compression(source.path)) as out, suppress(*READ_ERRORS):
-                    for offset, block in _blocks(source.path, 0, END):
-                        record = _document(f"{source.name}@{offset}", block)
-                        if isinstance(record, Skipped) or keep(record):
-                            out.write(block)
+            if unreadable(source.path, _fault):
+                copy_whole(source, folder)
+            else:
+                copy_pieces(source, folder, _blocks(source, 0, END), keep)
 
 
 def _fault(path: Path) -> str | None:
@@ -82,49 +81,71 @@ def _fault(path: Path) -> str | None:
 
 
 def _records(source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
-    for offset, block in _blocks(source.path, start, stop):
-        yield _document(f"{source.name}@{offset}", block)
+    return (record for _, record in _blocks(source, start, stop) if record is not None)
 
 
-def _blocks(path: Path, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-    """Iterate over the text of the documents that begin in ``[start, stop)``.
+def _blocks(source: Source, start: int, stop: int) -> Iterator[tuple[bytes, Document | Skipped | None]]:
+    """Iterate over the text of the documents that begin in ``[start, stop)``, and over the lines between them.
 
-    ``<DOC>`` opens a document only where ``<DOCNO>`` follows at once: a page may contain the tag itself.
+    ``<DOC>`` opens a document only where ``<DOCNO>`` follows soon: a page may contain the tag itself. A document that
+    is too long comes in pieces, the first of which says so.
     """
     block: list[bytes] = []
     begin = size = 0
-    held: tuple[int, bytes] | None = None
-    for following in _and_an_end(lines(path, start)):
-        if held is not None:
-            offset, line = held
-            if _opens(line, following[1]):
-                if block:
-                    yield begin, b"".join(block)
-                if offset >= stop:
-                    return
-                begin, block, size = offset, [line], len(line)
-            elif block:
-                if size <= MAX_BODY:
-                    block.append(line)
-                size += len(line)
-            elif offset >= stop:
-                return
-            if block and _CLOSE.search(line):
-                yield begin, b"".join(block)
-                block = []
-        held = following
+    between = start == 0  # surely in no document
+    for offset, line, following in _with_following(lines(source.path, start)):
+        opens = _opens(line, following)
+        if block and (opens or size > MAX_BODY):
+            yield _finished(source, begin, block)
+            block = []
+        if not block and offset >= stop and (opens or not size):
+            return
+        if opens:
+            begin, size, between = offset, 0, False
+        if opens or block:
+            block.append(line)
+        else:
+            lost = between and line.lstrip().upper().startswith(b"<DOC>")
+            yield line, Skipped(f"{source.name}@{offset}", "the document has no <DOCNO>") if lost else None
+        size += len(line) if block else 0
+        if _CLOSE.search(line):
+            if block:
+                yield _finished(source, begin, block)
+            block, size, between = [], 0, True
     if block:
-        yield begin, b"".join(block)
+        yield _finished(source, begin, block)
 
 
-def _and_an_end(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    yield from numbered
-    yield 0, b""
+def _finished(source: Source, begin: int, block: Sequence[bytes]) -> tuple[bytes, Document | Skipped]:
+    text = b"".join(block)
+    return text, _document(f"{source.name}@{begin}", text)
 
 
-def _opens(line: bytes, following: bytes) -> bool:
+def _with_following(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, Sequence[bytes]]]:
+    """Give each line its offset and the first lines behind it, `_HEAD_LINES` at most."""
+    held: deque[tuple[int, bytes]] = deque()
+    for offset, line in chain(numbered, repeat((0, b""), _HEAD_LINES)):
+        held.append((offset, line))
+        if len(held) > _HEAD_LINES:
+            first = held.popleft()
+            if first[1]:
+                yield *first, [text for _, text in held]
+
+
+def _opens(line: bytes, following: Sequence[bytes]) -> bool:
+    """Tell whether a document begins: ``<DOC>``, then ``<DOCNO>`` behind blank lines and other elements."""
     start = line.lstrip().upper()
-    return start.startswith(b"<DOC>") and (b"<DOCNO>" in start or following.lstrip().upper().startswith(b"<DOCNO>"))
+    if not start.startswith(b"<DOC>"):
+        return False
+    if b"<DOCNO>" in start:
+        return True
+    for text in following:
+        start = text.strip().upper()
+        if start.startswith(b"<DOCNO>"):
+            return True
+        if start and not start.startswith(b"<DOCID>"):
+            return False
+    return False
 
 
 def _document(place: str, block: bytes) -> Document | Skipped:

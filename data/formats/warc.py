@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -20,11 +21,12 @@ from spotsigs.data.formats.input_files import (
     find_sources,
     open_bytes,
     raw,
+    unreadable,
 )
 from spotsigs.data.formats.responses import HTML_TYPES, MAX_BODY, content_type, page, parse_response
-from spotsigs.data.formats.writers import Keep, pack, place
+from spotsigs.data.formats.writers import Keep, copy_whole, pack, place
 from spotsigs.errors import InputError, require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 
 if TYPE_CHECKING:
     from fastwarc import WarcRecord, WarcRecordType
@@ -41,7 +43,7 @@ _LENGTH = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Warc:
+class Warc(CopyableCollection):
     """HTTP responses of HTML type with a 2xx status, HTML resources, and the text records of WET files.
 
     Everything else in an archive (requests, images, redirects, revisits) is no document and is passed over. The id is
@@ -79,14 +81,15 @@ class Warc:
         return archive_shards(self.sources(), LAYOUT, self.shard_bytes, _read)
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every record but the removed documents', each compressed on its own, see `.writers.Copied`."""
+        """Copy every record but the removed documents', each compressed on its own."""
         from fastwarc import WarcRecordType
 
         for source in self.sources():
-            if fault(source.path, LAYOUT) is not None:
+            if unreadable(source.path, partial(fault, layout=LAYOUT)):
+                copy_whole(source, folder)
                 continue
             how = compression(source.path)
-            with place(folder, source.name).open("wb") as out:
+            with place(folder, source).open("xb") as out:
                 for item in _scan(source, 0, END, WarcRecordType.any_type):
                     if isinstance(item, Skipped):
                         continue

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
 import numpy as np
 import zstandard
@@ -16,17 +16,19 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import in_words, joined, numbers, text
 from spotsigs.data.collections.downloads import replacing
+from spotsigs.data.formats.input_files import Source, compression, file_name, raw, until_damage
 from spotsigs.disk.atomic import beside
 from spotsigs.disk.store import names
 from spotsigs.errors import InputError, reason
 from spotsigs.judging.clusters import Cohesion
 from spotsigs.judging.keep import Decisions
-from spotsigs.records import Clusters, Document, IntArray
+from spotsigs.records import Clusters, CopyableCollection, Document, IntArray, Skipped
 
 Keep = Callable[[Document], bool]
 """Called with every readable document in order: whether it belongs to the copy."""
 
 
+_BLOCK = 1 << 20
 _FORMULA = ("=", "+", "@", "＝", "＋", "－", "＠", "-")
 _SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))  # that of regular expressions is ASCII in Arrow
 _ARROW_FORMULA = f"^([{_SPACE}]*[{''.join(_FORMULA)}]|[\t\r\n])"
@@ -34,24 +36,19 @@ _ARROW_FORMULA = f"^([{_SPACE}]*[{''.join(_FORMULA)}]|[\t\r\n])"
 _ROWS = 1 << 14  # that are written at a time: far from the 2 GB that one array of strings can hold
 
 
-class Copied(Protocol):
-    """A collection that can be written again in its own format."""
-
-    def copy(self, folder: Path, keep: Keep) -> None:
-        """Write the files of the collection below a folder, without the documents that are not kept.
-
-        What is no document, or cannot be read as one, was not judged and stays; what lies behind the damage of a
-        truncated file cannot be copied.
-        """
-        ...
-
-
-def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool_], folder: str | Path) -> None:
+def write_copy(
+    collection: CopyableCollection,
+    doc_ids: Sequence[str],
+    kept: NDArray[np.bool_],
+    folder: str | Path,
+    *,
+    judged: Keep = lambda document: True,
+) -> None:
     """Write a collection without its removed documents; the copy appears when it is complete.
 
     Parameters
     ----------
-    collection : Copied
+    collection : CopyableCollection
         What was matched.
     doc_ids : sequence of str
         Ids of its documents, by row.
@@ -59,11 +56,14 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
         Whether each belongs to the copy.
     folder : str or Path
         A new folder.
+    judged : callable, optional
+        Whether a document of the collection is one of those matched; what is not, stays. All where omitted.
 
     Raises
     ------
     InputError
-        If the folder exists and is not empty, or the collection's documents are no longer those that were matched.
+        If the folder exists and is not empty, the collection's documents are no longer those that were matched, or
+        two of its files would be one in the copy.
     """
     folder = Path(folder)
     require_free(folder)
@@ -71,9 +71,11 @@ def write_copy(collection: Copied, doc_ids: Sequence[str], kept: NDArray[np.bool
 
     def keep(document: Document) -> bool:
         nonlocal row
+        if not judged(document):
+            return True
         name = doc_ids[row] if row < len(doc_ids) else None
         if name is None or not (name == document.id or name.startswith(f"{document.id}#")):
-            return True  # its text could not be extracted, so it was not judged
+            raise InputError(f"{document.id!r} is not where it was: the collection has changed since it was matched")
         row += 1
         return bool(kept[row - 1])
 
@@ -229,12 +231,48 @@ def harmless(cell: str) -> str:
     return f"'{cell}" if cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n")) else cell
 
 
-def place(folder: Path, name: str) -> Path:
-    """Return where a file of the collection lies in a copy, never outside of it, with its folder made."""
-    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", "..", ".")]
-    path = folder.joinpath(*[part.replace(":", "_") for part in parts])
+def place(folder: Path, source: Source) -> Path:
+    """Return where a file of the collection lies in a copy, never outside of it, with its folder made.
+
+    It keeps its name, whatever bytes that has; on Windows, signs that lead to another place are replaced.
+
+    Raises
+    ------
+    InputError
+        If another file lies there already.
+    """
+    depth = source.name.count("/") + 1
+    own = Path(*source.path.parts[-depth:])  # a record's name shows bytes that are not UTF-8 as escapes
+    name = own.as_posix() if file_name(own) == source.name else source.name
+    if os.name == "nt":
+        name = name.replace("\\", "/").replace(":", "_")
+    path = folder.joinpath(*(part for part in name.split("/") if part not in ("", "..", ".")))
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        raise InputError(f"{source.name!r} and another file of the collection would be one in a copy; rename one")
     return path
+
+
+def copy_pieces(
+    source: Source, folder: Path, pieces: Iterator[tuple[bytes, Document | Skipped | None]], keep: Keep
+) -> None:
+    """Copy a file piece by piece, each a document or not, but for the removed documents."""
+    with packing(place(folder, source), compression(source.path)) as out:
+        for piece, record in until_damage(pieces):
+            if not isinstance(record, Document) or keep(record):
+                out.write(piece)
+
+
+def copy_whole(source: Source, folder: Path) -> None:
+    """Copy a file that is no document as it is; one that cannot be read is left out, as it was from the matching."""
+    try:
+        file = raw(source.path) if source.path.is_file() else None
+    except OSError:
+        file = None
+    if file is not None:
+        with file, place(folder, source).open("xb") as out:
+            for block in until_damage(iter(lambda: file.read(_BLOCK), b"")):
+                out.write(block)
 
 
 def pack(content: bytes, packing: str) -> bytes:
@@ -247,7 +285,7 @@ def pack(content: bytes, packing: str) -> bytes:
 @contextmanager
 def packing(path: Path, like: str) -> Iterator[IO[bytes]]:
     """Open a file for writing, compressed as a whole like the original."""
-    with path.open("wb") as file:
+    with path.open("xb") as file:
         if like == "gzip":
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as stream:
                 yield cast("IO[bytes]", stream)

@@ -10,7 +10,7 @@ from pathlib import Path
 from spotsigs.experiments.claims.facts import Fact, read_facts
 from spotsigs.experiments.claims.ledger import Claim, ledger
 from spotsigs.experiments.claims.verdicts import RULES, Untestable, Verdict
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.output_files import replacing, write_csv
 from spotsigs.experiments.work.study import Work
 
@@ -50,7 +50,7 @@ class Judged:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claims:
+class Claims(Experiment):
     """Judge every claim by the facts of the experiments that have run.
 
     Attributes

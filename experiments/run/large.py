@@ -23,7 +23,7 @@ from spotsigs.data.collections.stored import Stored
 from spotsigs.disk.places import place
 from spotsigs.disk.store import open_vectors
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, reason, require
+from spotsigs.errors import InputError, printable, reason, require
 from spotsigs.experiments.config import Settings
 from spotsigs.experiments.run.pipeline import Outcome, Prepared, texts_of
 from spotsigs.judging.clusters import cohesion
@@ -99,7 +99,7 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
 
 
 def _sketched(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sketch) -> PairFiles:
-    rows = len(open_vectors(store, verify=False))
+    rows = len(open_vectors(store, verify=None))
     return cluster_sketches(store, folder, sketch, engine, **cut(sketch, rows, memory))
 
 
@@ -194,7 +194,7 @@ def ask(settings: Settings) -> str:
     )
     if not matches:
         return f"no document of {settings.store} reaches tau={settings.tau:g}"
-    lines = [f"{match.similarity:.6f}  {match.doc}" for match in matches]
+    lines = [f"{match.similarity:.6f}  {printable(match.doc)}" for match in matches]
     return "\n".join(["similarity  document", *(f"  {line}" for line in lines)])
 
 

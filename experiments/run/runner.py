@@ -23,6 +23,8 @@ from spotsigs.judging.keep import Decisions, decide
 from spotsigs.judging.metrics import Quality
 from spotsigs.judging.parquet import write_clusters, write_pairs
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
+from spotsigs.records import CollectionScheme, CopyableCollection, Document, SignatureScheme, VectorCollection
+from spotsigs.signatures.extract import is_readable
 
 MIB = 1024 * 1024
 
@@ -70,7 +72,10 @@ def run(
 
         return ask(settings)
     if settings.copy is not None:
-        require(hasattr(settings.collection, "copy"), f"data={settings.names['data']} cannot be copied; use kept.csv")
+        require(
+            isinstance(settings.collection, CopyableCollection),
+            f"data={settings.names['data']} cannot be copied; use kept.csv",
+        )
         require_free(settings.copy)
     folder = Path(folder)
     with writing(folder):
@@ -132,25 +137,25 @@ def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
         sets=settings.sets,
         strict=settings.strict,
     )
-    suggestion = suggested(prepared) if settings.auto else None
+    suggestion = suggested(prepared, settings.signature) if settings.auto else None
     if suggestion is not None:
-        from spotsigs.experiments.work.study import at_threshold
-
-        settings = replace(settings, tau=suggestion.tau, matcher=at_threshold(settings.matcher, suggestion.tau))
+        settings = replace(settings, tau=suggestion.tau, matcher=settings.matcher.at(suggestion.tau))
     return settings, match(prepared, settings.matcher, settings.clusters, settings.keep), suggestion
 
 
-def suggested(prepared: Prepared) -> Suggestion:
+def suggested(prepared: Prepared, signature: SignatureScheme | None) -> Suggestion:
     """Return the threshold that the similarities of all pairs suggest.
 
     Raises
     ------
     InputError
-        If they suggest none.
+        If they suggest none, and the signatures have no default.
     """
     from spotsigs.matching.tight import self_join
 
     suggestion = suggest(self_join(prepared.corpus.vectors, FLOOR).similarity)
+    if suggestion.tau is None and isinstance(signature, CollectionScheme):
+        return suggestion.falling_back()
     if suggestion.tau is None:
         raise InputError(f"tau={AUTO} finds no threshold here: {suggestion.reason}; give one, as in tau=0.44")
     return suggestion
@@ -192,11 +197,10 @@ def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
         "total_ms": (seconds["sort_hash"] + seconds["cluster"]) * 1000,
         "stage_seconds": dict(pairs.seconds),
         "counters": dict(pairs.counters),
-        "tau": getattr(settings.matcher, "tau", None),
+        "tau": settings.matcher.threshold,
         "idf_min": settings.idf_filter.idf_min,
         "idf_max": settings.idf_filter.idf_max,
-        "k": getattr(settings.matcher, "k", None),
-        "l": getattr(settings.matcher, "l", None),
+        **dict(zip("kl", settings.matcher.hash_tables or (None, None), strict=True)),
         "memory_budget_mib": None if settings.memory is None else settings.memory / MIB,
         "exact": settings.matcher.exact,
         "verified": settings.matcher.verified,
@@ -230,7 +234,12 @@ def decided(outcome: Outcome, settings: Settings) -> Decisions:
     decisions = decide(outcome.chunks(), outcome.clusters, settings.keep)
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
-        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy)
+        failed = {record.id for record in outcome.prepared.skipped}
+
+        def judged(document: Document) -> bool:
+            return document.id not in failed or is_readable(document, settings.text, settings.signature)
+
+        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy, judged=judged)
     return decisions
 
 
@@ -292,7 +301,7 @@ def _shown(folder: Path) -> Path:
 def _named(settings: Settings) -> str:
     """Return the matcher's label, with its signatures unless those are its own."""
     own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
-    own |= settings.matcher.measure == "lcs"  # reads the texts
+    own |= settings.matcher.reads_texts
     return settings.matcher.label if own else f"{settings.matcher.label} on {settings.names['signature']}"
 
 
@@ -330,7 +339,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{_count(empty, 'document')} with too few signatures to be matched{missed}")
     if outcome.quality is None:
-        how = getattr(settings.collection, "truth_by", "")
+        how = "" if isinstance(settings.collection, VectorCollection) else settings.collection.truth_by
         lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
         lines.append(f"{_count(metrics['skipped'], 'record')} could not be read: see skipped.csv")

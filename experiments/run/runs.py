@@ -6,12 +6,12 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from spotsigs.errors import InputError
-from spotsigs.experiments.output_files import read_json, write_text
+from spotsigs.experiments.output_files import read_json
 from spotsigs.experiments.show.tables import Column, Table
 
 SAME = ("page", "copy", "debug")
@@ -149,14 +149,16 @@ class Sweep:
         name = variant(config.hydra.overrides.task) or "defaults"
         folder = Path(config.hydra.sweep.dir).absolute() / "sweeps" / name
         os.environ[SWEEP] = str(folder)
-        write_text(folder / "runs.txt", "")
+        (folder / "runs.txt").unlink(missing_ok=True)
 
     def on_job_end(self, config: Any, **_: Any) -> None:
-        """Put a run that has ended into the table."""
-        if SWEEP in os.environ:
+        """Put a run that has finished into the table."""
+        run = Path(config.hydra.runtime.output_dir)
+        if SWEEP in os.environ and (run / COMPLETE).is_file():
             folder = Path(os.environ[SWEEP])
+            folder.mkdir(parents=True, exist_ok=True)
             with (folder / "runs.txt").open("a", encoding="utf-8") as file:
-                file.write(f"{config.hydra.runtime.output_dir}\n")
+                file.write(f"{run}\n")
             self._table(folder)
 
     def on_multirun_end(self, **_: Any) -> None:
@@ -167,53 +169,10 @@ class Sweep:
             print(f"\n{table.text()}\n\nruns.csv with all parameters: {folder / 'runs.csv'}")  # noqa: T201
 
     def _table(self, folder: Path) -> Table | None:
-        ended = dict.fromkeys((folder / "runs.txt").read_text(encoding="utf-8").splitlines())
-        finished = [Path(line) for line in ended if (Path(line) / COMPLETE).is_file()]
-        if not finished:
+        listed = folder / "runs.txt"
+        if not listed.is_file():
             return None
+        finished = [Path(line) for line in dict.fromkeys(listed.read_text(encoding="utf-8").splitlines())]
         table = runs_table(finished, f"{len(finished)} runs of the sweep {folder.name}")
         table.write(folder, "runs")
         return table
-
-
-@dataclass(frozen=True, kw_only=True)
-class Compare:
-    """Finished runs side by side: what was configured differently, the figures, and which pairs each reports.
-
-    Attributes
-    ----------
-    runs : list of str
-        Folders of finished runs, two or more.
-    """
-
-    runs: list[str] = field(default_factory=list)
-
-    def __call__(self, settings: Any = None) -> str:
-        """Return the comparison as text; nothing is written."""
-        if len(self.runs) < 2:
-            raise InputError('name the folders of two or more runs, as in experiment.runs=\'["one","other"]\'')
-        folders = [Path(run) for run in self.runs]
-        table = runs_table(folders, f"{len(folders)} runs side by side")
-        names = [f"{number}: {folder}" for number, folder in enumerate(folders, 1)]
-        numbered = [{"run": number, **row} for number, row in enumerate(table.rows, 1)]
-        shown = replace(table, columns=[Column(name="run", title="Run", form="d"), *table.columns], rows=numbered)
-        return "\n".join(["", shown.text(), "", *names, "", _in_common(folders)])
-
-
-def _in_common(folders: Sequence[Path]) -> str:
-    """Return how many pairs the runs share with the first, and where the largest difference of a similarity lies."""
-    from pandas import read_parquet
-
-    first, *others = (
-        read_parquet(folder / "pairs.parquet").set_index(["doc_a", "doc_b"])["similarity"] for folder in folders
-    )
-    lines = []
-    for number, other in enumerate(others, 2):
-        both = first.index.intersection(other.index)
-        apart = (first.loc[both] - other.loc[both]).abs()
-        line = f"pairs of runs 1 and {number}: {len(both):,} in both, {len(first) - len(both):,} only in 1, "
-        line += f"{len(other) - len(both):,} only in {number}"
-        if len(apart) and apart.max() > 0:
-            line += f"; similarities differ by {apart.max():.3f} at most"
-        lines.append(line)
-    return "\n".join(lines)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.parallel import overlap
 from spotsigs.judging.clusters import cluster
-from spotsigs.records import Corpus, Matcher, Pairs, Truth, Vectors
+from spotsigs.records import Corpus, Matcher, Pairs, SignatureScheme, Truth, Vectors
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import TOKEN_PATTERN, tokenize
 
@@ -141,15 +141,15 @@ def similarity(vectors: Vectors, i: int, j: int) -> float:
     return shared / union if union else 0.0
 
 
-def marked(text: str, other: str, scheme: SpotSignatures) -> list[Piece]:
+def marked(text: str, other: str, scheme: SignatureScheme) -> list[Piece]:
     """Cut a text where its signatures begin and end; those that the other text has, too, are shared.
 
     Parameters
     ----------
     text, other : str
         The text to show, and the one beside it.
-    scheme : SpotSignatures
-        What signatures are.
+    scheme : SignatureScheme
+        What signatures are; nothing is marked where it cannot tell their tokens.
 
     Returns
     -------
@@ -158,11 +158,12 @@ def marked(text: str, other: str, scheme: SpotSignatures) -> list[Piece]:
     """
     tokens = tokenize(text)
     places = word_places(text)
-    if len(places) != len(tokens):  # a letter that lower-casing turns into several: shown without marks
+    chains = scheme.chains(tokens)
+    if chains is None or len(places) != len(tokens):  # a letter that lower-casing turns into several
         return [Piece(text=text)]
     theirs = Counter(scheme.readable(other))
     kinds = [""] * len(places)
-    for signature, words in zip(scheme.readable(text), scheme.chains(tokens), strict=True):
+    for signature, words in zip(scheme.readable(text), chains, strict=True):
         for word in words:
             kinds[word] = "shared" if theirs[signature] or kinds[word] == "shared" else "own"
     return _pieces(text, places, kinds)

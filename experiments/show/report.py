@@ -13,12 +13,12 @@ from typing import Any
 from spotsigs.errors import require
 from spotsigs.experiments.claims.judged_claims import Judged, judge_all
 from spotsigs.experiments.claims.verdicts import RULES, Verdict
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.output_files import read_json, replacing
 from spotsigs.experiments.run.provenance import provenance
 from spotsigs.experiments.show.inspector import KINDS, Sample, sample_pairs
-from spotsigs.experiments.work.methods import PAPER_TAU, spotsigs
-from spotsigs.experiments.work.study import Work, at_threshold
+from spotsigs.experiments.work.study import Line, Work
+from spotsigs.records import VectorCollection
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -62,7 +62,7 @@ LEADS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class Report(Experiment):
     """Put the results together for reading, and sample pairs for inspection.
 
     Attributes
@@ -96,16 +96,15 @@ class Report:
 
     def _samples(self, work: Work) -> list[Sample]:
         """Draw pairs of SpotSigs at the paper's parameters; none where the collection has no clusters or no texts."""
-        line = spotsigs()
-        if not self.each or hasattr(work.settings.collection, "vectors"):
+        line = Line.composed("SpotSigs", "matcher=spotsigs idf_max=0.85 tau=0.44", work.settings)
+        if not self.each or isinstance(work.settings.collection, VectorCollection):
             return []
         stored = work.read(line.signature)
         truth = stored.truth()
         if truth is None or truth.judged is not None:
             return []
-        matcher = at_threshold(line.matcher, PAPER_TAU[line.label])
         corpus = stored.corpus(line.idf_filter)
-        return sample_pairs(corpus, truth, matcher, line.signature, each=self.each, seed=work.settings.seed)  # type: ignore[arg-type]
+        return sample_pairs(corpus, truth, line.matcher, line.signature, each=self.each, seed=work.settings.seed)  # type: ignore[arg-type]
 
 
 def sections(results: Path) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import numpy as np
 from spotsigs.records import Signatures
 from spotsigs.signatures.densest import LINK
 from spotsigs.signatures.extract import count_signatures
+from spotsigs.signatures.frame_kernels import Rules
 from spotsigs.signatures.framed import FramedSpots, Over, find_frames, portraits, spots_of_frames, suppressed
 
 
@@ -24,18 +25,32 @@ class Ablated(FramedSpots):
         Drop a spot where the mates of many of its pages say so; otherwise where those of the page itself do.
     narrowed : bool
         Narrow what is left to the main part.
+    anywhere : bool
+        Count a main part's spots wherever they stand on the other page; otherwise in its main part.
+    per_spot : bool
+        Doubtful neighbours agree if most of what each shares is shared by most; otherwise if all share nearly all.
+    around : bool
+        Look at where doubtful neighbours' shared spots stand.
     """
 
     label: ClassVar[str] = "SpotSigs, framed in part"
 
     everywhere: bool = True
     narrowed: bool = True
+    anywhere: bool = True
+    per_spot: bool = True
+    around: bool = True
+
+    @property
+    def rules(self) -> Rules:
+        """What decides which neighbours are mates."""
+        return super().rules._replace(anywhere=self.anywhere, per_spot=self.per_spot, around=self.around)
 
     def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
         """Turn outlines into signatures, see `spotsigs.signatures.framed.FramedSpots.refine`."""
         over = Over(threads, scratch)
         pages = portraits(outlines, over)
-        frames = find_frames(outlines, pages, self.alike, self.share, self.sample, over)
+        frames = find_frames(outlines, pages, self.rules, self.sample, over)
         dropped = spots_of_frames(pages, frames.suspected, self.share, over) if self.everywhere else frames.suspected
         if self.narrowed:
             return suppressed(outlines, pages, dropped, over)

@@ -11,7 +11,7 @@ import numpy as np
 
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.claims.published import published
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.studies.printed_algorithm import algorithm1, similarity
 from spotsigs.experiments.work.study import Work
@@ -31,7 +31,7 @@ OBAMA_SPOTS += "the:internet:designed is:designed:play"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arithmetic:
+class Arithmetic(Experiment):
     """Every statement of the sources that can be computed without data.
 
     Attributes

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings, composed, overrides
+from spotsigs.experiments.config import Experiment, Settings, composed, overrides
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.quality_figures import STEP, compared, finite, thresholds
 from spotsigs.experiments.show.tables import Column, Table
@@ -186,7 +186,7 @@ class Desk:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beyond:
+class Beyond(Experiment):
     """Quality and cost of what goes beyond the paper.
 
     Attributes
@@ -232,11 +232,11 @@ class Beyond:
         facts: list[Fact] = []
         promises: list[dict[str, Any]] = []
         for data in self.collections:
-            curves = desk.curves(data, methods(), f"beyond: {_name(data)}")
+            curves = desk.curves(data, methods(), f"beyond: {collection_name(data)}")
             rows += [self._row(desk, data, method, curves[method.label]) for method in methods()]
-            promises += [_promise(_name(data), curves, rival) for rival in (PLAIN, SHORT)]
+            promises += [_promise(collection_name(data), curves, rival) for rival in (PLAIN, SHORT)]
             facts += [
-                compared(f"{_name(data)}: framed - {rival}, best F1", curves[FRAMED], curves[rival])
+                compared(f"{collection_name(data)}: framed - {rival}, best F1", curves[FRAMED], curves[rival])
                 for rival in (PLAIN, SHORT, DENSEST)
             ]
         work = desk.work
@@ -253,7 +253,7 @@ class Beyond:
             "beyond: tau=auto",
         )[0]
         return {
-            "collection": _name(data),
+            "collection": collection_name(data),
             "method": method.label,
             "text": method.text,
             "idf": f"[{method.band[0]:g}, {method.band[1]:g}]",
@@ -294,19 +294,22 @@ class Beyond:
         """Vary and remove each part of frame-aware suppression, on the collections it was developed on."""
         columns = [Column(name="variant", title="Variant")]
         columns += [
-            Column(name=f"{_name(data)} {at}", title=f"{_name(data)}, {at}", form=".3f")
+            Column(name=f"{collection_name(data)} {at}", title=f"{collection_name(data)}, {at}", form=".3f")
             for data in self.developed
             for at in ("0.18", "best")
         ]
         variants = [Method(label=label, text="visible", signature=scheme) for label, scheme in _variants()]
-        curves = {data: desk.curves(data, variants, f"beyond: ablations on {_name(data)}") for data in self.developed}
+        curves = {
+            data: desk.curves(data, variants, f"beyond: ablations on {collection_name(data)}")
+            for data in self.developed
+        }
         rows = []
         for method in variants:
             row: dict[str, Any] = {"variant": method.label}
             for data in self.developed:
                 curve = curves[data][method.label]
-                row[f"{_name(data)} 0.18"] = finite(curve.micro[2, curve.at(0.18)])
-                row[f"{_name(data)} best"] = finite(curve.micro[2, curve.best])
+                row[f"{collection_name(data)} 0.18"] = finite(curve.micro[2, curve.at(0.18)])
+                row[f"{collection_name(data)} best"] = finite(curve.micro[2, curve.best])
             rows.append(row)
         notes = ("On the collections that the method was developed on: micro F1 at τ = 0.18 and at the best τ.",)
         table = Table(caption="Frame-aware suppression, varied and in parts", columns=columns, rows=rows, notes=notes)
@@ -318,13 +321,13 @@ class Beyond:
         for data in self.collections:
             for text in TEXTS:
                 chosen = [method for method in texts() if method.text == text]
-                curves = desk.curves(data, chosen, f"beyond: text={text} of {_name(data)}")
+                curves = desk.curves(data, chosen, f"beyond: text={text} of {collection_name(data)}")
                 timed = next(
                     (m.label for m in methods() if m.text == text and m.signature == SpotSignatures(d=1, c=2)), ""
                 )
                 cost = times.get(data, {}).get(timed, {"text_ms": None})["text_ms"]
                 rows += [
-                    {"collection": _name(data), "text": text, "signature": method.label, "text_ms": cost}
+                    {"collection": collection_name(data), "text": text, "signature": method.label, "text_ms": cost}
                     | _f1(curves[method.label])
                     for method in chosen
                 ]
@@ -342,7 +345,7 @@ class Beyond:
             )
             for source in wanted.values()
         ]
-        cells = desk.work.cells.run(tasks, f"beyond: cost on {_name(data)}")
+        cells = desk.work.cells.run(tasks, f"beyond: cost on {collection_name(data)}")
         found = {}
         for label, cell in zip(wanted, cells, strict=True):
             times = {
@@ -354,7 +357,7 @@ class Beyond:
     def _cost(self, desk: Desk, times: dict[str, dict[str, dict[str, Any]]]) -> str:
         """Show what each method costs a page."""
         rows = [
-            {"collection": _name(data), "method": label, **cost}
+            {"collection": collection_name(data), "method": label, **cost}
             for data, costs in times.items()
             for label, cost in costs.items()
         ]
@@ -424,7 +427,7 @@ def _kept(promises: Sequence[dict[str, Any]]) -> list[Fact]:
     return found
 
 
-def _name(data: str) -> str:
+def collection_name(data: str) -> str:
     """Return what a collection is called: the choice, and what of it is overridden but its seed."""
     words = [word.removeprefix("data=").removeprefix("data.") for word in data.split()]
-    return " ".join(word for word in words if not word.startswith("seed="))
+    return " ".join(word for word in words if not word.startswith(("seed=", "accept_licence=")))

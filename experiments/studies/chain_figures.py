@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.quality_figures import STEP, best_facts, compared, curve_points, f1_panel, thresholds
-from spotsigs.experiments.work.methods import spotsigs
-from spotsigs.experiments.work.study import Work
+from spotsigs.experiments.work.study import Work, lines_of
 
 PAPERS = {"c": 3, "d": 2}
 
@@ -29,7 +27,7 @@ NAMES = {Parameter.c: "chain length", Parameter.d: "spot distance"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scheme:
+class Scheme(Experiment):
     """F1 over tau for several chain lengths or spot distances, the other at the paper's best.
 
     Attributes
@@ -63,8 +61,7 @@ class Scheme:
         work = Work.begin(self.results, settings)
         name = self.parameter.value
         labels = {value: f"{name} = {value}" for value in self.values}
-        schemes: dict[str, dict[str, Any]] = {label: {name: value} for value, label in labels.items()}
-        lines = [spotsigs(label, **scheme) for label, scheme in schemes.items()]
+        lines = lines_of({label: f"idf_max=0.85 signature.{name}={value}" for value, label in labels.items()}, settings)
         curves = work.curves(lines, thresholds(self.step), NAMES[self.parameter])
         points = [point for label, curve in curves.items() for point in curve_points(curve, "", label)]
         drawn = work.lines(settings.names["experiment"], CAPTION.format(NAMES[self.parameter]), [f1_panel("")], points)

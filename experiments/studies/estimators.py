@@ -8,7 +8,7 @@ from typing import Any
 
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.study import Work
@@ -19,7 +19,7 @@ CAPTION = "Estimators of the resemblance (lecture slides): bias with 95 % interv
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimators:
+class Estimators(Experiment):
     """Mean error and standard deviation of the three estimators over the true resemblance.
 
     Attributes

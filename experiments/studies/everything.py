@@ -9,7 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from spotsigs.experiments.config import Settings, composed, overrides
+from spotsigs.experiments.config import Experiment, Settings, composed, overrides
 from spotsigs.experiments.output_files import read_json
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.study import Work
@@ -25,7 +25,7 @@ COLUMNS = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Everything:
+class Everything(Experiment):
     """Every table, figure, the claims ledger and the report.
 
     Finished cells are kept, so that a run that was stopped continues where it was.

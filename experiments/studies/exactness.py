@@ -13,7 +13,7 @@ import numpy as np
 
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.studies.printed_algorithm import Multiset, algorithm1, similarity
 from spotsigs.experiments.work.cells import Task
@@ -32,7 +32,7 @@ COLUMNS = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exactness:
+class Exactness(Experiment):
     """Pairs that Algorithm 1 loses on random collections that are rich in borderline pairs.
 
     Attributes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.work.curves import ends
 from spotsigs.experiments.work.study import Work
@@ -21,7 +21,7 @@ CAPTION = "Figure 4: mean Cosine (single words, TF·IDF) of the pages within eac
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure4:
+class Figure4(Experiment):
     """Mean Cosine of the pages within each cluster, single words weighted by TF·IDF.
 
     Attributes

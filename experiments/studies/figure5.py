@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.quality_figures import STEP, best_facts, compared, curve_points, f1_panel, thresholds
 from spotsigs.experiments.work.curves import Curve
-from spotsigs.experiments.work.methods import cosine, shingles, spotsigs
-from spotsigs.experiments.work.study import Work
+from spotsigs.experiments.work.study import Work, lines_of
 
 CAPTION = "Figure 5: F1 over τ, SpotSigs against shingling; bands are 95 % intervals over resampled clusters"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure5:
+class Figure5(Experiment):
     """F1 of spot signatures, single words and 3-shingles over tau, by Jaccard (left) and Cosine (right).
 
     Attributes
     ----------
     results : Path
         Folder that receives ``figure5/``.
+    methods : dict of str to str
+        The lines of a panel by label: signatures as on the command line.
     step : float
         Distance of the thresholds, a divisor of 1; one exact join at the lowest serves them all.
 
@@ -32,15 +33,18 @@ class Figure5:
     """
 
     results: Path = Path("results")
+    methods: dict[str, str] = field(default_factory=dict)
     step: float = STEP
 
     def __call__(self, settings: Settings) -> str:
         """Draw both panels; return where."""
         work = Work.begin(self.results, settings)
-        lines = [spotsigs(), shingles(1), shingles(3)]
-        both = [replace(line, label=f"{line.label}, Jaccard") for line in lines]
-        both += [replace(cosine(line), label=f"{line.label}, Cosine") for line in lines]
-        curves = work.curves(both, thresholds(self.step), "figure5")
+        methods = {
+            f"{label}, {measure}": f"{words} matcher={matcher}"
+            for measure, matcher in (("Jaccard", "spotsigs"), ("Cosine", "cosine"))
+            for label, words in self.methods.items()
+        }
+        curves = work.curves(lines_of(methods, settings), thresholds(self.step), "figure5")
         points = [
             point for label, curve in curves.items() for point in curve_points(curve, *reversed(label.split(", ")))
         ]

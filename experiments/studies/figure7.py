@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.studies.table2 import recall_base, require_vectors
-from spotsigs.experiments.work.methods import K, L
-from spotsigs.experiments.work.study import Work
+from spotsigs.experiments.work.study import Line, Work
 from spotsigs.experiments.work.timing import quotient
-from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Matcher
 
 OURS, NATIVE, DATASKETCH, TIGHT = "SpotSigs", "LSH-S (native)", "LSH-S (datasketch)", "SpotSigs, tight bounds"
@@ -22,7 +20,7 @@ CAPTION = "Figure 7: runtime (range over runs) and relative recall against I-Mat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure7:
+class Figure7(Experiment):
     """Seconds and relative recall of SpotSigs and LSH-S over tau, on vectors with WT10g's totals.
 
     A timing sweep runs every point; nothing is derived from another threshold's join.
@@ -31,6 +29,8 @@ class Figure7:
     ----------
     results : Path
         Folder that receives ``figure7/``.
+    methods : dict of str to str
+        The curves by label, each as on the command line.
     taus : list of float
         Thresholds, ascending.
     datasketch_taus : list of float
@@ -44,6 +44,7 @@ class Figure7:
     """
 
     results: Path = Path("results")
+    methods: dict[str, str] = field(default_factory=dict)
     taus: list[float] = field(default_factory=lambda: [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.78, 0.85, 0.9, 0.95, 1.0])
     datasketch_taus: list[float] = field(default_factory=lambda: [0.4, 0.7, 1.0])
     repeats: int = 3
@@ -53,8 +54,8 @@ class Figure7:
         require_vectors(settings)
         work = Work.begin(self.results, settings)
         stored = work.read()
-        wanted = self._wanted(settings.seed)
-        base = recall_base(settings.seed)
+        wanted = self._wanted(settings)
+        base = recall_base(settings)
         found = work.times([(stored, None, matcher) for _, _, matcher in wanted], self.repeats, "figure7", base=base)
         cells = {(label, tau): cell for (label, tau, _), cell in zip(wanted, found, strict=True)}
         seconds, recall = "Runtime", "Relative recall"
@@ -85,16 +86,12 @@ class Figure7:
         told = "; ".join(f"{fact.name}: {fact}" for fact in facts if "from which" in fact.name)
         return f"Figure 7: {told or 'times were disturbed by other processes'}; {drawn}"
 
-    def _wanted(self, seed: int) -> list[tuple[str, float, Matcher]]:
-        from spotsigs.baselines.lsh import Lsh
-        from spotsigs.baselines.lsh_native import LshNative
-        from spotsigs.matching.tight import SpotSigsTight
-
+    def _wanted(self, settings: Settings) -> list[tuple[str, float, Matcher]]:
+        """Return every point to time: label, threshold, method."""
         return [
-            *((OURS, tau, SpotSigs(tau=tau)) for tau in self.taus),
-            *((NATIVE, tau, LshNative(tau=tau, k=K, l=L, seed=seed)) for tau in self.taus),
-            *((DATASKETCH, tau, Lsh(tau=tau, k=K, l=L, seed=seed)) for tau in self.datasketch_taus),
-            *((TIGHT, tau, SpotSigsTight(tau=tau)) for tau in self.taus),
+            (label, float(tau), Line.composed(label, f"{words} tau={tau}", settings).matcher)
+            for label, words in self.methods.items()
+            for tau in (self.datasketch_taus if label == DATASKETCH else self.taus)
         ]
 
 

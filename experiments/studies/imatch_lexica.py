@@ -9,12 +9,11 @@ from typing import Any
 
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.quality_figures import finite
 from spotsigs.experiments.work.curves import Curve, difference
-from spotsigs.experiments.work.methods import i_match, i_match_s
-from spotsigs.experiments.work.study import IMATCH_BAND, Work
+from spotsigs.experiments.work.study import IMATCH_BAND, Line, Work
 
 BANDS = "F1 of I-Match and I-Match-S by IDF band, with 95 % intervals over resampled clusters"
 LEXICA = "Recall and precision of I-Match by the number of lexica, with 95 % intervals over resampled clusters"
@@ -25,13 +24,15 @@ WORDS, SPOTS = "I-Match", "I-Match-S"
 
 
 @dataclass(frozen=True, kw_only=True)
-class IMatchFigures:
+class IMatchFigures(Experiment):
     """F1 of I-Match and I-Match-S by IDF band, and their recall by the number of lexica.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``imatch/``.
+    methods : dict of str to str
+        I-Match and I-Match-S, as on the command line.
     idf_min, idf_max : list of float
         Bounds that are combined; they contain the paper's 0.4 and 0.75.
     lexica : list of int
@@ -43,11 +44,13 @@ class IMatchFigures:
     """
 
     results: Path = Path("results")
+    methods: dict[str, str] = field(default_factory=dict)
     idf_min: list[float] = field(default_factory=lambda: [0.0, 0.2, 0.3, 0.4, 0.5, 0.6])
     idf_max: list[float] = field(default_factory=lambda: [0.65, 0.75, 0.85, 1.0])
     lexica: list[int] = field(default_factory=lambda: [1, 2, 3, 5, 7, 10])
 
     def __post_init__(self) -> None:
+        require(set(self.methods) == {WORDS, SPOTS}, f"methods must be {WORDS} and {SPOTS}")
         low, high = IMATCH_BAND
         require(low in self.idf_min and high in self.idf_max, f"the bands must contain [{low}, {high}], the paper's")
         require(self.lexica[:1] == [1] and len(self.lexica) > 1, "lexica must start with 1 and go on")
@@ -57,13 +60,13 @@ class IMatchFigures:
         work = Work.begin(self.results, settings)
         bands = [band for band in product(self.idf_min, self.idf_max) if band[0] < band[1]]
         by_band = {
-            (name, band): make(settings.seed, idf_min=band[0], idf_max=band[1])
-            for name, make in ((WORDS, i_match), (SPOTS, i_match_s))
+            (name, band): Line.composed(name, f"{words} matcher.idf_min={band[0]} matcher.idf_max={band[1]}", settings)
+            for name, words in self.methods.items()
             for band in bands
         }
         by_lexica = {
-            (name, count): make(settings.seed, lexica=count)
-            for name, make in ((WORDS, i_match), (SPOTS, i_match_s))
+            (name, count): Line.composed(name, f"{words} matcher.lexica={count}", settings)
+            for name, words in self.methods.items()
             for count in self.lexica
         }
         lines = {key: replace(line, label=str(key)) for key, line in (by_band | by_lexica).items()}

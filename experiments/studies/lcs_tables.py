@@ -11,29 +11,30 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.claims.published import published
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.studies.table1 import AT_PAPER, PUBLISHED
 from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.curves import ends
 from spotsigs.experiments.work.extracted import Stored, documents
-from spotsigs.experiments.work.study import Line, Work, at_threshold, with_threads
+from spotsigs.experiments.work.study import Line, Work, lines_of
 from spotsigs.experiments.work.timing import quotient
 from spotsigs.judging.clusters import cluster
 from spotsigs.records import Matcher
 from spotsigs.signatures.idf import IdfFilter
 
 SIMHASH, COSINE, LCS = "simhash", "Cosine", "LCS"
-ALL = (0.0, 1.0)
+WORDS = "signature=shingles1 idf_min=0 idf_max=1"
 Groups = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LcsTables:
+class LcsTables(Experiment):
     """Precision and recall of the similar sets by simhash, Cosine and LCS, as the slides define them, and their times.
 
     Every set is judged by the truth where the authors sampled 1,000 and looked: its representative page has the most
@@ -75,23 +76,19 @@ class LcsTables:
 
     def _methods(self, work: Work) -> dict[str, tuple[Line, float | None]]:
         """Return each method at its best threshold; LCS is run at every one, since its pairs depend on it."""
-        from spotsigs.baselines.cosine import Cosine
-        from spotsigs.baselines.lcs.lcs_method import Lcs
-        from spotsigs.baselines.shingles import Shingles
-        from spotsigs.baselines.simhash import SimHash
-
-        words = Shingles(k=1)
-        simhash = Line(label=SIMHASH, signature=words, matcher=SimHash(), band=ALL)
-        cosine = Line(label=COSINE, signature=words, matcher=Cosine(), band=ALL)
+        simhash = Line.composed(SIMHASH, f"{WORDS} matcher=simhash", work.settings)
+        cosine = Line.composed(COSINE, f"{WORDS} matcher=cosine", work.settings)
         curve = work.curves([cosine], self.taus, "lcs_tables: Cosine")[COSINE]
-        lcs = [Line(label=f"{LCS} {tau:g}", signature=words, matcher=Lcs(tau=tau), band=ALL) for tau in self.taus]
-        found = {line.label: work.curves([line], [line.matcher.tau], "lcs_tables: LCS")[line.label] for line in lcs}  # type: ignore[attr-defined]
+        lcs = lines_of({f"{LCS} {tau:g}": f"{WORDS} matcher=lcs tau={tau}" for tau in self.taus}, work.settings)
+        found = {
+            line.label: work.curves([line], [line.matcher.threshold], "lcs_tables: LCS")[line.label] for line in lcs
+        }
         best = max(lcs, key=lambda line: float(np.nan_to_num(found[line.label].micro[2, 0])))
         tau = curve.taus[curve.best]
         return {
             SIMHASH: (simhash, None),
-            COSINE: (replace(cosine, matcher=at_threshold(cosine.matcher, tau)), tau),
-            LCS: (best, best.matcher.tau),  # type: ignore[attr-defined]
+            COSINE: (replace(cosine, matcher=cosine.matcher.at(tau)), tau),
+            LCS: (best, best.matcher.threshold),
         }
 
     def _cells(self, work: Work, line: Line) -> tuple[Groups, dict[str, Any]]:
@@ -137,7 +134,7 @@ class LcsTables:
         return work.table(Table(caption=FIRST, columns=FIRST_COLUMNS, rows=rows, notes=FIRST_NOTES), "lcs_table1")
 
     def _second(self, work: Work, stored: Stored, line: Line) -> tuple[str, list[Fact]]:
-        matcher = with_threads(line.matcher, work.settings.threads)
+        matcher = line.matcher.with_threads(work.settings.threads or all_cores())
         arguments = {"stored": stored, "idf_filter": line.idf_filter, "matcher": matcher}
         (cell,) = work.cells.run([Task(function=stages, arguments=arguments, alone=True)], "lcs_tables: stages")
         printed = {str(row["stage"]): row for row in published("lcs_table2")}

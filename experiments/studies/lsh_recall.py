@@ -11,12 +11,11 @@ import numpy as np
 
 from spotsigs.errors import require, require_tau
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.extracted import Stored
-from spotsigs.experiments.work.methods import K, lsh_s, spotsigs
-from spotsigs.experiments.work.study import Work
+from spotsigs.experiments.work.study import Line, Work, lines_of
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.signatures.idf import IdfFilter
 
@@ -26,9 +25,12 @@ ALL_BUT = 0.995
 
 CAPTION = "Recall of LSH-S over the number of hash tables; the native line is a mean over seeds with its range"
 
+SPOTS = "signature=spotsigs idf_max=0.85"
+"""The signatures, in the paper's band; k is 6 throughout (section 5.3.3)."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class LshRecall:
+class LshRecall(Experiment):
     """Recall of LSH-S over l at k = 6, beside SpotSigs and what the S-curve predicts for its pairs.
 
     Attributes
@@ -93,13 +95,13 @@ class LshRecall:
     def _measured(self, work: Work) -> tuple[float, dict[int, Any], dict[int, float]]:
         """Return the recall of SpotSigs, and by l that of native LSH for every seed and of datasketch's."""
         first = work.settings.seed
-        lines = {"exact": spotsigs("exact")}
+        methods = {"exact": SPOTS}
         for tables in self.tables:
-            lines[f"datasketch {tables}"] = lsh_s(first, l=tables, label=f"datasketch {tables}")
+            methods[f"datasketch {tables}"] = f"{SPOTS} matcher=lsh matcher.l={tables}"
             for seed in range(first, first + self.seeds):
-                label = f"native {tables} {seed}"
-                lines[label] = lsh_s(seed, l=tables, native=True, label=label)
-        curves = work.curves(list(lines.values()), [self.tau], "lsh_recall")
+                native = f"{SPOTS} matcher=lsh_native matcher.l={tables} matcher.seed={seed}"
+                methods[f"native {tables} {seed}"] = native
+        curves = work.curves(lines_of(methods, work.settings), [self.tau], "lsh_recall")
         recall = {label: float(curve.micro[1, 0]) for label, curve in curves.items()}
         seeds = range(first, first + self.seeds)
         native = {tables: np.array([recall[f"native {tables} {seed}"] for seed in seeds]) for tables in self.tables}
@@ -107,14 +109,14 @@ class LshRecall:
 
     def _predicted(self, work: Work) -> dict[int, float]:
         """Return the recall that the S-curve predicts for the similarities of the true pairs, by l."""
-        line = spotsigs()
+        line = Line.composed("SpotSigs", SPOTS, work.settings)
         task = Task(
             function=predicted_recall,
             arguments={
                 "stored": work.read(line.signature),
                 "idf_filter": line.idf_filter,
                 "tau": self.tau,
-                "k": K,
+                "k": 6,
                 "tables": self.tables,
             },
         )

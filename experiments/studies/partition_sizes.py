@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spotsigs.errors import require, require_tau
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.work.study import PAPER_BAND, Work
 from spotsigs.matching.partitions import Convention, partition_boundaries
@@ -21,7 +21,7 @@ CAPTION = "Partitioning effects (slides): documents by length, and documents in 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Partitions:
+class Partitions(Experiment):
     """Documents by length, and documents in each partition.
 
     Attributes

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.output_files import read_json, write_json
 from spotsigs.experiments.run.provenance import TreeMemory
 from spotsigs.experiments.show.figures import Panel, Point
@@ -53,7 +53,7 @@ GROWTH = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
+class Scale(Experiment):
     """Pages to clusters on disk, with a trace of the memory of all processes and the throughput of each stage.
 
     A run that was stopped continues; its stages' seconds add up. Sizes that were run before, below the same folder,
@@ -72,6 +72,18 @@ class Scale:
     keep : bool
         Leave pages and store on disk.
     """
+
+    reads: ClassVar[tuple[str, ...]] = (
+        "signature",
+        "tau",
+        "sets",
+        "idf",
+        "idf_min",
+        "idf_max",
+        "min_spots",
+        "clusters",
+        "keep",
+    )
 
     results: Path = Path("results")
     documents: int = 20_000

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spotsigs.experiments.config import Settings, composed, overrides
+from spotsigs.experiments.config import Experiment, Settings, choices, composed, overrides
 from spotsigs.experiments.show.quality_figures import thresholds
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.studies.table1 import band_text
 from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.curves import Curve, judge
-from spotsigs.experiments.work.methods import K, L
-from spotsigs.experiments.work.study import IMATCH_BAND, Line, Work, at_threshold
-from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.matching.brute_force import BruteForce
-from spotsigs.matching.tight import SpotSigsTight
-from spotsigs.records import Matcher, SignatureScheme
-from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.experiments.work.study import Line, Work
+from spotsigs.records import Matcher
 
-DEFAULT_BAND = (0.2, 1.0)
+SWEPT = {"matcher.radius": "radius", "matcher.lexica": "lexica", "tau": "τ"}
+"""What a tried setting is called."""
 
 COLUMNS = [
     Column(name="system", title="System"),
@@ -45,7 +41,7 @@ COLUMNS = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Systems:
+class Systems(Experiment):
     """Quality, time and memory of every system, at the setting of its best micro F1.
 
     Methods that verify are joined once at the lowest threshold; those whose pairs depend on the threshold in other
@@ -59,12 +55,8 @@ class Systems:
         Collections with a truth, by name.
     step : float
         Distance of thresholds where one join serves them all.
-    taus : list of float
-        Thresholds of methods that are run at each.
-    radii : list of int
-        Hamming distances of SimHash.
-    lexica : list of int
-        Numbers of lexica of I-Match.
+    methods : dict of str to str
+        The systems by name, each as on the command line; of a list, as in ``matcher.radius=3,6``, each value is tried.
     repeats : int
         Timed runs; the median counts.
     """
@@ -72,9 +64,7 @@ class Systems:
     results: Path = Path("results")
     collections: list[str] = field(default_factory=lambda: ["gold", "package_docs"])
     step: float = 0.02
-    taus: list[float] = field(default_factory=lambda: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
-    radii: list[int] = field(default_factory=lambda: [3, 6, 9, 12, 15, 18])
-    lexica: list[int] = field(default_factory=lambda: [1, 5, 10, 20])
+    methods: dict[str, str] = field(default_factory=dict)
     repeats: int = 3
 
     def __call__(self, settings: Settings) -> str:
@@ -83,57 +73,28 @@ class Systems:
         mine = [word for word in overrides() if not word.startswith(("data=", "data.", "experiment"))]
         for name in self.collections:
             work = Work.begin(self.results, composed("experiment=systems", *mine, f"data={name}"))
-            rows = [self._row(work, system, kind, tried) for system, kind, tried in self._systems(settings.seed)]
+            rows = [self._row(work, system, tried) for system, tried in self._systems(settings)]
             table = Table(caption=f"Every system on {name}, each at its best setting", columns=COLUMNS, rows=rows)
             told.append(work.table(replace(table, notes=NOTES), name))
         return "\n\n".join(told)
 
-    def _systems(self, seed: int) -> list[tuple[str, str, list[tuple[str, Line]]]]:
-        """Return each system's name, the kind of its answer, and the settings to try."""
-        from spotsigs.baselines.cosine import Cosine
-        from spotsigs.baselines.imatch import IMatch
-        from spotsigs.baselines.lcs.lcs_method import Lcs
-        from spotsigs.baselines.lsh import Lsh
-        from spotsigs.baselines.lsh_native import LshNative
-        from spotsigs.baselines.shingles import Shingles
-        from spotsigs.baselines.simhash import SimHash
-        from spotsigs.baselines.sketch.sketches import Kind, Sketch
+    def _systems(self, settings: Settings) -> Iterator[tuple[str, list[tuple[str, Line]]]]:
+        """Yield each system's name and the settings to try; matchers that no system names come by themselves."""
+        named = set()
+        for name, words in self.methods.items():
+            key, *values = _swept(words)
+            tried = [Line.composed(name, word, settings) for word in values or [key]]
+            named |= {word.partition("=")[2] for word in words.split() if word.startswith("matcher=")}
+            labels = [f"{SWEPT.get(key, key)} = {_value(word, key)}" for word in values] or [""]
+            yield name, list(zip(labels, tried, strict=True))
+        for matcher in choices("matcher"):
+            if matcher not in named:
+                line = Line.composed(matcher, f"matcher={matcher}", settings)
+                yield line.matcher.label, [("", line)]
 
-        spots, words = SpotSignatures(), Shingles(k=1)
-        exact: list[tuple[str, SignatureScheme, Matcher]] = [
-            ("SpotSigs", spots, SpotSigs()),
-            ("SpotSigs, one partition", spots, SpotSigs(partitioning=False)),
-            ("SpotSigs, no pruning", spots, SpotSigs(partitioning=False, pruning=False)),
-            ("SpotSigs, tight bounds", spots, SpotSigsTight()),
-            ("Brute force", spots, BruteForce()),
-            ("1-Shingles", words, SpotSigsTight()),
-            ("3-Shingles", Shingles(k=3), SpotSigsTight()),
-            ("Cosine-S", spots, Cosine()),
-            ("Cosine", words, Cosine()),
-        ]
-        verified: list[tuple[str, SignatureScheme, Matcher]] = [
-            ("LSH-S, datasketch", spots, Lsh(k=K, l=L, seed=seed)),
-            ("LSH-S, native", spots, LshNative(k=K, l=L, seed=seed)),
-        ]
-        systems = [(name, "exact", [("", _line(*parts))]) for name, *parts in exact]
-        systems += [(name, "verified", [("", _line(*parts))]) for name, *parts in verified]
-        systems.append(("LCS", "verified", [(f"τ = {tau:g}", _line(words, Lcs(tau=tau))) for tau in self.taus]))
-        for name, scheme in (("I-Match", words), ("I-Match-S", spots)):
-            tried = [
-                (f"{n} {'lexicon' if n == 1 else 'lexica'}", _line(scheme, IMatch(lexica=n, seed=seed), IMATCH_BAND))
-                for n in self.lexica
-            ]
-            systems += [(name, "unverified", tried[:1]), (f"{name}, randomised", "unverified", tried[1:])]
-        radii = [(f"radius {radius}", _line(words, SimHash(radius=radius))) for radius in self.radii]
-        systems.append(("SimHash", "unverified", radii))
-        for kind in Kind:
-            tried = [(f"τ = {t:g}", _line(Shingles(k=3), Sketch(tau=t, kind=kind, seed=seed))) for t in self.taus]
-            systems.append((f"Sketch, {kind.name}", "unverified", tried))
-        return systems
-
-    def _row(self, work: Work, system: str, kind: str, tried: Sequence[tuple[str, Line]]) -> dict[str, Any]:
+    def _row(self, work: Work, system: str, tried: Sequence[tuple[str, Line]]) -> dict[str, Any]:
         """Judge a system at all its settings and time it at the best."""
-        if tried[0][0]:
+        if len(tried) > 1 or tried[0][1].matcher.threshold is None:
             tasks = [
                 Task(
                     function=judge,
@@ -155,15 +116,15 @@ class Systems:
             curve = work.curves([line], thresholds(self.step), f"systems: {system}")[system]
             at = curve.best
             setting = f"τ = {curve.taus[at]:g}"
-            line = replace(line, matcher=at_threshold(line.matcher, curve.taus[at]))
+            line = replace(line, matcher=line.matcher.at(curve.taus[at]))
         timed = work.times(
             [(work.read(line.signature), line.idf_filter, line.matcher)], self.repeats, f"systems: time of {system}"
         )[0]
         low, high = curve.interval("f1")[:, at]
         return {
             "system": system,
-            "signature": "texts" if line.matcher.measure == "lcs" else _scheme_name(line.signature),
-            "kind": kind,
+            "signature": "texts" if line.matcher.reads_texts else line.signature.name,
+            "kind": _kind(line.matcher),
             "idf": band_text(*line.band),
             "best": setting,
             **dict(zip(("precision", "recall", "f1"), curve.micro[:, at].tolist(), strict=True)),
@@ -185,10 +146,18 @@ NOTES = (
 )
 
 
-def _line(signature: SignatureScheme, matcher: Matcher, band: tuple[float, float] = DEFAULT_BAND) -> Line:
-    return Line(label="", signature=signature, matcher=matcher, band=band)
+def _kind(matcher: Matcher) -> str:
+    return "exact" if matcher.exact else "verified" if matcher.verified else "unverified"
 
 
-def _scheme_name(scheme: SignatureScheme) -> str:
-    k = getattr(scheme, "k", None)
-    return scheme.label if k is None else f"{k}-shingles"
+def _swept(words: str) -> list[str]:
+    """Return a method without a list as it is; of one with a list, its key and the method with each of its values."""
+    for word in words.split():
+        key, _, values = word.partition("=")
+        if "," in values:
+            return [key, *(words.replace(word, f"{key}={value}") for value in values.split(","))]
+    return [words]
+
+
+def _value(words: str, key: str) -> str:
+    return next(word.partition("=")[2] for word in words.split() if word.startswith(f"{key}="))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.claims.published import published
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.quality_figures import STEP, compared, thresholds
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.curves import MEASURES, Curve, ends
-from spotsigs.experiments.work.methods import PAPER_TAU, lsh_s, shingles, spotsigs, table1_lines
-from spotsigs.experiments.work.study import Line, Work, at_threshold
+from spotsigs.experiments.work.study import Line, Work, lines_of
 from spotsigs.experiments.work.timing import quotient
 
 PUBLISHED, AT_PAPER, AT_BEST = "published", "measured", "measured at its best tau"
@@ -56,13 +55,15 @@ COLUMNS = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table1:
+class Table1(Experiment):
     """Quality, memory and time of every system, at the paper's parameters and at each one's best threshold.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``table1/``.
+    methods : dict of str to str
+        The rows by label: each method as on the command line, at its threshold in the paper.
     step : float
         Distance of the thresholds, a divisor of 1; one exact join at the lowest serves them all.
     repeats : int
@@ -74,28 +75,27 @@ class Table1:
     """
 
     results: Path = Path("results")
+    methods: dict[str, str] = field(default_factory=dict)
     step: float = STEP
     repeats: int = 5
 
     def __call__(self, settings: Settings) -> str:
         """Write the table, and the same methods under this project's default IDF band; return it as text."""
         work = Work.begin(self.results, settings)
-        lines = table1_lines(settings.seed)
+        lines = lines_of(self.methods, settings)
         curves = work.curves(lines, thresholds(self.step), "table1: quality")
         cells = self._timed(work, lines, curves)
         rows = self._rows(work, lines, curves, cells)
         caption = "Table 1: SpotSigs against the other systems"
         told = work.table(Table(caption=caption, columns=COLUMNS, rows=rows, notes=NOTES), "table1")
-        beside, band_facts = self._default_band(work)
+        beside, band_facts = self._default_band(work, lines)
         work.facts([*_quality_facts(rows, curves), *_cost_facts(rows, cells), *band_facts])
         return f"{told}\n\n{beside}"
 
     def _timed(self, work: Work, lines: Sequence[Line], curves: dict[str, Curve]) -> TimedRows:
         """Return the times of every method, by label and kind of row."""
         wanted = [(line, tau, row) for line in lines for tau, row in _thresholds(line, curves[line.label])]
-        matchers = [
-            (work.read(line.signature), line.idf_filter, at_threshold(line.matcher, tau)) for line, tau, _ in wanted
-        ]
+        matchers = [(work.read(line.signature), line.idf_filter, line.matcher.at(tau)) for line, tau, _ in wanted]
         cells = work.times(matchers, self.repeats, "table1: times")
         return {(line.label, row): (tau, cell) for (line, tau, row), cell in zip(wanted, cells, strict=True)}
 
@@ -103,20 +103,23 @@ class Table1:
         self, work: Work, lines: Sequence[Line], curves: dict[str, Curve], cells: TimedRows
     ) -> list[dict[str, Any]]:
         """Return, for each method, the published row and the measured ones."""
-        by_label = {line.label: line for line in lines}
+        printed = {str(row["method"]): row for row in published("table1")}
         rows: list[dict[str, Any]] = []
-        for printed in published("table1"):
-            idf = band_text(printed["idf_min"], printed["idf_max"])
-            rows.append({"row": PUBLISHED, "idf": idf} | {k: v for k, v in printed.items() if not k.startswith("idf")})
-            line = by_label[str(printed["method"])]
-            for (label, row), (tau, cell) in cells.items():
-                if label == line.label:
-                    rows.append(measured_row(line, tau, row, curves[label]) | _cost(cell) | _parse(work, line))
+        for line in lines:
+            if line.label in printed:
+                paper = printed[line.label]
+                idf = band_text(paper["idf_min"], paper["idf_max"])
+                rows.append({"row": PUBLISHED, "idf": idf} | {k: v for k, v in paper.items() if k[:3] != "idf"})
+            rows += [
+                measured_row(line, tau, row, curves[line.label]) | _cost(cell) | _parse(work, line)
+                for (label, row), (tau, cell) in cells.items()
+                if label == line.label
+            ]
         return rows
 
-    def _default_band(self, work: Work) -> tuple[str, list[Fact]]:
+    def _default_band(self, work: Work, methods: Sequence[Line]) -> tuple[str, list[Fact]]:
         """Write the quality of the methods with a threshold when only the lower IDF bound is kept."""
-        lines = [spotsigs(), shingles(1), shingles(3), lsh_s(work.settings.seed)]
+        lines = [line for line in methods if line.matcher.threshold is not None]
         both = [(line, replace(line, band=DEFAULT_BAND, label=f"{line.label}, default band")) for line in lines]
         curves = work.curves([line for pair in both for line in pair], thresholds(self.step), "table1: default band")
         rows = [
@@ -146,7 +149,7 @@ def _thresholds(line: Line, curve: Curve) -> list[tuple[float | None, str]]:
     """Return the thresholds a method is measured at, and what its row is called."""
     if not curve.taus:
         return [(None, AT_PAPER)]
-    return [(PAPER_TAU[line.label], AT_PAPER), (curve.taus[curve.best], AT_BEST)]
+    return [(line.matcher.threshold, AT_PAPER), (curve.taus[curve.best], AT_BEST)]
 
 
 def measured_row(line: Line, tau: float | None, row: str, curve: Curve) -> dict[str, Any]:
@@ -157,8 +160,7 @@ def measured_row(line: Line, tau: float | None, row: str, curve: Curve) -> dict[
         "row": row,
         "idf": band_text(*line.band),
         "tau": tau,
-        "k": getattr(line.matcher, "k", None),
-        "l": getattr(line.matcher, "l", None),
+        **dict(zip("kl", line.matcher.hash_tables or (None, None), strict=True)),
         "spots": curve.cell["signatures"],
         "pairs": curve.cell["pairs"][at],
     }

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.claims.published import published
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.studies.table1 import AT_PAPER, PUBLISHED, band_text
-from spotsigs.experiments.work.methods import K, L
-from spotsigs.experiments.work.study import IMATCH_BAND, Work
+from spotsigs.experiments.work.study import IMATCH_BAND, Line, Work
 from spotsigs.experiments.work.timing import quotient
-from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.records import Matcher
+from spotsigs.records import Matcher, VectorCollection
 
 COLUMNS = [
     Column(name="method", title="Method"),
@@ -41,13 +39,15 @@ WT10G_DOCUMENTS = 1_171_960
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table2:
+class Table2(Experiment):
     """I-Match-S, SpotSigs, LSH-S and the ablations of SpotSigs on vectors with WT10g's totals.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``table2/``.
+    methods : dict of str to str
+        The rows by label, each as on the command line; several thresholds, as in ``tau=1.0,0.9``, are a row each.
     repeats : int
         Timed runs of each cell; the median counts. A run longer than some seconds is done once.
     without : list of str
@@ -59,6 +59,7 @@ class Table2:
     """
 
     results: Path = Path("results")
+    methods: dict[str, str] = field(default_factory=dict)
     repeats: int = 3
     without: list[str] = field(default_factory=list)
 
@@ -67,8 +68,8 @@ class Table2:
         require_vectors(settings)
         work = Work.begin(self.results, settings)
         stored = work.read()
-        base = recall_base(settings.seed)
-        methods = self._methods(settings.seed)
+        base = recall_base(settings)
+        methods = self._methods(settings)
         cells = work.times([(stored, None, m) for _, m in methods], self.repeats, "table2", base=base)
         rows: list[dict[str, Any]] = []
         for printed in published("table2"):
@@ -76,17 +77,21 @@ class Table2:
             documents = {"row": PUBLISHED, "idf": idf, "documents": WT10G_DOCUMENTS}
             rows.append(documents | {name: value for name, value in printed.items() if not name.startswith("idf")})
         rows += [_row(label, matcher, cell) for (label, matcher), cell in zip(methods, cells, strict=True)]
-        named = {(label, getattr(m, "tau", None)): cell for (label, m), cell in zip(methods, cells, strict=True)}
+        named = {(label, m.threshold): cell for (label, m), cell in zip(methods, cells, strict=True)}
         work.facts(_facts(named))
         caption = f"Table 2: SpotSigs and LSH-S on {cells[0]['documents']:,} documents with WT10g's totals"
         return work.table(Table(caption=caption, columns=COLUMNS, rows=rows, notes=NOTES), "table2")
 
-    def _methods(self, seed: int) -> list[tuple[str, Matcher]]:
-        known = table2_methods(seed)
-        labels = list(dict.fromkeys(label for label, _ in known))
+    def _methods(self, settings: Settings) -> list[tuple[str, Matcher]]:
         for label in self.without:
-            require(label in labels, f"experiment.without: no row is named {label}; the rows are {', '.join(labels)}")
-        return [(label, matcher) for label, matcher in known if label not in self.without]
+            rows = ", ".join(self.methods)
+            require(label in self.methods, f"experiment.without: no row is named {label}; the rows are {rows}")
+        wanted = {label: words for label, words in self.methods.items() if label not in self.without}
+        return [
+            (label, Line.composed(label, chosen, settings).matcher)
+            for label, words in wanted.items()
+            for chosen in every_tau(words)
+        ]
 
 
 NOTES = (
@@ -96,37 +101,25 @@ NOTES = (
 )
 
 
+def every_tau(words: str) -> list[str]:
+    """Return a method once for each of its thresholds."""
+    listed = next((word for word in words.split() if word.startswith("tau=") and "," in word), None)
+    if listed is None:
+        return [words]
+    return [words.replace(listed, f"tau={tau}") for tau in listed.removeprefix("tau=").split(",")]
+
+
 def require_vectors(settings: Settings) -> None:
     """Refuse a collection of pages: timing at scale reads vectors."""
     require(
-        hasattr(settings.collection, "vectors"),
+        isinstance(settings.collection, VectorCollection),
         f"experiment={settings.names['experiment']} times matchers on vectors: leave data out, or give data=wt10g_like",
     )
 
 
-def recall_base(seed: int) -> Matcher:
+def recall_base(settings: Settings) -> Matcher:
     """Return I-Match-S, the recall base of Table 2."""
-    from spotsigs.baselines.imatch import IMatch
-
-    return IMatch(idf_min=IMATCH_BAND[0], idf_max=IMATCH_BAND[1], seed=seed)
-
-
-def table2_methods(seed: int) -> list[tuple[str, Matcher]]:
-    """Return the rows of Table 2 as label and matcher; LSH twice, and this project's own join at the end."""
-    from spotsigs.baselines.lsh import Lsh
-    from spotsigs.baselines.lsh_native import LshNative
-    from spotsigs.matching.tight import SpotSigsTight
-
-    ours = SpotSigs()
-    return [
-        ("I-Match-S", recall_base(seed)),
-        *(("SpotSigs", replace(ours, tau=tau)) for tau in (1.0, 0.9)),
-        *(("LSH-S (datasketch)", Lsh(tau=tau, k=K, l=L, seed=seed)) for tau in (1.0, 0.9)),
-        *(("LSH-S (native)", LshNative(tau=tau, k=K, l=L, seed=seed)) for tau in (1.0, 0.9)),
-        ("NoPart", replace(ours, tau=0.9, partitioning=False)),
-        ("NoPrune", replace(ours, tau=0.9, partitioning=False, pruning=False)),
-        *(("SpotSigs, tight bounds", SpotSigsTight(tau=tau)) for tau in (1.0, 0.9)),
-    ]
+    return Line.composed("I-Match-S", "matcher=imatch", settings).matcher
 
 
 def _row(label: str, matcher: Matcher, cell: dict[str, Any]) -> dict[str, Any]:
@@ -135,9 +128,8 @@ def _row(label: str, matcher: Matcher, cell: dict[str, Any]) -> dict[str, Any]:
         "method": label,
         "row": AT_PAPER,
         "idf": band_text(*IMATCH_BAND),
-        "tau": getattr(matcher, "tau", None),
-        "k": getattr(matcher, "k", None),
-        "l": getattr(matcher, "l", None),
+        "tau": matcher.threshold,
+        **dict(zip("kl", matcher.hash_tables or (None, None), strict=True)),
         "documents": cell["documents"],
         "spots": cell["signatures"],
         "mb": cell["memory_mib"],

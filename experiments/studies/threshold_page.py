@@ -7,18 +7,18 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.output_files import replacing
 from spotsigs.experiments.run.provenance import provenance
 from spotsigs.experiments.show.figures import Panel, Point
-from spotsigs.experiments.show.inspector import LONGEST, Page, Piece, Sample, marked
+from spotsigs.experiments.show.inspector import LONGEST, Page, Sample, marked
 from spotsigs.experiments.show.quality_figures import curve_points, thresholds
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.curves import Curve
@@ -27,7 +27,7 @@ from spotsigs.judging.clusters import cluster, cohesion
 from spotsigs.judging.metrics import tallies
 from spotsigs.judging.threshold import Suggestion, suggest
 from spotsigs.matching.tight import self_join
-from spotsigs.records import Clusters, Corpus, Pairs, Truth
+from spotsigs.records import Clusters, Corpus, Pairs, Truth, VectorCollection
 
 TEMPLATES = Path(__file__).parents[1] / "show" / "templates"
 
@@ -63,7 +63,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold:
+class Threshold(Experiment):
     """What each threshold would report and remove, which one the pages suggest, and pairs around it to judge by eye.
 
     One exact join at the lowest threshold serves every higher one.
@@ -82,6 +82,8 @@ class Threshold:
         Pairs to look at on each side of each candidate.
     """
 
+    reads: ClassVar[tuple[str, ...]] = ("signature", "tau", "sets", "idf", "idf_min", "idf_max", "min_spots")
+
     results: Path = Path("results")
     lowest: float = 0.03
     step: float = 0.02
@@ -98,7 +100,7 @@ class Threshold:
     def __call__(self, settings: Settings) -> str:
         """Write table, figures and page; return the proposal and where they lie."""
         require(
-            not hasattr(settings.collection, "vectors"),
+            not isinstance(settings.collection, VectorCollection),
             f"experiment=threshold shows pages, and data={settings.names['data']} brings vectors",
         )
         work = Work.begin(self.results, settings)
@@ -237,7 +239,7 @@ class Threshold:
             id=str(corpus.vectors.doc_ids[row]),
             truth=str(truth.names[truth.labels[row]]) if truth is not None and known else "",
             found=f"{groups.labels[row]} ({size} pages)" if size > 1 else "none",
-            pieces=marked(texts[row], texts[other], scheme) if hasattr(scheme, "chains") else [Piece(text=texts[row])],
+            pieces=marked(texts[row], texts[other], scheme),
         )
 
 

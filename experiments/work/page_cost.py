@@ -9,7 +9,7 @@ from typing import Any
 
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.experiments.work.extracted import Source
-from spotsigs.records import CollectionScheme, Document, Shard, Signatures
+from spotsigs.records import CollectionScheme, Document, Shard, Signatures, SignatureScheme
 from spotsigs.signatures.extract import extract_shard
 
 PATIENCE = 3
@@ -63,13 +63,16 @@ class _Read:
         return iter(self.documents)
 
 
-class _Nothing:
+class _Nothing(SignatureScheme):
     """A scheme without signatures: what is left of the time is the text's."""
 
     label = "nothing"
 
     def __init__(self, marked: bool) -> None:
-        self.marked = marked
+        self.marked = marked  # type: ignore[misc]
+
+    def readable(self, text: str) -> list[str]:
+        return []
 
     def __call__(self, tokens: Any) -> Any:
         return tokens.starts[:0].astype("u8")
@@ -83,7 +86,7 @@ def _rows(documents: list[Document], source: Source, scheme: Any) -> Signatures:
 def _run(read: _Read, source: Source, everything: Signatures | None, n: int) -> dict[str, float]:
     with ForeignLoad() as load:
         began = time.perf_counter()
-        _rows(read.documents, source, _Nothing(getattr(source.signature, "marked", False)))
+        _rows(read.documents, source, _Nothing(source.signature.marked))
         text = time.perf_counter()
         _rows(read.documents, source, source.signature)
         signed = time.perf_counter()

@@ -8,6 +8,7 @@ from spotsigs.experiments.work.extracted import Stored
 from spotsigs.judging.metrics import micro_averages, tallies
 from spotsigs.judging.threshold import FLOOR, suggest
 from spotsigs.matching.tight import self_join
+from spotsigs.records import CollectionScheme
 from spotsigs.signatures.idf import IdfFilter
 
 
@@ -24,10 +25,13 @@ def suggested(*, stored: Stored, idf_filter: IdfFilter) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``tau`` and ``f1`` (None where none is suggested), ``reason``, ``separation``, ``edges``, ``counts``.
+        ``tau`` and ``f1`` (None where none is suggested and there is no default), ``reason``, ``separation``,
+        ``edges``, ``counts``.
     """
     pairs = self_join(stored.corpus(idf_filter).vectors, FLOOR, threads=1)
     suggestion, truth = suggest(pairs.similarity), stored.truth()
+    if suggestion.tau is None and isinstance(stored.source.signature, CollectionScheme):
+        suggestion = suggestion.falling_back()
     f1 = None
     if suggestion.tau is not None and truth is not None:
         f1 = float(micro_averages(*tallies(pairs.at(suggestion.tau), truth))[2])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.experiments.claims.facts import Fact, write_facts
-from spotsigs.experiments.config import Settings
+from spotsigs.experiments.config import Settings, composed
 from spotsigs.experiments.output_files import write_json
 from spotsigs.experiments.run.provenance import provenance
 from spotsigs.experiments.show.figures import Panel, Point, draw_bars, draw_histogram, draw_lines
@@ -20,7 +21,7 @@ from spotsigs.experiments.work.extracted import Source, Stored, read
 from spotsigs.experiments.work.timing import time_matcher
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.tight import SpotSigsTight
-from spotsigs.records import Matcher, SignatureScheme
+from spotsigs.records import Matcher, SignatureScheme, VectorCollection
 from spotsigs.signatures.idf import IdfFilter
 
 PAPER_BAND = (0.2, 0.85)
@@ -59,6 +60,28 @@ class Line:
         """The filter of the band."""
         return IdfFilter(idf_min=self.band[0], idf_max=self.band[1])
 
+    @classmethod
+    def composed(cls, label: str, words: str, settings: Settings) -> Line:
+        """Compose a method from what one would write on the command line, with the running experiment's seed.
+
+        Parameters
+        ----------
+        label : str
+            Its name in tables and figures.
+        words : str
+            Overrides, as in ``signature=shingles3 idf_max=0.85 tau=0.4``.
+        settings : Settings
+            Of the experiment.
+        """
+        chosen = composed(*shlex.split(words), f"seed={settings.seed}")
+        band = chosen.idf_filter.idf_min, chosen.idf_filter.idf_max
+        return cls(label=label, signature=chosen.signature, matcher=chosen.matcher, band=band, sets=chosen.sets)
+
+
+def lines_of(methods: Mapping[str, str], settings: Settings) -> list[Line]:
+    """Compose the methods of an experiment, by label, in their order."""
+    return [Line.composed(label, words, settings) for label, words in methods.items()]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
@@ -91,7 +114,7 @@ class Work:
         """Return the settings' collection in the given signatures; without any, a collection of vectors."""
         collection = self.settings.collection
         source = Source(collection=collection)
-        if not hasattr(collection, "vectors"):
+        if not isinstance(collection, VectorCollection):
             source = Source(collection=collection, text=self.settings.text, signature=signature)
         key = repr(source)
         if key not in self.inputs:
@@ -111,7 +134,7 @@ class Work:
                     "stored": self.read(line.signature),
                     "idf_filter": line.idf_filter,
                     "matcher": _equally_exact(line.matcher),
-                    "taus": list(taus) if hasattr(line.matcher, "tau") else [],
+                    "taus": list(taus) if line.matcher.threshold is not None else [],
                     "sets": line.sets,
                 },
             )
@@ -124,14 +147,14 @@ class Work:
         self, matchers: Sequence[tuple[Stored, IdfFilter | None, Matcher]], repeats: int, describe: str, **more: Any
     ) -> list[dict[str, Any]]:
         """Return time, memory and counts of every matcher: alone on the machine, with the settings' threads."""
-        threads = self.settings.threads
+        threads = self.settings.threads or all_cores()
         tasks = [
             Task(
                 function=time_matcher,
                 arguments={
                     "stored": stored,
                     "idf_filter": band,
-                    "matcher": with_threads(matcher, threads),
+                    "matcher": matcher.with_threads(threads),
                     "repeats": repeats,
                     **more,
                 },
@@ -201,15 +224,3 @@ class Work:
 def _equally_exact(matcher: Matcher) -> Matcher:
     """Return the tight join in place of Algorithm 1: the same pairs, sooner where the threshold is low."""
     return SpotSigsTight(tau=matcher.tau) if isinstance(matcher, SpotSigs) else matcher
-
-
-def with_threads(matcher: Matcher, threads: int | None) -> Matcher:
-    """Return the matcher with so many threads, all cores for None; unchanged if it has no threads."""
-    if not hasattr(matcher, "threads"):
-        return matcher
-    return replace(matcher, threads=threads or all_cores())  # type: ignore[type-var]
-
-
-def at_threshold(matcher: Matcher, tau: float | None) -> Matcher:
-    """Return the matcher with another threshold; unchanged if it has none."""
-    return matcher if tau is None or not hasattr(matcher, "tau") else replace(matcher, tau=tau)  # type: ignore[type-var]

@@ -29,6 +29,14 @@ def numbers(values: NDArray[Any]) -> Any:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(stored)])
 
 
+def values(array: Any) -> NDArray[Any]:
+    """Return an Arrow array of numbers without missing ones as an ndarray, without a copy."""
+    kind = np.dtype(array.type.to_pandas_dtype())
+    if not len(array):
+        return np.empty(0, kind)
+    return np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
+
+
 def text(values: Iterable[str]) -> Any:
     """Return strings as an Arrow array."""
     import pyarrow as pa

@@ -13,7 +13,6 @@ run in a second round. No part depends on the engine or on how many workers it h
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -28,8 +27,8 @@ from tqdm import tqdm
 from spotsigs.arrays.dense import renumbered
 from spotsigs.crawl.block_cost import MOST_WORK, SAMPLE, bound, counted, cuts, limit
 from spotsigs.crawl.layout import find
-from spotsigs.disk.places import absolute, place, read
-from spotsigs.disk.store import Reader, StoredVectors, claim, open_vectors, opened, writing
+from spotsigs.disk.places import absolute, place
+from spotsigs.disk.store import Reader, StoredVectors, check_rows, claim, fingerprint, open_vectors, opened, writing
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require, require_tau
 from spotsigs.judging.clusters import Method, _numbered
@@ -181,7 +180,7 @@ def join_store(
     InputError
         If tau is out of range, or the folder holds the pairs of another join.
     """
-    stored = open_vectors(store, verify=False)
+    stored = open_vectors(store, verify=None)
     folder = place(folder)
     job = {"checksum": fingerprint(place(store)), "tau": tau, "new_from": new_from, "memory": memory, "most": most}
     require(
@@ -229,12 +228,6 @@ def _dearest_first(engine: Engine, tasks: Sequence[tuple[BlockTask, int]], name:
     return [facts[k] for k in range(len(tasks))]
 
 
-def fingerprint(store: Path) -> str:
-    """Return what changes with any file of a store."""
-    files = json.loads(read(store / "store.json"))["files"]
-    return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
-
-
 def join_blocks(task: BlockTask) -> dict[str, Any]:
     """Run one task, unless its result is there.
 
@@ -245,10 +238,10 @@ def join_blocks(task: BlockTask) -> dict[str, Any]:
         it was done.
     """
     try:
-        return _facts(opened(task.target, "pairs", verify=False).facts)
+        return _facts(opened(task.target, "pairs", verify=None).facts)
     except InputError:
         pass
-    (i, j, similarity), parts = _joined(opened(task.store, "vectors", verify=False), task)
+    (i, j, similarity), parts = _joined(opened(task.store, "vectors", verify=None), task)
     low, high = np.minimum(i, j), np.maximum(i, j)
     order = np.lexsort((high, low))
     with writing(task.target, "pairs") as out:
@@ -408,6 +401,8 @@ def read_block(reader: Reader, block: Block) -> tuple[Vectors, NDArray[np.int64]
     """
     start, stop = block
     indptr = reader.part("indptr", np.int64, start, stop + 1)
+    rising = bool((indptr[1:] >= indptr[:-1]).all())
+    require(rising, f"the rows of the store {reader.folder} are damaged; build the store again")
     first, last = int(indptr[0]), int(indptr[-1])
     rows = reader.part("rows", np.int64, start, stop)
     vectors = Vectors(
@@ -417,6 +412,7 @@ def read_block(reader: Reader, block: Block) -> tuple[Vectors, NDArray[np.int64]
         lengths=reader.part("lengths", np.int64, start, stop),
         doc_ids=RowNumbers(stop - start),
     )
+    check_rows(reader, vectors.indptr, vectors.ids, vectors.counts, vectors.lengths)
     return vectors, rows
 
 
@@ -465,9 +461,13 @@ class PairFiles:
         edges = list(self._edges(readers, max(1, memory // BYTES_A_PAIR)))
         places = [np.searchsorted(_whole(reader, "i"), edges).tolist() for reader in readers]
         for k in range(len(edges) - 1):
-            yield _sorted(
+            found = _sorted(
                 _range(r, at[k], at[k + 1]) for r, at in zip(readers, places, strict=True) if at[k] < at[k + 1]
             )
+            i, j, _ = found
+            sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < self.n
+            require(sound, f"the pairs in {self.folders[0].parent} are damaged; delete that folder and run again")
+            yield found
 
     def _edges(self, readers: Sequence[Reader], most: int) -> Iterator[int]:
         """Cut the document numbers into ranges with at most so many pairs, and yield where each begins and the end."""
@@ -637,8 +637,8 @@ def query(
     from spotsigs.matching.tight import join
 
     require_tau(tau)
-    stored = open_vectors(store, verify=False)
-    reader = opened(store, "vectors", verify=False)
+    stored = open_vectors(store, verify=None)
+    reader = opened(store, "vectors", verify=None)
     vocabulary = stored.vectors.vocabulary
     if vocabulary is None:
         raise InputError(f"the store {store} has no vocabulary; it cannot be asked for pages")

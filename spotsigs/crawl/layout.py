@@ -105,11 +105,11 @@ def build_vectors(
             _count(store, segments, idf_filter, n, memory)
             kept, lengths = _filter(store, segments, idf_filter, sets, memory)
         with writing(folder, "vectors") as store:
-            _order(store, opened(unordered, "unordered", verify=False), kept, lengths, memory)
+            _order(store, opened(unordered, "unordered"), kept, lengths, memory)
             store.strings("doc_ids", segments.doc_ids())
             store.strings("clusters", segments.clusters())
             store.facts |= facts or {}
-    return open_vectors(folder, verify=False)
+    return open_vectors(folder, verify=None)
 
 
 def _count(store: Writer, segments: Segments, idf_filter: IdfFilter, n: int, memory: int) -> None:
@@ -129,7 +129,7 @@ def _count(store: Writer, segments: Segments, idf_filter: IdfFilter, n: int, mem
 
 def _between(segments: Segments, low: int, high: int) -> Iterator[NDArray[np.uint64]]:
     for folder in segments.folders:
-        hashes = opened(folder, "signatures", verify=False).array("hashes", np.uint64)
+        hashes = opened(folder, "signatures", verify=None).array("hashes", np.uint64)
         yield hashes[(hashes >= np.uint64(low)) & (hashes <= np.uint64(high))]
 
 
@@ -168,7 +168,7 @@ def _batches(segments: Segments, most: int) -> Iterator[list[Reader]]:
     batch: list[Reader] = []
     held = 0
     for folder in segments.folders:
-        reader = opened(folder, "signatures", verify=False)
+        reader = opened(folder, "signatures", verify=None)
         entries = reader.length("hashes")
         if batch and held + entries > most:
             yield batch
@@ -180,12 +180,12 @@ def _batches(segments: Segments, most: int) -> Iterator[list[Reader]]:
 
 
 def _together(batch: list[Reader]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
-    """Read the rows of several segments, one after the other."""
-    sizes = [np.diff(reader.array("indptr", np.int64)) for reader in batch]
+    """Read the rows of several segments, one after the other; none of their files stays open."""
+    sizes = [np.diff(reader.indptr("hashes")) for reader in batch]
     return (
         np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes))]),
-        np.concatenate([reader.array("hashes", np.uint64) for reader in batch]),
-        np.concatenate([reader.array("counts", np.int32) for reader in batch]),
+        np.concatenate([reader.whole("hashes", np.uint64) for reader in batch]),
+        np.concatenate([reader.whole("counts", np.int32) for reader in batch]),
     )
 
 

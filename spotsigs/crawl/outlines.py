@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +11,10 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from spotsigs.crawl.block_join import fingerprint
 from spotsigs.crawl.segments import Segments
 from spotsigs.disk.atomic import beside, replacing
 from spotsigs.disk.places import exists, place, read
-from spotsigs.disk.store import load_signatures, mapped, remove_tree, save_signatures
+from spotsigs.disk.store import fingerprint, load_signatures, mapped, remove_tree, save_signatures, sealed, unsealed
 from spotsigs.errors import require
 from spotsigs.records import CollectionScheme, Signatures
 from spotsigs.signatures.densest import LINK
@@ -61,7 +59,7 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
     made_of = xxhash.xxh64_hexdigest(("".join(map(fingerprint, outlines.folders)) + repr(scheme)).encode())
     places = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
     marker = folder / _MADE_OF
-    if exists(marker) and json.loads(read(marker)) == made_of:
+    if _made_of(marker) == made_of:
         return Segments(places)
     remove_tree(folder)
     with beside(folder) as scratch:
@@ -72,8 +70,16 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
             save_signatures(target, part)
         del everything, signatures  # mapped files of the scratch
     with replacing(marker) as temporary:
-        temporary.write_text(json.dumps(made_of), encoding="utf-8")
+        temporary.write_bytes(sealed({"outlines": made_of}))
     return Segments(places)
+
+
+def _made_of(marker: Path) -> Any:
+    """Return what the signatures of a folder were made of; None where that is not known."""
+    try:
+        return unsealed(read(marker)).get("outlines") if exists(marker) else None
+    except ValueError:
+        return None
 
 
 def _require_memory(outlines: Signatures, memory: int) -> None:
@@ -95,7 +101,7 @@ def _gathered(segments: Segments, scratch: Path) -> Signatures:
 
     def rows() -> Iterator[tuple[NDArray[Any], ...]]:
         for store in segments.stores():
-            sizes.append(np.diff(store.array("indptr", np.int64)))
+            sizes.append(np.diff(store.indptr("hashes")))
             yield store.array("hashes", np.uint64), store.array("counts", np.int32)
 
     hashes, kinds = mapped(rows(), (np.uint64, np.int32), scratch)
@@ -107,7 +113,7 @@ def _parts(signatures: Signatures, outlines: Segments) -> Iterator[Signatures]:
     """Cut signatures where the outlines' segments end, with the names and labels of those."""
     start = 0
     for folder in outlines.folders:
-        names = load_signatures(folder, verify=False)
+        names = load_signatures(folder, verify=None)
         indptr = signatures.indptr[start : start + len(names) + 1]
         span = slice(int(indptr[0]), int(indptr[-1]))
         yield replace(names, indptr=indptr - indptr[0], hashes=signatures.hashes[span], counts=signatures.counts[span])

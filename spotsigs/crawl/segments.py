@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from spotsigs.disk.places import absolute, exists, place, read
-from spotsigs.disk.store import Reader, claim, opened, save_signatures
+from spotsigs.disk.store import Reader, claim, opened, save_signatures, unsealed
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError, require
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
@@ -93,7 +92,7 @@ def known_source(folder: Path) -> dict[str, Any]:
     """Return what the signatures of a folder were made of."""
     path = folder / _SOURCE
     try:
-        return dict(json.loads(read(path)))
+        return unsealed(read(path))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); extract again into another place") from error
 
@@ -118,7 +117,7 @@ def finished_segments(folder: Path) -> Segments:
 
 def _files(collection: Any) -> list[list[Any]]:
     """Return what tells whether the files of a collection are still the same, where it has files."""
-    sources = collection.sources() if hasattr(collection, "sources") else []
+    sources = collection.sources()
     found = []
     for source in sources:
         facts = source.path.stat()
@@ -139,7 +138,7 @@ def _extract_segment(
     k, shard = task
     target = place(folder) / _name(k)
     try:
-        rows = int(opened(target, "signatures", verify=False).facts["rows"])
+        rows = int(opened(target, "signatures", verify=None).facts["rows"])
     except InputError:
         signatures = extract_shard(shard, text, scheme, strict=strict)
         if strict and signatures.skipped:
@@ -204,17 +203,17 @@ class Segments:
 
     def _names(self) -> Iterator[str]:
         for folder in self.folders:
-            yield from opened(folder, "signatures", verify=False).strings("doc_ids")
+            yield from opened(folder, "signatures", verify=None).strings("doc_ids")
 
     def clusters(self) -> Iterator[str]:
         """Iterate over the truth labels, the empty string for a document without one."""
         for folder in self.folders:
-            yield from opened(folder, "signatures", verify=False).strings("clusters")
+            yield from opened(folder, "signatures", verify=None).strings("clusters")
 
     def dates(self) -> Iterator[str]:
         """Iterate over the capture times, the empty string for a document without one."""
         for folder in self.folders:
-            reader = opened(folder, "signatures", verify=False)
+            reader = opened(folder, "signatures", verify=None)
             dates = reader.strings("dates")
             yield from dates if len(dates) else ("" for _ in range(reader.facts["rows"]))
 
@@ -222,10 +221,10 @@ class Segments:
         """Return the signature occurrences of each document, before any filter."""
         found = [np.empty(0, np.int64)]
         for folder in self.folders:
-            reader = opened(folder, "signatures", verify=False)
+            reader = opened(folder, "signatures", verify=None)
             counts = reader.array("counts", np.int32)
             totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-            found.append(np.diff(totals[reader.array("indptr", np.int64)]))
+            found.append(np.diff(totals[reader.indptr("hashes")]))
         return np.concatenate(found)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -12,15 +13,16 @@ import numpy as np
 import xxhash
 
 from spotsigs.crawl.block_cost import MOST_WORK
-from spotsigs.crawl.block_join import PairFiles, estimate, fingerprint, join_store, query
+from spotsigs.crawl.block_join import PairFiles, estimate, join_store, query
 from spotsigs.crawl.layout import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.crawl.outlines import refine_segments
 from spotsigs.crawl.segments import Segments, extract_segments, finished_segments, known_source, source_of
+from spotsigs.disk.atomic import alone
 from spotsigs.disk.places import exists, place, require_reachable, sizes
-from spotsigs.disk.store import StoredVectors, open_vectors, opened
+from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened
 from spotsigs.engines import Engine, Processes, Serial
-from spotsigs.errors import InputError, require, require_tau
-from spotsigs.records import Collection, CollectionScheme, Document, SignatureScheme, Skipped
+from spotsigs.errors import InputError, reason, require, require_tau
+from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract_shard, refusal
 from spotsigs.signatures.idf import IdfFilter
 
@@ -38,6 +40,9 @@ COMFORT = 128 * 10**6
 
 BYTES_A_RESULT = 160
 """What clusters, decisions and their tables hold for each document after the join."""
+
+_QUESTIONS = 5
+"""Times a page is looked up while other runs replace what it is looked up in."""
 
 Say = Callable[[str], object]
 
@@ -187,6 +192,38 @@ def match_on_disk(
     require_reachable(folder)
     budget = data_budget(memory, engine.processes)
     say(_shares(memory, engine, budget))
+    with _alone(folder, say):
+        return _matched(
+            folder, collection, text, scheme, idf_filter, tau, engine, budget, sets, add, strict, search, say
+        )
+
+
+@contextmanager
+def _alone(folder: Path, say: Say) -> Iterator[None]:
+    """Hold a store from the first look to the last result."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(alone(folder, say))
+        except OSError as error:
+            raise InputError(f"the store {folder} cannot be written: {reason(error)}; give another place") from error
+        yield
+
+
+def _matched(
+    folder: Path,
+    collection: Collection | None,
+    text: Callable[[Document], str],
+    scheme: SignatureScheme,
+    idf_filter: IdfFilter,
+    tau: float,
+    engine: Engine,
+    budget: int,
+    sets: bool,
+    add: bool,
+    strict: bool,
+    search: tuple[str, Search] | None,
+    say: Say,
+) -> OnDisk:
     began = perf_counter()
     earlier, added = _extracted(folder, collection, text, scheme, engine, add, strict)
     _require_documents(added)
@@ -196,8 +233,13 @@ def match_on_disk(
     if isinstance(scheme, CollectionScheme):
         segments = refine_segments(folder / "refined", segments, scheme, memory=budget)
     stored = _vectors(folder, segments, idf_filter, budget, sets, say)
+    made = fingerprint(folder / "vectors")
     laid_out = perf_counter()
     pairs = _pairs(folder, stored, tau, engine, budget, new_from, search, say)
+    require(  # only a remote store has no lock
+        fingerprint(folder / "vectors") == made,
+        f"another run changed the store {folder} in the meantime; give the same command again",
+    )
     seconds = {
         "extract": extracted - began,
         "sort_hash": laid_out - extracted,
@@ -365,7 +407,7 @@ def _vectors(
     if exists(folder / "store.json"):
         facts = opened(folder, "vectors", verify=False).facts
         if {key: facts.get(key) for key in made_of} == made_of:
-            return open_vectors(folder, verify=False)
+            return open_vectors(folder, verify=None)
     n = int(segments.sizes().sum())
     needed = n * max(BYTES_A_DOCUMENT, BYTES_A_RESULT)
     require(
@@ -441,10 +483,36 @@ def query_page(
 
     signatures = extract_shard(shard, text, scheme)
     require(not signatures.skipped, "".join(f"{record.id}: {record.reason}" for record in signatures.skipped))
-    facts = opened(folder / "vectors", "vectors", verify=False).facts
+    return _asked(folder / "vectors", signatures, tau, memory)
+
+
+def _asked(store: Path, signatures: Signatures, tau: float, memory: int) -> list[Match]:
+    """Ask a store that another run may replace at any moment: again, if that has happened in the meantime."""
+    for _ in range(_QUESTIONS):
+        made = _made(store)
+        try:
+            found = _answer(store, signatures, tau, memory)
+        except InputError:
+            if _made(store) == made:
+                raise
+        else:
+            if _made(store) == made:
+                return found
+    raise InputError(f"another run changes the store {store.parent} while it is asked; ask again later")
+
+
+def _made(store: Path) -> str | None:
+    try:
+        return fingerprint(store)
+    except InputError:
+        return None
+
+
+def _answer(store: Path, signatures: Signatures, tau: float, memory: int) -> list[Match]:
+    facts = opened(store, "vectors", verify=False).facts
     counts = np.ones_like(signatures.counts) if facts["sets"] else signatures.counts
-    rows, similarity = query(folder / "vectors", signatures.hashes, counts, tau, memory=memory)
-    doc_ids = open_vectors(folder / "vectors", verify=False).doc_ids
+    rows, similarity = query(store, signatures.hashes, counts, tau, memory=memory)
+    doc_ids = open_vectors(store, verify=None).doc_ids
     order = np.lexsort((rows, -similarity))
     return [Match(doc_ids[row], value) for row, value in zip(rows[order].tolist(), similarity[order], strict=True)]
 

@@ -6,14 +6,16 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from spotsigs.disk.places import is_remote, put
+from filelock import FileLock, Timeout
 
-if sys.platform == "win32":  # what a killed process leaves stays there, and two runs in one folder do not wait
+from spotsigs.disk.places import create_remote, is_remote, put
+
+if sys.platform == "win32":  # what a killed process leaves stays there
     LOCK_EX = LOCK_NB = 0
 
     def flock(fd: int, operation: int, /) -> None:
@@ -21,6 +23,9 @@ if sys.platform == "win32":  # what a killed process leaves stays there, and two
 
 else:
     from fcntl import LOCK_EX, LOCK_NB, flock
+
+LOCK = ".lock"
+"""File of a store that the run which works on it holds."""
 
 _MARK = ".writing-"
 
@@ -67,6 +72,25 @@ def replacing(path: Path) -> Iterator[Path]:
             os.replace(temporary, path)
 
 
+def create(path: Path, content: bytes) -> None:
+    """Write a small file whole, unless there is one: of several who do that at once, the first one's stays.
+
+    An object store that cannot tell, and a local file system without hard links, keeps that of the last one.
+    """
+    if is_remote(path):
+        create_remote(path, content)
+        return
+    with beside(path) as folder:
+        temporary = folder / path.name
+        temporary.write_bytes(content)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            pass
+        except (OSError, NotImplementedError):
+            os.replace(temporary, path)
+
+
 def destination(path: Path) -> Path:
     """Return where a path that lies in a folder of `beside` is going to appear."""
     if is_remote(path):
@@ -75,8 +99,42 @@ def destination(path: Path) -> Path:
 
 
 @contextmanager
+def alone(folder: Path, say: Callable[[str], object] = lambda sentence: None) -> Iterator[None]:
+    """Let one run at a time work on a store: others wait, on every system and on network file systems that know locks.
+
+    The lock is on the file ``.lock`` of the folder, which stays; it ends with the process at the latest. Remote places
+    have none: there, what is claimed is created and never replaced, see `spotsigs.disk.store.claim`.
+
+    Parameters
+    ----------
+    folder : Path
+        The store.
+    say : callable, optional
+        Told if it has to wait.
+    """
+    if is_remote(folder):
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"waiting for another run that works on the store {folder}")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Let one process at a time do what is in the block, where the file system knows locks."""
+    if sys.platform == "win32":
+        with alone(folder):
+            yield
+        return
     folder.mkdir(parents=True, exist_ok=True)
     lock = _lock(folder, LOCK_EX)
     try:
@@ -87,7 +145,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 def is_empty(folder: Path) -> bool:
     """Whether a folder holds nothing, or nothing but what is being written or was left by a killed process."""
-    return all(_MARK in path.name for path in folder.iterdir())
+    return all(_MARK in path.name or path.name == LOCK for path in folder.iterdir())
 
 
 def _own_folder(path: Path) -> tuple[Path, int | None]:

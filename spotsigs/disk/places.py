@@ -220,6 +220,20 @@ def put(sources: Sequence[Path], folder: Path) -> None:
                 source.unlink()
 
 
+def create_remote(path: Path, content: bytes) -> None:
+    """Write a small remote file unless there is one, where the storage can tell (Amazon's can, and most others)."""
+    with _reaching(path):
+        remote = _file_system(path)
+        if not _is_flat(path):
+            remote.makedirs(_key(path.parent), exist_ok=True)
+        try:
+            remote.pipe_file(_key(path), content, mode="create")
+        except FileExistsError:
+            return
+        except (TypeError, NotImplementedError):
+            remote.pipe_file(_key(path), content)
+
+
 def _batches(sources: Sequence[Path]) -> Iterator[list[Path]]:
     """Put files together while they fit into a piece; a larger one stands alone."""
     batch: list[Path] = []

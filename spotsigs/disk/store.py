@@ -3,6 +3,8 @@
 A store is complete or absent: it is written beside its place and renamed when its last file, ``store.json``, is there.
 At a place that is reached through fsspec, ``store.json`` is uploaded last; without it, nothing counts. There, ranges of
 arrays are read as they are asked for, and whole arrays are copied to unnamed temporary files and mapped.
+No array is trusted: each process compares the checksums of what it opens, once, and what a kernel uses as an index is
+held against its bounds.
 Vectors lie in ascending order of their lengths, so that every partition by length, for any tau, is a contiguous range
 of rows and of each array.
 """
@@ -16,12 +18,13 @@ import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from errno import EEXIST, ENOTEMPTY
+from dataclasses import dataclass, field
+from errno import EEXIST, EMFILE, ENFILE, ENOTEMPTY
 from functools import cached_property, lru_cache, partial
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
+from time import time_ns
 from tokenize import TokenError
 from typing import IO, Any, overload
 
@@ -32,13 +35,13 @@ from numpy.typing import DTypeLike, NDArray
 from spotsigs.arrays.arrow import text
 from spotsigs.arrays.csr import INT32_MAX
 from spotsigs.disk import places
-from spotsigs.disk.atomic import beside, destination, is_empty, replacing
+from spotsigs.disk.atomic import beside, create, destination, is_empty
 from spotsigs.disk.places import is_remote, place
 from spotsigs.errors import InputError, reason, require
 from spotsigs.records import Signatures, Skipped, Vectors
 
 FORMAT = "spotsigs store"
-VERSION = 2
+VERSION = 3
 
 _MANIFEST = "store.json"
 _BLOCK = 1 << 20
@@ -51,8 +54,40 @@ _NO_ARRAY = (
 _FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
 _STRINGS = 4096
 _SMALL = 1 << 22
+_CHECKED = 1 << 20  # entries whose bounds are looked at together
 _TINY = 1 << 17  # remote files up to it are read whole, and the last 64 kept
 _HEADER = 128  # of an array with one dimension, as numpy writes it
+_SEAL = "seal"
+_TICK = 10**8  # nanoseconds in which two changes of a file may have the same time
+
+_VERIFIED: set[int] = set()
+"""States of stores whose files this process has compared with their checksums, or has written."""
+
+_SOUND: set[int] = set()
+"""States of stores of vectors whose arrays this process has found to fit together."""
+
+
+def sealed(facts: Mapping[str, Any]) -> bytes:
+    """Return facts as JSON that says its own checksum."""
+    return json.dumps({**facts, _SEAL: _checksum_of(facts)}, indent=1).encode()
+
+
+def unsealed(content: bytes) -> dict[str, Any]:
+    """Return the facts of sealed JSON.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or was changed.
+    """
+    facts = json.loads(content)
+    if not isinstance(facts, dict) or facts.pop(_SEAL, None) != _checksum_of(facts):
+        raise ValueError("it does not match its checksum")
+    return facts
+
+
+def _checksum_of(facts: Mapping[str, Any]) -> str:
+    return xxhash.xxh3_128_hexdigest(json.dumps(facts, sort_keys=True).encode())
 
 
 class Strings(Sequence[str]):
@@ -249,7 +284,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
             yield writer
             files = {path.name: _described(path) for path in sorted(writer.folder.iterdir())}
             manifest = {"format": FORMAT, "version": VERSION, "kind": kind, **writer.facts, "files": files}
-            (writer.folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+            (writer.folder / _MANIFEST).write_bytes(sealed(manifest))
             if is_remote(folder):
                 _upload(writer.folder, folder)
             else:
@@ -271,23 +306,32 @@ def _holds_something_else(folder: Path) -> bool:
 
 def _upload(new: Path, folder: Path) -> None:
     """Upload a finished store, ``store.json`` last, unless the same one is there; a former one is taken apart first."""
+    if _is_there(new, folder):
+        return
     manifest = new / _MANIFEST
-    try:
-        if places.read(folder / _MANIFEST) == manifest.read_bytes():
-            return
-        places.remove(folder / _MANIFEST)
-    except FileNotFoundError:
-        pass
+    places.remove(folder / _MANIFEST)
     places.put(sorted(path for path in new.iterdir() if path != manifest), folder)
     places.put([manifest], folder)
+
+
+def _is_there(new: Path, folder: Path) -> bool:
+    """Whether a store is at its place already, undamaged; of a remote one only the sizes are looked at."""
+    manifest = new / _MANIFEST
+    try:
+        if places.read(folder / _MANIFEST) != manifest.read_bytes():
+            return False
+        opened(folder, json.loads(manifest.read_bytes())["kind"], verify=None)
+        found = places.sizes(folder)
+        return all(found.get(path.name) == path.stat().st_size for path in new.iterdir())
+    except (OSError, InputError):
+        return False
 
 
 def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
     """Rename a finished store to its place, unless the same one is there: another process may be reading it."""
     for attempt in range(_ATTEMPTS):
-        with suppress(OSError):
-            if (folder / _MANIFEST).read_bytes() == (new / _MANIFEST).read_bytes():
-                return
+        if _is_there(new, folder):
+            return
         with suppress(FileNotFoundError):
             os.replace(folder, temporary / f"old{attempt}")
         try:
@@ -328,18 +372,16 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
                 require(not places.sizes(folder), f"{folder} is not empty; give another place")
             elif folder.exists() and not is_empty(folder):
                 raise InputError(f"{folder} is not empty; give another place")
-            with replacing(path) as temporary:
-                temporary.write_text(json.dumps(facts, indent=1), encoding="utf-8")
-            return []
-        known = json.loads(places.read(path))
+            create(path, sealed(facts))
+        known = unsealed(places.read(path))
     except InputError:
         raise
-    except (ValueError, RecursionError):
-        known = {}
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged: {error}; delete {folder} and give the same again") from error
     except OSError as error:
         place = destination(path)
         raise InputError(f"{place} cannot be written or read: {reason(error)}; give another place") from error
-    return [key for key in facts if not isinstance(known, dict) or known.get(key) != facts[key]]
+    return [key for key in facts if known.get(key) != facts[key]]
 
 
 def _described(path: Path) -> dict[str, Any]:
@@ -386,14 +428,21 @@ class Reader:
         try:
             values = self._fetched(name) if is_remote(path) else np.load(path, mmap_mode="r", allow_pickle=False)
         except _NO_ARRAY as error:
-            raise InputError(f"{path} is no array of a store: {error}; build the store again") from error
+            raise _unreadable(path, error) from error
         if values.dtype != np.dtype(dtype) or values.ndim != 1:
             raise InputError(f"{path} holds {values.dtype}, not {np.dtype(dtype)}; build the store again")
         return np.asarray(values)
 
     def part(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
-        """Read a range of an array into memory of its own, so that no page of the file stays mapped."""
+        """Read a range of an array into memory of its own, so that no page of the file stays mapped.
+
+        Raises
+        ------
+        InputError
+            If it is missing, or has no such range.
+        """
         path = self.folder / f"{name}.npy"
+        require(0 <= start <= stop, f"{path} has no range from {start} to {stop}; build the store again")
         try:
             if is_remote(path):
                 values = self._range(name, dtype, start, stop)
@@ -401,9 +450,10 @@ class Reader:
                 with path.open("rb") as file:
                     _read_header(file)
                     file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
-                    values = np.fromfile(file, dtype, max(stop - start, 0))
+                    room = (os.fstat(file.fileno()).st_size - file.tell()) // np.dtype(dtype).itemsize
+                    values = np.fromfile(file, dtype, min(stop - start, max(room, 0)))
         except _NO_ARRAY as error:
-            raise InputError(f"{path} is no array of a store: {error}; build the store again") from error
+            raise _unreadable(path, error) from error
         if len(values) < stop - start:
             raise InputError(f"{path} is truncated; build the store again")
         return values
@@ -422,10 +472,40 @@ class Reader:
             first = last
         return values
 
+    def whole(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
+        """Read an array into memory of its own."""
+        return self.part(name, dtype, 0, self.length(name))
+
     def length(self, name: str) -> int:
         """Return the length of an array of the store."""
         path = self.folder / f"{name}.npy"
-        return self._header(name)[1] if is_remote(path) else len(np.load(path, mmap_mode="r", allow_pickle=False))
+        if is_remote(path):
+            return self._header(name)[1]
+        try:
+            with path.open("rb") as file:
+                shape, _ = _read_header(file)
+            [length] = shape
+        except _NO_ARRAY as error:
+            raise _unreadable(path, error) from error
+        return length
+
+    def indptr(self, entries: str) -> NDArray[np.int64]:
+        """Return where the rows of an array of the store begin and end, as far as it reaches.
+
+        Parameters
+        ----------
+        entries : str
+            Name of the array whose rows they are.
+
+        Raises
+        ------
+        InputError
+            If they do not cut that array into rows, or it has another length than the counts.
+        """
+        indptr = self.array("indptr", np.int64)
+        sound = len(indptr) >= 1 and int(indptr[0]) == 0 and bool((indptr[1:] >= indptr[:-1]).all())
+        _require_sound(sound and int(indptr[-1]) == self.length(entries) == self.length("counts"), self)
+        return indptr
 
     def _header(self, name: str) -> tuple[np.dtype[Any], int, int]:
         """Return type, length and offset of a remote array."""
@@ -453,7 +533,10 @@ class Reader:
         kind, length, offset = self._header(name)
         if length * kind.itemsize <= _SMALL:
             return self.part(name, kind, 0, length)
-        with places.fetched(self.folder / f"{name}.npy", offset + length * kind.itemsize) as copy:
+        path = self.folder / f"{name}.npy"
+        with places.fetched(path, offset + length * kind.itemsize) as copy:
+            copy.seek(0)
+            _require_checksum(path, _checksum(iter(lambda: copy.read(_BLOCK), b"")), self._described(name)[1])
             return np.asarray(np.memmap(copy, kind, "r", offset, (length,)))
 
     def strings(self, name: str) -> Strings:
@@ -488,7 +571,25 @@ def _header_of(path: Path, size: int, checksum: str) -> tuple[np.dtype[Any], int
 
 @lru_cache(64)
 def _content(path: Path, checksum: str) -> bytes:
-    return places.read(path)
+    content = places.read(path)
+    _require_checksum(path, xxhash.xxh3_128_hexdigest(content), checksum)
+    return content
+
+
+def _require_checksum(path: Path, found: str, expected: str) -> None:
+    require(found == expected, f"{path} does not match its checksum, it is damaged; build the store again")
+
+
+def _unreadable(path: Path, error: BaseException) -> InputError:
+    """Say why an array cannot be read: whether the store is damaged, or the system has no room for it now."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"{path} is missing; build the store again")
+    if isinstance(error, OSError) and error.errno is not None:
+        more = "; allow more open files (ulimit -n)" if error.errno in (EMFILE, ENFILE) else ""
+        return InputError(f"{path} cannot be read now: {reason(error)}{more}; the store is left as it is")
+    if isinstance(error, MemoryError):
+        return InputError(f"{path} cannot be read: there is not enough memory; the store is left as it is")
+    return InputError(f"{path} is no array of a store: {error}; build the store again")
 
 
 class Later(Sequence[Any]):
@@ -526,7 +627,7 @@ class Later(Sequence[Any]):
         return getattr(self._values, name)
 
 
-def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
+def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Reader:
     """Open a store.
 
     Parameters
@@ -535,8 +636,11 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         Place of the store.
     kind : str
         What it must hold.
-    verify : bool
-        Read every file once and compare its checksum. Sizes of local files are compared in any case.
+    verify : bool or None
+        Compare the checksum of every file, unless this process has done so before and the files have not changed
+        since. None: the same for a local store; of a remote one, what is read whole is compared when it is read.
+        False is for those who want only the facts of the manifest, which has a checksum of its own. Sizes of local
+        files are compared in any case.
 
     Returns
     -------
@@ -548,19 +652,7 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         If there is no such store, it has another version, or a file of it is missing, truncated or damaged.
     """
     folder = place(folder)
-    try:
-        manifest = json.loads(places.read(folder / _MANIFEST))
-    except FileNotFoundError:
-        raise InputError(f"{folder} is no store: it has no {_MANIFEST}") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{folder / _MANIFEST} cannot be read ({error}); build the store again") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(f"{folder} is no store: its {_MANIFEST} does not say {FORMAT!r}")
-    if manifest.get("version") != VERSION:
-        raise InputError(
-            f"the store {folder} has schema version {manifest.get('version')}, this program reads version {VERSION}; "
-            "build the store again"
-        )
+    manifest = _manifest(folder)
     if manifest.get("kind") != kind:
         raise InputError(f"the store {folder} holds {manifest.get('kind')}, not {kind}")
     files = manifest.get("files")
@@ -571,17 +663,73 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         or not all(isinstance(number, int) and number >= 0 for number in numbers)
     ):
         raise InputError(f"{folder / _MANIFEST} does not list what the store holds; build the store again")
+    verify = not is_remote(folder) if verify is None else verify
     if verify or not is_remote(folder):
         found = places.sizes(folder)
         for name, facts in files.items():
             _check_size(folder / name, found.get(name), facts["bytes"])
+    reader = Reader(folder, manifest)
     if verify:
-        for name, checksum in _checksums(folder, {name: facts["bytes"] for name, facts in files.items()}):
-            require(
-                checksum == files[name]["xxh3_128"],
-                f"{folder / name} does not match its checksum, it is damaged; build the store again",
-            )
-    return Reader(folder, manifest)
+        _once(_VERIFIED, reader, _compare_checksums)
+    return reader
+
+
+def _compare_checksums(reader: Reader) -> None:
+    files = reader.facts["files"]
+    for name, checksum in _checksums(reader.folder, {name: facts["bytes"] for name, facts in files.items()}):
+        _require_checksum(reader.folder / name, checksum, files[name]["xxh3_128"])
+
+
+def _once(done: set[int], reader: Reader, check: Callable[[Reader], None]) -> None:
+    """Check a store unless that was done and nothing has been written to its files since."""
+    state, changed = _state(reader)
+    if state in done:
+        return
+    check(reader)
+    if time_ns() - changed > _TICK:
+        done.add(state)
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    """Read a manifest of this version, and compare its checksum."""
+    path = folder / _MANIFEST
+    try:
+        content = places.read(path)
+        manifest = json.loads(content)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{folder} is no store: it has no {_MANIFEST}") from None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read ({error}); build the store again") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{folder} is no store: its {_MANIFEST} does not say {FORMAT!r}")
+    if manifest.get("version") != VERSION:
+        raise InputError(
+            f"the store {folder} has schema version {manifest.get('version')}, this program reads version {VERSION}; "
+            "build the store again"
+        )
+    try:
+        return unsealed(content)
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}; build the store again") from error
+
+
+def fingerprint(store: str | Path) -> str:
+    """Return what changes with any file of a store."""
+    files = _manifest(place(store))["files"]
+    return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
+
+
+def _state(reader: Reader) -> tuple[int, int]:
+    """Return a number that changes with the files of a store, and when one changed last: 0 for a remote one."""
+    facts = json.dumps(reader.facts, sort_keys=True)
+    if is_remote(reader.folder):
+        return xxhash.xxh3_128_intdigest(f"{reader.folder} {facts}".encode()), 0
+    found = [(reader.folder / name).stat() for name in sorted(reader.facts["files"])]
+    states = [(file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for file in found]
+    changed = max((max(file.st_mtime_ns, file.st_ctime_ns) for file in found), default=0)
+    return xxhash.xxh3_128_intdigest(f"{states} {facts}".encode()), changed
 
 
 def _is_described(entry: tuple[str, Any]) -> bool:
@@ -663,15 +811,16 @@ def save_vectors(folder: str | Path, vectors: Vectors, clusters: Sequence[str | 
         store.facts = {"rows": len(rows), "n_signatures": vectors.n_signatures}
 
 
-def open_vectors(folder: str | Path, *, verify: bool = True) -> StoredVectors:
-    """Open vectors written by `save_vectors`; nothing is read but what is looked at later.
+def open_vectors(folder: str | Path, *, verify: bool | None = True) -> StoredVectors:
+    """Open vectors written by `save_vectors`; what is not looked at later is read for its checksum alone.
 
     Parameters
     ----------
     folder : str or Path
         Place of the store.
-    verify : bool
-        See `opened`; workers that open what the parent has verified pass False.
+    verify : bool or None
+        See `opened`. Unless False, it is also checked that the arrays fit together; of a remote store that is opened
+        with None, those which hold a value for each row.
 
     Returns
     -------
@@ -690,24 +839,66 @@ def open_vectors(folder: str | Path, *, verify: bool = True) -> StoredVectors:
         vocabulary=large("vocabulary", np.uint64) if has_vocabulary else None,
     )
     stored = StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"))
-    if verify:
-        vectors = replace(vectors, ids=np.asarray(vectors.ids), counts=np.asarray(vectors.counts))
-        _require_rows(store, vectors.indptr, vectors.ids, vectors.counts)
-        n = len(vectors)
-        fits = len(rows) == len(vectors.lengths) == len(doc_ids) == n and len(stored.clusters) in (0, n)
-        fits = fits and bool((np.bincount(rows[(rows >= 0) & (rows < n)], minlength=n) == 1).all())
-        fits = fits and bool((np.diff(vectors.lengths) >= 0).all())
-        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(vectors.counts, dtype=np.int64)])[vectors.indptr]
-        fits = fits and np.array_equal(np.diff(sums), vectors.lengths)
-        limit = INT32_MAX if vectors.vocabulary is None else len(vectors.vocabulary)
-        fits = fits and int(vectors.ids.max(initial=-1)) < limit and int(vectors.ids.min(initial=0)) >= 0
-        _require_sound(fits, store)
+    if verify or (verify is None and not is_remote(store.folder)):
+        _once(_SOUND, store, lambda store: _check_vectors(store, stored, entries=True))
+    elif verify is None:
+        _check_vectors(store, stored, entries=False)
     return stored
 
 
-def _require_rows(store: Reader, indptr: NDArray[np.int64], values: NDArray[Any], counts: NDArray[np.int32]) -> None:
-    """Refuse CSR arrays whose parts do not fit together: kernels do not look where they read."""
-    sound = len(indptr) >= 1 and int(indptr[0]) == 0 and bool((np.diff(indptr) >= 0).all())
+def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> None:
+    """Refuse vectors whose arrays do not fit together: kernels do not look where they read."""
+    vectors, rows = stored.vectors, stored.rows
+    indptr, n = store.indptr("ids"), len(vectors)
+    fits = len(rows) == len(vectors.lengths) == len(stored.doc_ids) == store.facts["rows"] == n
+    fits = fits and len(stored.clusters) in (0, n)
+    fits = fits and bool((np.bincount(rows[(rows >= 0) & (rows < n)], minlength=n) == 1).all())
+    fits = fits and bool((vectors.lengths[1:] >= vectors.lengths[:-1]).all()) and not (vectors.lengths[:1] < 0).any()
+    fits = fits and (vectors.vocabulary is None or len(vectors.vocabulary) == store.facts["n_signatures"])
+    _require_sound(fits, store)
+    first = 0
+    while entries and first < n:
+        last = int(np.searchsorted(indptr, indptr[first] + _CHECKED, side="right")) - 1
+        last = min(max(last, first + 1), n)
+        span = int(indptr[first]), int(indptr[last])
+        part = indptr[first : last + 1] - indptr[first]
+        ids, counts = store.part("ids", np.int32, *span), store.part("counts", np.int32, *span)
+        check_rows(store, part, ids, counts, vectors.lengths[first:last])
+        first = last
+
+
+def check_rows(
+    store: Reader,
+    indptr: NDArray[np.int64],
+    ids: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    lengths: NDArray[np.int64],
+) -> None:
+    """Refuse some rows of stored vectors that no kernel may see.
+
+    Parameters
+    ----------
+    store : Reader
+        Where they come from.
+    indptr, ids, counts, lengths : ndarray
+        The rows, as in `Vectors`.
+
+    Raises
+    ------
+    InputError
+        If an id lies outside the store's signatures or does not ascend within its row, a count is below 1, or a length
+        is not the sum of its row's counts.
+    """
+    _check_entries(store, indptr, ids, counts)
+    limit = store.facts["n_signatures"] if "vocabulary.npy" in store.facts["files"] else INT32_MAX
+    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])[indptr]
+    fits = int(ids.max(initial=-1)) < limit and int(ids.min(initial=0)) >= 0
+    _require_sound(fits and np.array_equal(np.diff(sums), lengths), store)
+
+
+def _check_entries(store: Reader, indptr: NDArray[np.int64], values: NDArray[Any], counts: NDArray[np.int32]) -> None:
+    """Refuse CSR arrays whose parts do not fit together."""
+    sound = len(indptr) >= 1 and int(indptr[0]) == 0 and bool((indptr[1:] >= indptr[:-1]).all())
     sound = sound and int(indptr[-1]) == len(values) == len(counts) and int(counts.min(initial=1)) >= 1
     if sound and len(values) > 1:
         rising = values[1:] > values[:-1]
@@ -744,15 +935,15 @@ def save_signatures(folder: str | Path, signatures: Signatures) -> None:
         store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes}
 
 
-def load_signatures(folder: str | Path, *, verify: bool = True) -> Signatures:
+def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signatures:
     """Open signatures written by `save_signatures`; the arrays are memory-mapped, ids and labels read.
 
     Parameters
     ----------
     folder : str or Path
         Place of the store.
-    verify : bool
-        See `opened`.
+    verify : bool or None
+        See `opened`. Only where True it is also checked that the rows are those of signatures: outlines are others.
 
     Returns
     -------
@@ -764,7 +955,7 @@ def load_signatures(folder: str | Path, *, verify: bool = True) -> Signatures:
     indptr, hashes = store.array("indptr", np.int64), store.array("hashes", np.uint64)
     counts = store.array("counts", np.int32)
     if verify:
-        _require_rows(store, indptr, hashes, counts)
+        _check_entries(store, indptr, hashes, counts)
         fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
         _require_sound(fits, store)
     return Signatures(

@@ -76,15 +76,30 @@ def cluster(
 
 def _component_heads(pairs: Pairs, n: int, order: IntArray) -> NDArray[np.int32]:
     """Return the row of best priority in each row's component."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    edges = coo_array((np.ones(len(pairs), np.int8), (pairs.i, pairs.j)), shape=(n, n))
-    count, component = connected_components(edges, directed=False)
-    best: NDArray[np.int32] = np.full(count, -1, np.int32)
-    best[component[order[::-1]]] = order[::-1]
-    heads: NDArray[np.int32] = best[component]
+    roots = _roots(pairs.i, pairs.j, n)
+    best: NDArray[np.int32] = np.empty(n, np.int32)
+    best[roots[order[::-1]]] = order[::-1]
+    heads: NDArray[np.int32] = best[roots]
     return heads
+
+
+@njit(cache=True, nogil=True)
+def _roots(i, j, n):  # type: ignore[no-untyped-def]
+    """Return a row of each row's component, the same one for all of them: union by lower number, paths halved."""
+    parent = np.arange(n).astype(np.int32)
+    for p in range(len(i)):
+        a, b = i[p], j[p]
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        while parent[b] != b:
+            parent[b] = parent[parent[b]]
+            b = parent[b]
+        if a != b:
+            parent[max(a, b)] = min(a, b)
+    for row in range(n):
+        parent[row] = parent[parent[row]]  # that of a lower row is a root by now
+    return parent
 
 
 def _adjacency(pairs: Pairs, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

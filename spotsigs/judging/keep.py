@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -62,20 +62,20 @@ def priority(
             raise InputError("keep=longest needs the documents' lengths")
         return -np.asarray(lengths, dtype=np.int64)
     if keep is Keep.newest:
-        times = [_seconds(date) for date in dates or ()]
+        times = [_microseconds(date) for date in dates or ()]
         require(any(time is not None for time in times), "keep=newest needs dates, and no document has one that is ISO")
         oldest = min(time for time in times if time is not None) - 1
         return -np.array([oldest if time is None else time for time in times], dtype=np.int64)
     return np.zeros(n, dtype=np.int64)
 
 
-def _seconds(date: str | None) -> int | None:
+def _microseconds(date: str | None) -> int | None:
     try:
         moment = datetime.fromisoformat(date or "")
     except ValueError:
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return int((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.parallel import grown, joined, over_blocks, overlap
-from spotsigs.errors import require, require_tau
+from spotsigs.errors import require
 from spotsigs.matching.partitions import Convention, partition_boundaries
-from spotsigs.records import Corpus, Pairs, Vectors
+from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 COUNTERS = ("lists_opened", "candidates", "verifications", "continues", "list_breaks", "probe_breaks")
 LISTS, CANDIDATES, VERIFICATIONS, CONTINUES, LIST_BREAKS, PROBE_BREAKS = range(len(COUNTERS))
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpotSigs:
+class SpotSigs(ThreadedMatcher, ThresholdMatcher):
     """SpotSigs deduplication as printed: exact for every threshold, order and number of threads.
 
     Attributes
@@ -52,19 +52,16 @@ class SpotSigs:
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "SpotSigs"
-    measure: ClassVar[str] = "jaccard"
+    measure: ClassVar[str] = Measure.jaccard
 
-    tau: float = 0.44
     partitioning: bool = True
     pruning: bool = True
     rho: int = 1000
     convention: Convention = Convention.paper
-    threads: int | None = None
 
     def __post_init__(self) -> None:
-        require_tau(self.tau)
+        super().__post_init__()
         require(self.rho >= 1, f"rho must be at least 1, got {self.rho}")
-        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs with multiset Jaccard of at least tau."""

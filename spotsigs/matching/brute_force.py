@@ -10,12 +10,11 @@ import numpy as np
 from numba import njit
 
 from spotsigs.arrays.parallel import grown, joined, over_blocks, overlap
-from spotsigs.errors import require, require_tau
-from spotsigs.records import Corpus, Pairs, Vectors
+from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher
 
 
 @dataclass(frozen=True, kw_only=True)
-class BruteForce:
+class BruteForce(ThreadedMatcher, ThresholdMatcher):
     """Compare all pairs of documents that have signatures.
 
     Attributes
@@ -29,14 +28,7 @@ class BruteForce:
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "Brute force"
-    measure: ClassVar[str] = "jaccard"
-
-    tau: float = 0.44
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        require_tau(self.tau)
-        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+    measure: ClassVar[str] = Measure.jaccard
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs with multiset Jaccard of at least tau."""
@@ -60,10 +52,6 @@ class BruteForce:
             seconds={"sort_hash": 0.0, "cluster": perf_counter() - began},
             counters={"verifications": filled * (filled - 1) // 2},
         )
-
-    def memory_bytes(self, vectors: Vectors) -> int:
-        """Return the bytes of the vectors alone: id and frequency an entry, 4 bytes a document."""
-        return len(vectors.ids) * (4 + 2) + len(vectors) * 4
 
 
 @njit(cache=True, nogil=True)

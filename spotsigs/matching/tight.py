@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.errors import require, require_tau
-from spotsigs.records import Corpus, FloatArray, Pairs, Vectors
+from spotsigs.errors import require_tau
+from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpotSigsTight:
+class SpotSigsTight(ThreadedMatcher, ThresholdMatcher):
     """Exact multiset Jaccard join with tight one-sided bounds: the pairs of SpotSigs, found faster.
 
     Attributes
@@ -48,14 +48,7 @@ class SpotSigsTight:
     exact: ClassVar[bool] = True
     verified: ClassVar[bool] = True
     label: ClassVar[str] = "SpotSigs (tight bounds)"
-    measure: ClassVar[str] = "jaccard"
-
-    tau: float = 0.44
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        require_tau(self.tau)
-        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+    measure: ClassVar[str] = Measure.jaccard
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs of the corpus with similarity at least ``tau``."""

@@ -14,7 +14,16 @@ from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError
-from spotsigs.records import Collection, CollectionScheme, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.records import (
+    Collection,
+    CollectionScheme,
+    Document,
+    MarkedText,
+    Shard,
+    Signatures,
+    SignatureScheme,
+    Skipped,
+)
 from spotsigs.text.tokens import tokenize, tokenize_marked
 
 TextExtractor = Callable[[Document], str]
@@ -82,27 +91,32 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
 
 def _reads(text: TextExtractor, scheme: SignatureScheme) -> TextExtractor:
     """Return what gives a scheme its texts: with their links and blocks marked if it looks at those."""
-    is_marked = getattr(scheme, "marked", False)
-    return getattr(text, "marked", text) if is_marked else text
+    return text.marked if scheme.marked and isinstance(text, MarkedText) else text
 
 
-def _row(scheme: SignatureScheme, content: str) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return a document's distinct signatures and their counts, or its outline if the scheme wants that."""
+Row = tuple[NDArray[np.uint64], NDArray[np.int32]]
+"""A document's distinct signatures and their counts, or its outline if the scheme wants that."""
+
+
+def _to_row(scheme: SignatureScheme) -> Callable[[str], Row]:
+    """Return what turns a text into a row. Asked once: to find out whether a scheme has a protocol takes long."""
     if isinstance(scheme, CollectionScheme):
-        return scheme.outline(tokenize_marked(content))
-    return count_signatures(scheme((tokenize_marked if getattr(scheme, "marked", False) else tokenize)(content)))
+        return lambda content: scheme.outline(tokenize_marked(content))
+    cut = tokenize_marked if scheme.marked else tokenize
+    return lambda content: count_signatures(scheme(cut(content)))
 
 
 def _rows(
     shard: Shard, text: TextExtractor, scheme: SignatureScheme
 ) -> Iterator[tuple[Document, NDArray[np.uint64], NDArray[np.int32]] | Skipped]:
+    to_row = _to_row(scheme)
     for record in read_texts(shard, _reads(text, scheme)):
         if isinstance(record, Skipped):
             yield record
             continue
         document, content = record
         try:
-            found, multiplicities = _row(scheme, content)
+            found, multiplicities = to_row(content)
         except Exception as error:  # noqa: BLE001 - as above
             yield _skipped(document, error)
         else:
@@ -190,6 +204,11 @@ def texts(collection: Collection, text: TextExtractor) -> Iterator[str]:
         for record in read_texts(shard, text):
             if not isinstance(record, Skipped):
                 yield record[1]
+
+
+def is_readable(document: Document, text: TextExtractor, scheme: SignatureScheme) -> bool:
+    """Whether a document has signatures; otherwise `extract` skips it."""
+    return not isinstance(next(_rows(lambda: iter((document,)), text, scheme)), Skipped)
 
 
 def count_signatures(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
@@ -320,7 +339,7 @@ def extract(
     from tqdm import tqdm
 
     # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
-    _row(scheme, _reads(text, scheme)(Document(id="", content=b"<p>the one")))
+    _to_row(scheme)(_reads(text, scheme)(Document(id="", content=b"<p>the one")))
     extracted = partial(extract_shard, text=text, scheme=scheme, strict=strict)
     found = mapped(engine, extracted, collection.shards())
     with closing(found) as batches, tqdm(unit=" pages", disable=None) as progress:

@@ -29,6 +29,21 @@ class Portraits(NamedTuple):
     spot_indptr: NDArray[np.int64]  # of the distinct spots, ascending
     spots: NDArray[np.uint64]
     is_main: NDArray[np.bool_]  # whether the spot occurs in running text of the main part
+    starts: NDArray[np.int64]  # of the main parts, counted from the outlines' first entries
+    stops: NDArray[np.int64]
+
+
+class Rules(NamedTuple):
+    """What decides which neighbours are mates, see `spotsigs.signatures.framed.FramedSpots`.
+
+    The switches are all on but where the worth of each is measured.
+    """
+
+    alike: float
+    share: float
+    anywhere: bool = True  # a main part's spots count wherever they stand on the other page
+    per_spot: bool = True  # most doubtful neighbours agree on most of what each shares; otherwise all on nearly all
+    around: bool = True  # what is shared stands around what is the page's own, which decides where agreement cannot
 
 
 class Links(NamedTuple):
@@ -44,9 +59,10 @@ class Links(NamedTuple):
 @njit(cache=True, nogil=True)
 def portray(
     indptr: NDArray[np.int64], hashes: NDArray[np.uint64], kinds: NDArray[np.int32], first: int, last: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.bool_]]:
-    """Return the distinct spots of some pages, ascending, how many each page has, and which are of its main part."""
-    sizes = np.zeros(last - first, np.int64)
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct spots of some pages, ascending: how many, which, whether of the main part; and that part."""
+    n_pages = last - first
+    sizes, starts, stops = np.zeros(n_pages, np.int64), np.zeros(n_pages, np.int64), np.zeros(n_pages, np.int64)
     spots = np.empty(indptr[last] - indptr[first], np.uint64)
     is_main = np.zeros(len(spots), np.bool_)
     n = 0
@@ -60,8 +76,8 @@ def portray(
                 spots[n] = own[place]
                 n += 1
             is_main[n - 1] |= kind[place] == TEXT and start <= place < stop
-        sizes[page - first] = n - begin
-    return sizes, spots[:n].copy(), is_main[:n].copy()
+        sizes[page - first], starts[page - first], stops[page - first] = n - begin, start, stop
+    return sizes, spots[:n].copy(), is_main[:n].copy(), starts, stops
 
 
 @njit(cache=True, nogil=True)
@@ -76,8 +92,11 @@ def shared(a: NDArray[np.int32], b: NDArray[np.int32]) -> int:
 
 
 @njit(cache=True, nogil=True)
-def main_jaccard(pages: Portraits, a: int, b: int) -> float:
-    """Return the Jaccard similarity of two pages' main parts; 1 where both are empty, for then nothing differs."""
+def main_jaccard(pages: Portraits, a: int, b: int, anywhere: bool) -> float:
+    """Return the share of two pages' main parts that the other page has, too, anywhere or in its own main part.
+
+    1 where both main parts are empty, for then nothing differs.
+    """
     i, j = pages.spot_indptr[a], pages.spot_indptr[b]
     end_i, end_j = pages.spot_indptr[a + 1], pages.spot_indptr[b + 1]
     both = either = 0
@@ -85,7 +104,7 @@ def main_jaccard(pages: Portraits, a: int, b: int) -> float:
         from_a = i < end_i and (j == end_j or pages.spots[i] <= pages.spots[j])
         from_b = j < end_j and (i == end_i or pages.spots[j] <= pages.spots[i])
         in_a, in_b = from_a and pages.is_main[i], from_b and pages.is_main[j]
-        both += in_a and in_b
+        both += (in_a and in_b) or (anywhere and from_a and from_b and (in_a or in_b))
         either += in_a or in_b
         i, j = i + from_a, j + from_b
     return both / either if either > 0 else 1.0
@@ -180,14 +199,20 @@ def _keep_most_alike(
 
 @njit(cache=True, nogil=True)
 def _of_other_content(
-    pages: Portraits, page: int, right: Links, itself: int, steps: NDArray[np.int64], likeness: NDArray[np.float64]
+    pages: Portraits,
+    page: int,
+    right: Links,
+    itself: int,
+    steps: NDArray[np.int64],
+    likeness: NDArray[np.float64],
+    anywhere: bool,
 ) -> tuple[NDArray[np.int64], float]:
     """Return which of the most alike have another main part and half the likeness of the first such, and that half."""
     kept, n, half = np.empty(len(steps), np.int64), 0, 0.0
     for k in range(len(steps)):
         if likeness[k] < half:
             break
-        if main_jaccard(pages, page, right.rows[(itself + steps[k]) % len(right.rows)]) < SAME:
+        if main_jaccard(pages, page, right.rows[(itself + steps[k]) % len(right.rows)], anywhere) < SAME:
             half = max(half, likeness[k] / 2)
             kept[n] = steps[k]
             n += 1
@@ -200,7 +225,7 @@ def search(
     left: Links,
     right: Links,
     ranks: NDArray[np.int32],
-    alike: float,
+    rules: Rules,
     most: int,
     looked: int,
     walked: int,
@@ -218,11 +243,11 @@ def search(
         if len(own) == 0:
             continue
         others, n_first, n_long = _candidates(own, right, itself, _width(len(own), most, walked))
-        top = _keep_most_alike(own, right, itself, others[:n_first], len(own), alike, steps, likeness, 0)
-        _, half = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top])
-        least = max(alike, half)  # those below it would be dropped
+        top = _keep_most_alike(own, right, itself, others[:n_first], len(own), rules.alike, steps, likeness, 0)
+        _, half = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top], rules.anywhere)
+        least = max(rules.alike, half)  # those below it would be dropped
         top = _keep_most_alike(own, right, itself, others[n_first:], n_long, least, steps, likeness, top)
-        kept, _ = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top])
+        kept, _ = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top], rules.anywhere)
         chosen = np.sort(kept)[:most]
         for step in chosen:
             found[n] = (itself + step) % len(right.rows)
@@ -256,31 +281,97 @@ def meets(
 
 @njit(cache=True, nogil=True)
 def _vote(pages: Portraits, page: int, mate: int, main_only: bool, votes: NDArray[np.int32]) -> None:
-    """Add a vote to each of a page's spots that its mate has, or has in the main part as the page does."""
+    """Add a vote to each of a page's spots that its mate has, or has in its main part."""
     begin, i, j = pages.spot_indptr[page], pages.spot_indptr[page], pages.spot_indptr[mate]
     end_i, end_j = pages.spot_indptr[page + 1], pages.spot_indptr[mate + 1]
     while i < end_i and j < end_j:
         if pages.spots[i] == pages.spots[j]:
-            votes[i - begin] += not main_only or (pages.is_main[i] and pages.is_main[j])
+            votes[i - begin] += not main_only or pages.is_main[j]
         step_i, step_j = pages.spots[i] <= pages.spots[j], pages.spots[j] <= pages.spots[i]
         i, j = i + step_i, j + step_j
 
 
 @njit(cache=True, nogil=True)
-def choose_mates(
-    pages: Portraits, page: int, neighbours: NDArray[np.int32], alike: float, share: float
-) -> NDArray[np.int32]:
+def _stands_around(
+    pages: Portraits, page: int, votes: NDArray[np.int32], n_voters: int, share: float, in_one: bool
+) -> bool:
+    """Tell whether what others have of a page's main part stands around what is the page's own, not within it.
+
+    Two links in a row separate stretches. Nearly all voters have the shared spots, hardly any the own ones; the sum,
+    over stretches, of the fewer of both is at most a share of the own ones. If asked for, one stretch holds nearly all
+    own ones, for a text stands in one place.
+    """
+    begin, first = pages.spot_indptr[page], pages.indptr[page]
+    distinct = pages.spots[begin : pages.spot_indptr[page + 1]]
+    own, most_own, mixed, here_own, here_shared, links = 0, 0, 0, 0, 0, 0
+    for k in range(first + pages.starts[page], first + pages.stops[page] + 1):
+        at_end = k == first + pages.stops[page]
+        if at_end or pages.kinds[k] == LINK:
+            links += 1
+            if at_end or links == 2:
+                own, most_own, mixed = own + here_own, max(most_own, here_own), mixed + min(here_own, here_shared)
+                here_own, here_shared = 0, 0
+        else:
+            links = 0
+            if pages.kinds[k] == TEXT:
+                having = votes[np.searchsorted(distinct, pages.hashes[k])]
+                is_shared = n_voters - having <= share * n_voters
+                here_shared += is_shared
+                here_own += not is_shared and having <= share * n_voters
+    return own > 0 and mixed <= share * own and (not in_one or own - most_own <= share * own)
+
+
+@njit(cache=True, nogil=True)
+def _votes_of(pages: Portraits, page: int, others: NDArray[np.int32], main_only: bool) -> NDArray[np.int32]:
+    """Return how many others have each of a page's spots."""
+    votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
+    for other in others:
+        _vote(pages, page, other, main_only, votes)
+    return votes
+
+
+@njit(cache=True, nogil=True)
+def _agree(pages: Portraits, page: int, witnesses: NDArray[np.int32], rules: Rules) -> bool:
+    """Tell whether pages of different content agree on what they share with a page's main part, which has more.
+
+    The core is what all but a share of them have (otherwise all). At most a share of what each shares with the page
+    lies outside the core (otherwise, of what any of them does), less for few witnesses, since few agree by chance.
+    """
+    n, here = len(witnesses), slice(pages.spot_indptr[page], pages.spot_indptr[page + 1])
+    votes = _votes_of(pages, page, witnesses, not rules.anywhere)
+    in_main = votes[pages.is_main[here]]
+    core = in_main[n - in_main <= (rules.share * n if rules.per_spot else 0.0)]
+    all_shared = np.sum(in_main) if rules.per_spot else np.count_nonzero(in_main)
+    in_core = np.sum(core) if rules.per_spot else len(core)
+    certain = min(n - 1, CERTAIN - 1) / (CERTAIN - 1)
+    if all_shared - in_core > rules.share * all_shared * certain:
+        return False
+    if len(in_main) - len(core) < rules.share * len(in_main):
+        return False
+    return not rules.around or _stands_around(pages, page, votes, n, rules.share, False)
+
+
+@njit(cache=True, nogil=True)
+def _surrounds(pages: Portraits, page: int, other: int, rules: Rules) -> bool:
+    """Tell whether what another page has of a page stands around the page's own text."""
+    votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
+    _vote(pages, page, other, not rules.anywhere, votes)
+    return _stands_around(pages, page, votes, 1, rules.share, True)
+
+
+@njit(cache=True, nogil=True)
+def choose_mates(pages: Portraits, page: int, neighbours: NDArray[np.int32], rules: Rules) -> NDArray[np.int32]:
     """Return which neighbours share a page's frame and not its content.
 
-    Those whose main part is not alike; and, if there are several, those whose main parts are alike by a part that they
-    all have in common with the page, which has more, though they differ from one another: prose of the frame.
+    Those whose main part is not alike; and those whose main parts are alike by prose of the frame: because several
+    pages of different content agree on it, or because it stands around the text of both.
     """
     mates, n = np.empty(len(neighbours), np.int32), 0
     doubtful, n_doubtful = np.empty(len(neighbours), np.int32), 0
     witnesses, n_witnesses = np.empty(len(neighbours), np.int32), 0
     for other in neighbours:
-        similarity = main_jaccard(pages, page, other)
-        if similarity < alike:
+        similarity = main_jaccard(pages, page, other, rules.anywhere)
+        if similarity < rules.alike:
             mates[n] = other
             n += 1
         elif similarity < SAME:
@@ -288,19 +379,15 @@ def choose_mates(
             n_doubtful += 1
             is_new = True
             for witness in witnesses[:n_witnesses]:
-                is_new = is_new and main_jaccard(pages, other, witness) < SAME
+                is_new = is_new and main_jaccard(pages, other, witness, rules.anywhere) < SAME
             witnesses[n_witnesses] = other
             n_witnesses += is_new
-    if n_witnesses < 2:
-        return mates[:n]
-    votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
-    for witness in witnesses[:n_witnesses]:
-        _vote(pages, page, witness, True, votes)
-    some, every = np.count_nonzero(votes), np.count_nonzero(votes == n_witnesses)
-    main = np.count_nonzero(pages.is_main[pages.spot_indptr[page] : pages.spot_indptr[page + 1]])
-    agree = some - every <= share * some * min(n_witnesses - 1, CERTAIN - 1) / (CERTAIN - 1)
-    if agree and main - every >= share * main:
-        for other in doubtful[:n_doubtful]:
+    agreed = n_witnesses > 1 and _agree(pages, page, witnesses[:n_witnesses], rules)
+    for other in doubtful[:n_doubtful]:
+        is_mate = agreed
+        if not is_mate and rules.around:
+            is_mate = _surrounds(pages, page, other, rules) and _surrounds(pages, other, page, rules)
+        if is_mate:
             mates[n] = other
             n += 1
     return mates[:n]
@@ -311,8 +398,7 @@ def vote(
     pages: Portraits,
     indptr: NDArray[np.int64],
     neighbours: NDArray[np.int32],
-    alike: float,
-    share: float,
+    rules: Rules,
     first: int,
     last: int,
 ) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
@@ -321,14 +407,12 @@ def vote(
     dropped = np.zeros(pages.spot_indptr[last] - begin, np.bool_)
     n_mates = np.empty(last - first, np.int32)
     for page in range(first, last):
-        mates = choose_mates(pages, page, neighbours[indptr[page] : indptr[page + 1]], alike, share)
+        mates = choose_mates(pages, page, neighbours[indptr[page] : indptr[page + 1]], rules)
         n_mates[page - first] = len(mates)
         if len(mates) == 0:
             continue
-        votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
-        for mate in mates:
-            _vote(pages, page, mate, False, votes)
-        enough = max(min(FEWEST_VOTES, len(mates)), share * len(mates))
+        votes = _votes_of(pages, page, mates, False)
+        enough = max(min(FEWEST_VOTES, len(mates)), rules.share * len(mates))
         dropped[pages.spot_indptr[page] - begin : pages.spot_indptr[page + 1] - begin] = votes >= enough
     return dropped, n_mates
 

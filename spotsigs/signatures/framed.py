@@ -22,11 +22,12 @@ from spotsigs.arrays.dense import distinct
 from spotsigs.arrays.parallel import all_cores, joined, over_blocks
 from spotsigs.disk.store import mapped
 from spotsigs.errors import require
-from spotsigs.records import Signatures, Tokens
+from spotsigs.records import CollectionScheme, Signatures, Tokens
 from spotsigs.signatures.densest import LINK, DensestRegion, outline_of
 from spotsigs.signatures.frame_kernels import (
     Links,
     Portraits,
+    Rules,
     among,
     count_among,
     meets,
@@ -46,17 +47,24 @@ _BLOCK_PAGES = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
-class FramedSpots(DensestRegion):
+class FramedSpots(DensestRegion, CollectionScheme):
     """Spot signatures of what a page says itself: its site's frame suppressed, its main part kept.
 
     1. Neighbours of a page are other pages whose sets of links have a Jaccard similarity of at least ``alike``, and of
        half of the largest that was found, and whose main parts are not the same: a sample of at most ``sample``, those
        next to the page in an order given by their content, of each of its links' pages. Exact copies count once.
-    2. Mates are the neighbours whose main parts (`.densest`) have a similarity below ``alike``: they share the
-       frame only. Main parts that are alike, but not the same (similarity below 1/2), still belong to mates if several
-       neighbours of different content agree: if at most a ``share`` of the spots that any of them has in common with
-       the page is missing in some of them (of two neighbours, a quarter of that, of three a half), and the page has at
-       least a ``share`` of its main part for itself. Versions of one text differ from one another in what they share.
+    2. Mates are the neighbours whose main parts (`.densest`) have a similarity below ``alike``, where a spot of a main
+       part counts wherever the other page has it: they share the frame only. Main parts that are alike, but not the
+       same (similarity below 1/2), still belong to mates for one of two reasons. A frame stands around the text, edits
+       stand within it, and two links in a row separate stretches of a main part.
+
+       - Several neighbours of different content agree. The core is what all but a ``share`` of them have of the page's
+         main part; at most a ``share`` of what each of them has lies outside it (of two neighbours, a quarter of that,
+         of three a half), at least a ``share`` of the main part is not core, and core and the page's own spots, which
+         at most a ``share`` of them have, stand apart: the fewer of both, summed over stretches, are at most a
+         ``share`` of the own ones.
+       - On both pages what the two share and what they do not stand apart in the same sense, and all but a ``share`` of
+         the page's own spots stand in one stretch.
     3. A page's mates say that a spot is the frame's if at least a ``share`` of them have it, and two of them where
        there are two. It is the frame's, and is dropped on all pages, if so say those of at least a ``share`` of the
        pages that have it.
@@ -90,6 +98,11 @@ class FramedSpots(DensestRegion):
         require(0 < self.share < 1, f"share, of a page's mates, must lie in (0, 1), got {self.share}")
         require(self.sample >= 1, f"sample, of a page's neighbours, must be at least 1, got {self.sample}")
 
+    @property
+    def rules(self) -> Rules:
+        """What decides which neighbours are mates."""
+        return Rules(self.alike, self.share)
+
     def outline(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return what `refine` needs of a page: the hashes and kinds of its spots and links, in text order."""
         return outline_of(self, tokens)
@@ -113,7 +126,7 @@ class FramedSpots(DensestRegion):
         """
         over = Over(threads, scratch)
         pages = portraits(outlines, over)
-        frames = find_frames(outlines, pages, self.alike, self.share, self.sample, over)
+        frames = find_frames(outlines, pages, self.rules, self.sample, over)
         dropped = spots_of_frames(pages, frames.suspected, self.share, over)
         return suppressed(outlines, pages, dropped, over)
 
@@ -178,7 +191,7 @@ class Neighbours:
         return self.pages[self.indptr[page] : self.indptr[page + 1]]
 
 
-def find_neighbours(outlines: Signatures, pages: Portraits, alike: float, most: int, over: Over = HERE) -> Neighbours:
+def find_neighbours(outlines: Signatures, pages: Portraits, rules: Rules, most: int, over: Over = HERE) -> Neighbours:
     """Find, for each page, others whose links are alike: at least half as much as those most alike of other content.
 
     Pages stand in a circle, in the order of their keys. Candidates are the pages that come next, of those that have a
@@ -191,8 +204,8 @@ def find_neighbours(outlines: Signatures, pages: Portraits, alike: float, most: 
         See `FramedSpots.refine`.
     pages : Portraits
         Of the same documents.
-    alike : float
-        Least Jaccard similarity of two pages' sets of links.
+    rules : Rules
+        Their ``alike`` is the least Jaccard similarity of two pages' sets of links.
     most : int
         Neighbours a page, at most: those next in the circle.
     over : Over
@@ -206,7 +219,7 @@ def find_neighbours(outlines: Signatures, pages: Portraits, alike: float, most: 
     distinct, copy_of = _distinct(keys)
     links = _links(outlines, distinct, over)
     ranks = np.arange(len(distinct), dtype=np.int32)
-    indptr, found = _search(pages, links, links, ranks, alike, most, over)
+    indptr, found = _search(pages, links, links, ranks, rules, most, over)
     return Neighbours(keys, *_spread(indptr, distinct[found].astype(np.int32), copy_of))
 
 
@@ -214,7 +227,7 @@ def update_neighbours(
     old: Neighbours,
     outlines: Signatures,
     pages: Portraits,
-    alike: float,
+    rules: Rules,
     most: int,
     over: Over = HERE,
 ) -> tuple[Neighbours, NDArray[np.int64]]:
@@ -226,10 +239,10 @@ def update_neighbours(
     Parameters
     ----------
     old : Neighbours
-        Of the first pages, found with the same ``alike`` and ``most``.
+        Of the first pages, found with the same ``rules`` and ``most``.
     outlines, pages : Signatures, Portraits
         Of all pages, the old ones first.
-    alike, most, over
+    rules, most, over
         As in `find_neighbours`.
 
     Returns
@@ -247,7 +260,7 @@ def update_neighbours(
     known = np.flatnonzero(~again).astype(np.int32)
     again[known] = _meets(links, known, again, most, over)
     searched = np.flatnonzero(again)
-    indptr, found = _search(pages, _take(links, searched), links, searched.astype(np.int32), alike, most, over)
+    indptr, found = _search(pages, _take(links, searched), links, searched.astype(np.int32), rules, most, over)
     row = np.arange(len(keys))
     first = np.where(row < n_old, row, distinct[copy_of])  # a new copy of an old page has that page's neighbours
     rows = np.where(again[copy_of], n_old + np.searchsorted(searched, copy_of), first)
@@ -279,9 +292,7 @@ class Frames:
         return len(self.neighbours)
 
 
-def find_frames(
-    outlines: Signatures, pages: Portraits, alike: float, share: float, most: int, over: Over = HERE
-) -> Frames:
+def find_frames(outlines: Signatures, pages: Portraits, rules: Rules, most: int, over: Over = HERE) -> Frames:
     """Find the neighbours of all pages and let their mates vote.
 
     Parameters
@@ -290,7 +301,7 @@ def find_frames(
         See `FramedSpots.refine`.
     pages : Portraits
         Of the same documents.
-    alike, share, most
+    rules, most
         See `FramedSpots`; ``most`` is its ``sample``.
     over : Over
         How kernels run.
@@ -299,9 +310,9 @@ def find_frames(
     -------
     Frames
     """
-    found = find_neighbours(outlines, pages, alike, most, over)
+    found = find_neighbours(outlines, pages, rules, most, over)
     voted = over.joined(
-        lambda first, last: vote(pages, found.indptr, found.pages, alike, share, first, last),
+        lambda first, last: vote(pages, found.indptr, found.pages, rules, first, last),
         len(outlines),
         np.bool_,
         np.int32,
@@ -313,8 +324,7 @@ def update_frames(
     old: Frames,
     outlines: Signatures,
     pages: Portraits,
-    alike: float,
-    share: float,
+    rules: Rules,
     most: int,
     over: Over = HERE,
 ) -> tuple[Frames, NDArray[np.int64]]:
@@ -326,7 +336,7 @@ def update_frames(
         Of the first pages, found with the same parameters.
     outlines, pages : Signatures, Portraits
         Of all pages, the old ones first.
-    alike, share, most, over
+    rules, most, over
         As in `find_frames`.
 
     Returns
@@ -336,17 +346,17 @@ def update_frames(
     affected : ndarray of int64
         Old pages with a spot that has become, or is no longer, one of frames. All others keep their signatures.
     """
-    found, changed = update_neighbours(old.neighbours, outlines, pages, alike, most, over)
+    found, changed = update_neighbours(old.neighbours, outlines, pages, rules, most, over)
     n_old, n = len(old), len(outlines)
     suspected = np.zeros(pages.spot_indptr[n], np.bool_)
     suspected[: len(old.suspected)] = old.suspected
     n_mates = np.concatenate([old.n_mates, np.zeros(n - n_old, np.int32)])
     for first, last in _runs(np.concatenate([changed, np.arange(n_old, n)])):
         span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
-        suspected[span], n_mates[first:last] = vote(pages, found.indptr, found.pages, alike, share, first, last)
+        suspected[span], n_mates[first:last] = vote(pages, found.indptr, found.pages, rules, first, last)
     earlier = _take_first(pages, n_old)
-    was = spots_of_frames(earlier, old.suspected, share, over)
-    now = spots_of_frames(pages, suspected, share, over)
+    was = spots_of_frames(earlier, old.suspected, rules.share, over)
+    now = spots_of_frames(pages, suspected, rules.share, over)
     differs = np.add.reduceat(np.append(was != now[: len(was)], False), pages.spot_indptr[:n_old]) > 0
     differs &= np.diff(pages.spot_indptr[: n_old + 1]) > 0
     return Frames(found, suspected, n_mates), np.flatnonzero(differs)
@@ -368,6 +378,8 @@ def _take_first(pages: Portraits, n: int) -> Portraits:
         pages.spot_indptr[: n + 1],
         pages.spots[:spots],
         pages.is_main[:spots],
+        pages.starts[:n],
+        pages.stops[:n],
     )
 
 
@@ -435,10 +447,12 @@ def suppressed(outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_
 def portraits(outlines: Signatures, over: Over = HERE) -> Portraits:
     """Return what the second pass compares of each page."""
     indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
-    sizes, spots, is_main = over.joined(
-        lambda first, last: portray(indptr, hashes, kinds, first, last), len(outlines), np.int64, np.uint64, np.bool_
+    sizes, *columns = over.joined(
+        lambda first, last: portray(indptr, hashes, kinds, first, last),
+        len(outlines),
+        *(np.int64, np.uint64, np.bool_, np.int64, np.int64),
     )
-    return Portraits(indptr, hashes, kinds, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), spots, is_main)
+    return Portraits(indptr, hashes, kinds, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), *columns)
 
 
 @njit(cache=True, nogil=True)
@@ -527,12 +541,12 @@ def _search(
     left: Links,
     right: Links,
     ranks: NDArray[np.int32],
-    alike: float,
+    rules: Rules,
     most: int,
     over: Over,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     parts = over(
-        lambda first, last: search(pages, left, right, ranks, alike, most, LOOKED, WALKED, first, last), len(left.rows)
+        lambda first, last: search(pages, left, right, ranks, rules, most, LOOKED, WALKED, first, last), len(left.rows)
     )
     sizes, found = joined(parts, (np.int64, np.int32))
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), found

@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.arrow import numbers
+from spotsigs.arrays.arrow import numbers, values
 from spotsigs.errors import require
 from spotsigs.records import Signatures, Vectors
 
@@ -126,8 +126,8 @@ def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np
     """
     # A hash table over the occurrences and a sort of the distinct values only: several times faster than np.unique.
     encoded = numbers(hashes).dictionary_encode()
-    distinct = encoded.dictionary.to_numpy()
+    distinct = values(encoded.dictionary)
     order = np.argsort(distinct)
     rank = np.empty(len(distinct), dtype=np.int32)
     rank[order] = np.arange(len(distinct), dtype=np.int32)
-    return rank[encoded.indices.to_numpy()], distinct[order]
+    return rank[values(encoded.indices)], distinct[order]

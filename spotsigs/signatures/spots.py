@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from xxhash import xxh64_intdigest
 
 from spotsigs.errors import InputError, require
-from spotsigs.records import Tokens
+from spotsigs.records import SignatureScheme, Tokens
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.xxh64 import _read64, _xxh64
@@ -176,7 +176,7 @@ def _stopword_file(name: str) -> Path:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpotSignatures:
+class SpotSignatures(SignatureScheme):
     """The paper's signatures ``a(d, c)``: at each antecedent, the chain of ``c`` content words at spot distance ``d``.
 
     From an antecedent at token ``i``, ``k = i + d``; then ``c`` times: ``k`` slides over stopwords, token ``k`` joins

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from spotsigs.errors import require
-from spotsigs.records import Document
+from spotsigs.records import Document, MarkedText
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.markup import UNMARKED, nests_deeper, simplify
 
@@ -55,7 +55,7 @@ def _is_plain(document: Document) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VisibleText:
+class VisibleText(MarkedText):
     """The visible text of the whole page: what SpotSigs reads, since its signatures skip boilerplate themselves."""
 
     def __call__(self, document: Document) -> str:

@@ -25,6 +25,16 @@ def similar_pairs(documents: Sequence[Multiset], tau: float) -> dict[tuple[int, 
     return found
 
 
+def contained_pairs(documents: Sequence[Multiset], tau: float) -> dict[tuple[int, int], float]:
+    """All pairs of which at least tau of the smaller lies within the other, by comparing every two documents."""
+    found = {}
+    for (i, a), (j, b) in combinations(enumerate(documents), 2):
+        smaller = min(a.total(), b.total())
+        if smaller and (a & b) and (a & b).total() / smaller >= tau:
+            found[i, j] = (a & b).total() / smaller
+    return found
+
+
 def similar_pairs_exactly(documents: Sequence[Multiset], tau: Fraction) -> set[tuple[int, int]]:
     """The same in rational arithmetic."""
     found = set()

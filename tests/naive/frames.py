@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from naive import extract
 
@@ -55,24 +56,39 @@ def heaviest(gains: Sequence[int]) -> tuple[int, int]:
 Entry = tuple[int, int]  # of an outline: hash and kind
 
 
-def framed(
-    outlines: Sequence[Sequence[Entry]], keys: Sequence[int], alike: float, share: float, most: int
-) -> list[dict[int, int]]:
+class Rules(NamedTuple):
+    """What decides which neighbours are mates."""
+
+    alike: float
+    share: float
+    anywhere: bool = True
+    per_spot: bool = True
+    around: bool = True
+
+
+class Page(NamedTuple):
+    """What is compared of a page: its outline, its spots, those of its main part."""
+
+    outline: Sequence[Entry]
+    spots: set[int]
+    main: set[int]
+
+
+def framed(outlines: Sequence[Sequence[Entry]], keys: Sequence[int], rules: Rules, most: int) -> list[dict[int, int]]:
     """Frame-aware suppression page by page: neighbours, mates, votes, what is of frames, the main part."""
-    spots = [{h for h, kind in page if kind != LINK} for page in outlines]
+    pages = [Page(page, {h for h, kind in page if kind != LINK}, main_part(page)) for page in outlines]
     links = [{h for h, kind in page if kind == LINK} for page in outlines]
-    mains = [main_part(page) for page in outlines]
-    near = neighbours(links, mains, keys, alike, most)
+    near = neighbours(links, pages, keys, rules, most)
     suspected = []
-    for page in range(len(outlines)):
-        found = mates(page, near[page], mains, alike, share)
-        votes = {spot: sum(spot in spots[mate] for mate in found) for spot in spots[page]}
-        enough = max(min(FEWEST_VOTES, len(found)), share * len(found))
-        suspected.append({spot for spot in spots[page] if found and votes[spot] >= enough})
+    for page, others in zip(pages, near, strict=True):
+        found = mates(page, [pages[other] for other in others], rules)
+        votes = {spot: sum(spot in mate.spots for mate in found) for spot in page.spots}
+        enough = max(min(FEWEST_VOTES, len(found)), rules.share * len(found))
+        suspected.append({spot for spot in page.spots if found and votes[spot] >= enough})
     of_frames = {
         spot
         for spot in set().union(*suspected)
-        if sum(spot in own for own in suspected) >= share * sum(spot in page for page in spots)
+        if sum(spot in own for own in suspected) >= rules.share * sum(spot in page.spots for page in pages)
     }
     return [_left(page, of_frames) for page in outlines]
 
@@ -81,9 +97,14 @@ FEWEST_VOTES, CERTAIN, LOOKED, WALKED, SAME = 2, 5, 64, 2048, 0.5
 
 
 def main_part(outline: Sequence[Entry]) -> set[int]:
-    """The spots in running text inside the heaviest segment, where text adds 1 and a link -1."""
-    start, stop = heaviest([{TEXT: 1, LINKED: 0, LINK: -1}[kind] for _, kind in outline])
+    """The spots in running text inside the heaviest segment."""
+    start, stop = main_segment(outline)
     return {h for h, kind in outline[start:stop] if kind == TEXT}
+
+
+def main_segment(outline: Sequence[Entry]) -> tuple[int, int]:
+    """The heaviest segment, where text adds 1 and a link -1."""
+    return heaviest([{TEXT: 1, LINKED: 0, LINK: -1}[kind] for _, kind in outline])
 
 
 def set_jaccard(a: set[int], b: set[int]) -> float:
@@ -91,8 +112,14 @@ def set_jaccard(a: set[int], b: set[int]) -> float:
     return len(a & b) / len(a | b) if a | b else 1.0
 
 
+def main_jaccard(a: Page, b: Page, anywhere: bool) -> float:
+    """The similarity of two main parts, whose spots count wherever the other page has them, or in its main part."""
+    both = (a.main & b.spots) | (b.main & a.spots) if anywhere else a.main & b.main
+    return len(both) / len(a.main | b.main) if a.main | b.main else 1.0
+
+
 def neighbours(
-    links: Sequence[set[int]], mains: Sequence[set[int]], keys: Sequence[int], alike: float, most: int
+    links: Sequence[set[int]], pages: Sequence[Page], keys: Sequence[int], rules: Rules, most: int
 ) -> list[list[int]]:
     """Pages of other content whose links are alike, and half as much as the most alike, in the circle of the keys."""
     circle = [page for _, page in sorted({key: page for page, key in reversed(list(enumerate(keys)))}.items())]
@@ -103,8 +130,8 @@ def neighbours(
         step = {other: k for k, other in enumerate(after)}
         similarity = {other: set_jaccard(own, links[other]) for other in candidates(links, own, after, most)}
         ranked = sorted(similarity, key=lambda other: (-similarity[other], step[other]))
-        looked = [other for other in ranked if similarity[other] >= alike][:LOOKED]
-        others = [other for other in looked if set_jaccard(mains[page], mains[other]) < SAME]
+        looked = [other for other in ranked if similarity[other] >= rules.alike][:LOOKED]
+        others = [other for other in looked if main_jaccard(pages[page], pages[other], rules.anywhere) < SAME]
         best = max((similarity[other] for other in others), default=0)
         found.append(sorted((other for other in others if similarity[other] >= best / 2), key=step.__getitem__)[:most])
     return found
@@ -116,22 +143,64 @@ def candidates(links: Sequence[set[int]], own: set[int], after: Sequence[int], m
     return {other for link in own for other in [page for page in after if link in links[page]][:width]}
 
 
-def mates(page: int, near: Sequence[int], mains: Sequence[set[int]], alike: float, share: float) -> list[int]:
+def mates(page: Page, near: Sequence[Page], rules: Rules) -> list[Page]:
     """The neighbours that share the frame and not the content."""
-    similarity = {other: set_jaccard(mains[page], mains[other]) for other in near}
-    certain = [other for other in near if similarity[other] < alike]
-    doubtful = [other for other in near if alike <= similarity[other] < SAME]
-    witnesses: list[int] = []
+    similarity = [main_jaccard(page, other, rules.anywhere) for other in near]
+    certain = [other for other, value in zip(near, similarity, strict=True) if value < rules.alike]
+    doubtful = [other for other, value in zip(near, similarity, strict=True) if rules.alike <= value < SAME]
+    witnesses: list[Page] = []
     for other in doubtful:
-        if all(set_jaccard(mains[other], mains[witness]) < SAME for witness in witnesses):
+        if all(main_jaccard(other, witness, rules.anywhere) < SAME for witness in witnesses):
             witnesses.append(other)
-    if len(witnesses) < 2:
-        return certain
-    common = [mains[page] & mains[witness] for witness in witnesses]
-    some, every = set.union(*common), set.intersection(*common)
-    agree = len(some) - len(every) <= share * len(some) * min(len(witnesses) - 1, CERTAIN - 1) / (CERTAIN - 1)
-    own = len(mains[page]) - len(every)
-    return certain + doubtful if agree and own >= share * len(mains[page]) else certain
+    agreed = len(witnesses) > 1 and agree(page, witnesses, rules)
+    return certain + [other for other in doubtful if agreed or (rules.around and share_a_frame(page, other, rules))]
+
+
+def agree(page: Page, witnesses: Sequence[Page], rules: Rules) -> bool:
+    """Pages of different content share nearly the same with a page's main part, and it stands around the rest."""
+    has = [witness.spots if rules.anywhere else witness.main for witness in witnesses]
+    votes = {spot: sum(spot in theirs for theirs in has) for spot in page.spots}
+    missing = rules.share * len(witnesses) if rules.per_spot else 0
+    core = {spot for spot in page.main if len(witnesses) - votes[spot] <= missing}
+    if rules.per_spot:
+        shared, inside = sum(votes[spot] for spot in page.main), sum(votes[spot] for spot in core)
+    else:
+        shared, inside = sum(votes[spot] > 0 for spot in page.main), len(core)
+    if shared - inside > rules.share * shared * min(len(witnesses) - 1, CERTAIN - 1) / (CERTAIN - 1):
+        return False
+    if len(page.main) - len(core) < rules.share * len(page.main):
+        return False
+    if not rules.around:
+        return True
+    _, apart = around(page, votes, len(witnesses), rules.share)
+    return apart
+
+
+def share_a_frame(a: Page, b: Page, rules: Rules) -> bool:
+    """On both pages, what they share stands around the text."""
+    for page, other in ((a, b), (b, a)):
+        has = other.spots if rules.anywhere else other.main
+        in_one, apart = around(page, {spot: int(spot in has) for spot in page.spots}, 1, rules.share)
+        if not (in_one and apart):
+            return False
+    return True
+
+
+def around(page: Page, votes: dict[int, int], n: int, share: float) -> tuple[bool, bool]:
+    """Whether one stretch holds nearly all of the page's own spots, and whether shared ones stand apart from them."""
+    stretches: list[list[str]] = [[]]
+    links = 0
+    start, stop = main_segment(page.outline)
+    for h, kind in page.outline[start:stop]:
+        links = links + 1 if kind == LINK else 0
+        if links == 2:
+            stretches.append([])
+        if kind == TEXT:
+            shared = n - votes[h] <= share * n
+            stretches[-1].append("shared" if shared else "own" if votes[h] <= share * n else "neither")
+    own = [stretch.count("own") for stretch in stretches]
+    mixed = sum(min(stretch.count("own"), stretch.count("shared")) for stretch in stretches)
+    return sum(own) - max(own) <= share * sum(own), sum(own) > 0 and mixed <= share * sum(own)
 
 
 def _left(outline: Sequence[Entry], dropped: set[int]) -> dict[int, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spotsigs.errors import InputError, reason, require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import Collection, Document, Shard, Skipped
 
 if TYPE_CHECKING:
     from spotsigs.data.collections.gold.pages import Page
@@ -21,7 +21,7 @@ SHARD_BYTES = 3_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Generated:
+class _Generated(Collection):
     """Pages that are generated once and kept as files, one sub-folder a cluster; from then on they are read back."""
 
     seed: int = 2008

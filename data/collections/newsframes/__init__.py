@@ -22,14 +22,14 @@ from spotsigs.data.collections.newsframes.generated import generated
 from spotsigs.data.collections.newsframes.packages import Packages
 from spotsigs.data.collections.newsframes.stories import Story, Text, apart, edited, resent
 from spotsigs.errors import require
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.records import Collection, Document, Shard, Skipped
 
 A_SHARD = 60
 """Pages of a shard."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Packaged:
+class _Packaged(Collection):
     """What both collections of the packages share.
 
     Parameters

@@ -1,0 +1,314 @@
+"""From files on disk to kept documents, each as a user would run it: ``make race``, and ``make race SIZE=2000`` to try.
+
+Every run is a process of its own on the same cores, after one on a few documents that compiles and fills caches. Its
+seconds are those of the wall from its start to its end, its core seconds those of all its processes, its peak memory
+theirs together (shared pages counted once, where the system tells). What was found is judged afterwards: against all
+pairs whose features, those of the contestant itself, reach the threshold it was run with, and against the truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import combinations, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import xxhash
+from numpy.typing import NDArray
+
+from benchmarks.contestants import CONTESTANTS, documents, with_texts
+from spotsigs.arrays.parallel import all_cores
+from spotsigs.data.collections.newsframes import NewsFrames
+from spotsigs.data.collections.newsframes.packages import Packages
+from spotsigs.data.collections.newsframes.stories import resent
+from spotsigs.data.collections.synthetic import Synthetic
+from spotsigs.engines import Processes
+from spotsigs.errors import InputError
+from spotsigs.experiments.output_files import write_json
+from spotsigs.experiments.run.provenance import QUIET, ForeignLoad, provenance
+from spotsigs.experiments.show.tables import Column, Table
+from spotsigs.judging.metrics import evaluate
+from spotsigs.matching.tight import self_join
+from spotsigs.records import Document, Pairs, Truth, Vectors
+
+ROOT = Path(__file__).parents[1]
+LIMIT_SECONDS = 3 * 3600
+SAMPLE_SECONDS = 0.2
+FEW = 60
+"""Documents of the run that compiles."""
+
+OURS = {
+    "SpotSigs": ("signature=spotsigs", "matcher=spotsigs_tight", "tau=0.44"),
+    "SpotSigs, frames suppressed": ("signature=spotsigs_framed", "matcher=spotsigs_tight", "tau=0.18"),
+    "exact chains of 5 words": ("signature=shingles", "signature.k=5", "matcher=spotsigs_tight", "tau=0.8", "main"),
+    "SimHash (CopyCat's)": ("signature=shingles3", "matcher=simhash", "main"),
+}
+"""Keys of run.py; ``main`` has trafilatura extract the main text of pages."""
+
+COLUMNS = [
+    Column(name="collection", title="collection"),
+    Column(name="tool", title="tool"),
+    Column(name="seconds", title="seconds", form=",.1f"),
+    Column(name="core_seconds", title="core seconds", form=",.1f"),
+    Column(name="peak_mb", title="peak MB", form=",.0f"),
+    Column(name="kept", title="kept", form=","),
+    Column(name="pairs", title="pairs", form=","),
+    Column(name="clusters", title="clusters", form=","),
+    Column(name="tau", title="tau", form=".2f"),
+    Column(name="precision_tau", title="precision at tau", form=".3f"),
+    Column(name="recall_tau", title="recall at tau", form=".3f"),
+    Column(name="precision", title="precision", form=".3f"),
+    Column(name="recall", title="recall", form=".3f"),
+    Column(name="f1", title="F1", form=".3f"),
+    Column(name="remark", title="remark"),
+]
+NOTES = [
+    "Pairs: those that a tool names, or all of each of its clusters. At tau: against all pairs whose features reach "
+    "the tool's own threshold; what joins exactly has 1 by construction, SimHash has no threshold on features. "
+    "Precision, recall, F1: micro averages over pairs, against the truth where there is one.",
+    "Kept: documents left; text-dedup leaves out those of fewer than 5 words without counting them as removed.",
+]
+
+
+def write_newsframes(path: Path, size: int | None) -> None:
+    """Pages of data=newsframes, of a seed that nothing was developed on."""
+    collection = NewsFrames(seed=5, accept_licence=True, **({} if size is None else {"pages": max(size, 2000)}))
+    _write(path, (document for shard in collection.shards() for document in shard()), "html")
+
+
+def write_reuters(path: Path, size: int | None) -> None:
+    """All texts of Reuters-21578; those of one story by the rule of data=reuters_versions are its clusters."""
+    rows = [row for row in Packages(None, True, "data/cache").stories() if str(row.get("body", "")).strip()]
+    story = {text.id: each.name for each in resent(rows) for text in each.texts}
+    texts = (
+        Document(
+            id=str(row["id"]), content=f"{row.get('title', '')}\n\n{row['body']}", cluster=story.get(str(row["id"]))
+        )
+        for row in rows
+    )
+    _write(path, islice(texts, size), "text")
+
+
+def write_synthetic(path: Path, size: int | None) -> None:
+    """Made-up pages, 200,000 of them."""
+    collection = Synthetic(documents=size or 200_000, a_shard=2000)
+    with path.open("w", encoding="utf-8") as file:
+        for lines in Processes(workers=all_cores()).map(_lines, collection.shards()):
+            file.write(lines)
+
+
+def _lines(shard: Callable[[], Iterator[Document]]) -> str:
+    return "".join(_line(document, "html") for document in shard())
+
+
+def _line(document: Document, column: str) -> str:
+    content = document.content if isinstance(document.content, str) else document.content.decode(document.charset or "")
+    return json.dumps({"id": document.id, column: content, "cluster": document.cluster}) + "\n"
+
+
+def _write(path: Path, found: Iterator[Any], column: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(_line(document, column) for document in found if isinstance(document, Document))
+
+
+COLLECTIONS: dict[str, Callable[[Path, int | None], None]] = {
+    "newsframes": write_newsframes,
+    "reuters": write_reuters,
+    "synthetic": write_synthetic,
+}
+
+
+def command(tool: str, path: Path, out: Path, *, is_html: bool) -> list[str]:
+    """Return the command that runs a tool on a file."""
+    if tool in CONTESTANTS:
+        return [sys.executable, "-m", "benchmarks.contestants", tool, str(path), str(out)]
+    keys = [key for key in OURS[tool] if key != "main"]
+    text = ["text=trafilatura"] if is_html and "main" in OURS[tool] else []
+    places = [f"data.path={path}", f"copy={out / 'kept'}", f"hydra.run.dir={out / 'run'}"]
+    return [sys.executable, str(ROOT / "run.py"), "data=jsonl", *places, *text, *keys]
+
+
+def timed(arguments: Sequence[str], cores: Sequence[int], log: Path) -> dict[str, Any]:
+    """Run a command on some cores; return its seconds, core seconds, peak memory and what went wrong."""
+    seconds: dict[int, float] = {}
+    peak = 0
+    began = time.perf_counter()
+    with ForeignLoad() as load, log.open("wb") as told:
+        pin = partial(os.sched_setaffinity, 0, cores) if hasattr(os, "sched_setaffinity") else None
+        process = subprocess.Popen(
+            arguments, cwd=ROOT, stdout=told, stderr=subprocess.STDOUT, preexec_fn=pin, start_new_session=True
+        )
+        main = psutil.Process(process.pid)
+        while process.poll() is None:
+            held = 0
+            with suppress(psutil.Error):
+                for one in [main, *main.children(recursive=True)]:
+                    with suppress(psutil.Error):
+                        held += _held(one)
+                        times = one.cpu_times()
+                        seconds[one.pid] = times.user + times.system
+            peak = max(peak, held)
+            if time.perf_counter() - began > LIMIT_SECONDS:
+                for one in [*main.children(recursive=True), main]:
+                    with suppress(psutil.Error):
+                        one.kill()
+            time.sleep(SAMPLE_SECONDS)
+    elapsed = time.perf_counter() - began
+    remark = ""
+    if process.returncode:
+        last = log.read_text("utf-8", "replace").strip().splitlines()[-1:]
+        remark = f"> {LIMIT_SECONDS:,} s" if elapsed > LIMIT_SECONDS else f"failed: {' '.join(last)[:200]}"
+    return {
+        "seconds": elapsed,
+        "core_seconds": sum(seconds.values()),
+        "peak_mb": peak / 1e6,
+        "contended": load.cores > QUIET,
+        "remark": remark,
+    }
+
+
+def _held(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_full_info().pss)
+    except (AttributeError, psutil.Error):
+        return int(process.memory_info().rss)
+
+
+def found_pairs(out: Path, numbers: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what a run found as rows of the collection, each pair once, the lower row first."""
+    import pandas as pd
+
+    if (out / "run" / "pairs.parquet").exists():
+        frame = pd.read_parquet(out / "run" / "pairs.parquet")
+    elif (out / "pairs.csv").exists():
+        frame = pd.read_csv(out / "pairs.csv", dtype=str, keep_default_na=False)
+    else:
+        groups = pd.read_csv(out / "groups.csv", dtype=str, keep_default_na=False).groupby("group")["doc"]
+        pairs = [pair for _, docs in groups for pair in combinations(docs, 2)]
+        frame = pd.DataFrame(pairs, columns=["doc_a", "doc_b"])
+    a, b = (frame[name].map(numbers).to_numpy(np.int64) for name in ("doc_a", "doc_b"))
+    keys = np.unique(np.minimum(a, b) * len(numbers) + np.maximum(a, b))
+    return keys // len(numbers), keys % len(numbers)
+
+
+def exact_pairs(path: Path, tool: str) -> Pairs:
+    """Return all pairs whose features, those of the tool, reach its threshold: the Jaccard similarity of sets."""
+    features, tau = CONTESTANTS[tool].features, CONTESTANTS[tool].tau
+    ends, hashes = [0], []
+    for _, text in with_texts(path):
+        row = np.unique(np.array([xxhash.xxh3_64_intdigest(each.encode()) for each in features(text)], np.uint64))
+        hashes.append(row)
+        ends.append(ends[-1] + len(row))
+    vocabulary, ids = np.unique(np.concatenate(hashes), return_inverse=True)
+    vectors = Vectors.from_csr(np.array(ends), ids, np.ones(len(ids), np.int64), vocabulary=vocabulary)
+    return self_join(vectors, tau)
+
+
+def judged(path: Path, out: Path, tool: str, exact: Callable[[], Pairs]) -> dict[str, Any]:
+    """Return what a run found and how good it is."""
+    rows = [(document["id"], document.get("cluster")) for document in documents(path)]
+    numbers = {name: row for row, (name, _) in enumerate(rows)}
+    i, j = found_pairs(out, numbers)
+    pairs = Pairs.build(i, j, np.ones(len(i)), len(rows))
+    from spotsigs.judging.clusters import cluster
+
+    sizes = cluster(pairs).sizes
+    facts: dict[str, Any] = {"pairs": len(pairs), "clusters": int((sizes > 1).sum()), "kept": _kept(out)}
+    truth = Truth.from_clusters(name for _, name in rows)
+    if truth is not None:
+        quality = evaluate(pairs, truth, resamples=0)
+        facts |= {"precision": quality.precision, "recall": quality.recall, "f1": quality.f1}
+    if tool in CONTESTANTS:
+        all_of_them = exact()
+        n = len(rows)
+        shared = np.intersect1d(i * n + j, all_of_them.i.astype(np.int64) * n + all_of_them.j, assume_unique=True)
+        facts |= {
+            "tau": CONTESTANTS[tool].tau,
+            "precision_tau": len(shared) / max(len(pairs), 1),
+            "recall_tau": len(shared) / max(len(all_of_them), 1),
+        }
+    elif "matcher=simhash" not in OURS[tool]:
+        tau = next(float(key.removeprefix("tau=")) for key in OURS[tool] if key.startswith("tau="))
+        facts |= {"tau": tau, "precision_tau": 1.0, "recall_tau": 1.0}
+    return facts
+
+
+def _kept(out: Path) -> int | None:
+    """Return how many documents a run kept."""
+    if (out / "kept" / "dataset_info.json").exists():
+        from datasets import load_from_disk
+
+        return len(load_from_disk(str(out / "kept")))
+    files = [path for path in [*out.glob("kept.jsonl"), *(out / "kept").rglob("*.jsonl")] if path.is_file()]
+    return sum(sum(1 for _ in path.open("rb")) for path in files) if files else None
+
+
+def race(names: Sequence[str], tools: Sequence[str], size: int | None, cores: Sequence[int], work: Path) -> Table:
+    """Run every tool on every collection, one after the other."""
+    results = []
+    for name in names:
+        path, few = work / f"{name}.jsonl", work / f"{name}-few.jsonl"
+        try:
+            if not path.exists():
+                COLLECTIONS[name](path, size)
+        except InputError as error:
+            print(f"{name} is left out: {error}", flush=True)
+            continue
+        few.write_text("".join(islice(path.open(encoding="utf-8"), FEW)), encoding="utf-8")
+        is_html = "html" in next(documents(path))
+        for tool in tools:
+            facts: dict[str, Any] = {}
+            for at in (few, path):
+                out = work / "out"
+                shutil.rmtree(out, ignore_errors=True)
+                out.mkdir()
+                facts = timed(command(tool, at, out, is_html=is_html), cores, work / f"{name}-{tool}.log")
+            if not facts["remark"]:
+                facts |= judged(path, out, tool, partial(exact_pairs, path, tool))
+            if facts["contended"]:
+                facts["remark"] = f"{facts['remark']} other processes ran beside it".strip()
+            results.append({"collection": name, "tool": tool} | facts)
+            told = {key: round(value, 3) if isinstance(value, float) else value for key, value in results[-1].items()}
+            print(json.dumps(told), flush=True)
+    settings = [f"{tool}: {contestant.settings}." for tool, contestant in CONTESTANTS.items()]
+    settings += [f"{tool}: {' '.join(key for key in keys if key != 'main')}." for tool, keys in OURS.items()]
+    caption = f"From files to kept documents, {len(cores)} cores"
+    return Table(caption=caption, columns=COLUMNS, rows=results, notes=[*NOTES, " ".join(settings)])
+
+
+def main() -> None:
+    """Race, and write the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.race", description=__doc__)
+    parser.add_argument("--collection", nargs="+", choices=COLLECTIONS, default=list(COLLECTIONS))
+    parser.add_argument("--tool", nargs="+", choices=[*OURS, *CONTESTANTS], default=[*OURS, *CONTESTANTS])
+    parser.add_argument("--size", type=int, help="documents of each collection, to try it")
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--work", type=Path, help="folder for inputs and outputs, which stay; by default one that goes")
+    parser.add_argument("--out", type=Path, help="folder of the table; results/race, or results/runs/race with --size")
+    chosen = parser.parse_args()
+    usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(all_cores()))
+    cores = usable[: chosen.cores]
+    with tempfile.TemporaryDirectory() as folder:
+        work = chosen.work or Path(folder)
+        work.mkdir(parents=True, exist_ok=True)
+        table = race(chosen.collection, chosen.tool, chosen.size, cores, work)
+    out = chosen.out or ROOT / ("results/runs/race" if chosen.size else "results/race")
+    table.write(out, "race")
+    write_json(out / "race.json", {"rows": table.rows, "cores": len(cores), "size": chosen.size, **provenance()})
+    print(table.text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""The start of a run: numba without what no kernel uses, and a word to who waits while kernels are compiled."""
+
+import sys
+from typing import TextIO
+
+_UNUSED = ("scipy.linalg", "cffi", "coverage")
+"""For products of matrices inside of kernels, calls of C, and measured kernels; those that are loaded already stay."""
+
+COMPILING = "compiling, once on this machine and for each kind of run: this one may take half a minute longer"
+
+
+def import_numba() -> None:
+    """Import numba while it cannot find what no kernel uses: a third of the time until the first page is read.
+
+    This is for the program alone: a library must not take numpy's products from the kernels of those who import it.
+    """
+    absent = [name for name in _UNUSED if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+    try:
+        import numba.core.typing.cffi_utils
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        for name in absent:
+            del sys.modules[name]
+
+
+def say_when_compiling(out: TextIO) -> None:
+    """Say it when the first kernel is compiled that lies in no cache, and how long that takes."""
+    from numba.core import event
+
+    class Said(event.Listener):  # type: ignore[misc]
+        said = False
+
+        def on_start(self, event: object) -> None:
+            if not self.said and not out.closed:  # which a caller's stream can be, long after
+                print(COMPILING, file=out, flush=True)
+                self.said = True
+
+        def on_end(self, event: object) -> None:
+            pass
+
+    event.register("numba:compile", Said())

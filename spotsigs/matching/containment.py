@@ -1,0 +1,150 @@
+"""The exact join by containment: pairs of which the shorter page lies within the other, a teaser in its article."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from spotsigs.arrays.parallel import grown, joined, over_blocks
+from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Containment(ThreadedMatcher, ThresholdMatcher):
+    """Exact join by multiset containment: the intersection over the shorter page's signatures.
+
+    The shorter page looks for the longer ones in an inverted index, its rarest signatures first, until what it has left
+    cannot reach the threshold; docs/bounds.md has the proof.
+
+    Attributes
+    ----------
+    tau : float
+        Containment threshold in (0, 1]: a pair is reported iff its intersection divided by the smaller number of
+        signatures is at least ``tau`` in float64.
+    threads : int or None
+        Threads of the kernels; None takes all cores.
+
+    References
+    ----------
+    A. Broder, "On the Resemblance and Containment of Documents", SEQUENCES 1997: the measure.
+    Bayardo, Ma, Srikant: Scaling up all pairs similarity search, WWW 2007 (prefixes).
+    """
+
+    exact: ClassVar[bool] = True
+    verified: ClassVar[bool] = True
+    label: ClassVar[str] = "SpotSigs, containment"
+    measure: ClassVar[Measure] = Measure.containment
+
+    def __call__(self, corpus: Corpus) -> Pairs:
+        """Return the pairs of which one contains at least ``tau`` of the other."""
+        began = perf_counter()
+        vectors = corpus.vectors
+        order, indptr, tokens, counts = _ordered(vectors)
+        lengths = vectors.lengths[order].astype(np.int64)
+        posting_indptr, postings = _invert(indptr, tokens, int(tokens.max(initial=-1)) + 1)
+        sorted_at = perf_counter()
+        parts = over_blocks(
+            lambda start, stop: _probe(
+                indptr, tokens, counts, lengths, posting_indptr, postings, self.tau, start, stop
+            ),
+            len(order),
+            self.threads,
+            blocks_a_thread=32,
+        )
+        a, b, similarity, verified = joined(parts, (np.int32, np.int32, np.float64, np.int64))
+        i, j = order[a], order[b]
+        return Pairs.build(
+            np.minimum(i, j).astype(np.int32),
+            np.maximum(i, j).astype(np.int32),
+            similarity,
+            len(vectors),
+            seconds={"sort_hash": sorted_at - began, "cluster": perf_counter() - sorted_at},
+            counters={"verifications": int(verified.sum())},
+        )
+
+    def memory_bytes(self, vectors: Vectors) -> int:
+        """Return the bytes of the vectors and their index: id, frequency and posting an entry, 4 bytes a document."""
+        return len(vectors.ids) * (4 + 4 + 2) + len(vectors) * 4
+
+
+def _ordered(vectors: Vectors):  # type: ignore[no-untyped-def]
+    """Return the rows that are not empty, the shortest first, in each the rarest signature first."""
+    order = np.argsort(vectors.lengths, kind="stable")
+    order = order[vectors.lengths[order] > 0]
+    names, places, frequency = np.unique(vectors.ids, return_inverse=True, return_counts=True)
+    rank = np.empty(len(names), np.int32)
+    rank[np.argsort(frequency, kind="stable")] = np.arange(len(names), dtype=np.int32)
+    sizes = np.diff(vectors.indptr)[order]
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    at = np.arange(indptr[-1]) + np.repeat(vectors.indptr[order] - indptr[:-1], sizes)
+    tokens, counts = rank[places][at], vectors.counts[at]
+    within = np.lexsort((tokens, np.repeat(np.arange(len(order)), sizes)))
+    return order, indptr, tokens[within], counts[within].astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _invert(indptr, tokens, n_tokens):  # type: ignore[no-untyped-def]
+    """Return the rows of each token, ascending."""
+    starts = np.zeros(n_tokens + 1, np.int64)
+    for token in tokens:
+        starts[token + 1] += 1
+    starts = np.cumsum(starts)
+    at, rows = starts[:-1].copy(), np.empty(len(tokens), np.int32)
+    for row in range(len(indptr) - 1):
+        for token in tokens[indptr[row] : indptr[row + 1]]:
+            rows[at[token]] = row
+            at[token] += 1
+    return starts, rows
+
+
+@njit(cache=True, nogil=True)
+def _overlap(indptr, tokens, counts, lengths, a, b, tau):  # type: ignore[no-untyped-def]
+    """Return the overlap of the shorter row a with b, or -1 as soon as it cannot reach the threshold."""
+    i, j, end_i, end_j = indptr[a], indptr[b], indptr[a + 1], indptr[b + 1]
+    shared, left = 0, lengths[a]
+    while i < end_i and j < end_j:
+        if tokens[i] == tokens[j]:
+            shared += min(counts[i], counts[j])
+            left -= counts[i]
+            i, j = i + 1, j + 1
+        elif tokens[i] < tokens[j]:
+            left -= counts[i]
+            i += 1
+            if (shared + left) / lengths[a] < tau:
+                return -1
+        else:
+            j += 1
+    return shared
+
+
+@njit(cache=True, nogil=True)
+def _probe(indptr, tokens, counts, lengths, posting_indptr, postings, tau, start, stop):  # type: ignore[no-untyped-def]
+    """Return the pairs of some rows with longer ones (of equal ones, later ones), and how many were verified."""
+    out_a, out_b, out_s = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.float64)
+    n, verified = 0, np.zeros(1, np.int64)
+    seen = np.full(len(lengths), -1, np.int32)
+    for a in range(start, stop):
+        done = 0
+        for k in range(indptr[a], indptr[a + 1]):
+            if (lengths[a] - done) / lengths[a] < tau:
+                break
+            done += counts[k]
+            first, last = posting_indptr[tokens[k]], posting_indptr[tokens[k] + 1]
+            first += np.searchsorted(postings[first:last], a, side="right")
+            for b in postings[first:last]:
+                if seen[b] == a:
+                    continue
+                seen[b] = a
+                verified[0] += 1
+                shared = _overlap(indptr, tokens, counts, lengths, a, b, tau)
+                if shared <= 0 or shared / lengths[a] < tau:
+                    continue
+                if n == len(out_a):
+                    out_a, out_b, out_s = grown(out_a), grown(out_b), grown(out_s)
+                out_a[n], out_b[n], out_s[n] = a, b, shared / lengths[a]
+                n += 1
+    return out_a[:n], out_b[:n], out_s[:n], verified

@@ -1,0 +1,245 @@
+"""Several runs on one store at once, and workers whose parent ends in any way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from test_engines import available
+from test_on_disk import PARTS, run, stories, written
+
+from spotsigs.crawl.stages_on_disk import query_page, stored_segments
+from spotsigs.disk.atomic import alone
+from spotsigs.disk.store import claim
+from spotsigs.records import Document
+
+ROOT = Path(__file__).parents[1]
+
+ADDING = """
+import sys, time
+from pathlib import Path
+from test_on_disk import PARTS, run
+from spotsigs.data.formats.jsonl import Jsonl
+from spotsigs.text.tokens import tokenize
+
+if __name__ == "__main__":
+    name, folder, rounds = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    PARTS[1](tokenize("the kernels of a scheme are compiled"))
+    run(folder / f"warm-{name}", Jsonl(path=str(folder / "old.jsonl")))
+    print("ready", flush=True)
+    for k in range(rounds):
+        sys.stdin.readline()
+        found = run(folder / f"store-{k}", Jsonl(path=str(folder / f"{name}.jsonl")), add=True)
+        print(len(found.stored), flush=True)
+"""
+
+
+def test_documents_of_two_runs_that_add_at_once_are_all_there(tmp_path):
+    rounds = 8
+    rows = stories(24)
+    written(tmp_path / "one.jsonl", rows[:8])
+    written(tmp_path / "two.jsonl", rows[8:16])
+    old = written(tmp_path / "old.jsonl", rows[16:])
+    for k in range(rounds):
+        run(tmp_path / f"store-{k}", old)
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
+    adding = [
+        subprocess.Popen(
+            [sys.executable, "-c", ADDING, name, str(tmp_path), str(rounds)],
+            cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for name in ("one", "two")
+    ]  # fmt: skip
+    try:
+        for process in adding:
+            assert process.stdout.readline() == "ready\n"
+        for _ in range(rounds):
+            for process in adding:
+                process.stdin.write("go\n")
+                process.stdin.flush()
+            assert sorted(int(process.stdout.readline()) for process in adding) == [16, 24]
+    finally:
+        for process in adding:
+            process.kill()
+            process.communicate()
+    for k in range(rounds):
+        ids = list(stored_segments(tmp_path / f"store-{k}").doc_ids())
+        assert sorted(ids) == sorted(row["id"] for row in rows)
+
+
+def test_who_waits_for_a_store_is_told_so(tmp_path):
+    collection = written(tmp_path / "x.jsonl", stories(20))
+    said = []
+    waits = threading.Event()
+
+    def say(sentence):
+        said.append(sentence)
+        waits.set()
+
+    with alone(tmp_path / "store"):
+        other = threading.Thread(target=run, args=(tmp_path / "store", collection), kwargs={"say": say})
+        other.start()
+        while not any("waiting" in sentence for sentence in said):
+            assert waits.wait(60)
+            waits.clear()
+        assert not (tmp_path / "store" / "segments").exists()
+    other.join()
+    assert f"waiting for another run that works on the store {tmp_path / 'store'}" in said
+    assert (tmp_path / "store" / "vectors" / "store.json").exists()
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_of_two_claims_the_first_one_stays(remote, tmp_path, monkeypatch):
+    """Both have looked before either has written, as without a lock."""
+    if remote:
+        pytest.importorskip("upath")
+    from spotsigs.disk import places
+
+    folder = places.place(f"memory://claims-{os.getpid()}/x") if remote else tmp_path / "x"
+    assert claim(folder, "facts.json", {"who": "one"}) == []
+    monkeypatch.setattr(places, "exists", lambda path: False)
+    monkeypatch.setattr("spotsigs.disk.store.is_empty", lambda path: True)
+    monkeypatch.setattr(places, "sizes", lambda path: {})
+    assert claim(folder, "facts.json", {"who": "two"}) == ["who"]
+    assert claim(folder, "facts.json", {"who": "one"}) == []
+
+
+def test_a_question_is_asked_again_while_another_run_replaces_the_vectors(tmp_path, monkeypatch):
+    from spotsigs.crawl import stages_on_disk
+
+    rows = stories(30)
+    run(tmp_path / "store", written(tmp_path / "x.jsonl", rows[:15]))
+    page = Document(id="?", content=rows[3]["text"], media_type="text/plain")
+    lookup, changes = stages_on_disk.query, []
+
+    def changing(store, *words, **more):
+        found = lookup(store, *words, **more)
+        if not changes:
+            changes.append(1)
+            run(tmp_path / "store", written(tmp_path / "y.jsonl", rows[15:]), add=True)
+        return found
+
+    monkeypatch.setattr(stages_on_disk, "query", changing)
+    found = query_page(tmp_path / "store", page, *PARTS[:2], 0.3)
+    monkeypatch.undo()
+    assert found == query_page(tmp_path / "store", page, *PARTS[:2], 0.3)
+    assert changes
+
+
+# parents that end
+
+WORKING = """
+import sys, time
+from spotsigs.engines import Dask, Processes, Ray
+
+def work(task):
+    import os, time
+    print(os.getpid(), flush=True)
+    time.sleep(0.2 if task < 4 else 600)
+    return task
+
+if __name__ == "__main__":
+    engine = {"processes": Processes, "dask": Dask, "ray": Ray}[sys.argv[1]](workers=2)
+    for task in engine.map(work, range(12)):
+        print("done", task, flush=True)
+"""
+
+ENGINES = [
+    "processes",
+    pytest.param("dask", marks=[pytest.mark.long, pytest.mark.skipif(not available("distributed"), reason="no Dask")]),
+    pytest.param("ray", marks=[pytest.mark.long, pytest.mark.skipif(not available("ray"), reason="no Ray")]),
+]
+
+
+@pytest.fixture
+def working(request, tmp_path):
+    """Start a process whose workers work, and yield it and all that it has started."""
+    with (tmp_path / "out").open("w") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-c", WORKING, request.param], cwd=ROOT, stdout=out, stderr=out, start_new_session=True
+        )
+    found = []
+    try:
+        until = time.monotonic() + 120
+        while "done 3" not in (tmp_path / "out").read_text() and time.monotonic() < until:
+            assert process.poll() is None, (tmp_path / "out").read_text()
+            time.sleep(0.1)
+        time.sleep(1)
+        found = psutil.Process(process.pid).children(recursive=True)
+        assert len(found) >= 2
+        yield process, found
+    finally:
+        for one in [process, *found]:
+            with suppress(psutil.Error, ProcessLookupError):
+                one.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP", "SIGKILL"])
+@pytest.mark.parametrize("working", ENGINES, indirect=True)
+def test_no_worker_outlives_its_parent_by_five_seconds(working, number):
+    process, children = working
+    process.send_signal(signal.Signals[number])
+    process.wait(timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=5)
+    assert [child.name() for child in alive] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize("working", ["processes"], indirect=True)
+def test_a_killed_worker_costs_its_task_and_nothing_else(working, tmp_path):
+    """The task runs again elsewhere; the parent lives."""
+    process, children = working
+    workers = [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
+    before = (tmp_path / "out").read_text().count("\n")
+    workers[0].kill()
+    until = time.monotonic() + 60
+    while (tmp_path / "out").read_text().count("\n") == before and time.monotonic() < until:
+        assert process.poll() is None
+        time.sleep(0.1)
+    assert (tmp_path / "out").read_text().count("\n") > before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+def test_a_pipe_closes_when_a_run_is_killed(tmp_path):
+    """``python run.py | tee log`` ends with the run: no worker keeps the pipe open."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WORKING, "processes"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        for line in process.stdout:
+            if line.startswith("done 3"):
+                break
+        process.kill()
+        began = time.monotonic()
+        process.stdout.read()  # until the last one that writes to it has ended
+        assert time.monotonic() - began < 5
+    finally:
+        process.kill()
+        process.communicate()
+
+
+# listeners
+
+
+@pytest.mark.parametrize("working", ENGINES, indirect=True)
+def test_what_an_engine_opens_is_bound_to_this_machine(working):
+    process, children = working
+    listening = []
+    for one in [psutil.Process(process.pid), *children]:
+        with suppress(psutil.Error):
+            listening += [
+                (one.name(), connection.laddr.ip)
+                for connection in one.net_connections("inet")
+                if connection.status == psutil.CONN_LISTEN
+            ]
+    assert {address for _, address in listening} <= {"127.0.0.1", "::1"}, listening

@@ -1,0 +1,80 @@
+"""What the race judges by: what was found, as it was written, against exact pairs and the truth."""
+
+import importlib.util
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks import race
+from benchmarks.contestants import CONTESTANTS, words5
+
+PAGES = ["one two three four five six", "one two three four five seven", "eight", "one two three four five six"]
+
+
+@pytest.fixture
+def texts(tmp_path):
+    path = tmp_path / "texts.jsonl"
+    rows = [
+        {"id": name, "text": text, "cluster": name[0]}
+        for name, text in zip(("a1", "a2", "b1", "a3"), PAGES, strict=True)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_chains_of_five_words():
+    assert words5("One, two three four FIVE six.") == ["one two three four five", "two three four five six"]
+    assert words5("short text") == ["short text"]
+    assert words5(" .. ") == []
+
+
+def test_exact_pairs_reach_the_threshold_of_the_contestant(texts):
+    found = race.exact_pairs(texts, "rensa")
+    assert list(zip(found.i.tolist(), found.j.tolist(), strict=True)) == [(0, 3)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pairs.csv", "doc_a,doc_b\na3,a1\na1,a3\na1,b1\n"),
+        ("groups.csv", "doc,group\na1,7\nb1,8\na3,7\na2,9\n"),
+    ],
+)
+def test_found_pairs_are_rows_each_once(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    i, j = race.found_pairs(tmp_path, {"a1": 0, "a2": 1, "b1": 2, "a3": 3})
+    assert (0, 3) in set(zip(i.tolist(), j.tolist(), strict=True))
+    assert len(i) == (2 if name == "pairs.csv" else 1)
+
+
+def test_a_run_is_judged_against_its_own_threshold_and_the_truth(texts, tmp_path):
+    (tmp_path / "pairs.csv").write_text("doc_a,doc_b\na1,a3\na1,b1\n")
+    (tmp_path / "kept.jsonl").write_text("{}\n{}\n")
+    facts = race.judged(texts, tmp_path, "rensa", lambda: race.exact_pairs(texts, "rensa"))
+    assert (facts["pairs"], facts["clusters"], facts["kept"]) == (2, 1, 2)
+    assert (facts["precision_tau"], facts["recall_tau"]) == (0.5, 1)
+    assert (facts["precision"], facts["recall"]) == (0.5, pytest.approx(1 / 3))
+
+
+def test_a_process_is_timed_with_those_it_starts(tmp_path):
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'x = 0\\nwhile x < 2 * 10**7: x += 1'])"
+    facts = race.timed([sys.executable, "-c", code], [0], tmp_path / "log")
+    assert facts["remark"] == ""
+    assert 0.2 < facts["core_seconds"] <= facts["seconds"]
+    assert facts["peak_mb"] > 5
+    assert race.timed([sys.executable, "-c", "raise ValueError('no')"], [0], tmp_path / "log")["remark"].startswith(
+        "failed: ValueError: no"
+    )
+
+
+@pytest.mark.parametrize("name", ["datasketch", "rensa"])
+def test_contestants_keep_one_of_equal_texts(texts, tmp_path, name):
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"{name} is not installed")
+    CONTESTANTS[name].run(texts, tmp_path)
+    kept = [json.loads(line)["id"] for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
+    assert kept == ["a1", "a2", "b1"]
+    i, j = race.found_pairs(tmp_path, {"a1": 0, "a2": 1, "b1": 2, "a3": 3})
+    assert (np.array([i, j]).T == [[0, 3]]).all()
