@@ -9,8 +9,9 @@ if __name__ == "__main__":
     interrupt = signal.getsignal(signal.SIGINT)
     if interrupt is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported, Ctrl-C ends it without a traceback
-    from spotsigs.experiments.start import import_numba, say_when_compiling
+    from spotsigs.experiments.start import import_numba, open_streams, say_when_compiling
 
+    open_streams()
     import_numba()
     say_when_compiling(sys.stderr)
 

@@ -21,8 +21,9 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from spotsigs.disk.places import is_remote, place
 from spotsigs.engines import Engine
-from spotsigs.errors import InputError, printable, reason, require, require_tau
+from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.experiments.run.runs import variant
 from spotsigs.judging.clusters import Method
 from spotsigs.judging.keep import Keep
@@ -188,7 +189,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         isinstance(config.tau, (int, float)) and not isinstance(config.tau, bool),
         f"tau must be a number in (0, 1], or {AUTO}, got {config.tau!r}",
     )
-    require_tau(config.tau)
+    as_tau(config.tau)
     require(config.workers >= 1, f"workers must be at least 1, got {config.workers}")
     require(config.threads is None or config.threads >= 1, f"threads must be at least 1, got {config.threads}")
     built = {group: None if config[group] is None else build(config[group], group) for group in GROUPS}
@@ -203,6 +204,8 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         )
     if auto:
         _require_similarities(built)
+    for key in ("copy", "store"):
+        _require_outside(key, config[key], getattr(built["data"], "path", None))
     alone = "belongs to a single run; leave out experiment="
     require(not config.strict or built["experiment"] is None, f"strict=true {alone}")
     require(config["copy"] is None or built["experiment"] is None, f"copy= {alone}")
@@ -230,6 +233,23 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         },
         memory=memory,
         names=names,
+    )
+
+
+def _require_outside(key: str, named: str | None, path: object) -> None:
+    """Refuse to write among the files of the collection: they would be read as a part of it, now or the next time."""
+    if named is None or not isinstance(path, str) or path in ("", "-"):
+        return
+    fixed, deep, _ = path.partition("**")
+    root, written = place(fixed), place(named)
+    if is_remote(root) or is_remote(written):
+        inside = f"{named.rstrip('/')}/".startswith(f"{fixed.rstrip('/')}/")
+    else:
+        inside = (bool(deep) or root.is_dir()) and written.resolve().is_relative_to(root.resolve())
+    require(
+        not inside,
+        f"{key}={named} lies inside data.path={path}, and its files would become a part of the collection; "
+        "give a place outside",
     )
 
 

@@ -1,5 +1,6 @@
 """The start of a run: numba without what no kernel uses, and a word to who waits while kernels are compiled."""
 
+import os
 import sys
 from typing import TextIO
 
@@ -7,6 +8,16 @@ _UNUSED = ("scipy.linalg", "cffi", "coverage")
 """For products of matrices inside of kernels, calls of C, and measured kernels; those that are loaded already stay."""
 
 COMPILING = "compiling, once on this machine and for each kind of run: this one may take half a minute longer"
+
+
+def open_streams() -> None:
+    """Open the standard streams that the caller closed, as ``>&-`` does, on nothing.
+
+    Without, the first file that is opened would take the place of one, and be written to by whoever prints.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def import_numba() -> None:

@@ -1,6 +1,10 @@
 """The one exception for what a user can mend."""
 
 import os
+from decimal import Decimal
+from math import nan
+from numbers import Real
+from typing import Any
 
 
 class InputError(ValueError):
@@ -13,9 +17,27 @@ def require(condition: bool, sentence: str) -> None:
         raise InputError(sentence)
 
 
-def require_tau(tau: float) -> None:
-    """Refuse a similarity threshold outside (0, 1]."""
-    require(0.0 < tau <= 1.0, f"tau must lie in (0, 1], got {tau}")
+def as_tau(tau: Any) -> float:
+    """Return a similarity threshold as the float64 that every test compares with.
+
+    Parameters
+    ----------
+    tau : number
+        In (0, 1]: also a fraction, a decimal, or numpy's.
+
+    Raises
+    ------
+    InputError
+        If it is no such number, or lies outside once it is a float64.
+    """
+    number = isinstance(tau, (Real, Decimal)) and not isinstance(tau, bool)
+    require(number, f"tau must be a number in (0, 1], got {tau!r}")
+    try:
+        value = float(tau)
+    except (OverflowError, ValueError):
+        value = nan
+    require(0.0 < value <= 1.0, f"tau must lie in (0, 1], got {tau}")
+    return value
 
 
 def printable(text: str) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import normalise_csr
-from spotsigs.errors import InputError, require, require_tau
+from spotsigs.errors import InputError, as_tau, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -477,7 +477,7 @@ class ThresholdMatcher(Matcher):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_tau(self.tau)
+        object.__setattr__(self, "tau", as_tau(self.tau))
 
     @property
     def threshold(self) -> float | None:

@@ -418,7 +418,7 @@ RECORDS = [
     ),
     Case(
         given="garbage behind a WARC record",
-        says="x.warc.gz@0: the record behind the one at this byte cannot be read: …",
+        says="x.warc.gz@…: the record at this byte cannot be read: …",
         make=warc(gzip.compress(WARC), b"\x1f\x8b\x08\0garbage", name="x.warc.gz"),
     ),
     Case(
@@ -438,7 +438,7 @@ RECORDS = [
     ),
     Case(
         given="an ARC record that is cut short",
-        says="x.arc@212: the record at this byte cannot be read: http://x/good is truncated, 120 of 159 bytes are there",
+        says="http://x/good: the record is truncated: 120 of 159 bytes are there",
         make=file("x.arc", ARC + ARC[:-40], "arc"),
     ),
     Case(

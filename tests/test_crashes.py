@@ -340,6 +340,15 @@ def test_an_interrupt_while_modules_are_imported_ends_without_a_traceback(tmp_pa
     assert err == ""
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_the_caller_closed_are_no_fault(closed, tmp_path):
+    command = f'"{sys.executable}" run.py data=tiny engine=serial hydra.run.dir="{tmp_path}/run" {closed}'
+    done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["documents"] == 45
+
+
 @pytest.mark.parametrize("words", [["--help"], ["data=tiny", "engine=serial"]], ids=["help", "a run"])
 def test_output_that_nobody_reads_ends_it_quietly(words, tmp_path):
     given, taken = os.pipe()

@@ -25,12 +25,12 @@ from spotsigs.data.formats.input_files import (
     unreadable,
     windows,
 )
-from spotsigs.data.formats.responses import MAX_BODY
 from spotsigs.data.formats.rows import Rows
 from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole, place
 from spotsigs.disk.places import is_remote
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
+from spotsigs.text.limits import in_words, largest_page
 
 _BATCH_ROWS = 256
 
@@ -250,11 +250,13 @@ def _csv_rows(collection: Csv, path: Path) -> Iterator[tuple[int, bytes, list[by
 
     def text(stream: IO[bytes]) -> Iterator[str]:
         nonlocal size
-        while line := stream.readline(MAX_BODY + 1):
+        while line := stream.readline(largest_page() + 1):
             taken.append(line)
             size += len(line)
-            if size > MAX_BODY:
-                raise OSError(f"the row at byte {offset} is longer than {MAX_BODY >> 20} MiB: is a quote left open?")
+            if size > largest_page():
+                raise OSError(
+                    f"the row at byte {offset} is longer than {in_words(largest_page())}: is a quote left open?"
+                )
             line = line.removeprefix(codecs.BOM_UTF8) if offset == 0 and len(taken) == 1 else line
             body = line.rstrip(b"\r\n")
             yield (body.replace(b"\r", b" ") + line[len(body) :]).decode("latin-1")

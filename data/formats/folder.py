@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import ClassVar, cast
 
 from spotsigs.data.formats.input_files import SHARD_BYTES, Source, file_name, find_sources, lines, not_readable, reason
-from spotsigs.data.formats.responses import MAX_BODY
 from spotsigs.data.formats.writers import Keep, copy_whole, place
 from spotsigs.errors import InputError, require
 from spotsigs.records import CopyableCollection, Document, Shard, Skipped
+from spotsigs.text.limits import in_words, largest_page
 
 
 class Clusters(StrEnum):
@@ -119,8 +119,8 @@ def _record(collection: Folder, source: Source) -> Document | Skipped:
     cluster = folder if truth and rest and collection.path != "-" else None
     if not source.path.is_file():
         return Skipped(source.name, not_readable(source.path))
-    if (size := _size(source.path)) > MAX_BODY:
-        return Skipped(source.name, f"the page has {size >> 20} MiB, more than {MAX_BODY >> 20} MiB")
+    if (size := _size(source.path)) > largest_page():
+        return Skipped(source.name, f"the page has {in_words(size)}, more than {in_words(largest_page())}")
     try:
         return Document(id=source.name, content=source.path.read_bytes(), media_type=media_type, cluster=cluster)
     except OSError as error:

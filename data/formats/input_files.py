@@ -20,10 +20,10 @@ from typing import IO, TypeVar, cast
 
 import zstandard
 
-from spotsigs.data.formats.responses import MAX_BODY
 from spotsigs.disk.places import files_below, is_remote, place
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
+from spotsigs.text.limits import largest_page
 
 READ_ERRORS = (EOFError, OSError, zlib.error, zstandard.ZstdError)
 """What reading a damaged or vanished file raises."""
@@ -325,9 +325,10 @@ def beginning(path: Path, size: int = 1 << 16) -> bytes:
 def lines(path: Path, start: int = 0, stop: int = END) -> Iterator[tuple[int, bytes]]:
     """Iterate over the lines that begin in ``[start, stop)``, each with its offset in the content.
 
-    Consecutive shares give every line of the file exactly once. A line longer than `MAX_BODY` comes in pieces of one
-    byte more; those behind the share's stop are left out.
+    Consecutive shares give every line of the file exactly once. A line longer than a page may be comes in pieces of
+    one byte more; those behind the share's stop are left out.
     """
+    most = largest_page() + 1
     with open_bytes(path) as stream:
         offset = start
         if start:
@@ -337,7 +338,7 @@ def lines(path: Path, start: int = 0, stop: int = END) -> Iterator[tuple[int, by
                 offset += len(rest)
                 if rest.endswith(b"\n"):
                     break
-        while offset < stop and (line := stream.readline(MAX_BODY + 1)):
+        while offset < stop and (line := stream.readline(most)):
             yield offset, line
             offset += len(line)
 

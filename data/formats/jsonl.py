@@ -24,11 +24,11 @@ from spotsigs.data.formats.input_files import (
     unreadable,
     windows,
 )
-from spotsigs.data.formats.responses import MAX_BODY
 from spotsigs.data.formats.rows import Rows
 from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Shard, Skipped
+from spotsigs.text.limits import in_words, largest_page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +83,13 @@ def _lines(
     inside = False
     for offset, line in lines(source.path, start, stop):
         yield line, _record(collection, source.name, offset, line) if not inside and line.strip() else None
-        inside = (inside or len(line) > MAX_BODY) and not line.endswith(b"\n")
+        inside = (inside or len(line) > largest_page()) and not line.endswith(b"\n")
 
 
 def _record(collection: Jsonl, name: str, offset: int, line: bytes) -> Document | Skipped:
     at = f"{name}@{offset}"
-    if len(line) > MAX_BODY:
-        return Skipped(at, f"the line is longer than {MAX_BODY >> 20} MiB")
+    if len(line) > largest_page():
+        return Skipped(at, f"the line is longer than {in_words(largest_page())}")
     try:
         row = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode())
     except UnicodeDecodeError as error:

@@ -5,21 +5,29 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 from spotsigs.records import Document, Skipped
-
-MAX_BODY = 256 << 20
-"""Bytes a compressed body may unpack to; more is taken for an attack."""
+from spotsigs.text.limits import in_words, largest_page
 
 MOST_ENCODINGS = 8
 
 HTML_TYPES = {"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"}
 # Possessive: a page may put any amount of white space wherever a pattern lets it stand.
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([\w.:+-]+)", re.ASCII | re.IGNORECASE)
+_CHUNK = re.compile(rb"([0-9a-fA-F]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n")
+_CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+_FOLD = re.compile(rb"\r?\n[ \t]++")
+_GZIP = b"\x1f\x8b"
+_LISTS = ("transfer-encoding", "content-encoding")
 _HEAD_END = re.compile(rb"\r?\n[ \t]*\r?\n")
 _HTML_START = re.compile(
     rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title)\b", re.I | re.S
 )
+
+
+class DamageError(ValueError):
+    """A body that does not unpack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +82,17 @@ def parse_response(block: bytes) -> Response:
         return Response(None, "", None, (), block)
     end = _HEAD_END.search(block)
     head, body = (block[: end.start()], block[end.end() :]) if end else (block, b"")
-    status_line, *fields = head.decode("latin-1").splitlines()
+    status_line, *fields = _FOLD.sub(b" ", head).decode("latin-1").splitlines()
     headers: dict[str, str] = {}
     for line in fields:
         name, _, value = line.partition(":")
-        headers.setdefault(name.strip().lower(), value.strip())
+        name, value = name.strip().lower(), value.strip()
+        if name in _LISTS and name in headers:
+            value = f"{headers.pop(name)}, {value}"
+        headers.setdefault(name, value)
     code = re.search(r"\s(\d{3})\b", status_line)
     media_type, charset = content_type(headers.get("content-type", ""))
-    encodings = [
-        encoding.strip().lower()
-        for name in ("transfer-encoding", "content-encoding")
-        for encoding in reversed(headers.get(name, "").split(","))
-    ]
+    encodings = [encoding.strip().lower() for name in _LISTS for encoding in reversed(headers.get(name, "").split(","))]
     applied = tuple(encoding for encoding in encodings if encoding not in ("", "identity"))
     return Response(int(code[1]) if code else None, media_type, charset, applied, body)
 
@@ -99,66 +106,117 @@ def decode_body(response: Response) -> bytes:
     Raises
     ------
     ValueError
-        If an encoding is unknown, there are more than `MOST_ENCODINGS`, or the body unpacks to more than `MAX_BODY`.
+        If an encoding is unknown, there are more than `MOST_ENCODINGS`, the body unpacks to more than a page may have,
+        or is damaged or cut short: neither compressed bytes nor part of a page pass for the page.
     """
     body = response.body
     if len(response.encodings) > MOST_ENCODINGS:
         raise ValueError(f"its body is encoded {len(response.encodings)} times; {MOST_ENCODINGS} are undone at most")
     for encoding in response.encodings:
-        match encoding:
-            case "chunked":
-                body = _unchunked(body)
-            case "gzip" | "x-gzip" if body.startswith(b"\x1f\x8b"):
-                body = _inflated(body, zlib.MAX_WBITS | 16)
-            case "deflate" if body:
-                body = _inflated(body, zlib.MAX_WBITS if body[0] & 15 == 8 else -zlib.MAX_WBITS)
-            case "br":
-                body = _unbrotlied(body)
-            case "gzip" | "x-gzip" | "deflate":
-                pass
-            case _:
-                raise ValueError(f"its encoding {encoding!r} is unknown; known are chunked, gzip, deflate and br")
+        if encoding not in _DECODERS:
+            raise ValueError(f"its encoding {encoding!r} is unknown; known are chunked, gzip, deflate and br")
+        if body:
+            body = _DECODERS[encoding](body)
     return body
 
 
 def _unchunked(body: bytes) -> bytes:
-    chunks = []
-    position = 0
-    while line := re.compile(rb"([0-9a-fA-F]{1,8})[^\r\n]*\r?\n").match(body, position):
+    chunks, position = [], 0
+    while line := _CHUNK.match(body, position):
         size = int(line[1], 16)
-        chunks.append(body[line.end() : line.end() + size])
         position = line.end() + size
-        position += 2 if body.startswith(b"\r\n", position) else body.startswith(b"\n", position)
+        chunks.append(body[line.end() : position])
+        if position > len(body):
+            raise ValueError("its chunked body is cut short")
         if size == 0:
             break
+        position += 2 if body.startswith(b"\r\n", position) else body.startswith(b"\n", position)
+    else:
+        if chunks and body[position:].strip():
+            raise ValueError("its chunked body is damaged")
     return b"".join(chunks) if chunks else body
 
 
-def _inflated(body: bytes, wbits: int) -> bytes:
-    decompressor = zlib.decompressobj(wbits)
-    try:
-        content = decompressor.decompress(body, MAX_BODY)
-    except zlib.error:
+def _gunzipped(body: bytes) -> bytes:
+    """Unpack all members; what stands behind the last is ignored, as browsers do."""
+    if not body.startswith(_GZIP):
         return body
-    if decompressor.unconsumed_tail:
-        raise ValueError(f"its body unpacks to more than {MAX_BODY >> 20} MiB")
+    content = b""
+    while body.startswith(_GZIP):
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        content += _unpacked(member, body, largest_page() - len(content))
+        body = member.unused_data
+    return content
+
+
+def _inflated(body: bytes) -> bytes:
+    try:
+        return _unpacked(
+            zlib.decompressobj(zlib.MAX_WBITS if body[0] & 15 == 8 else -zlib.MAX_WBITS), body, largest_page()
+        )
+    except DamageError:
+        if _is_text(body):
+            return body
+        raise
+
+
+def _unpacked(stream: Any, body: bytes, most: int) -> bytes:
+    try:
+        content: bytes = stream.decompress(body, most + 1)
+    except zlib.error as error:
+        raise DamageError(f"its compressed body is damaged: {error}") from error
+    _require_room(len(content) <= most)
+    if not stream.eof:
+        raise DamageError("its compressed body is cut short")
     return content
 
 
 def _unbrotlied(body: bytes) -> bytes:
     try:
-        from fastwarc.stream_io import BrotliReader
+        import brotli
     except ImportError:
-        raise ValueError("its brotli encoding needs fastwarc: pip install 'spotsigs[warc]'") from None
-    import io
-
+        raise ValueError("its brotli encoding needs brotli: pip install 'spotsigs[warc]'") from None
+    stream, most = brotli.Decompressor(), largest_page()
+    content: list[bytes] = []
     try:
-        content = BrotliReader(io.BytesIO(body)).read(MAX_BODY + 1)
-    except OSError:
-        return body
-    if len(content) > MAX_BODY:
-        raise ValueError(f"its body unpacks to more than {MAX_BODY >> 20} MiB")
-    return bytes(content)
+        while not stream.is_finished():
+            content.append(stream.process(b"" if content else body, output_buffer_limit=most + 1))
+            _require_room(sum(map(len, content)) <= most)
+            if not content[-1] and stream.can_accept_more_data():
+                raise DamageError("its compressed body is cut short")
+    except (brotli.error, DamageError) as error:
+        if _is_text(body):
+            return body
+        raise DamageError(f"its compressed body is damaged or cut short: {error}") from error
+    return b"".join(content)
+
+
+def _require_room(fits: bool) -> None:
+    if not fits:
+        raise ValueError(f"its body unpacks to more than {in_words(largest_page())}")
+
+
+def _is_text(body: bytes) -> bool:
+    """Tell text from compressed bytes, which soon have control characters among them."""
+    return not _CONTROL.search(body, 0, 4096)
+
+
+_DECODERS = {
+    "chunked": _unchunked,
+    "gzip": _gunzipped,
+    "x-gzip": _gunzipped,
+    "deflate": _inflated,
+    "br": _unbrotlied,
+}
+
+
+MOST_HEADER = 1 << 20
+"""Bytes of the longest header of a response."""
+
+
+def has_whole_header(block: bytes) -> bool:
+    """Tell whether the beginning of a stored response goes beyond its header."""
+    return not block.startswith(b"HTTP/") or _HEAD_END.search(block) is not None
 
 
 def page(doc_id: str, response: Response, date: str | None) -> Document | Skipped:

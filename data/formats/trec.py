@@ -21,10 +21,11 @@ from spotsigs.data.formats.input_files import (
     unreadable,
     windows,
 )
-from spotsigs.data.formats.responses import MAX_BODY, iso_date, parse_response
+from spotsigs.data.formats.responses import iso_date, parse_response
 from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole
 from spotsigs.errors import require
 from spotsigs.records import CopyableCollection, Document, Shard, Skipped
+from spotsigs.text.limits import in_words, largest_page
 
 _NUMBER = re.compile(rb"<DOCNO>", re.IGNORECASE), re.compile(rb"</DOCNO>\s*", re.IGNORECASE)
 _HEADER = re.compile(rb"<DOCHDR>", re.IGNORECASE), re.compile(rb"</DOCHDR>\r?\n?", re.IGNORECASE)
@@ -95,7 +96,7 @@ def _blocks(source: Source, start: int, stop: int) -> Iterator[tuple[bytes, Docu
     between = start == 0  # surely in no document
     for offset, line, following in _with_following(lines(source.path, start)):
         opens = _opens(line, following)
-        if block and (opens or size > MAX_BODY):
+        if block and (opens or size > largest_page()):
             yield _finished(source, begin, block)
             block = []
         if not block and offset >= stop and (opens or not size):
@@ -155,7 +156,11 @@ def _document(place: str, block: bytes) -> Document | Skipped:
     doc_id = number.decode("utf-8", "replace")
     close = _CLOSE.search(block)
     if close is None:
-        fault = f"is longer than {MAX_BODY >> 20} MiB" if len(block) > MAX_BODY else "has no </DOC>: it is truncated"
+        fault = (
+            f"is longer than {in_words(largest_page())}"
+            if len(block) > largest_page()
+            else "has no </DOC>: it is truncated"
+        )
         return Skipped(doc_id, f"the document {fault}")
     header, begin = _element(block, *_HEADER, begin, begin + (1 << 16))
     if header is None:

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
-from spotsigs.data.formats.archive import Layout, archive_shards, fault, next_record
-from spotsigs.data.formats.input_files import (
-    END,
-    READ_ERRORS,
-    SHARD_BYTES,
-    Source,
-    compression,
-    find_sources,
-    open_bytes,
-    raw,
-    unreadable,
+from spotsigs.data.formats.archive import (
+    LINE,
+    Head,
+    Layout,
+    Record,
+    archive_shards,
+    block_length,
+    copy_archives,
 )
-from spotsigs.data.formats.responses import HTML_TYPES, MAX_BODY, content_type, page, parse_response
-from spotsigs.data.formats.writers import Keep, copy_whole, pack, place
-from spotsigs.errors import InputError, require
+from spotsigs.data.formats.input_files import SHARD_BYTES, Source, find_sources
+from spotsigs.data.formats.responses import (
+    HTML_TYPES,
+    MOST_HEADER,
+    content_type,
+    has_whole_header,
+    page,
+    parse_response,
+)
+from spotsigs.data.formats.writers import Keep
+from spotsigs.errors import require
 from spotsigs.records import CopyableCollection, Document, Shard, Skipped
+from spotsigs.text.limits import in_words, largest_page
 
-if TYPE_CHECKING:
-    from fastwarc import WarcRecord, WarcRecordType
-
-LAYOUT = Layout(
-    name="a WARC file",
-    head=re.compile(rb"WARC/[01]\.\d+\r?\n"),
-    line=re.compile(rb"(?<=\n)WARC/[01]\.\d+\r?\n(?=(?:[\w-]+:[^\n]*\n)*?WARC-Type:)"),
-)
-
-_LENGTH = re.compile(
-    rb"\s*WARC/(?:[^\n]*\n)+?content-length:[ \t]*(\d+)[ \t]*\r?\n(?:[^\r\n][^\n]*\n)*\r?\n", re.IGNORECASE
-)
+_FIRST = re.compile(rb"WARC/[01]\.\d+\r?\n")
+_MOST_HEADER = 1 << 20
+_BEGINNING = 1 << 16  # bytes of a response that tell what it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,169 +68,82 @@ class Warc(CopyableCollection):
 
     def shards(self) -> Sequence[Shard]:
         """Return the collection's shares."""
-        try:
-            import fastwarc  # noqa: F401
-        except ImportError:
-            raise InputError("reading WARC files needs fastwarc: pip install 'spotsigs[warc]'") from None
-        return archive_shards(self.sources(), LAYOUT, self.shard_bytes, _read)
+        return archive_shards(self.sources(), LAYOUT, self.shard_bytes)
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every record but the removed documents', each compressed on its own."""
-        from fastwarc import WarcRecordType
-
-        for source in self.sources():
-            if unreadable(source.path, partial(fault, layout=LAYOUT)):
-                copy_whole(source, folder)
-                continue
-            how = compression(source.path)
-            with place(folder, source).open("xb") as out:
-                for item in _scan(source, 0, END, WarcRecordType.any_type):
-                    if isinstance(item, Skipped):
-                        continue
-                    offset, record = item
-                    record.freeze()
-                    found = list(_document(source, offset, record))
-                    record.reader.seek(0)
-                    if not any(isinstance(document, Document) and not keep(document) for document in found):
-                        content = io.BytesIO()
-                        record.write(content)
-                        out.write(pack(content.getvalue(), how))
+        """Copy every record but the removed documents', each compressed on its own, ."""
+        copy_archives(self.sources(), LAYOUT, folder, keep)
 
 
-def _read(source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
-    from fastwarc import WarcRecordType
-
-    kinds = WarcRecordType.response | WarcRecordType.resource | WarcRecordType.conversion
-    told = False
-    for item in _scan(source, start, stop, kinds):
-        found = [item] if isinstance(item, Skipped) else list(_document(source, *item, stop))
-        if not (told and found and found == [item]):  # a damaged record may be met again where reading goes on
-            yield from found
-        told = any(isinstance(record, Skipped) for record in found)
-
-
-def _scan(source: Source, start: int, stop: int, kinds: WarcRecordType) -> Iterator[tuple[int, WarcRecord] | Skipped]:
-    """Iterate over the records of a share with their offsets; behind a damaged one go on where a record begins."""
-    while start < stop:
-        position, place = start, "at"
-        try:
-            for position, record in _records(source.path, start, stop, kinds):
-                place = "behind the one at"
-                yield position, record
-            return
-        except READ_ERRORS as error:
-            yield Skipped(f"{source.name}@{position}", f"the record {place} this byte cannot be read: {error}")
-        start = next_record(source.path, LAYOUT, position + 1)
-
-
-def _records(path: Path, start: int, stop: int, kinds: WarcRecordType) -> Iterator[tuple[int, WarcRecord]]:
-    from fastwarc import ArchiveIterator
-
-    whole = compression(path) == "gzip" and start == 0 and stop == END and _is_one_member(path)
-    with open_bytes(path) if whole else raw(path) as file:
-        offset = 0
-        for record in ArchiveIterator(_Window(file, start, stop), record_types=kinds, parse_http=False):
-            offset = record.stream_pos
-            yield start + offset, record
-        if stop == END and not whole:
-            _check_end(file, start + offset, compression(path))
+def _parse(line: bytes, stream: IO[bytes]) -> Head:
+    """Read a header: lines of ``name: value``, which white space continues, up to an empty one."""
+    if _FIRST.fullmatch(line) is None:
+        raise OSError(f"{line[:60]!r} is no record line")
+    text, name, size = [line], b"", 0
+    fields: dict[bytes, bytes] = {}
+    while (line := stream.readline(LINE)).strip():
+        text.append(line)
+        size += len(line)
+        if size > _MOST_HEADER:
+            raise OSError(f"its header is longer than {_MOST_HEADER >> 20} MiB")
+        if line[:1] in b" \t" and name:
+            fields[name] += b" " + line.strip()
+            continue
+        name, _, value = line.partition(b":")
+        name = name.strip().lower()
+        fields.setdefault(name, value.strip())
+    if not line:
+        raise EOFError("the file ends inside the header")
+    if b"content-length" not in fields:
+        raise OSError("its header names no Content-Length")
+    decoded = {name.decode("latin-1"): value.decode("utf-8", "replace") for name, value in fields.items()}
+    uri = decoded.get("warc-target-uri", "").strip("<> ")
+    return Head(b"".join([*text, line]), uri, block_length(fields[b"content-length"]), decoded)
 
 
-def _is_one_member(path: Path) -> bool:
-    return next_record(path, LAYOUT, 1) == path.stat().st_size
-
-
-def _check_end(file: IO[bytes], position: int, packing: str) -> None:
-    """Raise EOFError if the file ends inside a gzip member or a header, which the archive iterator takes for the end.
-
-    Parameters
-    ----------
-    file : file
-        The archive.
-    position : int
-        Where its last readable record begins.
-    packing : str
-        How it is compressed; a truncated zstd frame is told by the iterator.
-    """
-    file.seek(position)
-    if packing == "gzip":
-        stream = gzip.GzipFile(fileobj=file)
-        while stream.read(1 << 20):
-            pass
-    while packing == "plain" and (head := file.read(1 << 16)).strip():
-        length = _LENGTH.match(head)
-        if length is None:
-            raise EOFError("the file ends inside the header")
-        position += length.end() + int(length[1]) + 4
-        file.seek(position)
-
-
-class _Window(io.RawIOBase):
-    """The bytes of a file from `start` to `stop`."""
-
-    def __init__(self, file: IO[bytes], start: int, stop: int) -> None:
-        self._file, self._at, self._size = file, 0, stop - start
-        if start:
-            file.seek(start)
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        left = self._size - self._at
-        wanted = min(left if size < 0 else min(size, left), 1 << 20)
-        block: bytes = self._file.read1(wanted)  # type: ignore[attr-defined]
-        self._at += len(block)
-        return block
-
-    def tell(self) -> int:
-        return self._at
-
-
-def _document(source: Source, offset: int, record: WarcRecord, stop: int = END) -> Iterator[Document | Skipped]:
+def _documents(record: Record) -> Iterator[Document | Skipped]:
     """Yield the document a record holds, if it holds one."""
-    from fastwarc import WarcRecordType
-
-    uri = (record.headers.get("WARC-Target-URI") or "").strip("<> ") or f"{source.name}@{offset}"
-    date = record.headers.get("WARC-Date")
-    media_type, charset = content_type(record.headers.get("Content-Type") or "")
-    length = record.content_length
-    begin = _take(record, 1 << 16)
-    if record.record_type == WarcRecordType.response and media_type == "application/http":
+    fields, uri = record.head.fields, record.head.uri or record.place
+    kind, length = fields.get("warc-type", "").lower(), record.head.length
+    media_type, charset = content_type(fields.get("content-type", ""))
+    if kind not in ("response", "resource", "conversion"):
+        return
+    begin = more = record.take(_BEGINNING)
+    if media_type == "application/http":
+        while not has_whole_header(begin) and more:
+            begin += (more := record.take(_BEGINNING))
+            if len(begin) > MOST_HEADER:
+                yield Skipped(uri, f"its HTTP header is longer than {in_words(MOST_HEADER)}")
+                return
+    if kind == "response" and media_type == "application/http":
         wanted = parse_response(begin).is_page
-    elif record.record_type == WarcRecordType.conversion:
+    elif kind == "conversion":
         wanted = media_type == "text/plain"
     else:
         wanted = media_type in HTML_TYPES
     if not wanted:
         return
-    if length > MAX_BODY:
-        yield Skipped(uri, f"the record is larger than {MAX_BODY >> 20} MiB")
+    if length > largest_page():
+        record.skip()
+        if not record.missing:
+            yield Skipped(uri, f"the record is larger than {in_words(largest_page())}")
         return
-    block = begin + _take(record, length)
-    if len(block) < length and stop != END:
-        block = _past_the_share(source.path, offset)
+    block = begin + record.take(length)
     if len(block) < length:
-        yield Skipped(uri, f"the record is truncated: {len(block)} of {length} bytes are there")
-    elif media_type == "application/http":
+        return
+    date = fields.get("warc-date")
+    if media_type == "application/http":
         yield page(uri, parse_response(block), date)
     else:
         kind = "text/plain" if media_type == "text/plain" else "text/html"
         yield Document(id=uri, content=block, media_type=kind, charset=charset, date=date)
 
 
-def _take(record: WarcRecord, size: int) -> bytes:
-    blocks = []
-    while size > 0 and (block := record.reader.read(size)):
-        blocks.append(block)
-        size -= len(block)
-    return b"".join(blocks)
-
-
-def _past_the_share(path: Path, offset: int) -> bytes:
-    """Read a record whose share was cut short inside it, see `.archive`."""
-    from fastwarc import WarcRecordType
-
-    for _, record in _records(path, offset, END - 1, WarcRecordType.any_type):
-        return _take(record, record.content_length)
-    return b""
+LAYOUT = Layout(
+    name="a WARC file",
+    head=_FIRST,
+    line=re.compile(rb"(?<=\n)WARC/[01]\.\d+\r?\n(?=(?:[\w-]+:[^\n]*\n)*?WARC-Type:)"),
+    parse=_parse,
+    documents=_documents,
+    end=b"\r\n\r\n",
+)

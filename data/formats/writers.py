@@ -257,7 +257,7 @@ def copy_pieces(
     source: Source, folder: Path, pieces: Iterator[tuple[bytes, Document | Skipped | None]], keep: Keep
 ) -> None:
     """Copy a file piece by piece, each a document or not, but for the removed documents."""
-    with packing(place(folder, source), compression(source.path)) as out:
+    with place(folder, source).open("xb") as file, packed(file, compression(source.path)) as out:
         for piece, record in until_damage(pieces):
             if not isinstance(record, Document) or keep(record):
                 out.write(piece)
@@ -275,22 +275,14 @@ def copy_whole(source: Source, folder: Path) -> None:
                 out.write(block)
 
 
-def pack(content: bytes, packing: str) -> bytes:
-    """Compress a record on its own, as web archives do."""
-    if packing == "gzip":
-        return gzip.compress(content, mtime=0)
-    return zstandard.ZstdCompressor().compress(content) if packing.startswith("zstd") else content
-
-
 @contextmanager
-def packing(path: Path, like: str) -> Iterator[IO[bytes]]:
-    """Open a file for writing, compressed as a whole like the original."""
-    with path.open("xb") as file:
-        if like == "gzip":
-            with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as stream:
-                yield cast("IO[bytes]", stream)
-        elif like.startswith("zstd"):
-            with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as stream:
-                yield cast("IO[bytes]", stream)
-        else:
-            yield file
+def packed(file: IO[bytes], how: str) -> Iterator[IO[bytes]]:
+    """Give a stream whose content goes into a file as one gzip member or zstd frame, or as it is."""
+    if how == "gzip":
+        with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as stream:
+            yield cast("IO[bytes]", stream)
+    elif how.startswith("zstd"):
+        with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as stream:
+            yield cast("IO[bytes]", stream)
+    else:
+        yield file

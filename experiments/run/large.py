@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ from spotsigs.baselines.sketch.sketches import Sketch
 from spotsigs.crawl.block_join import PairFiles
 from spotsigs.crawl.stages_on_disk import OnDisk, fitting, match_on_disk, query_page
 from spotsigs.data.collections.stored import Stored
-from spotsigs.disk.places import place
-from spotsigs.disk.store import open_vectors
+from spotsigs.disk.places import is_remote, place
+from spotsigs.disk.store import claim, open_vectors
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, printable, reason, require
 from spotsigs.experiments.config import Settings
@@ -33,6 +33,8 @@ from spotsigs.records import Corpus, Document, Truth
 
 CHUNK = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
+NAMES = 4096
+"""Names that are hashed at a time."""
 
 
 def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
@@ -69,7 +71,7 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
     )
     assert settings.memory is not None
     found = match_on_disk(
-        own_store(settings, folder) if settings.store is None else place(settings.store),
+        own_store(settings, folder) if settings.store is None else kept_store(settings.store),
         None if isinstance(collection, Stored) else collection,
         settings.text,
         settings.signature,
@@ -103,6 +105,10 @@ def _sketched(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sk
     return cluster_sketches(store, folder, sketch, engine, **cut(sketch, rows, memory))
 
 
+OWN = "of-this-run.json"
+"""File of a store that a run has made for itself: nothing else is ever deleted."""
+
+
 def own_store(settings: Settings, folder: Path) -> Path:
     """Return the place of a run's own store; one of other documents or settings, left by a stopped run, is deleted."""
     from spotsigs.crawl.segments import source_of
@@ -111,9 +117,25 @@ def own_store(settings: Settings, folder: Path) -> Path:
     name = hashlib.sha256(json.dumps(source).encode("utf-8", "replace")).hexdigest()[:16]
     place = folder / f"store-{name}"
     for other in folder.glob("store-*"):
-        if other != place and (other / "segments").is_dir():
-            shutil.rmtree(other)
+        if other != place:
+            discard(other)
+    if not place.exists():
+        claim(place, OWN, {"run": str(folder)})
     return place
+
+
+def discard(store: Path) -> None:
+    """Delete a store that a run has made for itself, and no other."""
+    if (store / OWN).is_file():
+        shutil.rmtree(store)
+
+
+def kept_store(store: str) -> Path:
+    """Return a store that the user names; if a run has made it for itself, it is the user's from now on."""
+    named = place(store)
+    if not is_remote(named):
+        (named / OWN).unlink(missing_ok=True)
+    return named
 
 
 def _priority(keep: Keep, found: OnDisk) -> Any:
@@ -172,8 +194,10 @@ def _quality(outcome: Outcome, say: Callable[[str], object]) -> Any:
 def _digest(found: OnDisk) -> str:
     """Return the checksum that `spotsigs.experiments.run.pipeline.prepare` gives the same documents."""
     digest = hashlib.sha256()
-    for number, name in enumerate(found.stored.doc_ids):
-        digest.update((f"\n{name}" if number else name).encode("utf-8", "replace"))
+    names, before = iter(found.stored.doc_ids), ""
+    while block := list(islice(names, NAMES)):
+        digest.update((before + "\n".join(block)).encode("utf-8", "replace"))
+        before = "\n"
     for array, kind in (("hashes", np.uint64), ("counts", np.int32)):
         for store in found.segments.stores():
             digest.update(np.ascontiguousarray(store.array(array, kind)).data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -97,7 +96,7 @@ def run(
 def _run_on_disk(
     settings: Settings, folder: Path, contended: bool, about: Mapping[str, str], say: Callable[[str], object]
 ) -> str:
-    from spotsigs.experiments.run.large import matched_on_disk, own_store
+    from spotsigs.experiments.run.large import discard, matched_on_disk, own_store
 
     with publishing(folder, COMPLETE, OPTIONAL) as new:
         with TreeMemory() as memory:
@@ -108,7 +107,7 @@ def _run_on_disk(
         outcome = replace(outcome, peak_rss_bytes=memory.peak_bytes)
         metrics = _finish(new, outcome, settings, contended, about)
     if settings.store is None:
-        shutil.rmtree(own_store(settings, folder))  # the results stand on their own
+        discard(own_store(settings, folder))  # the results stand on their own
     return told(metrics, settings, outcome, folder)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spotsigs.errors import require, require_tau
+from spotsigs.errors import as_tau, require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
@@ -57,7 +57,7 @@ class LshRecall(Experiment):
     def __post_init__(self) -> None:
         require(32 in self.tables, "tables must contain 32, the paper's l")
         require(self.seeds >= 1, f"seeds must be at least 1, got {self.seeds}")
-        require_tau(self.tau)
+        object.__setattr__(self, "tau", as_tau(self.tau))
 
     def __call__(self, settings: Settings) -> str:
         """Draw recall over l; return where."""

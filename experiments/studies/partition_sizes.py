@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.errors import require, require_tau
+from spotsigs.errors import as_tau, require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
@@ -43,7 +43,7 @@ class Partitions(Experiment):
     rho: int = 1000
 
     def __post_init__(self) -> None:
-        require_tau(self.tau)
+        object.__setattr__(self, "tau", as_tau(self.tau))
         require(self.rho >= 2, f"rho must be at least 2, got {self.rho}")
 
     def __call__(self, settings: Settings) -> str:

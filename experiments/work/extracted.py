@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from spotsigs.disk.places import content_of
 from spotsigs.engines import Engine
 from spotsigs.errors import require
 from spotsigs.experiments.output_files import replacing
@@ -162,14 +163,14 @@ def _signatures(arrays: dict[str, Any], about: dict[str, Any]) -> Signatures:
     )
 
 
-def _file_states(collection: Any) -> Iterator[tuple[str, int, int]]:
-    """Yield path, size and time of change of every file that a collection is read from; none for a generated one."""
+def _file_states(collection: Any) -> Iterator[tuple[str, int, str]]:
+    """Yield path, size and checksum of every file that a collection is read from; none for a generated one."""
     for parameter in ("path", "judgments"):
         named = getattr(collection, parameter, None)
         if named and (root := Path(named)).exists():
             for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
-                state = path.stat()
-                yield path.as_posix(), state.st_size, state.st_mtime_ns
+                if path.is_file():
+                    yield path.as_posix(), *content_of(path)
 
 
 def documents(stored: Stored) -> RowNumbers | tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +15,7 @@ import xxhash
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from spotsigs.disk.places import absolute, exists, place, read
+from spotsigs.disk.places import absolute, content_of, exists, place, read
 from spotsigs.disk.store import Reader, claim, opened, save_signatures, unsealed
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError, require
@@ -116,13 +117,18 @@ def finished_segments(folder: Path) -> Segments:
 
 
 def _files(collection: Any) -> list[list[Any]]:
-    """Return what tells whether the files of a collection are still the same, where it has files."""
+    """Return what tells whether the files of a collection are still the same, where it has files: their content.
+
+    They are read for that, at about the speed of the disk; size and time of a file say little, for copying can keep
+    both.
+    """
+    if not hasattr(collection, "sources"):
+        return []
     sources = collection.sources()
-    found = []
-    for source in sources:
-        facts = source.path.stat()
-        found.append([source.name, facts.st_size, facts.st_mtime_ns])
-    return found
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda source: content_of(source.path), sources)
+        told = tqdm(found, "looking for changed input", len(sources), unit=" files", disable=None, leave=False, delay=2)
+        return [[source.name, *content] for source, content in zip(sources, told, strict=True)]
 
 
 def _name(k: int) -> str:

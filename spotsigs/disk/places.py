@@ -11,8 +11,11 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, cast
+
+import xxhash
 
 from spotsigs.errors import InputError
 
@@ -23,6 +26,7 @@ PARTS = 9_000
 """Parts of one upload; object stores allow 10,000."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_CHECKSUMS = ("ETag", "etag", "md5Hash", "content_md5", "checksum")  # as fsspec's file systems call them
 _CLOUD = ("fsspec", "upath", "s3fs")
 
 
@@ -121,6 +125,43 @@ def read(path: Path, start: int = 0, stop: int | None = None) -> bytes:
             return file.read(-1 if stop is None else stop - start)
     with _reaching(path):
         return bytes(_file_system(path).cat_file(_key(path), start=start, end=stop))
+
+
+def content_of(path: Path) -> tuple[int, str]:
+    """Return size and checksum of a file: what tells whether it is the same, whenever it was written.
+
+    A remote file has the checksum that the storage keeps of it, if it keeps one. What cannot be read has none.
+    """
+    try:
+        if is_remote(path):
+            return _remote_content(path)
+        facts = path.stat()
+        return _local_content(path, facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+    except OSError:
+        return -1, "cannot be read"
+
+
+@lru_cache(1 << 16)
+def _local_content(path: Path, *state: int) -> tuple[int, str]:
+    digest, size = xxhash.xxh3_128(), 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+            size += len(block)
+    return size, digest.hexdigest()
+
+
+def _remote_content(path: Path) -> tuple[int, str]:
+    with _reaching(path):
+        facts = _file_system(path).info(_key(path))
+    size = int(facts.get("size") or 0)
+    kept = next((str(facts[name]) for name in _CHECKSUMS if facts.get(name)), None)
+    if kept is not None:
+        return size, kept
+    digest = xxhash.xxh3_128()
+    for block in pieces(path, size):
+        digest.update(block)
+    return size, digest.hexdigest()
 
 
 def read_into(path: Path, start: int, target: memoryview) -> int:

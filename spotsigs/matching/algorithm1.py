@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import ClassVar, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.dense import renumbered
 from spotsigs.arrays.parallel import grown, joined, over_blocks, overlap
 from spotsigs.errors import require
 from spotsigs.matching.partitions import Convention, partition_boundaries
@@ -67,7 +68,7 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
         """Return all pairs with multiset Jaccard of at least tau."""
         began = perf_counter()
         boundaries = partition_boundaries(self.tau, self.rho, self.convention) if self.partitioning else np.ones(1)
-        index = build_index(corpus.vectors, boundaries.astype(np.int64))
+        index = build_index(_dense(corpus.vectors), boundaries.astype(np.int64))
         indexed = perf_counter()
         parts = over_blocks(
             lambda start, stop: _probe_block(index, start, stop, self.tau, self.pruning), len(index.rows), self.threads
@@ -86,6 +87,14 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
     def memory_bytes(self, vectors: Vectors) -> int:
         """Return the paper's lower bound (section 5.4.1): id, frequency, list pointer an entry; 4 bytes a document."""
         return len(vectors.ids) * (4 + 2 + 4) + len(vectors) * 4
+
+
+def _dense(vectors: Vectors) -> Vectors:
+    """Number anew, in their order, the few ids of a large range: there is a list for each number below the greatest."""
+    if vectors.n_signatures <= 2**16 + 4 * len(vectors.ids):
+        return vectors
+    [ids], _ = renumbered([vectors.ids], vectors.n_signatures)
+    return replace(vectors, ids=ids, vocabulary=None)
 
 
 class Index(NamedTuple):

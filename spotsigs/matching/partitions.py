@@ -7,7 +7,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.errors import InputError, require, require_tau
+from spotsigs.errors import InputError, as_tau, require
 
 
 class Convention(Enum):
@@ -50,7 +50,7 @@ def partition_boundaries(
     InputError
         If tau lies outside (0, 1], rho is not positive, or the convention is unknown.
     """
-    require_tau(tau)
+    tau = as_tau(tau)
     require(rho >= 1, f"rho must be at least 1, got {rho}")
     try:
         convention = Convention(convention)
@@ -88,7 +88,8 @@ def partner_lengths(tau: float, longest: int) -> tuple[NDArray[np.int64], NDArra
     """
     lengths = np.arange(1, longest + 1, dtype=np.int64)
     smallest = np.ceil(lengths * tau).astype(np.int64)
-    largest = np.floor(lengths / tau).astype(np.int64)
+    with np.errstate(over="ignore"):  # no length is too large for the least thresholds
+        largest = np.floor(np.minimum(lengths / tau, 2.0**62)).astype(np.int64)
     # The products round; one step up or down puts each bound where the test puts it.
     smallest -= (smallest - 1) / lengths >= tau
     smallest += ~(smallest / lengths >= tau)

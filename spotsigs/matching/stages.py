@@ -395,10 +395,15 @@ def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) 
     return found
 
 
+WIDER = 2.0**-50
+"""Share by which lengths are looked at beyond the bounds, which round where lengths are no float64 any more."""
+
+
 def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float, marks: NDArray[np.int32]) -> Found:
     """Compare one row of ``a`` with those of ``others``, rows of ``b`` by length, that its length admits."""
     length, lengths = a.source.lengths[row], b.source.lengths[others]
-    begin, end = np.searchsorted(lengths, [length * tau - 1, length / tau + 1])
+    with np.errstate(over="ignore"):  # any length reaches the least thresholds; the test itself is below
+        begin, end = np.searchsorted(lengths, [length * tau * (1 - WIDER) - 1, length / tau * (1 + WIDER) + 1])
     overlap = np.empty(end - begin, np.int64)
     kernels.overlaps(a.source.rows, row, b.source.rows, others[begin:end], marks, overlap)
     similarity = overlap / (length + lengths[begin:end] - overlap)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.errors import require_tau
+from spotsigs.errors import as_tau
 from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 if TYPE_CHECKING:
@@ -126,15 +126,17 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
     """
     from spotsigs.matching.stages import Found, Stages, expand, inputs, read, search
 
-    require_tau(tau)
+    tau = as_tau(tau)
+    # a quotient of longer rows is 1 in float64, though they are no copies
+    copies_only = tau == 1 and int(vectors.lengths.max(initial=0)) < 2**52
     with Stages(threads) as stages:
         # at tau 1 the copies are the pairs and no signature need be counted, unless hashes of different rows collide
-        [source] = inputs([vectors], sets, stages, count=tau < 1)
+        [source] = inputs([vectors], sets, stages, count=not copies_only)
         side = read(source, stages)
-        if tau == 1 and side.collided:
+        if copies_only and side.collided:
             [source] = inputs([vectors], sets, stages)
             side = read(source, stages)
-        found = [search(side, side, tau, stages) if tau < 1 or side.collided else Found.none()]
+        found = [search(side, side, tau, stages) if not copies_only or side.collided else Found.none()]
         i, j, similarity = expand(side, side, found.pop(), stages)  # which lets go of them as it goes on
     return Pairs(i, j, similarity, len(vectors), stages.seconds, stages.counters)
 
@@ -161,7 +163,7 @@ def join(left: Vectors, right: Vectors, tau: float, *, threads: int | None = Non
     """
     from spotsigs.matching.stages import Stages, expand, inputs, read, search
 
-    require_tau(tau)
+    tau = as_tau(tau)
     with Stages(threads) as stages:
         a, b = (read(source, stages) for source in inputs([left, right], sets, stages))
         i, j, similarity = expand(a, b, search(a, b, tau, stages), stages)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from spotsigs.records import (
     Skipped,
 )
 from spotsigs.text.tokens import tokenize, tokenize_marked
+
+_MISTAKES = (TypeError, AttributeError, NameError, ImportError, NotImplementedError)
 
 TextExtractor = Callable[[Document], str]
 """What turns a document into text, for example `spotsigs.text.visible.VisibleText`."""
@@ -84,6 +87,7 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
         try:
             content = text(record)
         except Exception as error:  # noqa: BLE001 - one bad page must not end a crawl; the reason is reported
+            _require_no_mistake(text, record, error, anywhere=False)
             yield _skipped(record, error)
         else:
             yield record, content
@@ -118,9 +122,26 @@ def _rows(
         try:
             found, multiplicities = to_row(content)
         except Exception as error:  # noqa: BLE001 - as above
+            _require_no_mistake(scheme, document, error, anywhere=True)
             yield _skipped(document, error)
         else:
             yield document, found, multiplicities
+
+
+def _require_no_mistake(method: Any, document: Document, error: Exception, *, anywhere: bool) -> None:
+    """End where a user's method has a mistake in its code: that is no fault of the page, and meets every other one.
+
+    What a library says about a page deep below a text extractor is about the page; a scheme has only seen tokens.
+    """
+    while isinstance(method, partial):
+        method = method.func
+    code = getattr(method, "__code__", None) or getattr(type(method).__call__, "__code__", None)
+    if not isinstance(error, _MISTAKES) or code is None or str(method.__module__).startswith("spotsigs."):
+        return
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    if anywhere or frame.f_code.co_filename in (code.co_filename, __file__):
+        name = getattr(method, "__qualname__", type(method).__qualname__)
+        raise InputError(f"{name} has a mistake, met at {document.id}: {type(error).__name__}: {error}") from error
 
 
 def _skipped(document: Document, error: Exception) -> Skipped:

@@ -1,0 +1,112 @@
+"""A system that denies a service once: the n-th write, mkdir, rename, ... of a run fails."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+CALLS = "open mkdir rename replace link unlink rmdir fsync".split()
+"""Functions of `os` that fail; ``write`` is a buffer's way to the file, or its end."""
+
+
+class Denied:
+    """Counts calls that change files below a folder, and fails the n-th.
+
+    Attributes
+    ----------
+    at : int
+        Which call fails; 0 for none.
+    last : int
+        The last one that does, where there are several.
+    below : Path
+        Calls that touch other places are not counted.
+    calls : list of (str, str)
+        What was called, and on what.
+    """
+
+    def __init__(self, below: Path, at: int, number: int = errno.ENOSPC, *, last: int | None = None) -> None:
+        self.below, self.at, self.number = str(below), at, number
+        self.last = at if last is None else last
+        self.calls: list[tuple[str, str]] = []
+
+    def __call__(self, name: str, path: Any) -> None:
+        """Count a call, and fail if it is its turn."""
+        path = os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else f"fd {path}"
+        if not path.startswith(self.below):
+            return
+        self.calls.append((name, path[len(self.below) + 1 :]))
+        if self.at and self.at <= len(self.calls) <= self.last:
+            raise OSError(self.number, os.strerror(self.number), path)
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """How often each was called."""
+        return Counter(name for name, _ in self.calls)
+
+
+class DeniedFile(io.FileIO):
+    """A file whose writes may fail; a part of the bytes is written then, as on a full disk."""
+
+    denied: Denied
+
+    def write(self, content: Any) -> int:
+        try:
+            self.denied("write", self.name)
+        except OSError:
+            super().write(memoryview(content)[: len(content) // 2])
+            raise
+        return super().write(content)
+
+
+@contextmanager
+def denying(denied: Denied) -> Iterator[None]:
+    """Let the calls of this process go through a counter."""
+    real_open = io.open
+
+    def opening(file: Any, mode: str = "r", buffering: int = -1, *words: Any, **more: Any) -> Any:
+        path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else ""
+        if not str(path).startswith(denied.below) or not set(mode) & set("wxa+"):
+            return real_open(file, mode, buffering, *words, **more)
+        denied("open", path)
+        raw = DeniedFile(path, mode.replace("b", "").replace("t", ""))
+        raw.denied = denied
+        buffered = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
+        return buffered if "b" in mode else io.TextIOWrapper(buffered, *words, **more)
+
+    def counted(name: str) -> Any:
+        real = getattr(os, name)
+
+        def call(path: Any, *words: Any, **more: Any) -> Any:
+            if name != "open" or (words and words[0] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)):
+                denied(name, words[0] if name in ("rename", "replace", "link") else path)
+            return real(path, *words, **more)
+
+        return call
+
+    calls = {name: counted(name) for name in CALLS}
+    with mock.patch("builtins.open", opening), mock.patch("io.open", opening), mock.patch.multiple(os, **calls):
+        yield
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return the results in a folder: no locks, nothing half-written."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and path.name != ".lock" and ".writing-" not in name:
+            found[name] = path.read_bytes()
+    return found
+
+
+def copied(source: Path, target: Path) -> Path:
+    """Return a fresh copy of a folder in place of the former one."""
+    shutil.rmtree(target, ignore_errors=True)
+    return Path(shutil.copytree(source, target))
