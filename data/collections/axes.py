@@ -176,7 +176,8 @@ def _frames_shared(
     at = defaultdict(list)
     for i, site in enumerate(sites):
         at[site].append(i)
-    same, other = [], []
+    same: list[float] = []
+    other: list[float] = []
     for _ in range(SAMPLE):
         i = chance.randrange(len(sites))
         for j, found in ((chance.choice(at[sites[i]]), same), (chance.randrange(len(sites)), other)):
