@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from spotsigs.copies import Copies, Sameness
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, require
 from spotsigs.matching.containment import Containment
@@ -16,7 +17,6 @@ from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
 
-FEW_PAGES = 50
 LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")
 
 
@@ -25,9 +25,10 @@ def near_duplicates(
     tau: float = 0.44,
     *,
     signature: SignatureScheme | None = None,
-    idf_min: float | None = None,
+    idf_min: float = 0.2,
     idf_max: float = 1.0,
     min_spots: int = 1,
+    copies: Sameness | str = Sameness.text,
     measure: str = "jaccard",
     threads: int | None = None,
 ) -> Pairs:
@@ -42,10 +43,13 @@ def near_duplicates(
     signature : SignatureScheme, optional
         Spot signatures with the paper's best parameters by default.
     idf_min, idf_max : float, optional
-        Band of normalised IDF that is kept. ``idf_min`` is 0.2 by default, and 0 for fewer than 50 pages, where
-        document frequencies say nothing yet: two copies of one page would have no rare signature between them.
+        Band of normalised IDF that is kept, counted over distinct pages. Fewer than 32 of them have no band, see
+        `spotsigs.signatures.idf.FEWEST`: their document frequencies say nothing yet.
     min_spots : int
-        Pages with fewer signatures left are not matched.
+        Pages with fewer signatures left have no near-duplicates but their copies.
+    copies : {"text", "content", "off"}
+        Pages that are pairs of similarity 1 whatever their signatures: those of identical content or visible text,
+        those of identical content, or none.
     measure : str
         ``jaccard``, or ``containment``: the intersection over the smaller page, which finds a teaser in its article.
     threads : int, optional
@@ -59,7 +63,8 @@ def near_duplicates(
     Raises
     ------
     InputError
-        If tau lies outside (0, 1], there is no such measure, or a page is neither str nor bytes.
+        If tau lies outside (0, 1], there is no such measure, a page is neither str nor bytes, or ``copies`` is none of
+        the three.
 
     Examples
     --------
@@ -70,13 +75,17 @@ def near_duplicates(
     """
     if isinstance(pages, (str, bytes)):
         raise InputError("pages must be an iterable of pages, got a single one; put it into a list")
+    try:
+        sameness = Sameness(copies)
+    except ValueError:
+        raise InputError(f"copies must be 'text', 'content' or 'off', got {copies!r}") from None
     matchers: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTight, "containment": Containment}
     require(measure in matchers, f"measure must be one of {', '.join(matchers)}, got {measure!r}")
-    signatures = extract(_InMemory(tuple(pages)), VisibleText(), signature or SpotSignatures(), Serial())
-    if idf_min is None:
-        idf_min = 0.2 if len(signatures) >= FEW_PAGES else 0.0
     keep = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
-    return matchers[measure](tau=tau, threads=threads)(Corpus(keep(signatures)))
+    scheme = signature or SpotSignatures()
+    signatures = extract(_InMemory(tuple(pages)), VisibleText(), scheme, Serial(), sameness=sameness)
+    found = Copies.among(signatures, sameness)
+    return found.spread(matchers[measure](tau=tau, threads=threads)(Corpus(keep(signatures, found))))
 
 
 @dataclass(frozen=True)

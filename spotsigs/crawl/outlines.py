@@ -57,6 +57,8 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
     """
     folder = place(folder)
     made_of = xxhash.xxh64_hexdigest(("".join(map(fingerprint, outlines.folders)) + repr(scheme)).encode())
+    if outlines.rows is not None:
+        made_of += xxhash.xxh64_hexdigest(outlines.rows.tobytes())
     places = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
     marker = folder / _MADE_OF
     if _made_of(marker) == made_of:
@@ -100,9 +102,10 @@ def _gathered(segments: Segments, scratch: Path) -> Signatures:
     sizes: list[NDArray[np.int64]] = []
 
     def rows() -> Iterator[tuple[NDArray[Any], ...]]:
-        for store in segments.stores():
-            sizes.append(np.diff(store.indptr("hashes")))
-            yield store.array("hashes", np.uint64), store.array("counts", np.int32)
+        for part in segments.parts():
+            size, hashes, counts = part.read()
+            sizes.append(size)
+            yield hashes, counts
 
     hashes, kinds = mapped(rows(), (np.uint64, np.int32), scratch)
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))])
