@@ -21,6 +21,9 @@ from spotsigs.signatures.densest import LINK
 
 _MADE_OF = "made_of.json"
 
+_RULES = 2
+"""Counts up when the same outlines give other signatures, so that those of an earlier release are made again."""
+
 BYTES_A_LINK = 48
 """What the search for neighbours holds for each link of a page: its hash, number and place, and their temporaries."""
 
@@ -56,7 +59,7 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
         If the budget is too small for the collection's links.
     """
     folder = place(folder)
-    made_of = xxhash.xxh64_hexdigest(("".join(map(fingerprint, outlines.folders)) + repr(scheme)).encode())
+    made_of = xxhash.xxh64_hexdigest(("".join(map(fingerprint, outlines.folders)) + f"{scheme!r} {_RULES}").encode())
     if outlines.rows is not None:
         made_of += xxhash.xxh64_hexdigest(outlines.rows.tobytes())
     places = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
