@@ -644,6 +644,12 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.i)
 
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"({a}, {b}, {s:.3f})" for a, b, s in zip(self.i[:5], self.j[:5], self.similarity[:5], strict=True)
+        )
+        return f"Pairs({len(self):,} of {self.n:,} documents: {shown}{', ...' if len(self) > 5 else ''})"
+
     def at(self, tau: float) -> Pairs:
         """Return the pairs of similarity at least ``tau``."""
         keep = self.similarity >= tau
@@ -695,7 +701,7 @@ class Clusters(Sequence[int]):
         return len(self.labels)
 
     def __getitem__(self, row: Any) -> Any:
-        return self.labels[row]
+        return self.labels[row] if isinstance(row, slice) else int(self.labels[row])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.labels, dtype=dtype, copy=copy)
