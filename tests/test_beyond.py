@@ -16,7 +16,17 @@ from spotsigs.data.formats.folder import Clusters, Folder
 from spotsigs.engines import Serial
 from spotsigs.experiments.show.quality_figures import thresholds
 from spotsigs.experiments.studies.ablated import Ablated
-from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, SHORT, _kept, _promise, collection_name, methods, texts
+from spotsigs.experiments.studies.beyond import (
+    FRAMED,
+    PLAIN,
+    SHORT,
+    _kept,
+    _promise,
+    collection_name,
+    methods,
+    principles,
+    texts,
+)
 from spotsigs.experiments.work.curves import Curve, judge
 from spotsigs.experiments.work.extracted import Source, read
 from spotsigs.experiments.work.page_cost import time_pages
@@ -108,7 +118,21 @@ def test_the_promise_is_the_lowest_difference():
     assert all(fact.value == 1 for fact in _kept(rows[:1]) if fact.name.startswith("promise"))
 
 
+def test_principles_switch_one_rule_each():
+    switches = {
+        label: (scheme.rules.per_spot, scheme.rules.around, scheme.rules.anywhere)
+        for label, scheme in principles()
+        if isinstance(scheme, FramedSpots)
+    }
+    assert [sum(on) for on in switches.values()] == [0, 1, 1, 1, 3]
+    assert len(set(switches.values())) == 5
+
+
 def test_names():
+    assert (
+        collection_name("data=newsframes data.accept_licence=true data.seed=5 data.drift=0.3") == "newsframes drift=0.3"
+    )
+
     assert collection_name("data=gold data.seed=5") == "gold"
     assert collection_name("data=gold_drift data.seed=1 data.drift=0.5") == "gold_drift drift=0.5"
     assert len({method.label for method in methods()}) == len(methods())
@@ -151,7 +175,7 @@ def test_all_of_it_on_a_small_collection(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "beyond"
-    for name in ("beyond", "promise", "ablations", "text", "cost", "drift"):
+    for name in ("beyond", "promise", "principles", "ablations", "text", "cost", "drift"):
         assert {path.suffix for path in folder.glob(f"{name}.*")} >= {".csv", ".json"}
     with (folder / "beyond.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from spotsigs.crawl.block_join import PairFiles, estimate, join_store, plan, query
+from spotsigs.crawl.block_join import PairFiles, estimate, join_store, query
 from spotsigs.crawl.layout import build_vectors
 from spotsigs.crawl.segments import segments_of
+from spotsigs.crawl.shuffle import stretches
 from spotsigs.disk.store import open_vectors, save_vectors
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
@@ -63,7 +64,7 @@ def test_blocks_equal_brute_force(tmp_path_factory, seed, tau, memory):
     expected = BruteForce(tau=tau)(Corpus(vectors))
     assert triples(found.load()) == triples(expected)
     assert len(found) == len(expected)
-    assert (len(found.folders) > 1) == (memory < LARGE)
+    assert (found.counters["tasks"] > 6) == (memory < LARGE)
     chunks = list(found.chunks(memory=2000))
     assert [t for i, j, s in chunks for t in zip(i.tolist(), j.tolist(), s.tolist(), strict=True)] == triples(expected)
     assert len(chunks) > 1 or len(expected) < 60
@@ -185,10 +186,7 @@ def test_a_join_goes_on_where_it_stopped(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         join_store(tmp_path / "v", tmp_path / "p", 0.5, Stops(), memory=SMALL)
-    done = {p: p.stat().st_mtime_ns for p in (tmp_path / "p").glob("*/i.npy")}
-    assert len(done) == 3
     found = join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=SMALL)
-    assert all(p.stat().st_mtime_ns == time for p, time in done.items())
     assert triples(found.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
     with pytest.raises(InputError, match="holds the pairs of another join"):
         join_store(tmp_path / "v", tmp_path / "p", 0.6, Serial(), memory=SMALL)
@@ -197,21 +195,22 @@ def test_a_join_goes_on_where_it_stopped(tmp_path):
         join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=SMALL)
 
 
-def test_blocks_keep_the_budget_and_meet_only_neighbours(tmp_path):
+def test_stretches_keep_the_budget(tmp_path):
     save_vectors(tmp_path / "v", copies(6, n=200))
-    stored = open_vectors(tmp_path / "v")
-    tasks = plan(stored, 0.8, memory=60_000)
-    blocks = sorted({block for task in tasks for block in task})
-    assert [a[1] for a in blocks[:-1]] == [b[0] for b in blocks[1:]]
-    assert len(tasks) < len(blocks) * (len(blocks) + 1) / 2
-    assert estimate(stored, 0.8, memory=60_000)["bytes_a_task"] <= 60_000
-    assert plan(stored, 0.8, memory=1)[0][0] == (blocks[0][0], blocks[0][0] + 1)
+    indptr = open_vectors(tmp_path / "v").vectors.indptr
+    edges = stretches(indptr, 3, 5_000, 64, 120)
+    assert edges[0] == 3
+    assert edges[-1] == 200
+    size = 64 * np.diff(indptr[edges]) + 120 * np.diff(edges)
+    assert size.max() <= 5_000
+    assert (size[:-1] + 64 * np.diff(indptr)[edges[1:-1]] + 120 > 5_000).all()
+    assert stretches(indptr, 0, 1, 64, 120).tolist() == list(range(201))
+    assert estimate(open_vectors(tmp_path / "v"), memory=10_000)["tasks"] > 3
 
 
 def test_nothing_to_join(tmp_path):
     save_vectors(tmp_path / "v", Vectors.from_csr([0, 0, 0], []))
     found = join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=SMALL)
-    assert found.folders == ()
     assert len(found.load()) == 0
     assert len(found.cluster(SMALL).sizes) == 2
     assert isinstance(found, PairFiles)

@@ -15,8 +15,8 @@ from test_on_disk import PARTS, stories, written
 
 from spotsigs.baselines.sketch import sketch_tasks
 from spotsigs.baselines.sketch.sketches import Sketch
-from spotsigs.crawl import segments
-from spotsigs.crawl.block_join import join_blocks, join_store
+from spotsigs.crawl import segments, shuffle
+from spotsigs.crawl.block_join import join_store
 from spotsigs.disk.store import save_vectors
 from spotsigs.engines import Dask, Processes, Ray, Serial, _in_order
 from spotsigs.errors import InputError
@@ -58,11 +58,14 @@ def sent():
             os.kill(os.getpid(), signal.SIGKILL)
         return number
 
-    def dies_joining(task, join, parent, marker):
-        if task.target.endswith("00000007") and os.getpid() != parent and not marker.exists():
+    def dies_second(task, call, parent, marker):
+        """Kill the worker that comes to a task after another one has begun, once."""
+        begun = marker.with_name("begun")
+        if os.getpid() != parent and begun.exists() and not marker.exists():
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return join(task)
+        begun.touch()
+        return call(task)
 
     def dies_at(*task, call, at, parent, marker, **more):
         """Kill the worker that comes to a task, once, and do the task wherever it comes again."""
@@ -72,10 +75,10 @@ def sent():
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*task, **more)
 
-    return square, dies, dies_joining, dies_at
+    return square, dies, dies_second, dies_at
 
 
-square, dies, dies_joining, dies_at = sent()
+square, dies, dies_second, dies_at = sent()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -121,12 +124,13 @@ def test_a_pool_that_breaks_with_every_task_is_given_up():
         list(_in_order(submit, iter(range(10)), 3))
 
 
+@pytest.mark.parametrize("step", ["spread", "weigh", "meet", "verify"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_pairs_are_identical_with_a_worker_killed(engine, tmp_path, monkeypatch):
+def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
     vectors = copies(7)
     save_vectors(tmp_path / "v", vectors)
-    harmful = partial(dies_joining, join=join_blocks, parent=os.getpid(), marker=tmp_path / "died")
-    monkeypatch.setattr("spotsigs.crawl.block_join.join_blocks", harmful)
+    harmful = partial(dies_second, call=getattr(shuffle, step), parent=os.getpid(), marker=tmp_path / "died")
+    monkeypatch.setattr(f"spotsigs.crawl.block_join.{step}", harmful)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=15_000)
     assert triples(found.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))

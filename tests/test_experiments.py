@@ -15,7 +15,7 @@ import pytest
 from spotsigs.errors import InputError
 from spotsigs.experiments.claims.facts import Fact, read_facts, write_facts
 from spotsigs.experiments.claims.judged_claims import Judged, failures, judge_all, markdown, summary, write_ledger
-from spotsigs.experiments.claims.ledger import _claim, ledger
+from spotsigs.experiments.claims.ledger import KINDS, _claim, ledger
 from spotsigs.experiments.claims.published import published
 from spotsigs.experiments.claims.verdicts import HOLDS, About, Beyond, Equal, Untestable, Verdict
 from spotsigs.experiments.run import provenance as measure
@@ -272,10 +272,15 @@ class TestLedger:
             assert claim.experiment or isinstance(claim.rule, Untestable)
 
     def test_a_claim_without_one_rule_is_refused(self):
-        entry = {"where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
+        entry = {"kind": "errata", "where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
         assert _claim(entry | {"about": 1.0, "tolerance": 0.1}).rule == About(published=1.0, tolerance=0.1)
         assert _claim(entry | {"below": 4}).rule == Beyond(neutral=4, above=False)
-        for bad in ({}, {"about": 1.0, "tolerance": 0.1, "holds": True}, {"equals": 1, "because": "z"}):
+        for bad in (
+            {},
+            {"about": 1.0, "tolerance": 0.1, "holds": True},
+            {"equals": 1, "because": "z"},
+            {"equals": 1, "kind": "z"},
+        ):
             with pytest.raises(InputError, match="claim 'y'"):
                 _claim(entry | bad)
 
@@ -293,7 +298,7 @@ class TestLedger:
     def test_verdicts_come_from_the_facts(self, tmp_path):
         (tmp_path / "arithmetic").mkdir()
         for count, verdict in ((501, Verdict.REPRODUCED), (1000, Verdict.CONTRADICTED)):
-            name = "partitions at tau 1, prototype"
+            name = "partitions at tau 1, paper"
             write_facts(tmp_path / "arithmetic" / "facts.csv", [Fact(name=name, value=count)])
             (item,) = (item for item in judge_all(tmp_path) if item.claim.fact == name)
             assert item.verdict is verdict
@@ -303,11 +308,23 @@ class TestLedger:
         assert "python run.py experiment=arithmetic" in text
         assert len((tmp_path / "claims.csv").read_text().splitlines()) == len(ledger()) + 1
 
+    def test_no_other_collection_contradicts_a_claim_about_the_gold_set(self):
+        claim = next(claim for claim in ledger() if claim.kind == "effectiveness" and "beats" in claim.fact)
+        worse = Fact(name=claim.fact, value=-0.2, low=-0.3, high=-0.1)
+        assert claim.rule.judge(worse) is Verdict.CONTRADICTED
+        assert Judged(claim=claim, fact=worse).verdict is Verdict.NOT_REPRODUCED
+
+    def test_about_forty_claims_in_four_classes(self):
+        assert 40 <= len(ledger()) <= 50
+        assert {claim.kind for claim in ledger()} == set(KINDS)
+
     def test_a_bar_in_a_claim_does_not_break_the_table(self):
         claim = ledger()[0]
         text = markdown([Judged(claim=claim, fact=Fact(name="x", value=1, text="a|b"))])
         assert "a/b" in text
-        assert summary([Judged(claim=claim, fact=None)]) == "1 claims: 1 not measured yet"
+        assert (
+            summary([Judged(claim=claim, fact=None)]) == "1 claims\n- 1 of algorithm and exactness: 1 not measured yet"
+        )
 
 
 class TestPrinted:

@@ -21,8 +21,10 @@ from spotsigs.data.formats.responses import parse_response
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import LAYOUT, Warc
 from spotsigs.data.formats.writers import harmless, place
-from spotsigs.records import Skipped
+from spotsigs.records import Document, Skipped
 from spotsigs.text.charset import to_utf8
+from spotsigs.text.markup import simplify
+from spotsigs.text.visible import visible_text
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("spotsigs", "baselines", "data", "experiments")
@@ -249,3 +251,19 @@ def test_members_of_an_archive_are_read_in_place(tmp_path):
             tar.addfile(info, io.BytesIO(b"x"))
     assert list(_members(tmp_path / "x.tar.gz", "docs", (".txt",))) == [("a.txt", b"x")]
     assert [path.name for path in tmp_path.iterdir()] == ["x.tar.gz"]
+
+
+@pytest.mark.parametrize("soup", [b"<li><dt>", b"<dd><li>", b"<optgroup>", b"<li>", b"<dt><p>", b"<li><div><dd>"])
+def test_list_items_never_nest_deeper_than_a_parser_can_bear(soup):
+    """Counted in the tree: 512 elements that this project lets nest, and those that the parser puts between."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    node, depth = LexborHTMLParser(simplify(soup * 3000)).body, 0
+    while node is not None:
+        node, depth = node.last_child, depth + 1
+    assert depth <= 2 * 512
+
+
+def test_many_open_list_items_hide_no_template():
+    page = b"<ul>" + b"<li><p>a<template>no</template>" * 2000
+    assert visible_text(Document(id="", content=page)).split() == ["a"] * 2000

@@ -36,7 +36,8 @@ from spotsigs.baselines.sketch.sketches import (
     super_shingles,
     triplets,
 )
-from spotsigs.crawl.block_join import PairFiles, read_block
+from spotsigs.crawl.block_join import PairFiles
+from spotsigs.crawl.shuffle import read_block
 from spotsigs.disk.places import absolute, is_remote, place
 from spotsigs.disk.store import Reader, claim, fingerprint, open_vectors, opened, writing
 from spotsigs.engines import Engine

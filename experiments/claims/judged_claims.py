@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spotsigs.experiments.claims.facts import Fact, read_facts
-from spotsigs.experiments.claims.ledger import Claim, ledger
+from spotsigs.experiments.claims.ledger import KINDS, Claim, ledger
 from spotsigs.experiments.claims.verdicts import RULES, Untestable, Verdict
 from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.output_files import replacing, write_csv
 from spotsigs.experiments.work.study import Work
 
-HEADER = ("claim", "where", "published", "command", "measured", "low", "high", "verdict", "remark")
+HEADER = ("class", "claim", "where", "published", "command", "measured", "low", "high", "verdict", "remark")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,16 +37,18 @@ class Judged:
         """What the claim's rule makes of the fact."""
         if self.fact is None:
             return Verdict.NOT_TESTABLE if isinstance(self.claim.rule, Untestable) else Verdict.NOT_MEASURED
-        return self.claim.rule.judge(self.fact)
+        verdict = self.claim.rule.judge(self.fact)
+        elsewhere = self.claim.kind == "effectiveness" and verdict is Verdict.CONTRADICTED
+        return Verdict.NOT_REPRODUCED if elsewhere else verdict
 
     @property
     def remark(self) -> str:
-        """Why a claim cannot be tested, or was not measured."""
+        """Why a claim cannot be tested, was not measured, or what else is known."""
         if isinstance(self.claim.rule, Untestable):
             return self.claim.rule.reason
         if self.verdict is Verdict.NOT_MEASURED:
-            return "the experiment has not run yet, or other processes disturbed its times"
-        return ""
+            return "not run yet, its collection is not at hand, or other processes disturbed its times"
+        return self.claim.remark
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +78,14 @@ def judge_all(results: Path) -> list[Judged]:
 
 
 def summary(judged: Sequence[Judged]) -> str:
-    """Return how many claims got which verdict."""
-    counts = Counter(item.verdict for item in judged)
-    told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-    return f"{len(judged)} claims: {told}"
+    """Return how many claims of each class got which verdict."""
+    lines = [f"{len(judged)} claims"]
+    for kind, name in KINDS.items():
+        counts = Counter(item.verdict for item in judged if item.claim.kind == kind)
+        told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+        if told:
+            lines.append(f"- {counts.total()} of {name}: {told}")
+    return "\n".join(lines)
 
 
 def write_ledger(results: Path, judged: Sequence[Judged]) -> None:
@@ -93,7 +99,16 @@ def _cells(item: Judged) -> list[str | float | None]:
     fact = item.fact
     measured = (fact.value, fact.low, fact.high) if fact else (None, None, None)
     claim = item.claim
-    return [claim.says, claim.where, claim.published, claim.command, *measured, item.verdict.value, item.remark]
+    return [
+        claim.kind,
+        claim.says,
+        claim.where,
+        claim.published,
+        claim.command,
+        *measured,
+        item.verdict.value,
+        item.remark,
+    ]
 
 
 def markdown(judged: Sequence[Judged]) -> str:
@@ -101,6 +116,7 @@ def markdown(judged: Sequence[Judged]) -> str:
     rows = [
         [
             str(number),
+            item.claim.kind,
             item.claim.says,
             item.claim.where,
             item.claim.published,
@@ -110,7 +126,7 @@ def markdown(judged: Sequence[Judged]) -> str:
         ]
         for number, item in enumerate(judged, start=1)
     ]
-    titles = ["", "claim", "where", "published", "measured (95 % interval)", "verdict", "tested by"]
+    titles = ["", "class", "claim", "where", "published", "measured (95 % interval)", "verdict", "tested by"]
     table = "\n".join(
         f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in [titles, ["---"] * len(titles), *rows]
     )

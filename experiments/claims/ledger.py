@@ -11,6 +11,14 @@ from spotsigs.errors import require
 from spotsigs.experiments.claims.published import PAPER
 from spotsigs.experiments.claims.verdicts import HOLDS, About, Beyond, Equal, Rule, Untestable
 
+KINDS = {
+    "algorithm": "algorithm and exactness",
+    "effectiveness": "effectiveness",
+    "efficiency": "efficiency",
+    "errata": "errata of the sources",
+}
+"""The classes of claims; effectiveness is about the authors' Gold Set, which no other collection can contradict."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
@@ -18,6 +26,8 @@ class Claim:
 
     Attributes
     ----------
+    kind : str
+        One of `KINDS`.
     where : str
         Source and place.
     says : str
@@ -32,8 +42,11 @@ class Claim:
         How the fact is judged.
     why : str
         What we take the reason to be, shown only where the claim does not hold.
+    remark : str
+        What else is known, always shown.
     """
 
+    kind: str
     where: str
     says: str
     published: str
@@ -41,6 +54,7 @@ class Claim:
     fact: str = ""
     rule: Rule
     why: str = ""
+    remark: str = ""
 
     @property
     def command(self) -> str:
@@ -68,6 +82,7 @@ def _claim(entry: dict[str, Any]) -> Claim:
     rule = _rule(rules[0], entry)
     known = set(Claim.__dataclass_fields__) - {"rule"}
     require(entry.keys() <= known, f"claim {says!r} has unknown keys: {', '.join(sorted(entry.keys() - known))}")
+    require(entry.get("kind") in KINDS, f"claim {says!r} has no kind; give one of {', '.join(KINDS)}")
     return Claim(rule=rule, **entry)
 
 

@@ -22,6 +22,10 @@ a ratio), or that something holds. The verdict follows from the measured value a
 4. **not reproduced**: anything else.
 5. **not testable here**: the reason is given.
 
+A claim about effectiveness is one about the authors' Gold Set, which was not published: on another collection it is
+reproduced or not, and never contradicted. The collection whose verdict counts is `newsframes`, real stories in real
+frames; `results/matrix` has the same claims on others.
+
 Where a value has no interval (counts, times), the value stands for it.
 """
 

@@ -24,8 +24,8 @@ from spotsigs.disk.places import is_remote, place
 from spotsigs.disk.store import claim, open_vectors
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, printable, reason, require
-from spotsigs.experiments.config import Settings
 from spotsigs.experiments.run.pipeline import Outcome, Prepared, texts_of
+from spotsigs.experiments.settings import Settings
 from spotsigs.judging.clusters import cohesion
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import evaluate

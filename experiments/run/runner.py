@@ -13,10 +13,10 @@ from spotsigs.data.formats.writers import require_free, write_cluster_list, writ
 from spotsigs.disk.atomic import locked
 from spotsigs.disk.store import Renumbered
 from spotsigs.errors import InputError, require
-from spotsigs.experiments.config import AUTO, Settings
 from spotsigs.experiments.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.experiments.run.pipeline import Outcome, Prepared, match, memory_bytes, prepare
 from spotsigs.experiments.run.provenance import TreeMemory, provenance
+from spotsigs.experiments.settings import AUTO, Settings
 from spotsigs.judging.clusters import GIANT
 from spotsigs.judging.keep import Decisions, decide
 from spotsigs.judging.metrics import Quality

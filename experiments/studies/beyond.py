@@ -222,7 +222,7 @@ class Beyond(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Write the tables and the figure; return them as text."""
         desk = Desk(Work.begin(self.results, settings), self.step)
-        parts = [self._comparison(desk), self._drift(desk), self._ablations(desk)]
+        parts = [self._comparison(desk), self._principles(desk), self._drift(desk), self._ablations(desk)]
         times = {data: self._times(desk, data) for data in self.timed}
         parts.append(self._texts(desk, times))
         return "\n\n".join([*parts, self._cost(desk, times)] if self.timed else parts)
@@ -264,6 +264,22 @@ class Beyond(Experiment):
             "auto_reason": chosen["reason"],
             "regret": None if chosen["tau"] is None else finite(curve.micro[2, at]) - chosen["f1"],
         }
+
+    def _principles(self, desk: Desk) -> str:
+        """Show what each rule on doubtful neighbours is worth, alone and with the others."""
+        rows: list[dict[str, Any]] = []
+        chosen = [Method(label=label, text="visible", signature=scheme) for label, scheme in principles()]
+        for data in self.collections:
+            curves = desk.curves(data, chosen, f"beyond: principles on {collection_name(data)}")
+            for method in chosen:
+                curve = curves[method.label]
+                places = (("18", curve.at(FIXED[0])), ("44", curve.at(FIXED[1])), ("best", curve.best))
+                row = {"collection": collection_name(data), "rules": method.label}
+                row |= {f"micro_{name}": finite(curve.micro[2, at]) for name, at in places}
+                rows.append(row | {f"macro_{name}": finite(curve.macro[2, at]) for name, at in places})
+        notes = ("Best: at the threshold of the highest micro F1 on the collection.",)
+        table = Table(caption="Rules on doubtful neighbours", columns=PRINCIPLE_COLUMNS, rows=rows, notes=notes)
+        return desk.work.table(table, "principles")
 
     def _drift(self, desk: Desk) -> str:
         """Draw F1 over the share of blocks that each fetch changes."""
@@ -377,6 +393,15 @@ def _f1(curve: Curve) -> dict[str, Any]:
     }
 
 
+def principles() -> list[tuple[str, SignatureScheme]]:
+    """Return frame-aware suppression with none, each alone, and all of the rules on doubtful neighbours."""
+    names = {"per_spot": "agree spot by spot", "around": "stand around the text", "anywhere": "look anywhere"}
+    found: list[tuple[str, SignatureScheme]] = [("none", Ablated(per_spot=False, around=False, anywhere=False))]
+    for only, label in names.items():
+        found.append((label, Ablated(**{name: name == only for name in names})))
+    return [*found, ("all", FramedSpots())]
+
+
 def _variants() -> list[tuple[str, SignatureScheme]]:
     found: list[tuple[str, SignatureScheme]] = [
         ("framed", FramedSpots()),
@@ -391,6 +416,16 @@ def _variants() -> list[tuple[str, SignatureScheme]]:
     found += [(f"sample {sample}", FramedSpots(sample=sample)) for sample in (1, 4, 8, 32)]
     return found
 
+
+PRINCIPLE_COLUMNS = [
+    Column(name="collection", title="Collection"),
+    Column(name="rules", title="Rules"),
+    *(
+        Column(name=f"{kind.lower()}_{at}", title=f"{kind} F1, {title}", form=".3f")
+        for kind in ("Micro", "Macro")
+        for at, title in (("18", "0.18"), ("44", "0.44"), ("best", "best τ"))
+    ),
+]
 
 PROMISE_COLUMNS = [
     Column(name="collection", title="Collection"),

@@ -1,23 +1,17 @@
-"""The exact join of a store that does not fit into memory: two blocks of neighbouring lengths at a time.
+"""The exact join of a store that does not fit into memory, and what it leaves: pairs on disk.
 
-Rows lie in ascending order of length, so a block is a range of rows, and two blocks can hold a similar pair only if
-the longest row of the shorter block and the shortest row of the longer one pass the test ``shorter / longer >= tau``:
-the intersection is at most the shorter length, the union at least the longer one, and float64 division is monotonic.
-These are the partitions of the paper (section 4.1), cut further where one alone exceeds the budget.
-
-Each task names a store and two ranges of rows, reads them, and leaves its pairs in a file of its own. So no array
-passes through an engine, a task can run again anywhere, and what is complete need not. A task measures its work first
-(`block_cost`); where that is too much, it leaves, in place of pairs, the parts into which it falls, and those
-run in a second round. No part depends on the engine or on how many workers it has.
+The join runs in rounds of tasks (`spotsigs.crawl.shuffle`). Each task names a store, reads it, and leaves its result in
+a file of its own. So no array passes through an engine, a task can run again anywhere, and what is complete need not.
+The calling process holds a few numbers for each task. No task depends on the engine or on how many workers it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -25,127 +19,52 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from spotsigs.arrays.dense import renumbered
-from spotsigs.crawl.block_cost import MOST_WORK, SAMPLE, bound, counted, cuts, limit
 from spotsigs.crawl.layout import find
+from spotsigs.crawl.shuffle import (
+    BINS,
+    BYTES_A_PAIR,
+    BYTES_A_ROW,
+    BYTES_SPREAD,
+    Found,
+    Job,
+    cut_cells,
+    cut_meetings,
+    cut_parts,
+    make_plan,
+    meet,
+    read_block,
+    sample,
+    spread,
+    stretches,
+    verify,
+    weigh,
+)
 from spotsigs.disk.places import absolute, place
-from spotsigs.disk.store import Reader, StoredVectors, check_rows, claim, fingerprint, open_vectors, opened, writing
+from spotsigs.disk.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
 from spotsigs.judging.clusters import Method, _numbered
-from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, RowNumbers, Vectors
+from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, Vectors
 
 BYTES_AN_OCCURRENCE = 64
-"""What a join holds for each occurrence of its rows: at most 58 were measured."""
+"""What a query holds for each occurrence of the rows it looks at: at most 58 were measured."""
 
-BYTES_A_ROW = 120
-"""What it holds for each row."""
+ROUNDS = ("plan", "parts", "spread", "weigh", "met")
+"""What a join leaves beside its pairs until it has ended."""
 
-BYTES_A_PAIR = 128
-"""What sorting and naming pairs holds for each of them."""
-
-Block = tuple[int, int]
-"""First and last row of a range of a store."""
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, kw_only=True)
-class BlockTask:
-    """One join of two blocks, or of a block with itself.
-
-    Attributes
-    ----------
-    store : str
-        Place of the vectors.
-    target : str
-        Place of the pairs.
-    a, b : tuple of int
-        Ranges of rows: the pairs of a row of ``a`` with a row of ``b`` behind it are wanted. Either ``a`` lies before
-        ``b``, or ``b`` is the end of ``a``, or all of it.
-    tau : float
-        Similarity threshold.
-    new_from : int
-        Only pairs with a document of at least this number are wanted.
-    threads : int or None
-        Threads of the kernels.
-    most : int
-        Work beyond which a task is not done but split, see `spotsigs.crawl.block_cost.limit`; 0 for a part of one.
-    """
-
-    store: str
-    target: str
-    a: Block
-    b: Block
-    tau: float
-    new_from: int = 0
-    threads: int | None = 1
-    most: int = 0
-
-
-def plan(stored: StoredVectors, tau: float, *, memory: int) -> list[tuple[Block, Block]]:
-    """Return the pairs of blocks that must be joined.
-
-    Parameters
-    ----------
-    stored : StoredVectors
-        The rows.
-    tau : float
-        Similarity threshold.
-    memory : int
-        Bytes that one join may hold.
-
-    Returns
-    -------
-    list of (Block, Block)
-        Each with itself, and with every longer one that can hold a partner.
-    """
-    tau = as_tau(tau)
-    lengths = stored.vectors.lengths
-    first = int(np.searchsorted(lengths, 1))
-    blocks = _blocks(stored.vectors.indptr, first, memory // 2)
-    found = []
-    for at, a in enumerate(blocks):
-        longest = int(lengths[a[1] - 1])
-        for b in blocks[at:]:
-            if longest < int(lengths[b[0]]) and longest / int(lengths[b[0]]) < tau:
-                break
-            found.append((a, b))
-    return found
-
-
-def _blocks(indptr: NDArray[np.int64], first: int, budget: int) -> list[Block]:
-    """Cut the rows behind `first` into blocks whose cost fits the budget; a row too long for it is a block."""
-    cost = (indptr[first:] - indptr[first]) * BYTES_AN_OCCURRENCE + np.arange(len(indptr) - first) * BYTES_A_ROW
-    blocks = []
-    start, n = 0, len(cost) - 1
-    while start < n:
-        stop = int(np.searchsorted(cost, cost[start] + budget, side="right")) - 1
-        stop = min(max(stop, start + 1), n)
-        blocks.append((first + start, first + stop))
-        start = stop
-    return blocks
-
-
-def estimate(stored: StoredVectors, tau: float, *, memory: int) -> dict[str, int]:
-    """Return what a join of the store will take: tasks, and the bytes the largest of them holds."""
+def estimate(stored: StoredVectors, *, memory: int) -> dict[str, int]:
+    """Return what a join of the store will take: tasks of its first round, and bytes of the store."""
     indptr = stored.vectors.indptr
-    tasks = plan(stored, tau, memory=memory)
-    largest = 0
-    for a, b in tasks:
-        rows = {a, b}
-        entries = sum(int(indptr[stop] - indptr[start]) for start, stop in rows)
-        largest = max(largest, entries * BYTES_AN_OCCURRENCE + sum(y - x for x, y in rows) * BYTES_A_ROW)
-    return {"tasks": len(tasks), "bytes_a_task": largest, "store_bytes": 8 * int(indptr[-1]) + 40 * len(stored)}
+    spans = stretches(indptr, int(np.searchsorted(stored.vectors.lengths, 1)), memory // 2, BYTES_SPREAD, BYTES_A_ROW)
+    return {"tasks": len(spans) - 1, "store_bytes": 8 * int(indptr[-1]) + 40 * len(stored)}
 
 
 def join_store(
-    store: str | Path,
-    folder: str | Path,
-    tau: float,
-    engine: Engine,
-    *,
-    memory: int,
-    new_from: int = 0,
-    threads: int | None = 1,
-    most: int = MOST_WORK,
+    store: str | Path, folder: str | Path, tau: float, engine: Engine, *, memory: int, new_from: int = 0
 ) -> PairFiles:
     """Find all pairs of a store with multiset Jaccard similarity at least tau.
 
@@ -164,179 +83,80 @@ def join_store(
     new_from : int
         Report only pairs with at least one document of this number or higher: new against old and new against new.
         Old pairs are not even looked for.
-    threads : int or None
-        Threads of one task's kernels; with several workers, one.
-    most : int
-        Work of a task beyond which it is split, see `spotsigs.crawl.block_cost`.
 
     Returns
     -------
     PairFiles
-        The pairs that one join of all rows gives. The counter ``tasks`` is how many joins were made, ``split`` how
-        many tasks fell into parts.
+        The pairs that one join of all rows gives, with the counters ``tasks``, ``work_mean`` and ``work_most`` (of the
+        tasks that look for pairs, in postings), ``tokens`` (sent), ``visits`` (postings in reach, of all and
+        of one task at most), ``candidates`` (pairs that met, once for each part) and ``verifications``.
 
     Raises
     ------
     InputError
-        If tau is out of range, or the folder holds the pairs of another join.
+        If tau is out of range, the folder holds the pairs of another join, or the store was built by a program that
+        wrote no classes of document frequency.
     """
-    stored = open_vectors(store, verify=None)
+    tau = as_tau(tau)
     folder = place(folder)
-    job = {"checksum": fingerprint(place(store)), "tau": tau, "new_from": new_from, "memory": memory, "most": most}
+    reader = opened(store, "vectors", verify=None)
+    require("classes.npy" in reader.facts["files"], f"the store {store} was built by a former version; build it again")
+    facts: dict[str, Any] = {"checksum": fingerprint(place(store)), "tau": tau, "new_from": new_from, "memory": memory}
     require(
-        not claim(folder, "job.json", job),
+        not claim(folder, "job.json", facts),
         f"{folder} holds the pairs of another join; give another place or delete it",
     )
-    whole = BlockTask(
-        store=absolute(store), target="", a=(0, 0), b=(0, 0), tau=tau, new_from=new_from, threads=threads, most=most
+    job = Job(
+        store=absolute(store),
+        checksum=facts["checksum"],
+        folder=absolute(folder),
+        tau=tau,
+        new_from=new_from,
+        memory=memory,
     )
-    indptr = stored.vectors.indptr
-    tasks = [
-        (replace(whole, target=absolute(folder / f"{k:08d}"), a=a, b=b), _entries(indptr, a, b))
-        for k, (a, b) in enumerate(plan(stored, tau, memory=memory))
-    ]
-    found = _dearest_first(engine, tasks, "joining")
-    parts = [
-        (replace(task, target=f"{task.target}-{k:04d}", a=_before(task, stop), b=(start, stop), most=0), work)
-        for (task, _), facts in zip(tasks, found, strict=True)
-        for k, (start, stop, work) in enumerate(facts["parts"])
-    ]
-    _dearest_first(engine, parts, "joining parts of dear tasks")
-    folders = [place(target) for target in sorted(task.target for task, _ in (*tasks, *parts))]
-    split = sum(bool(facts["parts"]) for facts in found)
-    return PairFiles(tuple(folders), len(stored), counters={"tasks": len(tasks) + len(parts) - split, "split": split})
-
-
-def _entries(indptr: NDArray[np.int64], *blocks: Block) -> int:
-    return sum(int(indptr[stop] - indptr[start]) for start, stop in set(blocks))
-
-
-def _before(task: BlockTask, stop: int) -> Block:
-    """Return the rows that a part of a task, whose rows end at `stop`, is joined with."""
-    return task.a if task.a != task.b else (task.a[0], stop)
-
-
-def _dearest_first(engine: Engine, tasks: Sequence[tuple[BlockTask, int]], name: str) -> list[dict[str, Any]]:
-    """Run tasks in descending order of their work, so that none begins when the others end; return the facts of each.
-
-    Files are named before, so that the order leaves no trace.
-    """
-    order = sorted(range(len(tasks)), key=lambda k: -tasks[k][1])
-    done = engine.map(join_blocks, [tasks[k][0] for k in order])
-    progress = tqdm(done, name, total=len(tasks), unit=" blocks", disable=None, leave=False)
-    facts = dict(zip(order, progress, strict=True))
-    return [facts[k] for k in range(len(tasks))]
-
-
-def join_blocks(task: BlockTask) -> dict[str, Any]:
-    """Run one task, unless its result is there.
-
-    Returns
-    -------
-    dict
-        ``pairs``: how many it has; ``parts``: first row, last row and work of each part into which it falls, none where
-        it was done.
-    """
     try:
-        return _facts(opened(task.target, "pairs", verify=None).facts)
+        done = job.left("done").facts
     except InputError:
-        pass
-    (i, j, similarity), parts = _joined(opened(task.store, "vectors", verify=None), task)
-    low, high = np.minimum(i, j), np.maximum(i, j)
-    order = np.lexsort((high, low))
-    with writing(task.target, "pairs") as out:
-        out.put("i", low[order])
-        out.put("j", high[order])
-        out.put("similarity", similarity[order])
-        out.facts = {"pairs": len(order), "parts": parts}
-    return _facts(out.facts)
+        done = job.leave("done", work=lambda out: out.facts.update(_joined(job, engine)))
+    for name in ROUNDS:
+        remove_tree(folder / name)
+    folders = tuple(folder / f"{k:08d}" for k in range(done["folders"]))
+    return PairFiles(folders, int(reader.facts["rows"]), counters=done["counters"])
 
 
-def _facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {"pairs": int(facts["pairs"]), "parts": facts.get("parts", [])}
-
-
-class Rows(NamedTuple):
-    """Rows of a block and their former numbers."""
-
-    vectors: Vectors
-    numbers: IntArray
-
-    def take(self, places: IntArray) -> Rows:
-        """Return some of them."""
-        return Rows(self.vectors.take(places), self.numbers[places])
-
-    def since(self, number: int) -> tuple[Rows, Rows]:
-        """Return those of at least this former number, and the others."""
-        new = self.numbers >= number
-        return self.take(np.flatnonzero(new)), self.take(np.flatnonzero(~new))
-
-
-class Joined(NamedTuple):
-    """Pairs of former row numbers, and the work they took."""
-
-    i: IntArray
-    j: IntArray
-    similarity: FloatArray
-    work: int = 0
-
-
-_NOTHING = Joined(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-
-
-def _joined(reader: Reader, task: BlockTask) -> tuple[Found, list[list[int]]]:
-    """Return the pairs of a task by former row numbers; or none of them, and its parts."""
-    if task.new_from and not any(
-        (reader.part("rows", np.int64, *block) >= task.new_from).any() for block in {task.a, task.b}
-    ):
-        return _NOTHING[:3], []
-    own = task.b[0] < task.a[1]
-    before = _read(reader, (task.a[0], task.b[0] if own else task.a[1]))
-    rows = _read(reader, task.b)
-    vectors = _compact(before.vectors, rows.vectors)
-    before, rows = (Rows(part, side.numbers) for part, side in zip(vectors, (before, rows), strict=True))
-    parts = _parts(before, rows, own, task) if task.most else []
-    return (_NOTHING if parts else _pairs_of(before, rows, own, task))[:3], parts
-
-
-def _parts(before: Rows, rows: Rows, own: bool, task: BlockTask) -> list[list[int]]:
-    """Return where to cut the rows of a task that is too dear: first and last row and about the work of each part."""
-    entries = len(before.vectors.ids) + len(rows.vectors.ids)
-    most = limit(task.most, entries)
-    a, b = (rows.vectors, None) if own else (before.vectors, rows.vectors)
-    at_most = bound(a, b, task.tau)
-    if len(at_most) < 2 or int(at_most.sum()) <= most:
-        return []
-    every = min(SAMPLE, len(at_most) // 2)
-    sample = rows.take(np.arange(every // 2, len(at_most), every))
-    # of the rows of a block with itself every pair is looked at twice, from the sample
-    work = _between(rows if own else before, sample, task).work * every // (2 if own else 1)
-    if work <= most:
-        return []
-    edges = cuts(at_most, -(-work // most))
-    share = work / max(int(at_most.sum()), 1)
-    return [
-        [task.b[0] + start, task.b[0] + stop, int(at_most[start:stop].sum() * share)] for start, stop in pairwise(edges)
+def _joined(job: Job, engine: Engine) -> dict[str, Any]:
+    """Run the rounds; return how many folders hold pairs, and the counters."""
+    reader = job.vectors()
+    spans = [
+        (job, k) for k in range(make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64)))
     ]
+    bins = sum(_round(engine, sample, spans, "sampling"), np.zeros(BINS, np.int64))
+    parts = cut_parts(job, bins) if spans else 0
+    tokens = sum(_round(engine, spread, spans, "spreading"))
+    weighed = _round(engine, weigh, [(job, part) for part in range(parts)], "weighing")
+    meets = cut_meetings(job, [meeting for meetings in weighed for meeting in meetings])
+    dearest = sorted(meets, key=lambda task: -(task.meeting.work // task.n))  # files are named before
+    visits = [facts["visits"] for facts in _round(engine, meet, dearest, "joining")]
+    verified = list(_round(engine, verify, cut_cells(job, len(meets)), "verifying"))
+    work = [task.meeting.work // task.n for task in meets]
+    counters = {
+        "tasks": 2 * len(spans) + parts + len(meets) + len(verified),
+        "parts": parts,
+        "meetings": len(meets),
+        "work_mean": sum(work) // max(len(work), 1),
+        "work_most": max(work, default=0),
+        "tokens": tokens,
+        "visits": sum(visits),
+        "visits_most": max(visits, default=0),
+        "candidates": sum(facts["candidates"] for facts in verified),
+        "verifications": sum(facts["verifications"] for facts in verified),
+    }
+    return {"folders": len(verified), "counters": counters}
 
 
-def _pairs_of(before: Rows, rows: Rows, own: bool, task: BlockTask) -> Joined:
-    """Return the pairs of rows with those before them and, if they are to be joined with their own, among them."""
-    return _both(_between(before, rows, task), _within(rows, task) if own else _NOTHING)
-
-
-def _within(rows: Rows, task: BlockTask) -> Joined:
-    if (rows.numbers >= task.new_from).all():
-        return _self(rows, task)
-    fresh, old = rows.since(task.new_from)
-    return _both(_self(fresh, task), _cross(fresh, old, task))
-
-
-def _between(a: Rows, b: Rows, task: BlockTask) -> Joined:
-    if any((side.numbers >= task.new_from).all() for side in (a, b)):
-        return _cross(a, b, task)
-    fresh, old = a.since(task.new_from)
-    return _both(_cross(fresh, b, task), _cross(old, b.since(task.new_from)[0], task))
+def _round(engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str) -> Iterator[Result]:
+    """Run the tasks of a round, showing how far it is."""
+    return iter(tqdm(engine.map(function, tasks), name, total=len(tasks), unit=" tasks", disable=None, leave=False))
 
 
 def _compact(*blocks: Vectors) -> list[Vectors]:
@@ -348,72 +168,7 @@ def _compact(*blocks: Vectors) -> list[Vectors]:
     return [replace(block, ids=numbers) for block, numbers in zip(blocks, ids, strict=True)]
 
 
-Found = tuple[IntArray, IntArray, FloatArray]
-
-
-def _both(one: Joined, other: Joined) -> Joined:
-    if not len(one.i) or not len(other.i):
-        return (other if len(other.i) else one)._replace(work=one.work + other.work)
-    i, j, similarity = (np.concatenate(pair) for pair in zip(one[:3], other[:3], strict=True))
-    return Joined(i, j, similarity, one.work + other.work)
-
-
-def _self(rows: Rows, task: BlockTask) -> Joined:
-    from spotsigs.matching.tight import self_join
-
-    if len(rows.vectors) < 2:
-        return _NOTHING
-    pairs = self_join(rows.vectors, task.tau, threads=task.threads)
-    work = counted(pairs.counters, len(pairs), float(rows.vectors.lengths.mean()))
-    return Joined(rows.numbers[pairs.i], rows.numbers[pairs.j], pairs.similarity, work)
-
-
-def _cross(a: Rows, b: Rows, task: BlockTask) -> Joined:
-    from spotsigs.matching.tight import join
-
-    if not len(a.vectors) or not len(b.vectors):
-        return _NOTHING
-    pairs = join(a.vectors, b.vectors, task.tau, threads=task.threads)
-    work = counted(pairs.counters, len(pairs), float(a.vectors.lengths.mean()))
-    return Joined(a.numbers[pairs.i], b.numbers[pairs.j], pairs.similarity, work)
-
-
-def _read(reader: Reader, block: Block) -> Rows:
-    return Rows(*read_block(reader, block))
-
-
-def read_block(reader: Reader, block: Block) -> tuple[Vectors, NDArray[np.int64]]:
-    """Read a range of rows into memory.
-
-    Parameters
-    ----------
-    reader : Reader
-        An open store of vectors.
-    block : tuple of int
-        First row, and the one behind the last.
-
-    Returns
-    -------
-    vectors : Vectors
-        The rows; ids are those of the store.
-    rows : ndarray of int64
-        Their former numbers.
-    """
-    start, stop = block
-    indptr = reader.part("indptr", np.int64, start, stop + 1)
-    rising = bool((indptr[1:] >= indptr[:-1]).all())
-    require(rising, f"the rows of the store {reader.folder} are damaged; build the store again")
-    first, last = int(indptr[0]), int(indptr[-1])
-    rows = reader.part("rows", np.int64, start, stop)
-    vectors = Vectors(
-        indptr=indptr - first,
-        ids=reader.part("ids", np.int32, first, last),
-        counts=reader.part("counts", np.int32, first, last),
-        lengths=reader.part("lengths", np.int64, start, stop),
-        doc_ids=RowNumbers(stop - start),
-    )
-    check_rows(reader, vectors.indptr, vectors.ids, vectors.counts, vectors.lengths)
-    return vectors, rows
+_NOTHING: Found = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -466,7 +221,8 @@ class PairFiles:
             )
             i, j, _ = found
             sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < self.n
-            require(sound, f"the pairs in {self.folders[0].parent} are damaged; delete that folder and run again")
+            where = self.folders[0].parent if self.folders else "memory"
+            require(sound, f"the pairs in {where} are damaged; delete that folder and run again")
             yield found
 
     def _edges(self, readers: Sequence[Reader], most: int) -> Iterator[int]:
@@ -554,7 +310,7 @@ def _whole(reader: Reader, name: str) -> NDArray[np.int64]:
 
 
 def _sorted(parts: Iterable[Found]) -> Found:
-    columns = list(zip(_NOTHING[:3], *parts, strict=True))
+    columns = list(zip(_NOTHING, *parts, strict=True))
     i, j, similarity = (np.concatenate(column) for column in columns)
     columns.clear()
     order = np.lexsort((j, i))
@@ -653,7 +409,8 @@ def query(
     lengths = stored.vectors.lengths
     first = int(np.searchsorted(lengths, max(1, int(length * tau) - 1)))
     found = []
-    for block in _blocks(stored.vectors.indptr, first, memory):
+    edges = stretches(stored.vectors.indptr, first, memory, BYTES_AN_OCCURRENCE, BYTES_A_ROW).tolist()
+    for block in pairwise(edges):
         if length < int(lengths[block[0]]) and length / int(lengths[block[0]]) < tau:
             break
         vectors, rows = read_block(reader, block)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.crawl.segments import Segments
 from spotsigs.disk.atomic import beside
 from spotsigs.disk.places import is_remote, place
@@ -117,13 +118,18 @@ def _count(store: Writer, segments: Segments, idf_filter: IdfFilter, n: int, mem
     total = sum(reader.length("hashes") for reader in segments.stores())
     passes = max(1, ceil(total * BYTES_A_HASH / memory))
     edges = [2**64 * k // passes for k in range(passes + 1)]
-    with store.growing("vocabulary", np.uint64) as keep, store.growing("dropped", np.uint64) as drop:
+    with (
+        store.growing("vocabulary", np.uint64) as keep,
+        store.growing("classes", np.uint8) as rank,
+        store.growing("dropped", np.uint64) as drop,
+    ):
         for low, high in pairwise(edges):
             hashes = np.concatenate([np.empty(0, np.uint64), *_between(segments, low, high - 1)])
             distinct, frequencies = np.unique(hashes, return_counts=True)
             del hashes
             kept = idf_filter.keeps(frequencies, n)
             keep(distinct[kept])
+            rank(rarity_classes(frequencies[kept]))
             drop(distinct[~kept])
 
 
@@ -251,9 +257,9 @@ def _order(store: Writer, unordered: Reader, sizes: NDArray[np.int32], lengths: 
                 counts[to] = unordered.part("counts", np.int32, entry, entry_stop)[taken]
             append_ids(ids)
             append_counts(counts)
-    for name in ("vocabulary", "dropped"):
-        with store.growing(name, np.uint64) as append:
-            values = unordered.array(name, np.uint64)
+    for name, dtype in (("vocabulary", np.uint64), ("classes", np.uint8), ("dropped", np.uint64)):
+        with store.growing(name, dtype) as append:
+            values = unordered.array(name, dtype)
             for start in range(0, len(values), 1 << 20):
                 append(values[start : start + (1 << 20)])
         if name == "vocabulary":

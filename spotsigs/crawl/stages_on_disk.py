@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from spotsigs.crawl.block_cost import MOST_WORK
 from spotsigs.crawl.block_join import PairFiles, estimate, join_store, query
 from spotsigs.crawl.layout import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.crawl.outlines import refine_segments
@@ -76,10 +75,6 @@ class OnDisk:
     pairs: PairFiles
     new_from: int
     budget: int
-
-    def estimate(self, tau: float) -> dict[str, int]:
-        """Return what the join takes, see `spotsigs.crawl.block_join.estimate`."""
-        return estimate(self.stored, tau, memory=self.budget)
 
 
 def data_budget(memory: int, workers: int = 0) -> int:
@@ -270,14 +265,14 @@ def _pairs(
         require(not new_from, "this method cannot report pairs with new documents alone; leave out add=true")
         target, budget = _begun(folder, xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)}".encode()), budget)
         return method(store, target, engine, budget)
-    job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from} {MOST_WORK}".encode())
+    job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from}".encode())
     target, budget = _begun(folder, f"{tau!r}-{job}", budget)
-    facts = estimate(stored, tau, memory=budget)
+    facts = estimate(stored, memory=budget)
     say(
-        f"join: {counted(facts['tasks'], 'task')}, the largest of {facts['bytes_a_task'] / 1e6:,.0f} MB; "
+        f"join: {counted(facts['tasks'], 'stretch', 'stretches')} of rows, each within {budget / 1e6:,.0f} MB; "
         f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
     )
-    return join_store(store, target, tau, engine, memory=budget, new_from=new_from, threads=1)
+    return join_store(store, target, tau, engine, memory=budget, new_from=new_from)
 
 
 def _begun(folder: Path, job: str, budget: int) -> tuple[Path, int]:

@@ -34,6 +34,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.arrays.arrow import text
 from spotsigs.arrays.csr import INT32_MAX
+from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.disk import places
 from spotsigs.disk.atomic import beside, create, destination, is_empty
 from spotsigs.disk.places import is_remote, place
@@ -806,6 +807,7 @@ def save_vectors(folder: str | Path, vectors: Vectors, clusters: Sequence[str | 
         store.put("lengths", ordered.lengths.astype(np.int64, copy=False))
         store.strings("doc_ids", vectors.doc_ids)
         store.strings("clusters", (name or "" for name in clusters or ()))
+        store.put("classes", rarity_classes(vectors.document_frequencies))
         if vectors.vocabulary is not None:
             store.put("vocabulary", vectors.vocabulary)
         store.facts = {"rows": len(rows), "n_signatures": vectors.n_signatures}

@@ -70,6 +70,35 @@ def bounds(tau: float, longest: int) -> Bounds:
     return Bounds(*(table.astype(np.int32) for table in (least, shortest, longest_partner, meetings, probed)))
 
 
+def prefixes(
+    tau: float, lengths: NDArray[np.int64], most_meetings: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the bounds of some lengths alone, without tables over all that are shorter.
+
+    Parameters
+    ----------
+    tau : float
+        Similarity threshold in (0, 1].
+    lengths : ndarray of int64
+        At least 1.
+    most_meetings : int
+        What ``meetings`` shall not exceed.
+
+    Returns
+    -------
+    shortest : ndarray of int64
+        Least length a partner can have.
+    meetings : ndarray of int64
+        The ``k`` of a pair whose shorter document has this length; does not decrease with length.
+    prefix : ndarray of int64
+        Tokens among which such a document, as the shorter or the longer one, has its meetings.
+    """
+    shortest = np.maximum(_first_true(lambda b: b / lengths >= tau, lengths * tau), 1)
+    least = least_overlap(tau, lengths + shortest)
+    meetings = np.maximum(np.minimum(np.minimum(2 + lengths // 96, least), most_meetings), 1)
+    return shortest, meetings, lengths - least + meetings
+
+
 def least_overlap(tau: float, total: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the least overlap ``o`` with ``o / (total - o) >= tau``.
 

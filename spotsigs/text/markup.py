@@ -33,9 +33,11 @@ _INLINE_NAMES = """a abbr acronym b bdi bdo big blink cite code data del dfn em 
 _HIDDEN_NAMES = "iframe noembed noframes noscript style"
 _LITERAL_NAMES = "textarea title xmp"
 # Elements that a page may leave open without nesting deeper: void ones and those that the next one closes.
-_FLAT_NAMES = """area base basefont bgsound body br caption col colgroup dd dt embed frame frameset head hr html img
-    input keygen li link meta optgroup option p param source tbody td tfoot th thead tr track"""
-_NESTED, _INLINE, _HIDDEN, _SCRIPT, _LITERAL, _FLAT, _FOREIGN = range(7)
+_FLAT_NAMES = """area base basefont bgsound body br caption col colgroup embed frame frameset head hr html img
+    input keygen link meta option p param source tbody td tfoot th thead tr track"""
+# Elements that the next one closes only where at most paragraphs and divisions lie between: <li><dt><li> nests.
+_ITEM_NAMES = "dd dt li"
+_NESTED, _INLINE, _HIDDEN, _SCRIPT, _LITERAL, _FLAT, _FOREIGN, _ITEM = range(8)
 
 _MAX_DEPTH = 512  # as browsers have one; the parser's time grows with the square of the depth
 _MAX_REFERENCE = 40  # bytes of the longest character reference, and some
@@ -43,6 +45,9 @@ _SPACE, _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = b" !\"#&'"
 _DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION = b"-/<=>?"
 _BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
 _A, _HREF = (np.uint64(int.from_bytes(name, "big")) for name in (b"a", b"href"))
+_DD, _DT, _P, _DIV, _ADDRESS = (
+    np.uint64(int.from_bytes(name, "big")) for name in (b"dd", b"dt", b"p", b"div", b"address")
+)
 _GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
 
 
@@ -54,6 +59,7 @@ def _element_table() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
         (_HIDDEN_NAMES, _HIDDEN),
         (_LITERAL_NAMES, _LITERAL),
         (_FLAT_NAMES, _FLAT),
+        (_ITEM_NAMES, _ITEM),
     ):
         kinds |= dict.fromkeys(names.split(), kind)
     keys, values = np.zeros(1 << _SLOT_BITS, np.uint64), np.zeros(1 << _SLOT_BITS, np.uint8)
@@ -209,6 +215,18 @@ def _close(stack: NDArray[np.uint64], depth: int, key: np.uint64) -> int:
 
 
 @njit(cache=True, nogil=True)
+def _close_item(stack: NDArray[np.uint64], depth: int, key: np.uint64) -> int:
+    """Return the depth before a list item: it closes the one before, and the paragraphs and divisions in that."""
+    for level in range(depth - 1, -1, -1):
+        open_key = stack[level]
+        if open_key == key or (key in (_DD, _DT) and open_key in (_DD, _DT)):
+            return level
+        if open_key != _P and open_key != _DIV and open_key != _ADDRESS:
+            break
+    return depth
+
+
+@njit(cache=True, nogil=True)
 def _write_tag(
     html: NDArray[np.uint8], start: int, end: int, is_end: bool, is_closed: bool, out: NDArray[np.uint8], size: int
 ) -> int:
@@ -283,7 +301,9 @@ def _simplify(
         if is_end:
             depth = _close(stack, depth, key)
             foreign -= kind == _FOREIGN and foreign > 0
-        elif not is_empty and kind in (_NESTED, _FOREIGN):
+        elif not is_empty and kind in (_NESTED, _FOREIGN, _ITEM):
+            if kind == _ITEM:
+                depth = _close_item(stack, depth, key)
             if depth == _MAX_DEPTH:
                 continue
             stack[depth] = key
@@ -318,7 +338,9 @@ def _is_deep(html: NDArray[np.uint8], keys: NDArray[np.uint64], kinds: NDArray[n
             depth = _close(stack, depth, key)
         elif kind in (_HIDDEN, _SCRIPT, _LITERAL):
             at = _raw_text_end(html, at, start, end, kind == _SCRIPT)
-        elif kind in (_NESTED, _FOREIGN):
+        elif kind in (_NESTED, _FOREIGN, _ITEM):
+            if kind == _ITEM:
+                depth = _close_item(stack, depth, key)
             if depth == most:
                 return True
             stack[depth] = key

@@ -1,0 +1,625 @@
+"""Kernels of the join on disk: arrays in, arrays out, no interpreter lock held.
+
+In the order of their use: write the prefixes of a range of rows (`spread_rows`) and sort them by range of signatures
+(`count_parts`, `fill_parts`); meet what shares signatures of one range (`count_lists`, `fill_lists`, `count_visits`,
+`meet`); add the meetings of each pair up (`merge`), compare what is left (`compare`) and spread the similar pairs over
+the copies of their rows (`count_members`, `fill_members`). `docs/bounds.md` proves what is left out.
+
+A *place* is the number of units of weight that stand before a signature in its row's order. Rows are numbered as in the
+store, in ascending order of length; rows of one length are a *run*.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2, bit_count, prefetch
+
+LOW = np.uint64(0xFFFFFFFF)
+BYTE, HALF = np.uint64(8), np.uint64(32)
+MOST_PLACE = 2**16 - 1
+"""Places beyond it are written as this one: a bound on a smaller place leaves less out."""
+
+MOST_MEETINGS = 255
+"""Meetings beyond it are not counted: no more are ever asked for."""
+
+MOST_LENGTH = 2**24 - 1
+"""Longest partner that a posting tells; what reaches further has no limit."""
+
+MOST_ROWS = 2**24
+"""Rows of one comparison: their numbers have 24 bits there."""
+
+NO_LIMIT = 2**40
+AHEAD = 8
+"""Comparisons ahead of which rows are asked for."""
+
+
+class Runs(NamedTuple):
+    """What depends on the length alone, for each length that occurs, ascending.
+
+    Attributes
+    ----------
+    lengths : ndarray of int64, shape (n,)
+        The lengths, from 1 on.
+    rows : ndarray of int64, shape (n + 1,)
+        First row of each, and the number of rows.
+    low : ndarray of int64, shape (n,)
+        First run of the lengths that a shorter partner can have.
+    meetings : ndarray of int64, shape (n,)
+        Meetings of a similar pair whose shorter row has this length.
+    prefix : ndarray of int64, shape (n,)
+        Units of weight in which a row of this length has them.
+    """
+
+    lengths: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    low: NDArray[np.int64]
+    meetings: NDArray[np.int64]
+    prefix: NDArray[np.int64]
+
+
+class Share(NamedTuple):
+    """Rows with a signature of one range in their prefix, and those signatures.
+
+    Attributes
+    ----------
+    rows : ndarray of int64, shape (n,)
+        Their numbers, ascending.
+    fresh : ndarray of bool, shape (n,)
+        Whether the row, or a copy of it, is new.
+    runs : ndarray of int64, shape (n,)
+        Run of each.
+    first : ndarray of int64, shape (n_runs + 1,)
+        First of them, by place here, in each run.
+    sketches : ndarray of uint64, shape (n,)
+        Parity of the units of weight that fall on each of 64 bits.
+    starts : ndarray of int64, shape (n + 1,)
+        Row ``r`` has its tokens at ``starts[r]:starts[r + 1]``.
+    tokens : ndarray of uint64
+        Number of the signature, place (16 bits), weight inside the prefix (8 bits).
+    """
+
+    rows: NDArray[np.int64]
+    fresh: NDArray[np.bool_]
+    runs: NDArray[np.int64]
+    first: NDArray[np.int64]
+    sketches: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+    tokens: NDArray[np.uint64]
+
+
+class Lists(NamedTuple):
+    """Rows by signature, filled as the rows before a probing one pass.
+
+    Attributes
+    ----------
+    begin, end : ndarray of int64, shape (n_signatures,)
+        First posting that is still in reach, and the one behind the last.
+    postings : ndarray of uint64
+        Place of the row in its share, longest partner it can have by this signature (24 bits), weight (8 bits).
+    """
+
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    postings: NDArray[np.uint64]
+
+
+@njit(cache=True, nogil=True)
+def least_of(total: Any, tau: Any) -> Any:
+    """Return the least overlap of a similar pair, as `spotsigs.matching.bounds.least_overlap` does."""
+    o: Any = max(np.int64(np.floor(total * (tau / (1 + tau)))) - 1, 1)
+    for _ in range(3):
+        if o / max(total - o, 1) < tau:
+            o += 1
+    return o
+
+
+@njit(cache=True, nogil=True)
+def longest_partner(length: Any, most: Any, tau: Any) -> Any:
+    """Return the greatest length of a partner with which an overlap of at most `most` suffices."""
+    if most < 1:
+        return -1
+    if most / tau > NO_LIMIT:
+        return NO_LIMIT
+    total = most + np.int64(np.floor(most / tau)) + 2
+    for _ in range(4):
+        if most / max(total - most, 1) < tau:
+            total -= 1
+    return total - length
+
+
+@njit(cache=True, nogil=True)
+def sketch_rows(indptr: Any, ids: Any, counts: Any, out: Any) -> None:
+    """Write the parity of each row's units of weight on each of 64 bits."""
+    for r in range(len(out)):
+        sketch = np.uint64(0)
+        for k in range(indptr[r], indptr[r + 1]):
+            x = np.uint64(np.uint32(ids[k])) * MIX_1
+            x = (x ^ (x >> HALF)) * MIX_2
+            bit = x >> np.uint64(58)
+            if counts[k] >> 6 & 1:
+                sketch = ~sketch  # every bit once for 64 units
+            for z in range(counts[k] & 63):
+                sketch ^= np.uint64(1) << ((bit + np.uint64(z)) & np.uint64(63))
+        out[r] = sketch
+
+
+@njit(cache=True, nogil=True)
+def spread_rows(
+    indptr: Any,
+    ids: Any,
+    counts: Any,
+    runs: Any,
+    begin: Any,
+    end: Any,
+    copy_of: Any,
+    tables: Runs,
+    classes: Any,
+    out: Any,
+) -> Any:
+    """Write the prefixes of the rows ``begin:end`` that copy no other row.
+
+    A row's signatures are ordered by class, rarest first, then by number; those of class 0 occur in no other row and
+    take their place only.
+
+    Parameters
+    ----------
+    indptr, ids, counts : ndarray
+        Rows as CSR arrays, ids ascending in each.
+    runs : ndarray of int64
+        Run of each row.
+    begin, end : int
+        Which rows.
+    copy_of : ndarray of int32
+        First equal row of each row.
+    tables : Runs
+        By length.
+    classes : ndarray of uint8
+        Class of each signature, or, in a table too small for all, the highest of those that share an entry.
+    out : tuple of ndarray
+        ``tokens`` as in `Share` and ``rows``, room for one of each entry.
+
+    Returns
+    -------
+    int
+        How many there are.
+    """
+    tokens, rows = out
+    weight = np.empty(MAX_CLASSES + 1, np.int64)
+    own = np.empty(1024, np.uint8)
+    n = 0
+    for r in range(begin, end):
+        if copy_of[r] != r:
+            continue
+        first, last = indptr[r], indptr[r + 1]
+        if last - first > len(own):
+            own = np.empty(2 * (last - first), np.uint8)
+        weight[:] = 0
+        for k in range(first, last):
+            c = classes[ids[k] % len(classes)] if ids[k] >= len(classes) else classes[ids[k]]
+            own[k - first] = c
+            weight[c + 1] += counts[k]
+        size = tables.prefix[runs[r]]
+        for c in range(MAX_CLASSES):
+            weight[c + 1] += weight[c]
+        for k in range(first, last):
+            c = own[k - first]
+            at = weight[c]
+            if c == 0 or at >= size:
+                continue
+            weight[c] += counts[k]
+            tokens[n] = (
+                np.uint64(np.uint32(ids[k])) << HALF
+                | np.uint64(min(at, MOST_PLACE)) << BYTE
+                | np.uint64(min(counts[k], size - at, MOST_MEETINGS))
+            )
+            rows[n] = r
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def tally(tokens: Any, width: Any, bins: Any) -> None:
+    """Count tokens by ranges of signatures of equal width."""
+    for k in range(len(tokens)):
+        bins[np.int64(tokens[k] >> HALF) // width] += 1
+
+
+@njit(cache=True, nogil=True)
+def count_parts(tokens: Any, rows: Any, edges: Any, near: Any, shift: Any, part: Any, starts: Any) -> None:
+    """Count the tokens of each part and the rows that have some.
+
+    Parameters
+    ----------
+    tokens, rows : ndarray
+        As `spread_rows` writes them.
+    edges : ndarray of int64, shape (n_parts + 1,)
+        First signature of each part.
+    near : ndarray of int32
+        Part of the first signature of each range of ``2**shift`` signatures.
+    shift : int
+        See there.
+    part : ndarray of int32
+        Receives the part of each token.
+    starts : ndarray of int64, shape (2, n_parts + 2)
+        Zero; receives where the rows and the tokens of each part start, one place further.
+    """
+    before, before_row = -1, -1
+    for k in range(len(tokens)):
+        token = np.int64(tokens[k] >> HALF)
+        p = near[token >> shift]
+        while edges[p + 1] <= token:
+            p += 1
+        part[k] = p
+        if p != before or rows[k] != before_row:
+            starts[0, p + 2] += 1
+            before, before_row = p, rows[k]
+        starts[1, p + 2] += 1
+    for p in range(2, starts.shape[1]):
+        starts[0, p] += starts[0, p - 1]
+        starts[1, p] += starts[1, p - 1]
+
+
+@njit(cache=True, nogil=True)
+def fill_parts(tokens: Any, rows: Any, part: Any, first_row: Any, fresh: Any, starts: Any, out: Any) -> None:
+    """Write what `count_parts` counted.
+
+    ``out`` are the tokens and, for each row of a part, its number (32 bits), whether it is new (1 bit) and how many
+    tokens it has there (31 bits), and its place among the rows.
+    """
+    of_part, heads, places = out
+    before, before_row, at = -1, -1, 0
+    for k in range(len(tokens)):
+        p = part[k]
+        if p != before or rows[k] != before_row:
+            at = starts[0, p + 1]
+            starts[0, p + 1] += 1
+            heads[at] = np.uint64(first_row + rows[k]) << HALF | np.uint64(fresh[rows[k]]) << np.uint64(31)
+            places[at] = rows[k]
+            before, before_row = p, rows[k]
+        heads[at] += np.uint64(1)
+        of_part[starts[1, p + 1]] = tokens[k]
+        starts[1, p + 1] += 1
+
+
+@njit(cache=True, nogil=True)
+def read_heads(heads: Any, tables: Runs, rows: Any, fresh: Any, runs: Any, first: Any, starts: Any) -> None:
+    """Fill the arrays of a `Share` from what `fill_parts` wrote."""
+    q = 0
+    for r in range(len(heads)):
+        rows[r] = np.int64(heads[r] >> HALF)
+        fresh[r] = heads[r] >> np.uint64(31) & np.uint64(1) != 0
+        starts[r + 1] = starts[r] + np.int64(heads[r] & np.uint64(0x7FFFFFFF))
+        while tables.rows[q + 1] <= rows[r]:
+            q += 1
+            first[q] = r
+        runs[r] = q
+    first[q + 1 :] = len(heads)
+
+
+@njit(cache=True, nogil=True)
+def _offered(q: Any, tables: Runs, tau: Any) -> Any:
+    """Return in how many units of weight a row looks out for partners that are not shorter."""
+    length = tables.lengths[q]
+    return length - least_of(2 * length, tau) + tables.meetings[q]
+
+
+@njit(cache=True, nogil=True)
+def count_lists(share: Share, only_fresh: Any, tables: Runs, tau: Any, base: Any, begin: Any) -> None:
+    """Size the list of each signature from `base` on; `begin` is zero and gets where each starts, and their number."""
+    for r in range(len(share.rows)):
+        if only_fresh and not share.fresh[r]:
+            continue
+        offered = _offered(share.runs[r], tables, tau)
+        for k in range(share.starts[r], share.starts[r + 1]):
+            if np.int64(share.tokens[k] >> BYTE & np.uint64(0xFFFF)) < offered:
+                begin[np.int64(share.tokens[k] >> HALF) - base + 1] += 1
+    for t in range(1, len(begin)):
+        begin[t] += begin[t - 1]
+
+
+@njit(cache=True, nogil=True)
+def _insert(share: Share, r: Any, tables: Runs, tau: Any, base: Any, lists: Lists) -> None:
+    q = share.runs[r]
+    length, offered = tables.lengths[q], _offered(q, tables, tau)
+    for k in range(share.starts[r], share.starts[r + 1]):
+        token = share.tokens[k]
+        place = np.int64(token >> BYTE & np.uint64(0xFFFF))
+        if place >= offered:
+            continue
+        reach = longest_partner(length, length - place + tables.meetings[q] - 1, tau)
+        t = np.int64(token >> HALF) - base
+        lists.postings[lists.end[t]] = (
+            np.uint64(r) << HALF | np.uint64(min(reach, MOST_LENGTH)) << BYTE | token & np.uint64(0xFF)
+        )
+        lists.end[t] += 1
+
+
+@njit(cache=True, nogil=True)
+def fill_lists(
+    share: Share, begin: Any, end: Any, only_fresh: Any, tables: Runs, tau: Any, base: Any, lists: Lists
+) -> None:
+    """List the rows ``begin:end`` of a share."""
+    for r in range(begin, end):
+        if share.fresh[r] or not only_fresh:
+            _insert(share, r, tables, tau, base, lists)
+
+
+@njit(cache=True, nogil=True)
+def count_visits(
+    probing: Share,
+    listed: Share,
+    own: Any,
+    begin: Any,
+    tables: Runs,
+    tau: Any,
+    base: Any,
+    all_rows: Lists,
+    new: Lists,
+    out: Any,
+) -> None:
+    """Count the postings that each row of a share from `begin` on will look at, none of them being looked at.
+
+    ``all_rows`` lists the rows before; ``new`` the new ones among them, which are what an old row looks for.
+    """
+    for r in range(begin, len(probing.rows)):
+        low = listed.first[tables.low[probing.runs[r]]]
+        lists = all_rows if probing.fresh[r] else new
+        for k in range(probing.starts[r], probing.starts[r + 1]):
+            t = np.int64(probing.tokens[k] >> HALF) - base
+            p, last = lists.begin[t], lists.end[t]
+            while p < last and np.int64(lists.postings[p] >> HALF) < low:
+                p += 1
+            lists.begin[t] = p
+            out[r] += last - p
+        if own:
+            _insert(probing, r, tables, tau, base, all_rows)
+            if len(new.begin) and probing.fresh[r]:
+                _insert(probing, r, tables, tau, base, new)
+
+
+@njit(cache=True, nogil=True)
+def meet(
+    probing: Share,
+    listed: Share,
+    own: Any,
+    begin: Any,
+    end: Any,
+    tables: Runs,
+    tau: Any,
+    base: Any,
+    all_rows: Lists,
+    new: Lists,
+    met: Any,
+    touched: Any,
+    out: Any,
+) -> Any:
+    """Write the pairs of the rows ``begin:end`` of a share with listed ones, until no room may be left.
+
+    Parameters
+    ----------
+    probing, listed : Share
+        Rows of one part, or of two stretches of it.
+    own : bool
+        Whether both are the same rows: each is listed when it has looked for partners.
+    begin, end : int
+        Which rows look for partners.
+    tables, tau, base, all_rows, new
+        As for `count_visits`.
+    met, touched : ndarray of uint8 and of int64, shape (listed rows,)
+        Room; ``met`` is zero on entry and exit.
+    out : tuple of ndarray
+        Pairs (number of the shorter row, 32 bits, of the probing one), and their meetings.
+
+    Returns
+    -------
+    tuple of int
+        First row that has not looked for partners, how many pairs there are, and postings looked at.
+    """
+    pairs, meetings = out
+    n, scanned = 0, 0
+    room = len(pairs) - len(met)
+    for r in range(begin, end):
+        if n > room:
+            return r, n, scanned
+        q = probing.runs[r]
+        length, k_most = tables.lengths[q], tables.meetings[q]
+        low = listed.first[tables.low[q]]
+        lists = all_rows if probing.fresh[r] else new
+        saturated = np.uint64(min(length, MOST_LENGTH))
+        m = 0
+        for k in range(probing.starts[r], probing.starts[r + 1]):
+            token = probing.tokens[k]
+            t = np.int64(token >> HALF) - base
+            p, last = lists.begin[t], lists.end[t]
+            while p < last and np.int64(lists.postings[p] >> HALF) < low:
+                p += 1
+            lists.begin[t] = p
+            if p == last:
+                continue
+            reach = longest_partner(length, length - np.int64(token >> BYTE & np.uint64(0xFFFF)) + k_most - 1, tau)
+            stop = len(met)
+            if reach < length:
+                stop = listed.first[np.searchsorted(tables.lengths, reach, side="right")]
+            scanned += last - p
+            weight = token & np.uint64(0xFF)
+            while p < last:
+                posting = lists.postings[p]
+                y = np.int64(posting >> HALF)
+                if y >= stop:
+                    break
+                if saturated <= posting >> BYTE & np.uint64(0xFFFFFF):
+                    if met[y] == 0:
+                        touched[m] = y
+                        m += 1
+                    met[y] = min(np.uint64(met[y]) + min(weight, posting & np.uint64(0xFF)), np.uint64(MOST_MEETINGS))
+                p += 1
+        shortest = length + tables.lengths[tables.low[q]]
+        sketched = shortest - 2 * least_of(shortest, tau) < 64
+        for c in range(m):
+            y = touched[c]
+            if sketched:
+                total = length + tables.lengths[listed.runs[y]]
+                if bit_count(probing.sketches[r] ^ listed.sketches[y]) > total - 2 * least_of(total, tau):
+                    met[y] = 0
+                    continue
+            pairs[n] = np.uint64(listed.rows[y]) << HALF | np.uint64(probing.rows[r])
+            meetings[n] = met[y]
+            met[y] = 0
+            n += 1
+        if own:
+            _insert(probing, r, tables, tau, base, all_rows)
+            if len(new.begin) and probing.fresh[r]:
+                _insert(probing, r, tables, tau, base, new)
+    return end, n, scanned
+
+
+@njit(cache=True, nogil=True)
+def pack_keys(pairs: Any, meetings: Any, first_row: Any, keys: Any) -> None:
+    """Write shorter row (32 bits), longer one less `first_row` (24 bits) and meetings (8 bits) into one number."""
+    for k in range(len(pairs)):
+        keys[k] = (
+            (pairs[k] >> HALF) << HALF | ((pairs[k] & LOW) - np.uint64(first_row)) << BYTE | np.uint64(meetings[k])
+        )
+
+
+@njit(cache=True, nogil=True)
+def merge(keys: Any, tables: Runs) -> Any:
+    """Add up the meetings of each pair of sorted keys and move those with enough to the front; return their number."""
+    n, k, q = 0, 0, 0
+    while k < len(keys):
+        pair, total = keys[k] >> BYTE, np.int64(0)
+        while k < len(keys) and keys[k] >> BYTE == pair:
+            total += np.int64(keys[k] & np.uint64(0xFF))
+            k += 1
+        row = np.int64(pair >> np.uint64(24))
+        while tables.rows[q + 1] <= row:
+            q += 1
+        if total >= tables.meetings[q]:
+            keys[n] = pair
+            n += 1
+    return n
+
+
+class Block(NamedTuple):
+    """Rows as CSR arrays, with their lengths."""
+
+    indptr: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def compare(one: Block, a: Any, other: Block, b: Any, tau: Any, out: Any) -> Any:
+    """Compare rows ``a`` of one block with rows ``b`` of another.
+
+    Parameters
+    ----------
+    one, other : Block
+        The rows.
+    a, b : ndarray of int64, shape (n,)
+        Which are compared; signatures ascend in both.
+    tau : float
+        Similarity threshold.
+    out : tuple of ndarray
+        Receives the places of the similar ones among the n, and their similarities.
+
+    Returns
+    -------
+    int
+        How many are similar.
+    """
+    places, similarity = out
+    n = 0
+    for c in range(len(a)):
+        if c + AHEAD < len(a):
+            for block, row in ((one, a[c + AHEAD]), (other, b[c + AHEAD])):
+                at = block.indptr[row]
+                prefetch(block.ids, at)
+                prefetch(block.ids, at + 16)
+                prefetch(block.ids, at + 32)
+                prefetch(block.counts, at)
+        x, x_end, y, y_end = one.indptr[a[c]], one.indptr[a[c] + 1], other.indptr[b[c]], other.indptr[b[c] + 1]
+        overlap = np.int64(0)
+        while x < x_end and y < y_end:  # no branch to mispredict
+            left, right = one.ids[x], other.ids[y]
+            overlap += np.int64(left == right) * min(one.counts[x], other.counts[y])
+            x += left <= right
+            y += right <= left
+        value = overlap / max(one.lengths[a[c]] + other.lengths[b[c]] - overlap, 1)
+        if value >= tau:
+            places[n], similarity[n] = c, value
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def gather(block: Block, rows: Any, out: Block) -> None:
+    """Copy some rows of a block behind one another; the offsets of ``out`` are given."""
+    for r in range(len(rows)):
+        at, to = block.indptr[rows[r]], out.indptr[r]
+        out.lengths[r] = block.lengths[rows[r]]
+        for k in range(out.indptr[r + 1] - to):
+            out.ids[to + k], out.counts[to + k] = block.ids[at + k], block.counts[at + k]
+
+
+class Groups(NamedTuple):
+    """The document numbers of each row and of its copies: ``numbers[starts[r]:starts[r + 1]]``."""
+
+    starts: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def count_members(one: Groups, a: Any, other: Groups, b: Any, new_from: Any) -> Any:
+    """Return how many pairs of documents the pairs of rows ``(a, b)`` stand for, of which one at least is new."""
+    n = 0
+    for c in range(len(a)):
+        for x in range(one.starts[a[c]], one.starts[a[c] + 1]):
+            for y in range(other.starts[b[c]], other.starts[b[c] + 1]):
+                n += max(one.numbers[x], other.numbers[y]) >= new_from
+    return n
+
+
+@njit(cache=True, nogil=True)
+def fill_members(one: Groups, a: Any, other: Groups, b: Any, similarity: Any, new_from: Any, out: Any) -> None:
+    """Write what `count_members` counted, lower number first."""
+    i, j, values = out
+    n = 0
+    for c in range(len(a)):
+        for x in range(one.starts[a[c]], one.starts[a[c] + 1]):
+            for y in range(other.starts[b[c]], other.starts[b[c] + 1]):
+                low, high = one.numbers[x], other.numbers[y]
+                if max(low, high) >= new_from:
+                    i[n], j[n], values[n] = min(low, high), max(low, high), similarity[c]
+                    n += 1
+
+
+@njit(cache=True, nogil=True)
+def count_copies(groups: Groups, new_from: Any) -> Any:
+    """Return how many pairs the copies of one row are among themselves, of which one at least is new."""
+    n = 0
+    for r in range(len(groups.starts) - 1):
+        for x in range(groups.starts[r], groups.starts[r + 1]):
+            for y in range(x + 1, groups.starts[r + 1]):
+                n += max(groups.numbers[x], groups.numbers[y]) >= new_from
+    return n
+
+
+@njit(cache=True, nogil=True)
+def fill_copies(groups: Groups, new_from: Any, out: Any) -> None:
+    """Write what `count_copies` counted."""
+    i, j, values = out
+    n = 0
+    for r in range(len(groups.starts) - 1):
+        for x in range(groups.starts[r], groups.starts[r + 1]):
+            for y in range(x + 1, groups.starts[r + 1]):
+                low, high = groups.numbers[x], groups.numbers[y]
+                if max(low, high) >= new_from:
+                    i[n], j[n], values[n] = min(low, high), max(low, high), 1.0
+                    n += 1

@@ -1,0 +1,274 @@
+"""The join on disk: the pairs of the join in memory for all collections, budgets and thresholds, in even tasks."""
+
+import tracemalloc
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from itertools import count
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive.join import self_join as naive_join
+from naive.shuffle import meetings_of, met, rarity
+from strategies import TAUS, borderline_collections, collections, examples, vectors
+from test_blocks import triples
+
+from spotsigs.arrays.rarity import rarity_classes
+from spotsigs.crawl import shuffle
+from spotsigs.crawl.block_join import join_store
+from spotsigs.crawl.shuffle import Job
+from spotsigs.disk.store import save_vectors
+from spotsigs.engines import Serial
+from spotsigs.errors import InputError
+from spotsigs.matching.bounds import prefixes
+from spotsigs.matching.tight import self_join
+from spotsigs.records import Vectors
+
+BUDGETS = st.sampled_from([1_500, 6_000, 10**8])
+
+
+def joined(folder, rows, tau, memory, new_from=0, engine=None):
+    save_vectors(folder / "v", rows)
+    return join_store(folder / "v", folder / "p", tau, engine or Serial(), memory=memory, new_from=new_from)
+
+
+@pytest.fixture(autouse=True)
+def many_parts(monkeypatch):
+    """Make parts as soon as there is anything to put into them, and split every task."""
+    monkeypatch.setattr("spotsigs.crawl.shuffle.LEAST_TOKENS", 4)
+    monkeypatch.setattr("spotsigs.crawl.shuffle.LEAST_WORK", 1)
+
+
+def check(tmp_path_factory, documents, tau, memory, new_from):
+    found = joined(tmp_path_factory.mktemp("j"), vectors(documents), tau, memory, new_from)
+    expected = naive_join(documents, tau)
+    assert triples(found.load()) == [pair for pair in expected if pair[1] >= new_from]
+
+
+@examples(20)
+@given(
+    documents=collections(largest=20),
+    tau=st.sampled_from([0.01, 0.1, *TAUS]),
+    memory=BUDGETS,
+    new_from=st.integers(0, 9),
+)
+def test_pairs_are_those_of_every_two_rows(tmp_path_factory, documents, tau, memory, new_from):
+    check(tmp_path_factory, documents, tau, memory, new_from)
+
+
+@examples(20)
+@given(drawn=borderline_collections(), memory=BUDGETS)
+def test_pairs_at_the_threshold_are_found(tmp_path_factory, drawn, memory):
+    check(tmp_path_factory, *drawn, memory, 0)
+
+
+@examples(12)
+@given(
+    seed=st.integers(0, 10**6),
+    tau=st.floats(0.02, 1.0),
+    memory=st.sampled_from([150_000, 10**8]),
+    new_from=st.sampled_from([0, 0, 150]),
+)
+def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memory, new_from):
+    """Rows long enough to need several meetings, skewed, with copies."""
+    rng = np.random.default_rng(seed)
+    signatures = rng.zipf(1.3, 20_000) % 3000
+    documents = []
+    for _ in range(200):
+        if documents and rng.random() < 0.5:
+            row = Counter(documents[rng.integers(len(documents))])
+            for _ in range(rng.integers(0, 12)):
+                row[int(rng.integers(3000))] += 1
+        else:
+            row = Counter(rng.choice(signatures, rng.integers(1, 300)).tolist())
+        documents.append(row)
+    rows = vectors(documents)
+    found = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from)
+    assert triples(found.load()) == [pair for pair in triples(self_join(rows, tau)) if pair[1] >= new_from]
+
+
+@examples(15)
+@given(documents=collections(largest=20), tau=st.sampled_from(TAUS), memory=BUDGETS)
+def test_rows_meet_as_often_as_the_proof_asks(tmp_path_factory, documents, tau, memory):
+    """No pair meets less often than its slow twin, and all similar ones meet often enough to be compared."""
+    folder = tmp_path_factory.mktemp("j")
+    distinct = [Counter(dict(row)) for row in {tuple(sorted(document.items())) for document in documents} if row]
+    distinct.sort(key=lambda row: sum(row.values()))
+    rows = vectors(distinct)
+    save_vectors(folder / "v", rows)
+    job = Job(
+        store=str(folder / "v"), checksum=str(folder), folder=str(folder / "p"), tau=tau, new_from=0, memory=memory
+    )
+    spans = shuffle.make_plan(job, rows.indptr, rows.lengths)
+    if not spans:
+        return
+    bins = sum((shuffle.sample((job, k)) for k in range(spans)), np.zeros(shuffle.BINS, np.int64))
+    parts = shuffle.cut_parts(job, bins)
+    for k in range(spans):
+        shuffle.spread((job, k))
+    meets = shuffle.cut_meetings(job, [m for part in range(parts) for m in shuffle.weigh((job, part))])
+    total = Counter()
+    for task in meets:
+        shuffle.meet(task)
+        left = job.left("met", task.number)
+        for pair, n in zip(
+            left.array("pairs", np.uint64).tolist(), left.array("meetings", np.uint8).tolist(), strict=True
+        ):
+            total[pair >> 32, pair & 0xFFFFFFFF] += n
+    similar = naive_join(distinct, tau)
+    for pair, n in met(distinct, tau).items():
+        if pair in total or pair in {(i, j) for i, j, _ in similar}:  # others differ in their sketches
+            assert total[pair] >= n
+    assert all(total[i, j] >= meetings_of(sum(distinct[i].values()), tau) for i, j, _ in similar)
+
+
+def test_classes_and_bounds_are_those_of_their_definitions():
+    frequencies = np.arange(5000)
+    assert rarity_classes(frequencies).tolist() == [rarity(f) for f in frequencies.tolist()]
+    assert rarity_classes(np.array([2**31, 2**62])).tolist() == [61, 63]
+    for tau in (*TAUS, 0.07, 0.999):
+        lengths = np.arange(1, 150)
+        assert prefixes(tau, lengths, 255)[1].tolist() == [meetings_of(n, tau) for n in lengths.tolist()]
+        assert (np.diff(prefixes(tau, np.arange(1, 10**5), 255)[1]) >= 0).all()
+
+
+SKEWS = {}
+
+
+def skew(make):
+    SKEWS[make.__name__] = make
+    return make
+
+
+def csr(rows):
+    return Vectors.from_csr(np.cumsum([0, *map(len, rows)]), np.concatenate(rows))
+
+
+@skew
+def one_signature_in_half_of_the_rows(rng):
+    """Short rows, so that it is in their prefixes."""
+    rows = [rng.choice(np.arange(1, 30_000), rng.integers(2, 6), replace=False) for _ in range(6000)]
+    return csr([np.append(row, 0) if r % 2 else row for r, row in enumerate(rows)])
+
+
+@skew
+def many_copies_of_one_page(rng):
+    page = rng.choice(30_000, 40, replace=False)
+    rows = [page if r % 3 == 0 else rng.choice(30_000, 40, replace=False) for r in range(2000)]
+    return csr(rows)
+
+
+@skew
+def one_site_with_a_third_of_the_pages(rng):
+    """A frame of 12 signatures from 60, and a text of its own."""
+    frame = rng.choice(30_000, 60, replace=False)
+    rows = [
+        rng.choice(np.setdiff1d(np.arange(30_000), frame), rng.integers(10, 40), replace=False) for _ in range(4000)
+    ]
+    return csr(
+        [np.append(row, rng.choice(frame, 12, replace=False)) if r % 10 < 3 else row for r, row in enumerate(rows)]
+    )
+
+
+@skew
+def one_length_and_few_signatures(rng):
+    rows = [rng.choice(300, 40, replace=False) if r % 3 else rng.choice(90_000, 40, replace=False) for r in range(3000)]
+    return csr([np.sort(row) for row in rows])
+
+
+@pytest.mark.parametrize("name", SKEWS)
+def test_no_task_has_three_times_the_mean(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("spotsigs.crawl.shuffle.LEAST_WORK", 5000)
+    monkeypatch.setattr("spotsigs.crawl.shuffle.LEAST_TOKENS", 1000)
+    rows = SKEWS[name](np.random.default_rng(5))
+    found = joined(tmp_path, rows, 0.5, 2 * 10**6)
+    loaded, expected = found.load(), self_join(rows, 0.5)
+    for column in ("i", "j", "similarity"):
+        np.testing.assert_array_equal(getattr(loaded, column), getattr(expected, column))
+    assert found.counters["meetings"] > 3
+    assert found.counters["work_most"] <= 3 * found.counters["work_mean"]
+    assert found.counters["visits_most"] <= max(3 * found.counters["work_mean"], 5000)
+
+
+class StopsAt:
+    """Runs tasks until one is to begin that shall not."""
+
+    processes = 0
+
+    def __init__(self, last):
+        self.begun, self.last = count(), last
+
+    def map(self, function, tasks):
+        for task in tasks:
+            if next(self.begun) == self.last:
+                raise KeyboardInterrupt
+            yield function(task)
+
+
+def test_a_join_may_stop_at_any_task(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = csr([np.sort(rng.choice(16, 8, replace=False)) for _ in range(30)])
+    expected = triples(joined(tmp_path, rows, 0.5, 8_000).load())
+    files = {p.name: p.read_bytes() for p in (tmp_path / "p").rglob("*.npy")}
+    assert len(expected) > 3
+    stops = 0
+    for last in count():
+        folder = tmp_path / f"{last}"
+        try:
+            join_store(tmp_path / "v", folder, 0.5, StopsAt(last), memory=8_000)
+        except KeyboardInterrupt:
+            stops += 1
+            join_store(tmp_path / "v", folder, 0.5, Serial(), memory=8_000)
+        else:
+            break
+        assert {p.name: p.read_bytes() for p in folder.rglob("*.npy")} == files
+    assert stops > 15
+    names = {p.name for p in (tmp_path / "p").iterdir()}
+    assert not names & {"plan", "parts", "spread", "weigh", "met"}
+
+
+class Elsewhere:
+    """Runs every task in another process."""
+
+    processes = 1
+
+    def map(self, function, tasks):
+        with ProcessPoolExecutor(1) as pool:
+            for task in tasks:
+                yield pool.submit(function, task).result()
+
+
+def test_the_calling_process_holds_nothing_of_the_rows(tmp_path, monkeypatch):
+    """Ten times the rows, in about as many tasks: the same memory."""
+    monkeypatch.setattr("spotsigs.crawl.shuffle.LEAST_TOKENS", 10**6)
+    monkeypatch.setattr("spotsigs.crawl.shuffle.LEAST_WORK", 10**8)
+    peaks = []
+    for n in (3_000, 30_000):
+        rng = np.random.default_rng(1)
+        rows = csr([rng.choice(5000, 8, replace=False) for _ in range(n)])
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        save_vectors(folder / "v", rows)
+        join_store(folder / "v", folder / "warm", 0.9, Elsewhere(), memory=n * 400)
+        tracemalloc.start()
+        found = join_store(folder / "v", folder / "p", 0.8, Elsewhere(), memory=n * 400)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert found.counters["tasks"] < 100
+    assert peaks[1] < peaks[0] + 100_000
+
+
+def test_a_store_without_classes_is_refused(tmp_path):
+    save_vectors(tmp_path / "v", Vectors.from_csr([0, 2], [0, 1]))
+    text = (tmp_path / "v/store.json").read_text().replace('"classes.npy"', '"other.npy"')
+    (tmp_path / "v/store.json").write_text(text)
+    (tmp_path / "v/classes.npy").rename(tmp_path / "v/other.npy")
+    with pytest.raises(InputError, match="was built by a former version; build it again"):
+        join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=10**6)
+
+
+def test_more_pairs_than_can_be_listed_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("spotsigs.crawl.shuffle.MOST_PAIRS", 100)
+    with pytest.raises(InputError, match="105 pairs are similar, more than the 100 that can be listed"):
+        joined(tmp_path, csr([np.arange(5)] * 15), 0.5, 10**6)
