@@ -157,6 +157,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
     InputError
         If a value is out of range or the input cannot be read.
     """
+    from spotsigs.copies import Sameness
     from spotsigs.crawl.layout import parse_memory
     from spotsigs.crawl.stages_on_disk import default_memory
     from spotsigs.data.collections.stored import Stored
@@ -204,6 +205,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
         keep=Keep(getattr(asked, "keep", "first")),
         copy=asked.out if asked.verb == "dedup" else None,
         page=asked.verb == "inspect",
+        copies=Sameness.text,
         memory=memory,
         store=getattr(asked, "store", None),
         add=getattr(asked, "add", False),

@@ -22,6 +22,7 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from spotsigs.copies import Sameness
 from spotsigs.disk.places import is_remote, place
 from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.experiments.run.runs import variant
@@ -47,6 +48,7 @@ class Root:
     idf: Idf = Idf.paper
     min_spots: int = 1
     clusters: Method = Method.components
+    copies: Sameness = Sameness.text
     keep: Keep = Keep.first
     copy: str | None = None
     page: bool = False
@@ -188,7 +190,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         **{
             key: config[key]
             for key in (
-                *("tau", "sets", "clusters", "keep", "copy", "page", "store", "add", "query"),
+                *("tau", "sets", "copies", "clusters", "keep", "copy", "page", "store", "add", "query"),
                 *("workers", "threads", "seed", "strict"),
             )
         },

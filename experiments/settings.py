@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from spotsigs.copies import Sameness
 from spotsigs.engines import Engine
 from spotsigs.judging.clusters import Method
 from spotsigs.judging.keep import Keep
@@ -27,7 +28,7 @@ class Settings:
         Called with these settings instead of a single run.
     auto : bool
         The threshold is to be suggested; ``tau`` and the matcher's own hold the lowest one looked at.
-    tau, sets, clusters, keep, copy, page, store, add, query, workers, threads, seed, strict
+    tau, sets, copies, clusters, keep, copy, page, store, add, query, workers, threads, seed, strict
         Root keys.
     memory : int or None
         Bytes for all processes of a run on disk; None for a run in memory.
@@ -45,6 +46,7 @@ class Settings:
     auto: bool
     tau: float
     sets: bool
+    copies: Sameness
     clusters: Method
     keep: Keep
     copy: str | None

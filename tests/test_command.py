@@ -44,7 +44,7 @@ class TestFormats:
         ("content", "name"),
         [
             (b"WARC/1.0\r\nWARC-Type: response\r\n", "warc"),
-            (gzip.compress(b"WARC/1.1\r\nWARC-Type: response\r\n"), "warc"),
+            (gzip.compress(b"WARC/1.1\r\nWARC-Type: response\r\n", mtime=0), "warc"),
             (b"filedesc://x.arc 0.0.0.0 2000 text/plain 7\n", "arc"),
             (b"<DOC>\n<DOCNO>1</DOCNO>\n", "trec"),
             (b'\xef\xbb\xbf{"id": 1, "text": "x"}\n', "jsonl"),
