@@ -6,8 +6,9 @@ import difflib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
+from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
 from hydra import compose
@@ -21,19 +22,16 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from spotsigs.copies import Sameness
 from spotsigs.disk.places import is_remote, place
-from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.experiments.run.runs import variant
+from spotsigs.experiments.settings import AUTO, Settings
 from spotsigs.judging.clusters import Method
 from spotsigs.judging.keep import Keep
 from spotsigs.judging.threshold import FLOOR
-from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.signatures.idf import Idf, IdfFilter
 
-OURS = ("spotsigs.", "baselines.", "data.", "experiments.")
-AUTO = "auto"
-"""In place of tau: a threshold suggested by the collection itself."""
 NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine")
 """Keys that leave an experiment the reproduction's own."""
 GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
@@ -50,6 +48,7 @@ class Root:
     idf: Idf = Idf.paper
     min_spots: int = 1
     clusters: Method = Method.components
+    copies: Sameness = Sameness.text
     keep: Keep = Keep.first
     copy: str | None = None
     page: bool = False
@@ -112,53 +111,17 @@ def _results(*own: str) -> str:
     return f"results/variants/{name}" if name else "results"
 
 
+def _plug_in() -> None:
+    """Make classes of other packages choices of their groups, by entry points such as ``spotsigs.matcher``."""
+    for group in GROUPS:
+        for point in entry_points(group=f"spotsigs.{group}"):
+            node = {"_target_": point.value.replace(":", ".")}
+            ConfigStore.instance().store(group=group, name=point.name, node=node)
+
+
+_plug_in()
 OmegaConf.register_new_resolver("run_name", _run_name)
 OmegaConf.register_new_resolver("results", _results)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """A checked configuration: every node built, nothing started yet.
-
-    Attributes
-    ----------
-    collection, text, signature, idf_filter, matcher, engine : object
-        The stages' parts; see `spotsigs.records`.
-    experiment : object or None
-        Called with these settings instead of a single run.
-    auto : bool
-        The threshold is to be suggested; ``tau`` and the matcher's own hold the lowest one looked at.
-    tau, sets, clusters, keep, copy, page, store, add, query, workers, threads, seed, strict
-        Root keys.
-    memory : int or None
-        Bytes for all processes of a run on disk; None for a run in memory.
-    names : dict of str to str
-        What the user chose in each group, for example ``{"matcher": "spotsigs"}``.
-    """
-
-    collection: Any
-    text: Any
-    signature: SignatureScheme
-    idf_filter: IdfFilter
-    matcher: Matcher
-    engine: Engine
-    experiment: Any
-    auto: bool
-    tau: float
-    sets: bool
-    clusters: Method
-    keep: Keep
-    copy: str | None
-    page: bool
-    memory: int | None
-    store: str | None
-    add: bool
-    query: str | None
-    workers: int
-    threads: int | None
-    seed: int
-    strict: bool
-    names: dict[str, str]
 
 
 def settings(config: DictConfig, names: dict[str, str] | None = None) -> Settings:
@@ -227,7 +190,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         **{
             key: config[key]
             for key in (
-                *("tau", "sets", "clusters", "keep", "copy", "page", "store", "add", "query"),
+                *("tau", "sets", "copies", "clusters", "keep", "copy", "page", "store", "add", "query"),
                 *("workers", "threads", "seed", "strict"),
             )
         },
@@ -379,8 +342,7 @@ def build(node: DictConfig, group: str) -> Any:
     """
     values = dict(OmegaConf.to_container(node, resolve=True))
     target = values.pop("_target_", None)
-    require(isinstance(target, str) and target.startswith(OURS), f"{group}: _target_ must start with one of {OURS}")
-    cls = get_class(target)
+    cls = _target(target, group)
     known = [field.name for field in fields(cls)]
     for key in values:
         require(
@@ -398,6 +360,21 @@ def build(node: DictConfig, group: str) -> Any:
         raise InputError(f"{group}{key}: {_first_line(error)}") from error
     except InputError as error:
         raise InputError(f"{group}: {error}") from error
+
+
+def _target(name: object, group: str) -> Any:
+    """Return the class of a node, which may lie in anybody's package."""
+    require(
+        isinstance(name, str) and "." in name,
+        f"{group}: _target_ must name a class, as in mypackage.Mine; got {name!r}",
+    )
+    try:
+        cls = get_class(str(name))
+    except Exception as error:
+        cause = error.__cause__ or error
+        raise InputError(f"{group}: {name} cannot be imported: {type(cause).__name__}: {_first_line(cause)}") from error
+    require(is_dataclass(cls), f"{group}: {name} must be a dataclass: its fields are its parameters")
+    return cls
 
 
 def sentence(error: Exception) -> str:

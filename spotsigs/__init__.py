@@ -19,7 +19,7 @@ if (
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from spotsigs.api import near_duplicates
+    from spotsigs.api import dedup, near_duplicates
     from spotsigs.errors import InputError
     from spotsigs.judging.clusters import cluster
     from spotsigs.judging.metrics import evaluate, relative_recall
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spotsigs.matching.brute_force import BruteForce
     from spotsigs.matching.containment import Containment
     from spotsigs.matching.partitions import partition_boundaries
-    from spotsigs.matching.tight import SpotSigsTight, self_join
+    from spotsigs.matching.tight import SpotSigsTight, join, self_join
     from spotsigs.records import Clusters, Corpus, Document, Pairs, Truth, Vectors
     from spotsigs.signatures.idf import IdfFilter
     from spotsigs.signatures.spots import SpotSignatures
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives; modules are imported at first use, because some load numba.
 _HOME = {
+    "dedup": "api",
     "near_duplicates": "api",
     "BruteForce": "matching.brute_force",
     "Containment": "matching.containment",
@@ -42,6 +43,7 @@ _HOME = {
     "InputError": "errors",
     "SpotSigsTight": "matching.tight",
     "self_join": "matching.tight",
+    "join": "matching.tight",
     "SpotSigs": "matching.algorithm1",
     "evaluate": "judging.metrics",
     "relative_recall": "judging.metrics",
@@ -72,7 +74,9 @@ __all__ = [
     "Truth",
     "Vectors",
     "cluster",
+    "dedup",
     "evaluate",
+    "join",
     "near_duplicates",
     "partition_boundaries",
     "relative_recall",
@@ -81,12 +85,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'spotsigs' has no attribute '{name}'")
-    value = getattr(import_module(f"spotsigs.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # so that a misspelt name is an error to type checkers, not Any
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module 'spotsigs' has no attribute '{name}'")
+        value = getattr(import_module(f"spotsigs.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from spotsigs.copies import Copies, Sameness
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, require
+from spotsigs.given import given
+from spotsigs.judging.clusters import cluster
+from spotsigs.judging.keep import Keep, decide, priority
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.tight import SpotSigsTight
 from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, SignatureScheme, Skipped
@@ -16,18 +23,19 @@ from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
 
-FEW_PAGES = 50
 LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")
 
 
 def near_duplicates(
-    pages: Iterable[str | bytes],
+    pages: Any,
     tau: float = 0.44,
     *,
+    text: str = "text",
     signature: SignatureScheme | None = None,
-    idf_min: float | None = None,
+    idf_min: float = 0.2,
     idf_max: float = 1.0,
     min_spots: int = 1,
+    copies: Sameness | str = Sameness.text,
     measure: str = "jaccard",
     threads: int | None = None,
 ) -> Pairs:
@@ -35,17 +43,22 @@ def near_duplicates(
 
     Parameters
     ----------
-    pages : iterable of str or bytes
+    pages : iterable of str, bytes or dict, pandas or polars frame or series, pyarrow Table or array, datasets.Dataset
         HTML, where something looks like a tag, or plain text; bytes are decoded by declaration or detection.
     tau : float
         Similarity threshold in (0, 1].
+    text : str
+        Column with the content, where pages has columns or consists of dicts.
     signature : SignatureScheme, optional
         Spot signatures with the paper's best parameters by default.
     idf_min, idf_max : float, optional
-        Band of normalised IDF that is kept. ``idf_min`` is 0.2 by default, and 0 for fewer than 50 pages, where
-        document frequencies say nothing yet: two copies of one page would have no rare signature between them.
+        Band of normalised IDF that is kept, counted over distinct pages. Fewer than 32 of them have no band, see
+        `spotsigs.signatures.idf.FEWEST`: their document frequencies say nothing yet.
     min_spots : int
-        Pages with fewer signatures left are not matched.
+        Pages with fewer signatures left have no near-duplicates but their copies.
+    copies : {"text", "content", "off"}
+        Pages that are pairs of similarity 1 whatever their signatures: those of identical content or visible text,
+        those of identical content, or none.
     measure : str
         ``jaccard``, or ``containment``: the intersection over the smaller page, which finds a teaser in its article.
     threads : int, optional
@@ -59,7 +72,8 @@ def near_duplicates(
     Raises
     ------
     InputError
-        If tau lies outside (0, 1], there is no such measure, or a page is neither str nor bytes.
+        If tau lies outside (0, 1], there is no such measure, a page is neither str nor bytes, or ``copies`` is none of
+        the three.
 
     Examples
     --------
@@ -68,15 +82,69 @@ def near_duplicates(
     >>> [(int(i), int(j)) for i, j in zip(pairs.i, pairs.j)]
     [(0, 2)]
     """
-    if isinstance(pages, (str, bytes)):
-        raise InputError("pages must be an iterable of pages, got a single one; put it into a list")
+    try:
+        sameness = Sameness(copies)
+    except ValueError:
+        raise InputError(f"copies must be 'text', 'content' or 'off', got {copies!r}") from None
     matchers: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTight, "containment": Containment}
     require(measure in matchers, f"measure must be one of {', '.join(matchers)}, got {measure!r}")
-    signatures = extract(_InMemory(tuple(pages)), VisibleText(), signature or SpotSignatures(), Serial())
-    if idf_min is None:
-        idf_min = 0.2 if len(signatures) >= FEW_PAGES else 0.0
     keep = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
-    return matchers[measure](tau=tau, threads=threads)(Corpus(keep(signatures)))
+    scheme = signature or SpotSignatures()
+    signatures = extract(_InMemory(tuple(given(pages, text).pages)), VisibleText(), scheme, Serial(), sameness=sameness)
+    found = Copies.among(signatures, sameness)
+    return found.spread(matchers[measure](tau=tau, threads=threads)(Corpus(keep(signatures, found))))
+
+
+def dedup(
+    pages: Any,
+    tau: float = 0.44,
+    *,
+    text: str = "text",
+    keep: str | Keep = Keep.first,
+    date: str = "date",
+    **options: Any,
+) -> Any:
+    """Return what was given without near-duplicates: one page of each group stays.
+
+    Parameters
+    ----------
+    pages : iterable of str, bytes or dict, pandas or polars frame or series, pyarrow Table or array, datasets.Dataset
+        What holds the pages; as in `near_duplicates`.
+    tau : float
+        Similarity threshold in (0, 1].
+    text : str
+        Column with the content, where pages has columns or consists of dicts.
+    keep : {"first", "longest", "newest", "none"}
+        Which page of a group stays; ``none``: only pages without a near-duplicate.
+    date : str
+        Column with ISO 8601 dates, for ``newest``.
+    **options
+        Others of `near_duplicates`.
+
+    Returns
+    -------
+    same as pages
+        A list for a list, a frame for a frame, an iterator for an iterator.
+
+    Raises
+    ------
+    InputError
+        As `near_duplicates`, or if there are no dates for ``newest``.
+
+    Examples
+    --------
+    >>> page = "The council has approved the plan for a new bridge that will be built by the spring."
+    >>> dedup([{"text": page, "n": 1}, {"text": page + " It is late.", "n": 2}])[0]["n"]
+    1
+    """
+    have = given(pages, text)
+    policy = Keep(keep)
+    pairs = near_duplicates(have.pages, tau, **options)
+    dates = have.column(date) if policy is Keep.newest else None
+    told = None if dates is None else [None if day is None else str(day) for day in dates]
+    order = priority(policy, pairs.n, np.array([len(page) for page in have.pages], np.int64), told)
+    decisions = decide(pairs, cluster(pairs, priority=order), policy)
+    return have.take(np.flatnonzero(decisions.kept).tolist())
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,6 +225,8 @@ class Signatures:
         Bytes of content that were read.
     dates : tuple of (str or None)
         Capture times, one per document; empty where nobody asked.
+    digests : ndarray of uint64, shape (n, 4)
+        Checksums of content and text, see `spotsigs.copies.checksums`; without rows where nobody asked.
     """
 
     doc_ids: tuple[str, ...]
@@ -235,9 +237,19 @@ class Signatures:
     skipped: tuple[Skipped, ...] = ()
     content_bytes: int = 0
     dates: tuple[str | None, ...] = ()
+    digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    def only(self, rows: NDArray[np.bool_]) -> Signatures:
+        """Return the same documents, with the signatures of some of them; the others become empty rows."""
+        if rows.all():
+            return self
+        sizes = np.diff(self.indptr)
+        entries = np.repeat(rows, sizes)
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.where(rows, sizes, 0))])
+        return replace(self, indptr=indptr, hashes=self.hashes[entries], counts=self.counts[entries])
 
 
 @dataclass(frozen=True)
@@ -404,6 +416,26 @@ class Measure(StrEnum):
     fingerprint = "fingerprint"
 
 
+@dataclass(frozen=True)
+class OnStore:
+    """How a method's pairs are found among vectors that lie on disk.
+
+    Attributes
+    ----------
+    label : str
+        Name of the method that runs.
+    tau : float
+        Its threshold.
+    search : callable, optional
+        ``(store, folder, engine, memory) -> spotsigs.crawl.block_join.PairFiles``, with its bytes for a task; the exact
+        join of Jaccard similarity by default, which can also look for the pairs of new documents alone.
+    """
+
+    label: str
+    tau: float
+    search: Callable[[Path, Path, Any, int], Any] | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Matcher(ABC):
     """What turns a corpus into pairs: the base of every method, one YAML in ``conf/matcher/`` each.
@@ -454,6 +486,10 @@ class Matcher(ABC):
     def with_threads(self, threads: int) -> Self:
         """Return the method with so many threads; unchanged if it runs on one."""
         return self
+
+    def on_store(self) -> OnStore | None:
+        """Return how the method's pairs are found among vectors that lie on disk; None where it has no such form."""
+        return None
 
     def memory_bytes(self, vectors: Vectors) -> int:
         """Return the paper's lower bound of the memory (section 5.1): here that of the vectors alone.
@@ -508,6 +544,35 @@ class ThreadedMatcher(Matcher):
     def with_threads(self, threads: int) -> Self:
         """Return the method with so many threads."""
         return replace(self, threads=threads)
+
+
+class PairChunks(Protocol):
+    """Pairs that pass in chunks: in memory all at once, on disk as many at a time as a budget allows."""
+
+    @property
+    def n(self) -> int:
+        """Number of documents."""
+
+    @property
+    def held(self) -> int:
+        """Pairs that are in memory at a time, but for those of a single document."""
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Wall seconds of each stage."""
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """Work done."""
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+
+    def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """Iterate over the pairs in ascending order of (i, j)."""
+
+    def in_memory(self) -> Pairs | None:
+        """Return all pairs at once, None if they do not fit."""
 
 
 @dataclass(frozen=True)
@@ -579,14 +644,29 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.i)
 
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"({a}, {b}, {s:.3f})" for a, b, s in zip(self.i[:5], self.j[:5], self.similarity[:5], strict=True)
+        )
+        return f"Pairs({len(self):,} of {self.n:,} documents: {shown}{', ...' if len(self) > 5 else ''})"
+
     def at(self, tau: float) -> Pairs:
         """Return the pairs of similarity at least ``tau``."""
         keep = self.similarity >= tau
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
-    def chunks(self, memory: int = 0) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-        """Yield everything at once: the form that pairs on disk have, see `spotsigs.crawl.block_join.PairFiles`."""
+    def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """Yield everything at once."""
         yield self.i, self.j, self.similarity
+
+    @property
+    def held(self) -> int:
+        """Pairs that are in memory at a time: all."""
+        return len(self)
+
+    def in_memory(self) -> Pairs:
+        """Return the pairs."""
+        return self
 
     def to_pandas(self, doc_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return a frame with columns ``doc_a, doc_b, similarity``; row numbers where no ids are given."""
@@ -621,7 +701,7 @@ class Clusters(Sequence[int]):
         return len(self.labels)
 
     def __getitem__(self, row: Any) -> Any:
-        return self.labels[row]
+        return self.labels[row] if isinstance(row, slice) else int(self.labels[row])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.labels, dtype=dtype, copy=copy)

@@ -682,7 +682,7 @@ CONFIGURATION = [
     ),
     Case(
         given="memory=2GB matcher=lsh",
-        says="memory= and store= join exactly, or by sketches, and matcher=lsh is another method; take matcher=spotsigs or sketch, or leave them out",
+        says="matcher=lsh has no form for vectors on disk, which memory= and store= need; take matcher=spotsigs_tight, spotsigs or sketch, or leave them out",
         make=given("memory=2GB", "matcher=lsh"),
     ),
     Case(

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 from strategies import examples
 
-from spotsigs.data.collections.gold import Gold
+from spotsigs.data.collections.gold import GoldProse
 from spotsigs.data.collections.gold.calibration import CLOSED_CLASS, cluster_cosines, measure, table, visible_tokens
 from spotsigs.data.collections.gold.dice import Bag, Dice
 from spotsigs.data.collections.gold.edits import edit
@@ -70,7 +70,7 @@ def full() -> list[Page]:
 
 
 def test_documents_are_the_pages_in_order(cache, small):
-    shards = pickle.loads(pickle.dumps(Gold(**SMALL, cache=cache).shards()))
+    shards = pickle.loads(pickle.dumps(GoldProse(**SMALL, cache=cache).shards()))
     documents = [document for shard in shards for document in shard()]
     assert [document.id for document in documents] == [f"{page.cluster}/{page.name}" for page in small]
     assert [document.content for document in documents] == [page.content for page in small]
@@ -79,7 +79,7 @@ def test_documents_are_the_pages_in_order(cache, small):
 
 
 def test_one_sub_folder_a_cluster_uneven(cache):
-    folder = Gold(**SMALL, cache=cache).folder()
+    folder = GoldProse(**SMALL, cache=cache).folder()
     sizes = [len(list(cluster.glob("*.html"))) for cluster in folder.iterdir()]
     assert len(sizes) == 6
     assert sum(sizes) == 60
@@ -87,14 +87,14 @@ def test_one_sub_folder_a_cluster_uneven(cache):
 
 
 def test_generated_once(cache, monkeypatch):
-    first = Gold(**SMALL, cache=cache).shards()
+    first = GoldProse(**SMALL, cache=cache).shards()
     monkeypatch.setattr("spotsigs.data.collections.gold.pages.generate", None)
-    assert [shard.args for shard in Gold(**SMALL, cache=cache).shards()] == [shard.args for shard in first]
+    assert [shard.args for shard in GoldProse(**SMALL, cache=cache).shards()] == [shard.args for shard in first]
 
 
 def test_shards_hold_about_so_many_bytes(cache, monkeypatch):
     monkeypatch.setattr("spotsigs.data.collections.gold.SHARD_BYTES", 400_000)
-    sizes = [sum(len(document.content) for document in shard()) for shard in Gold(**SMALL, cache=cache).shards()]
+    sizes = [sum(len(document.content) for document in shard()) for shard in GoldProse(**SMALL, cache=cache).shards()]
     assert len(sizes) > 3
     assert all(400_000 <= size < 520_000 for size in sizes[:-1])
 
@@ -106,20 +106,20 @@ def test_all_or_nothing(small, tmp_path, monkeypatch):
 
     monkeypatch.setattr("spotsigs.data.collections.gold.pages.generate", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        Gold(**SMALL, cache=tmp_path).shards()
+        GoldProse(**SMALL, cache=tmp_path).shards()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_first_of_two_processes_wins(cache, tmp_path, monkeypatch):
-    target = tmp_path / Gold(**SMALL, cache=cache).folder().name
+    target = tmp_path / GoldProse(**SMALL, cache=cache).folder().name
 
     def overtaken(self, folder):
         for path in (folder, target):
             path.mkdir()
             (path / path.parent.name).touch()
 
-    monkeypatch.setattr(Gold, "_write", overtaken)
-    assert Gold(**SMALL, cache=tmp_path).folder() == target
+    monkeypatch.setattr(GoldProse, "_write", overtaken)
+    assert GoldProse(**SMALL, cache=tmp_path).folder() == target
     assert [path.name for path in target.iterdir()] == [tmp_path.name]
     assert list(tmp_path.iterdir()) == [target]
 
@@ -130,14 +130,14 @@ def test_the_first_of_two_processes_wins(cache, tmp_path, monkeypatch):
 )
 def test_bad_parameters(parameters, named):
     with pytest.raises(InputError, match=named):
-        Gold(**parameters)
+        GoldProse(**parameters)
 
 
 def test_yaml_names_the_class_and_its_defaults():
     from hydra.utils import instantiate
     from omegaconf import OmegaConf
 
-    assert instantiate(OmegaConf.load(ROOT / "conf/data/gold.yaml")) == Gold()
+    assert instantiate(OmegaConf.load(ROOT / "conf/data/gold_prose.yaml")) == GoldProse()
 
 
 # --- bytes ------------------------------------------------------------------------------------------------------------

@@ -146,8 +146,8 @@ def test_new_against_old_and_one_page(tmp_path):
         (["query=x.html"], "query= needs a store"),
         (["data=stored"], "data=stored needs a store"),
         (["data=stored", "add=true", "store=x"], "data=stored is in the store already"),
-        (["memory=1GB", "matcher=lsh"], "matcher=lsh is another method"),
-        (["memory=1GB", "matcher=cosine"], "matcher=cosine is another method"),
+        (["memory=1GB", "matcher=lsh"], "matcher=lsh has no form for vectors on disk"),
+        (["memory=1GB", "matcher=cosine"], "matcher=cosine has no form for vectors on disk"),
         (["memory=1GB", "data=wt10g_like"], "data=wt10g_like brings vectors"),
         (["memory=1GB", "experiment=table1"], "memory= and store= belong to a single run"),
         (["store=nowhere", "query=missing.html"], "query=missing.html: No such file"),
@@ -240,4 +240,37 @@ def test_asking_prints_no_id_that_a_terminal_would_obey(tmp_path):
     base = [f"store={tmp_path / 'store'}", "engine=serial", "tau=0.5", "idf_min=0", "idf_max=1"]
     ran(tmp_path / "1", "data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", *base)
     answer = ran(tmp_path / "1", *base, f"query={tmp_path / 'page.html'}")
-    assert answer.splitlines()[-1] == "  1.000000  a\\x1b[2J\\n  1.000000  forged\\r\\u202e"
+    assert answer.splitlines()[-1] == "  1.000000  a\\x1b[2J\\n  1.000000  forged\\r\\u202e  (identical content)"
+
+
+@pytest.mark.parametrize("matcher", ["spotsigs", "spotsigs_tight", "sketch"])
+def test_the_threshold_on_disk_is_the_matchers_own(tmp_path, matcher):
+    asked = ["data=tiny", "tau=0.3", "matcher.tau=0.8", f"matcher={matcher}", "engine=serial"]
+    ran(tmp_path / "memory", *asked)
+    ran(tmp_path / "disk", *asked, "memory=1GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    assert pd.read_parquet(tmp_path / "disk/pairs.parquet")["similarity"].min() >= 0.8
+    assert json.loads((tmp_path / "disk/metrics.json").read_text())["tau"] == 0.8
+
+
+@pytest.mark.parametrize(
+    "matcher", ["brute_force", "spotsigs_noprune", "spotsigs_nopart", "cosine", "lsh", "lcs", "imatch", "simhash"]
+)
+def test_what_has_no_form_on_disk_is_refused_by_name(tmp_path, matcher):
+    with pytest.raises(InputError, match=f"matcher={matcher} has no form for vectors on disk"):
+        ran(tmp_path / "run", "data=tiny", f"matcher={matcher}", "memory=1GB")
+
+
+def test_the_label_on_disk_is_that_of_the_method_that_ran(tmp_path):
+    assert "SpotSigs (tight bounds)  [" in ran(tmp_path / "run", "data=tiny", "engine=serial", "memory=1GB")
+
+
+def test_quality_on_disk_needs_no_more_than_a_chunk_of_the_pairs(tmp_path, monkeypatch):
+    asked = ["data=tiny", "tau=0.1", "engine=serial"]
+    ran(tmp_path / "memory", *asked)
+    monkeypatch.setattr("spotsigs.experiments.run.large.CHUNK", 1 << 20)  # a handful of pairs at a time
+    ran(tmp_path / "disk", *asked, "memory=1GB")
+    one, other = (json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("memory", "disk"))
+    names = [name for name in one if name.startswith(("precision", "recall", "f1", "macro", "bcubed", "intervals"))]
+    assert len(names) > 6
+    assert {name: one[name] for name in names} == {name: other[name] for name in names}

@@ -48,6 +48,7 @@ def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
         idf_min=data.draw(st.sampled_from([0.0, 0.2, 0.5])),
         idf_max=data.draw(st.sampled_from([0.85, 1.0])),
         min_spots=data.draw(st.integers(1, 4)),
+        fewest=data.draw(st.sampled_from([0, 6])),
     )
     sets = data.draw(st.booleans())
     memory = data.draw(st.sampled_from([5000, MEMORY]))  # the smaller one needs several passes and spans

@@ -22,6 +22,7 @@ from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
 from spotsigs.data.collections import downloads
 from spotsigs.data.collections.package_docs import PackageDocs
 from spotsigs.data.collections.public import CoreDeduplication, NewsCopy
+from spotsigs.data.collections.tiny import Tiny
 from spotsigs.data.formats.arc import Arc
 from spotsigs.data.formats.columns import Csv, Parquet
 from spotsigs.data.formats.folder import Clusters, Folder
@@ -97,7 +98,7 @@ def test_folder_shares_do_not_change_the_documents(tmp_path):
 
 
 def test_tiny_is_a_collection_of_some_forty_pages():
-    found = documents(Folder(**settings("tiny")))
+    found = documents(Tiny())
     sizes = {c: sum(d.cluster == c for d in found) for c in {d.cluster for d in found}}
     assert len(found) == 45
     assert sum(size > 1 for cluster, size in sizes.items() if cluster) == 8

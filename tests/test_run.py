@@ -111,7 +111,7 @@ def test_framed_signatures_of_few_pages_fall_back_to_a_default(tmp_path):
         (["tau=abc"], "tau must be a number in (0, 1], or auto, got 'abc'"),
         (["tau=auto", "matcher=simhash"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
         (["tau=auto", "matcher=containment"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
-        (["memory=1GB", "matcher=containment"], "matcher=containment is another method"),
+        (["memory=1GB", "matcher=containment"], "matcher=containment has no form for vectors on disk"),
         (["tau=auto", "experiment=figure5"], "tau=auto is for single runs"),
         (["data=folder", "data.path=missing"], "missing"),
         (["data=folder"], "data"),

@@ -27,10 +27,12 @@ def signatures(documents):
     high=st.sampled_from([0.75, 0.85, 1.0]),
     idf=st.sampled_from(Idf),
     min_spots=st.integers(1, 6),
+    fewest=st.sampled_from([0, 4]),
 )
-def test_the_filter_keeps_the_band_and_long_enough_documents(documents, low, high, idf, min_spots):
-    kept = IdfFilter(idf_min=low, idf_max=high, idf=idf, min_spots=min_spots)(signatures(documents))
-    wanted = naive.idf_band(documents, low, high, idf is Idf.prototype)
+def test_the_filter_keeps_the_band_and_long_enough_documents(documents, low, high, idf, min_spots, fewest):
+    kept = IdfFilter(idf_min=low, idf_max=high, idf=idf, min_spots=min_spots, fewest=fewest)(signatures(documents))
+    banded = len(documents) >= fewest
+    wanted = naive.idf_band(documents, low, high, idf is Idf.prototype) if banded else documents
     wanted = [document if document.total() >= min_spots else Counter() for document in wanted]
     back = {(s * 0x9E3779B97F4A7C15 + 1) % 2**64: s for document in documents for s in document}
     rows = [kept.row(r) for r in range(len(kept))]

@@ -422,7 +422,7 @@ def test_lists(tmp_path):
     pairs = pairs_of(EDGES, 6)
     names = ["=a", "b,1", "@c", "d", "-e", "f"]
     write_lists(decide(pairs, cluster(pairs)), names, tmp_path)
-    assert (tmp_path / "kept.csv").read_text() == "doc\n'=a\nd\nf\n"
+    assert (tmp_path / "kept.csv").read_text() == "doc,compared\n'=a,yes\nd,yes\nf,yes\n"
     header, b, c, e = (tmp_path / "removed.csv").read_text().splitlines()
     assert header == "doc,kept_instead,partner,similarity,reason"
     assert b == '"b,1",\'=a,\'=a,0.9,"near-duplicate of =a (similarity 0.900), which is kept"'
@@ -496,8 +496,8 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, store
     ]
     header = ["doc", "kept_instead", "partner", "similarity", "reason"]
     assert (folder / "removed.csv").read_text("utf-8") == "".join(map(naive_line, [header, *removed]))
-    kept = [[ids[row]] for row in range(1, pairs.n) if decisions.kept[row]]
-    assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [["doc"], *kept]))
+    kept = [[ids[row], "yes"] for row in range(1, pairs.n) if decisions.kept[row]]
+    assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [["doc", "compared"], *kept]))
 
     held = cohesion(clusters, pairs.chunks())
     write_cluster_list(folder / "clusters.csv", names, clusters, held)
@@ -532,7 +532,7 @@ def test_what_breaks_lines_is_quoted(tmp_path):
     names = ["a\r=cmd()|x", "b\n=x", "c\r\n@y", "d", "e", "f\x85\u2028-1"]
     write_lists(decide(pairs, cluster(pairs)), names, tmp_path)
     with (tmp_path / "kept.csv").open(newline="", encoding="utf-8") as file:
-        assert list(csv.reader(file)) == [["doc"], [names[0]], ["d"], [names[5]]]
+        assert list(csv.reader(file)) == [["doc", "compared"], *([name, "yes"] for name in (names[0], "d", names[5]))]
     for raw in (tmp_path / "kept.csv").read_bytes(), (tmp_path / "removed.csv").read_bytes():
         quoted = [part for k, part in enumerate(raw.split(b'"')) if k % 2]
         assert raw.count(b"\r") == sum(part.count(b"\r") for part in quoted) > 0

@@ -88,6 +88,12 @@ class Job:
         return place(self.folder) / f"{stage}-{task:08d}"
 
 
+def search_store(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sketch) -> PairFiles:
+    """Find the pairs of a store of vectors by sketches, cut so that each task holds at most so many bytes."""
+    rows = len(open_vectors(store, verify=None))
+    return cluster_sketches(store, folder, sketch, engine, **cut(sketch, rows, memory))
+
+
 def cluster_sketches(
     store: str | Path,
     folder: str | Path,

@@ -19,6 +19,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -28,7 +29,17 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.parallel import over_blocks
 from spotsigs.errors import InputError, require
-from spotsigs.records import Corpus, FloatArray, IntArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import (
+    Corpus,
+    FloatArray,
+    IntArray,
+    Measure,
+    OnStore,
+    Pairs,
+    ThreadedMatcher,
+    ThresholdMatcher,
+    Vectors,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,6 +175,12 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
             f"max_documents must be at least 2, got {self.max_documents}",
         )
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
+
+    def on_store(self) -> OnStore:
+        """Return the same steps in tasks over ranges of documents and buckets of shingles."""
+        from spotsigs.baselines.sketch.sketch_tasks import search_store
+
+        return OnStore(self.label, self.tau, partial(search_store, sketch=self))
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs that share a sketch value and have an estimated resemblance of at least tau."""

@@ -103,8 +103,9 @@ def require_free(folder: str | Path) -> None:
 def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path, *, new_from: int = 0) -> None:
     """Write ``kept.csv`` and ``removed.csv``.
 
-    ``removed.csv`` says for each removed document which one was kept instead, which is most similar to it, how much,
-    and why it was removed.
+    ``kept.csv`` says of each document that stays whether it could be ``compared``, ``no`` where it has too few
+    signatures to have near-duplicates. ``removed.csv`` says for each removed document which one was kept instead, which
+    is most similar to it, how much, and why it was removed.
 
     Parameters
     ----------
@@ -119,10 +120,15 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     """
     folder = Path(folder)
     kept = new_from + np.flatnonzero(decisions.kept[new_from:])
-    write_table(folder / "kept.csv", ["doc"], ([names(doc_ids, rows)] for rows in _parts(kept)))
+    columns = ([names(doc_ids, rows), _compared(decisions, rows)] for rows in _parts(kept))
+    write_table(folder / "kept.csv", ["doc", "compared"], columns)
     header = ["doc", "kept_instead", "partner", "similarity", "reason"]
     removed = np.flatnonzero(~decisions.kept)
     write_table(folder / "removed.csv", header, (_removed(decisions, doc_ids, rows) for rows in _parts(removed)))
+
+
+def _compared(decisions: Decisions, rows: IntArray) -> Any:
+    return in_words(decisions.compared[rows], lambda compared: "yes" if compared else "no")
 
 
 def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> list[Any]:

@@ -8,33 +8,25 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
-from itertools import chain, islice, repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spotsigs.baselines.sketch.sketch_tasks import cluster_sketches, cut
-from spotsigs.baselines.sketch.sketches import Sketch
-from spotsigs.crawl.block_join import PairFiles
-from spotsigs.crawl.stages_on_disk import OnDisk, fitting, match_on_disk, query_page
+from spotsigs.crawl.stages_on_disk import Match, OnDisk, fitting, match_on_disk, query_page
 from spotsigs.data.collections.stored import Stored
 from spotsigs.disk.places import is_remote, place
-from spotsigs.disk.store import claim, open_vectors
-from spotsigs.engines import Engine
+from spotsigs.disk.store import claim
 from spotsigs.errors import InputError, printable, reason, require
-from spotsigs.experiments.config import Settings
-from spotsigs.experiments.run.pipeline import Outcome, Prepared, texts_of
-from spotsigs.judging.clusters import cohesion
+from spotsigs.experiments.run.pipeline import Outcome, Prepared, checksum, judged, texts_of, truth_of
+from spotsigs.experiments.settings import Settings
 from spotsigs.judging.keep import Keep, priority
-from spotsigs.judging.metrics import evaluate
-from spotsigs.records import Corpus, Document, Truth
+from spotsigs.records import Corpus, Document
 
 CHUNK = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
-NAMES = 4096
-"""Names that are hashed at a time."""
 
 
 def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
@@ -60,11 +52,12 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
         If the matcher or the collection has no form on disk.
     """
     matcher, collection = settings.matcher, settings.collection
-    require(
-        (matcher.exact and matcher.measure == "jaccard") or isinstance(matcher, Sketch),
-        f"memory= and store= join exactly, or by sketches, and matcher={settings.names['matcher']} is another method; "
-        "take matcher=spotsigs or sketch, or leave them out",
-    )
+    method = matcher.on_store()
+    if method is None:
+        raise InputError(
+            f"matcher={settings.names['matcher']} has no form for vectors on disk, which memory= and store= need; "
+            "take matcher=spotsigs_tight, spotsigs or sketch, or leave them out"
+        )
     require(
         not hasattr(collection, "vectors"),
         f"memory= and store= read pages, and data={settings.names['data']} brings vectors; leave them out",
@@ -76,33 +69,18 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
         settings.text,
         settings.signature,
         settings.idf_filter,
-        settings.tau,
+        method.tau,
         fitting(settings.engine, settings.memory),
         memory=settings.memory,
         sets=settings.sets,
         add=settings.add,
+        sameness=settings.copies,
         strict=settings.strict,
-        search=(repr(matcher), partial(_sketched, sketch=matcher)) if isinstance(matcher, Sketch) else None,
+        search=None if method.search is None else (repr(matcher), method.search),
         say=say,
     )
-    chunk = found.budget // CHUNK
-    order = _priority(settings.keep, found)
-    clusters = found.pairs.cluster(chunk, order, method=settings.clusters)
-    outcome = Outcome(
-        prepared=_prepared(settings, found),
-        pairs=found.pairs,
-        clusters=clusters,
-        cohesion=cohesion(clusters, found.pairs.chunks(chunk)),
-        quality=None,
-        peak_rss_bytes=0,
-        budget=chunk,
-    )
-    return replace(outcome, quality=_quality(outcome, say))
-
-
-def _sketched(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sketch) -> PairFiles:
-    rows = len(open_vectors(store, verify=None))
-    return cluster_sketches(store, folder, sketch, engine, **cut(sketch, rows, memory))
+    pairs = found.pairs.within(found.budget // CHUNK)
+    return judged(_prepared(settings, found), pairs, method.label, settings.clusters, _priority(settings.keep, found))
 
 
 OWN = "of-this-run.json"
@@ -154,72 +132,50 @@ def _prepared(settings: Settings, found: OnDisk) -> Prepared:
         return chain(repeat(None, found.new_from), texts_of(settings.collection, settings.text))
 
     return Prepared(
-        corpus=Corpus(vectors, texts),  # type: ignore[arg-type]
-        truth=_truth(settings, found),
+        corpus=Corpus(vectors),
+        # a new batch alone has no truth, for most of its pairs are with old documents
+        truth=None
+        if found.new_from
+        else truth_of(settings.collection, (name or None for name in found.segments.clusters()), found.stored.doc_ids),
         skipped=tuple(found.added.skipped()),
         parse_seconds=found.pairs.seconds["extract"],
         content_bytes=found.added.content_bytes,
-        checksum=_digest(found),
+        checksum=checksum(found.stored.doc_ids, _arrays(found)),
         occurrences=np.empty(0, np.int64),
+        copies=found.stored.copies,
+        texts=texts,
         new_from=found.new_from,
         numbers=found.stored.rows,
     )
 
 
-def _truth(settings: Settings, found: OnDisk) -> Truth | None:
-    """Return the truth about all documents; a new batch alone has none, for most of its pairs are with old ones."""
-    if found.new_from:
-        return None
-    truth = Truth.from_clusters(name or None for name in found.segments.clusters())
-    if getattr(settings.collection, "judgments", None) is None:
-        return truth
-    from spotsigs.data.formats.jsonl import read_judgments
-
-    labels = truth.labels if truth else np.full(len(found.stored), -1, np.int32)
-    return Truth(
-        labels, truth.names if truth else (), read_judgments(settings.collection.judgments, found.stored.doc_ids)
-    )
-
-
-def _quality(outcome: Outcome, say: Callable[[str], object]) -> Any:
-    if outcome.prepared.truth is None:
-        return None
-    pairs = outcome.pairs_in_memory()
-    if pairs is None:
-        say(f"quality is not judged: {len(outcome.pairs):,} pairs do not fit into the budget at once")
-        return None
-    return evaluate(pairs, outcome.prepared.truth, outcome.clusters)
-
-
-def _digest(found: OnDisk) -> str:
-    """Return the checksum that `spotsigs.experiments.run.pipeline.prepare` gives the same documents."""
-    digest = hashlib.sha256()
-    names, before = iter(found.stored.doc_ids), ""
-    while block := list(islice(names, NAMES)):
-        digest.update((before + "\n".join(block)).encode("utf-8", "replace"))
-        before = "\n"
+def _arrays(found: OnDisk) -> Iterator[NDArray[Any]]:
     for array, kind in (("hashes", np.uint64), ("counts", np.int32)):
         for store in found.segments.stores():
-            digest.update(np.ascontiguousarray(store.array(array, kind)).data)
-    return digest.hexdigest()
+            yield store.array(array, kind)
 
 
 def ask(settings: Settings) -> str:
     """Return the documents of ``store=`` that the page ``query=`` is similar to, as lines of a table."""
     assert settings.query is not None
     assert settings.store is not None
+    tau = settings.tau if settings.matcher.threshold is None else settings.matcher.threshold
     matches = query_page(
         settings.store,
         _page(settings.query),
         settings.text,
         settings.signature,
-        settings.tau,
+        tau,
         memory=settings.memory or 10**9,
     )
     if not matches:
-        return f"no document of {settings.store} reaches tau={settings.tau:g}"
-    lines = [f"{match.similarity:.6f}  {printable(match.doc)}" for match in matches]
+        return f"no document of {settings.store} reaches tau={tau:g}"
+    lines = [f"{match.similarity:.6f}  {printable(match.doc)}{_identical(match)}" for match in matches]
     return "\n".join(["similarity  document", *(f"  {line}" for line in lines)])
+
+
+def _identical(match: Match) -> str:
+    return f"  (identical {match.identical})" if match.identical else ""
 
 
 def _page(path: str) -> Document:

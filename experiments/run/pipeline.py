@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.crawl.block_join import BYTES_A_PAIR, PairFiles
+from spotsigs.copies import Copies, Sameness
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
 from spotsigs.experiments.run.provenance import PeakMemory
 from spotsigs.judging.clusters import Cohesion, Method, cluster, cohesion
 from spotsigs.judging.keep import Keep, priority
-from spotsigs.judging.metrics import Quality, evaluate
-from spotsigs.records import Clusters, Corpus, Matcher, Pairs, SignatureScheme, Skipped, Truth, Vectors
+from spotsigs.judging.metrics import RESAMPLES, Quality, evaluate
+from spotsigs.records import Clusters, Corpus, Matcher, PairChunks, Signatures, SignatureScheme, Skipped, Truth, Vectors
 from spotsigs.signatures.idf import IdfFilter
 
 
@@ -47,6 +47,10 @@ class Prepared:
         Capture times.
     new_from : int
         Number of the first document that was added to a store now.
+    copies : Copies
+        Which documents are copies of which; the corpus holds an empty row and no text in place of each.
+    texts : callable
+        Iterates over the text of every page, copies too.
     numbers : ndarray of int64, shape (n,), optional
         Document number of each row of the vectors, which lie by length on disk; None where rows are documents.
     """
@@ -58,6 +62,8 @@ class Prepared:
     content_bytes: int
     checksum: str
     occurrences: NDArray[np.int64]
+    copies: Copies
+    texts: Callable[[], Iterator[str | None]]
     dates: Sequence[str | None] = ()
     new_from: int = 0
     numbers: NDArray[np.int64] | None = None
@@ -70,7 +76,8 @@ class Prepared:
     def signatures(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the signatures of some documents that are matched, after all filters: hash and count, by document."""
         vectors, wanted = self.corpus.vectors, np.array(sorted(documents), np.int64)
-        rows = wanted if self.numbers is None else np.flatnonzero(np.isin(self.numbers, wanted))
+        heads = self.copies.stands[wanted]
+        rows = np.unique(heads) if self.numbers is None else np.flatnonzero(np.isin(self.numbers, heads))
         found = {}
         for row in rows.tolist():
             span = slice(int(vectors.indptr[row]), int(vectors.indptr[row + 1]))
@@ -78,7 +85,15 @@ class Prepared:
             hashes = ids if vectors.vocabulary is None else vectors.vocabulary[ids]
             document = row if self.numbers is None else int(self.numbers[row])
             found[document] = dict(zip(hashes.tolist(), vectors.counts[span].tolist(), strict=True))
-        return found
+        return {document: found[head] for document, head in zip(wanted.tolist(), heads.tolist(), strict=True)}
+
+    def compared(self) -> NDArray[np.bool_]:
+        """Return whether each document, or the copy that stands for it, has signatures to be compared by."""
+        filled: NDArray[np.bool_] = self.corpus.vectors.lengths > 0
+        if self.numbers is not None:
+            by_length, filled = filled, np.empty_like(filled)
+            filled[self.numbers] = by_length
+        return filled[self.copies.stands]
 
 
 @dataclass(frozen=True)
@@ -89,8 +104,8 @@ class Outcome:
     ----------
     prepared : Prepared
         What was matched.
-    pairs : Pairs or PairFiles
-        What was found.
+    pairs : PairChunks
+        What was found, in memory or on disk.
     clusters : Clusters
         The pairs, grouped.
     cohesion : Cohesion
@@ -99,27 +114,17 @@ class Outcome:
         None where the collection brings no truth.
     peak_rss_bytes : int
         Largest resident memory of this process while matching; on disk, of all processes during the whole run.
-    budget : int or None
-        Bytes of pairs that may be held at a time; None for pairs in memory.
+    label : str
+        Name of the method that ran.
     """
 
     prepared: Prepared
-    pairs: Pairs | PairFiles
+    pairs: PairChunks
     clusters: Clusters
     cohesion: Cohesion
     quality: Quality | None
     peak_rss_bytes: int
-    budget: int | None = None
-
-    def chunks(self) -> Iterator[Any]:
-        """Iterate over the pairs, as many at a time as the budget allows."""
-        return self.pairs.chunks(self.budget or 0)
-
-    def pairs_in_memory(self) -> Pairs | None:
-        """Return the pairs in memory, or None if they do not fit."""
-        if isinstance(self.pairs, Pairs):
-            return self.pairs
-        return self.pairs.load() if 2 * len(self.pairs) * BYTES_A_PAIR <= (self.budget or 0) else None
+    label: str
 
 
 def prepare(
@@ -131,6 +136,7 @@ def prepare(
     *,
     sets: bool = False,
     strict: bool = False,
+    sameness: Sameness = Sameness.text,
 ) -> Prepared:
     """Read a collection and turn it into vectors.
 
@@ -152,6 +158,8 @@ def prepare(
         Count every signature once.
     strict : bool
         Stop at the first record that cannot be read.
+    sameness : Sameness
+        Which documents are copies.
 
     Returns
     -------
@@ -165,28 +173,32 @@ def prepare(
     began = perf_counter()
     if hasattr(collection, "vectors"):
         vectors: Vectors = collection.vectors()
-        digest = _digest(vectors.indptr, vectors.ids, vectors.counts)
+        digest = checksum((), (vectors.indptr, vectors.ids, vectors.counts))
         corpus = Corpus(vectors.as_sets() if sets else vectors)
-        return Prepared(corpus, None, (), perf_counter() - began, 0, digest, vectors.lengths)
-    signatures, seconds = _extracted(_Call(collection, text, signature, engine), strict)
+        copies = Copies.none(len(vectors))
+        return Prepared(corpus, None, (), perf_counter() - began, 0, digest, vectors.lengths, copies, corpus.texts)
+    signatures, copies, seconds = _extracted(_Call(collection, text, signature, engine), strict, sameness)
     if not len(signatures):
         bad = signatures.skipped
         first = f"; the first of {len(bad)} that cannot be read is {bad[0].id}: {bad[0].reason}" if bad else ""
         raise InputError(f"the collection holds no readable document{first}")
-    vectors = idf_filter(signatures)
-    corpus = Corpus(vectors.as_sets() if sets else vectors, lambda: texts_of(collection, text))
+    vectors = idf_filter(signatures, copies)
+
+    def distinct_texts() -> Iterator[str]:
+        for page, distinct in zip(texts_of(collection, text), copies.distinct.tolist(), strict=True):
+            yield page if distinct else ""
+
+    corpus = Corpus(vectors.as_sets() if sets else vectors, distinct_texts)
     return Prepared(
         corpus,
-        truth_of(collection, signatures),
+        truth_of(collection, signatures.clusters, signatures.doc_ids),
         signatures.skipped,
         seconds,
         signatures.content_bytes,
-        _digest(
-            np.frombuffer("\n".join(signatures.doc_ids).encode("utf-8", "replace"), np.uint8),
-            signatures.hashes,
-            signatures.counts,
-        ),
+        checksum(signatures.doc_ids, (signatures.hashes, signatures.counts)),
         np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(signatures.counts)])[signatures.indptr]),
+        copies,
+        lambda: texts_of(collection, text),
         signatures.dates,
     )
 
@@ -197,7 +209,7 @@ def match(
     method: Method = Method.components,
     keep: Keep = Keep.first,
     *,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
 ) -> Outcome:
     """Match a prepared collection, group the pairs and judge them.
 
@@ -220,18 +232,49 @@ def match(
     """
     matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     with PeakMemory() as memory:
-        pairs = matcher(prepared.corpus)
+        pairs = prepared.copies.spread(matcher(prepared.corpus))
     order = priority(keep, pairs.n, prepared.occurrences, prepared.dates)
+    return judged(prepared, pairs, matcher.label, method, order, memory.peak_bytes, resamples=resamples)
+
+
+def judged(
+    prepared: Prepared,
+    pairs: PairChunks,
+    label: str,
+    method: Method,
+    order: NDArray[np.int64],
+    peak_rss_bytes: int = 0,
+    *,
+    resamples: int = RESAMPLES,
+) -> Outcome:
+    """Group pairs, in memory or on disk, and judge them; all passes are over their chunks.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        What was matched.
+    pairs : PairChunks
+        What was found.
+    label : str
+        Name of the method that found them.
+    method : Method
+        What a cluster is.
+    order : ndarray of int64, shape (n,)
+        The smallest value of a cluster is its representative, see `spotsigs.judging.keep.priority`.
+    peak_rss_bytes : int
+        Largest resident memory while matching.
+    resamples : int
+        Bootstrap resamples of the quality's intervals.
+
+    Returns
+    -------
+    Outcome
+    """
     clusters = cluster(pairs, method=method, priority=order)
-    quality = None if prepared.truth is None else evaluate(pairs, prepared.truth, clusters, resamples=resamples)
-    return Outcome(prepared, pairs, clusters, cohesion(clusters, pairs.chunks()), quality, memory.peak_bytes)
-
-
-def memory_bytes(matcher: Any, vectors: Vectors) -> int:
-    """Return the paper's lower bound of the memory, by the matcher's own formula or the vectors alone."""
-    if hasattr(matcher, "memory_bytes"):
-        return int(matcher.memory_bytes(vectors))
-    return len(vectors.ids) * (4 + 2) + len(vectors) * 4
+    truth = prepared.truth
+    quality = None if truth is None else evaluate(pairs.chunks(), truth, clusters, resamples=resamples)
+    held = cohesion(clusters, pairs.chunks())
+    return Outcome(prepared, pairs, clusters, held, quality, peak_rss_bytes, label)
 
 
 def _few_documents() -> Corpus:
@@ -256,13 +299,13 @@ class _Call(tuple[Any, ...]):
 
 
 @lru_cache(maxsize=1)
-def _extracted(call: _Call, strict: bool) -> tuple[Any, float]:
+def _extracted(call: _Call, strict: bool, sameness: Sameness) -> tuple[Signatures, Copies, float]:
     """Extract once for all runs of a sweep that read the same signatures; return them and the seconds it took."""
     from spotsigs.signatures.extract import extract
 
     began = perf_counter()
-    signatures = extract(*call, strict=strict)
-    return signatures, perf_counter() - began
+    signatures = extract(*call, strict=strict, sameness=sameness)
+    return signatures, Copies.among(signatures, sameness), perf_counter() - began
 
 
 def texts_of(collection: Any, text: Any) -> Iterator[str]:
@@ -272,19 +315,22 @@ def texts_of(collection: Any, text: Any) -> Iterator[str]:
     return texts(collection, text)
 
 
-def truth_of(collection: Any, signatures: Any) -> Truth | None:
+def truth_of(collection: Any, clusters: Iterable[str | None], doc_ids: Sequence[str]) -> Truth | None:
     """Return what a collection says is duplicate: its judged pairs, else the clusters of its documents, else None."""
-    truth = Truth.from_clusters(signatures.clusters)
+    truth = Truth.from_clusters(clusters)
     if getattr(collection, "judgments", None) is None:
         return truth
     from spotsigs.data.formats.jsonl import read_judgments
 
-    labels = truth.labels if truth else np.full(len(signatures), -1, np.int32)
-    return Truth(labels, truth.names if truth else (), read_judgments(collection.judgments, signatures.doc_ids))
+    labels = truth.labels if truth else np.full(len(doc_ids), -1, np.int32)
+    return Truth(labels, truth.names if truth else (), read_judgments(collection.judgments, doc_ids))
 
 
-def _digest(*arrays: np.ndarray[Any, Any]) -> str:
+def checksum(doc_ids: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:
+    """Return the SHA-256 of document ids and arrays: the same for the same documents, however many pieces they are."""
     digest = hashlib.sha256()
+    for number, name in enumerate(doc_ids):
+        digest.update((f"\n{name}" if number else name).encode("utf-8", "replace"))
     for array in arrays:
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -172,7 +172,7 @@ def provenance() -> dict[str, Any]:
         "commit": _git("rev-parse", "HEAD"),
         "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
         "python": platform.python_version(),
-        "versions": {name: importlib.metadata.version(name) for name in LIBRARIES},
+        "versions": {name: _version(name) for name in LIBRARIES},
         "machine": {
             "system": platform.platform(),
             "processor": _processor(),
@@ -180,6 +180,14 @@ def provenance() -> dict[str, Any]:
             "memory_bytes": psutil.virtual_memory().total,
         },
     }
+
+
+def _version(name: str) -> str | None:
+    """Return the version of a library; None where it is not installed, as of what only experiments need."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _git(*arguments: str) -> str | None:

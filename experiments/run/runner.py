@@ -13,10 +13,10 @@ from spotsigs.data.formats.writers import require_free, write_cluster_list, writ
 from spotsigs.disk.atomic import locked
 from spotsigs.disk.store import Renumbered
 from spotsigs.errors import InputError, require
-from spotsigs.experiments.config import AUTO, Settings
 from spotsigs.experiments.output_files import publishing, write_csv, write_json, write_text, writing
-from spotsigs.experiments.run.pipeline import Outcome, Prepared, match, memory_bytes, prepare
+from spotsigs.experiments.run.pipeline import Outcome, Prepared, match, prepare
 from spotsigs.experiments.run.provenance import TreeMemory, provenance
+from spotsigs.experiments.settings import AUTO, Settings
 from spotsigs.judging.clusters import GIANT
 from spotsigs.judging.keep import Decisions, decide
 from spotsigs.judging.metrics import Quality
@@ -135,6 +135,7 @@ def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
         settings.engine,
         sets=settings.sets,
         strict=settings.strict,
+        sameness=settings.copies,
     )
     suggestion = suggested(prepared, settings.signature) if settings.auto else None
     if suggestion is not None:
@@ -170,13 +171,16 @@ def write_histogram(folder: Path, suggestion: Suggestion) -> None:
 def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     """Return the run's figures: sizes, quality (null without truth), memory in MiB, times in ms, choices."""
     prepared, pairs, cohesion = outcome.prepared, outcome.pairs, outcome.cohesion
+    copies = prepared.copies
     vectors = prepared.corpus.vectors
     several = outcome.clusters.sizes > 1
     seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
     quality = asdict(outcome.quality) if outcome.quality else dict.fromkeys(f.name for f in fields(Quality))
     return {
         "documents": len(vectors),
-        "documents_matched": int(np.count_nonzero(vectors.lengths)),
+        "documents_matched": int(np.count_nonzero(prepared.compared())),
+        "copies_content": len(copies) - len(np.unique(copies.content)),
+        "copies_text": len(np.unique(copies.content)) - int(np.count_nonzero(copies.distinct)),
         "skipped": len(prepared.skipped),
         "signatures": vectors.n_signatures,
         "occurrences": vectors.n_occurrences,
@@ -188,7 +192,7 @@ def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
         "giant_chains": int(np.count_nonzero(cohesion.chain)),
         "new_documents": len(vectors) - prepared.new_from,
         **quality,
-        "memory_mib": memory_bytes(settings.matcher, vectors) / MIB,
+        "memory_mib": settings.matcher.memory_bytes(vectors) / MIB,
         "peak_rss_mib": outcome.peak_rss_bytes / MIB,
         "parse_ms": prepared.parse_seconds * 1000,
         "sort_hash_ms": seconds["sort_hash"] * 1000,
@@ -219,7 +223,7 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv`` and ``skipped.csv``."""
     doc_ids = outcome.prepared.doc_ids
     with writing(folder):
-        write_pairs(folder / "pairs.parquet", doc_ids, outcome.chunks())
+        write_pairs(folder / "pairs.parquet", doc_ids, outcome.pairs.chunks())
         write_clusters(folder / "clusters.parquet", doc_ids, outcome.clusters, outcome.cohesion)
         write_cluster_list(folder / "clusters.csv", doc_ids, outcome.clusters, outcome.cohesion)
     skipped = ((record.id, record.reason) for record in outcome.prepared.skipped)
@@ -230,7 +234,13 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
 def decided(outcome: Outcome, settings: Settings) -> Decisions:
     """Decide which documents stay, and write the copy of the collection on request: before any former result goes."""
     doc_ids, new_from = outcome.prepared.doc_ids, outcome.prepared.new_from
-    decisions = decide(outcome.chunks(), outcome.clusters, settings.keep)
+    decisions = decide(
+        outcome.pairs.chunks(),
+        outcome.clusters,
+        settings.keep,
+        copies=outcome.prepared.copies,
+        compared=None if settings.matcher.reads_texts else outcome.prepared.compared(),
+    )
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
         failed = {record.id for record in outcome.prepared.skipped}
@@ -251,7 +261,7 @@ def write_decisions(
     if settings.page:
         from spotsigs.experiments.show.cluster_page import write_cluster_page
 
-        pairs = outcome.pairs_in_memory()
+        pairs = outcome.pairs.in_memory()
         if pairs is None:
             say(f"clusters.html is left out: {len(outcome.pairs):,} pairs do not fit into memory={settings.memory}")
             return
@@ -260,7 +270,7 @@ def write_decisions(
             doc_ids,
             pairs,
             outcome.clusters,
-            prepared.corpus.texts(),
+            prepared.texts(),
             scheme=settings.signature,
             matched=prepared.signatures,
         )
@@ -269,7 +279,7 @@ def write_decisions(
 def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:
     """Return the row in the column order of the paper's Table 1, and what surrounds it."""
     columns = {
-        "": _named(settings),
+        "": _named(settings, outcome.label),
         "IDF": f"[{metrics['idf_min']:g}, {metrics['idf_max']:g}]",
         "tau": _or_na(metrics["tau"], "g"),
         "k": _or_na(metrics["k"], "d"),
@@ -297,11 +307,11 @@ def _shown(folder: Path) -> Path:
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
-def _named(settings: Settings) -> str:
-    """Return the matcher's label, with its signatures unless those are its own."""
+def _named(settings: Settings, label: str) -> str:
+    """Return the label of the method that ran, with its signatures unless those are its own."""
     own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
     own |= settings.matcher.reads_texts
-    return settings.matcher.label if own else f"{settings.matcher.label} on {settings.names['signature']}"
+    return label if own else f"{label} on {settings.names['signature']}"
 
 
 def _or_na(value: float | None, form: str) -> str:
@@ -336,7 +346,12 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
     empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
         missed = "" if outcome.quality is None else "; their pairs count as missed"
-        lines.append(f"{_count(empty, 'document')} with too few signatures to be matched{missed}")
+        lines.append(f"{_count(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
+    if copies := metrics["copies_content"] + metrics["copies_text"]:
+        lines.append(
+            f"{_count(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "
+            f"{metrics['copies_text']:,} of identical text"
+        )
     if outcome.quality is None:
         how = "" if isinstance(settings.collection, VectorCollection) else settings.collection.truth_by
         lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
@@ -352,8 +367,8 @@ def _peak(metrics: dict[str, Any]) -> str:
     return f"peak memory of all processes {peak} of {metrics['memory_budget_mib'] * MIB / 1e6:,.0f} MB"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str, plural: str | None = None) -> str:
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _next(metrics: dict[str, Any]) -> list[str]:

@@ -176,3 +176,53 @@ class Sweep:
         table = runs_table(finished, f"{len(finished)} runs of the sweep {folder.name}")
         table.write(folder, "runs")
         return table
+
+
+def compared(runs: Sequence[str]) -> str:
+    """Return finished runs side by side: what was configured differently, the figures, and which pairs each reports.
+
+    Parameters
+    ----------
+    runs : sequence of str
+        Folders of finished runs, two or more.
+
+    Returns
+    -------
+    str
+        For the terminal; nothing is written.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two, or one is not the folder of a finished run.
+    """
+    if len(runs) < 2:
+        raise InputError('name the folders of two or more runs, as in experiment.runs=\'["one","other"]\'')
+    folders = [Path(run) for run in runs]
+    table = runs_table(folders, f"{len(folders)} runs side by side")
+    names = [f"{number}: {folder}" for number, folder in enumerate(folders, 1)]
+    numbered = [{"run": number, **row} for number, row in enumerate(table.rows, 1)]
+    shown = replace(table, columns=[Column(name="run", title="Run", form="d"), *table.columns], rows=numbered)
+    return "\n".join(["", shown.text(), "", *names, "", _in_common(folders)])
+
+
+def _in_common(folders: Sequence[Path]) -> str:
+    """Return how many pairs the runs share with the first, and the largest difference of a similarity."""
+    first, *others = (_similarities(folder) for folder in folders)
+    lines = []
+    for number, other in enumerate(others, 2):
+        both = first.keys() & other.keys()
+        line = f"pairs of runs 1 and {number}: {len(both):,} in both, {len(first) - len(both):,} only in 1, "
+        line += f"{len(other) - len(both):,} only in {number}"
+        apart = max((abs(first[pair] - other[pair]) for pair in both), default=0.0)
+        lines.append(line + (f"; similarities differ by {apart:.3f} at most" if apart > 0 else ""))
+    return "\n".join(lines)
+
+
+def _similarities(folder: Path) -> dict[tuple[str, str], float]:
+    """Return the pairs that a run reported."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(folder / "pairs.parquet")
+    a, b, similarity = (table[name].to_pylist() for name in ("doc_a", "doc_b", "similarity"))
+    return dict(zip(zip(a, b, strict=True), similarity, strict=True))

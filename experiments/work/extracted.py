@@ -82,8 +82,10 @@ class Stored:
 
     def truth(self) -> Truth | None:
         """Return what the collection says is duplicate."""
-        arrays, about = _load(self.path)
-        return None if self.source.signature is None else truth_of(self.source.collection, _signatures(arrays, about))
+        _, about = _load(self.path)
+        if self.source.signature is None:
+            return None
+        return truth_of(self.source.collection, about["clusters"], about["doc_ids"])
 
 
 def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -> Stored:

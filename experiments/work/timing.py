@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.run.pipeline import memory_bytes
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad, PeakMemory
 from spotsigs.experiments.work.extracted import Stored
 from spotsigs.judging.metrics import relative_recall
@@ -71,7 +70,7 @@ def time_matcher(
         "foreign_cores": [run.foreign for run in runs],
         "contended": not quiet,
         "peak_rss_mib": memory.peak_bytes / MIB,
-        "memory_mib": memory_bytes(matcher, vectors) / MIB,
+        "memory_mib": matcher.memory_bytes(vectors) / MIB,
         "pairs": len(pairs),
         "documents": len(vectors),
         "signatures": vectors.n_signatures,

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -43,7 +42,7 @@ from spotsigs.disk.places import absolute, place
 from spotsigs.disk.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
-from spotsigs.judging.clusters import Method, _numbered
+from spotsigs.judging.clusters import Method, cluster
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, Vectors
 
 BYTES_AN_OCCURRENCE = 64
@@ -183,12 +182,15 @@ class PairFiles:
         Number of documents.
     seconds, counters : mapping
         As in `spotsigs.records.Pairs`.
+    memory : int
+        Bytes of pairs that may be in memory at a time.
     """
 
     folders: tuple[Path, ...]
     n: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
+    memory: int = 1 << 27
 
     def __len__(self) -> int:
         return sum(int(opened(folder, "pairs", verify=False).facts["pairs"]) for folder in self.folders)
@@ -198,13 +200,26 @@ class PairFiles:
         [(i, j, similarity)] = self.chunks(BYTES_A_PAIR * (len(self) + 1))
         return Pairs.build(i, j, similarity, self.n, self.seconds, self.counters)
 
-    def chunks(self, memory: int) -> Iterator[Found]:
+    def in_memory(self) -> Pairs | None:
+        """Return all pairs at once, None if they do not fit."""
+        return self.load() if 2 * len(self) <= self.held else None
+
+    @property
+    def held(self) -> int:
+        """Pairs that are in memory at a time, but for those of a single document."""
+        return max(1, self.memory // BYTES_A_PAIR)
+
+    def within(self, memory: int) -> PairFiles:
+        """Return the same pairs, of which so many bytes may be in memory at a time."""
+        return replace(self, memory=memory)
+
+    def chunks(self, memory: int | None = None) -> Iterator[Found]:
         """Iterate over the pairs in ascending order of (i, j), as many at a time as a budget allows.
 
         Parameters
         ----------
-        memory : int
-            Bytes; the pairs of a single document can exceed it.
+        memory : int, optional
+            Bytes; the pairs of a single document can exceed it. Those that the pairs know by default.
 
         Yields
         ------
@@ -213,7 +228,7 @@ class PairFiles:
         similarity : ndarray of float64
         """
         readers = [opened(folder, "pairs") for folder in self.folders]
-        edges = list(self._edges(readers, max(1, memory // BYTES_A_PAIR)))
+        edges = list(self._edges(readers, (self if memory is None else self.within(memory)).held))
         places = [np.searchsorted(_whole(reader, "i"), edges).tolist() for reader in readers]
         for k in range(len(edges) - 1):
             found = _sorted(
@@ -256,52 +271,7 @@ class PairFiles:
         -------
         Clusters
         """
-        order = np.arange(self.n) if priority is None else np.argsort(priority, kind="stable")
-        heads = self._component_heads(memory, order) if method is Method.components else self._anchored(memory, order)
-        similarity = np.where(heads == np.arange(self.n), 1.0, np.nan)
-        for i, j, values in self.chunks(memory):
-            for a, b in ((i, j), (j, i)):
-                to_head = heads[a] == b
-                similarity[a[to_head]] = values[to_head]
-        representatives, labels = _numbered(heads)
-        return Clusters(labels, representatives, similarity)
-
-    def _component_heads(self, memory: int, order: NDArray[np.int64]) -> NDArray[np.int32]:
-        parent = np.arange(self.n)
-        for i, j, _ in self.chunks(memory):
-            _unite(parent, i, j)
-        _flatten(parent)
-        best = np.empty(self.n, np.int32)
-        best[parent[order[::-1]]] = order[::-1]
-        heads: NDArray[np.int32] = best[parent]
-        return heads
-
-    def _anchored(self, memory: int, order: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return each row's anchor: pass after pass over the pairs, as many of them in order of rank as fit."""
-        rank = np.empty(self.n, np.int64)
-        rank[order] = np.arange(self.n)
-        sizes = np.zeros(self.n, np.int64)
-        for i, j, _ in self.chunks(memory):
-            sizes += np.bincount(np.minimum(rank[i], rank[j]), minlength=self.n)
-        behind = np.cumsum(sizes)
-        heads = np.full(self.n, -1, np.int32)  # by rank
-        first = 0
-        while first < self.n:
-            done = int(behind[first - 1]) if first else 0
-            last = int(np.searchsorted(behind, done + memory // BYTES_A_PAIR, side="right"))
-            last = min(max(last, first + 1), self.n)
-            found = [np.empty((2, 0), np.int64)]
-            for i, j, _ in self.chunks(memory) if behind[last - 1] > done else ():
-                low, high = np.minimum(rank[i], rank[j]), np.maximum(rank[i], rank[j])
-                inside = (low >= first) & (low < last)
-                found.append(np.stack([low[inside], high[inside]]))
-            low, high = np.concatenate(found, axis=1)
-            by_rank = np.lexsort((high, low))
-            _anchor(first, last, low[by_rank], high[by_rank], heads)
-            first = last
-        anchors = np.empty(self.n, np.int32)
-        anchors[order] = order[heads]
-        return anchors
+        return cluster(self.within(memory), method=method, priority=priority)
 
 
 def _whole(reader: Reader, name: str) -> NDArray[np.int64]:
@@ -324,44 +294,6 @@ def _range(reader: Reader, first: int, last: int) -> Found:
         reader.part("j", np.int64, first, last),
         reader.part("similarity", np.float64, first, last),
     )
-
-
-@njit(cache=True, nogil=True)
-def _root(parent, row):  # type: ignore[no-untyped-def]
-    while parent[row] != row:
-        parent[row] = parent[parent[row]]
-        row = parent[row]
-    return row
-
-
-@njit(cache=True, nogil=True)
-def _unite(parent, i, j):  # type: ignore[no-untyped-def]
-    for k in range(len(i)):
-        a, b = _root(parent, i[k]), _root(parent, j[k])
-        if a < b:
-            parent[b] = a
-        else:
-            parent[a] = b
-
-
-@njit(cache=True, nogil=True)
-def _flatten(parent):  # type: ignore[no-untyped-def]
-    for row in range(len(parent)):
-        parent[row] = parent[parent[row]]
-
-
-@njit(cache=True, nogil=True)
-def _anchor(first, last, low, high, heads):  # type: ignore[no-untyped-def]
-    """Let each rank that belongs to no cluster yet take its partners of higher rank; pairs come sorted."""
-    p = 0
-    for rank in range(first, last):
-        anchors = heads[rank] < 0
-        if anchors:
-            heads[rank] = rank
-        while p < len(low) and low[p] == rank:
-            if anchors and heads[high[p]] < 0:
-                heads[high[p]] = rank
-            p += 1
 
 
 def query(

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.rarity import rarity_classes
-from spotsigs.crawl.segments import Segments
+from spotsigs.copies import Copies
+from spotsigs.crawl.segments import Part, Segments
 from spotsigs.disk.atomic import beside
 from spotsigs.disk.places import is_remote, place
 from spotsigs.disk.store import Reader, StoredVectors, Writer, open_vectors, opened, writing
@@ -63,6 +64,7 @@ def build_vectors(
     *,
     memory: int,
     sets: bool = False,
+    copies: Copies | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> StoredVectors:
     """Filter the signatures of a whole collection and lay them out by length.
@@ -81,6 +83,8 @@ def build_vectors(
         Bytes that may be held at once.
     sets : bool
         Count every signature once.
+    copies : Copies, optional
+        Which documents are copies: frequencies are counted over the others, and copies become empty rows.
     facts : mapping, optional
         What the store's manifest shall say beside its files.
 
@@ -95,6 +99,8 @@ def build_vectors(
     """
     sizes = segments.sizes()
     n = int(sizes.sum())
+    copies = Copies.none(n) if copies is None else copies
+    segments = segments.only(copies.distinct)
     require(
         n * BYTES_A_DOCUMENT <= memory,
         f"memory is too small for {n:,} documents: {n * BYTES_A_DOCUMENT / 1e6:,.0f} MB are needed to order them",
@@ -103,12 +109,14 @@ def build_vectors(
     with beside(folder) as scratch:  # unordered entries lie on this machine
         unordered = scratch / "unordered"
         with writing(unordered, "unordered") as store:
-            _count(store, segments, idf_filter, n, memory)
+            _count(store, segments, idf_filter, int(np.count_nonzero(copies.distinct)), memory)
             kept, lengths = _filter(store, segments, idf_filter, sets, memory)
         with writing(folder, "vectors") as store:
             _order(store, opened(unordered, "unordered"), kept, lengths, memory)
             store.strings("doc_ids", segments.doc_ids())
             store.strings("clusters", segments.clusters())
+            store.put("content", copies.content)
+            store.put("stands", copies.stands)
             store.facts |= facts or {}
     return open_vectors(folder, verify=None)
 
@@ -134,8 +142,8 @@ def _count(store: Writer, segments: Segments, idf_filter: IdfFilter, n: int, mem
 
 
 def _between(segments: Segments, low: int, high: int) -> Iterator[NDArray[np.uint64]]:
-    for folder in segments.folders:
-        hashes = opened(folder, "signatures", verify=None).array("hashes", np.uint64)
+    for part in segments.parts():
+        hashes = part.hashes()
         yield hashes[(hashes >= np.uint64(low)) & (hashes <= np.uint64(high))]
 
 
@@ -169,30 +177,26 @@ def _filter(
     return np.concatenate(sizes), np.concatenate(lengths)
 
 
-def _batches(segments: Segments, most: int) -> Iterator[list[Reader]]:
+def _batches(segments: Segments, most: int) -> Iterator[list[Part]]:
     """Put segments together while they have at most so many entries; a larger one stands alone."""
-    batch: list[Reader] = []
+    batch: list[Part] = []
     held = 0
-    for folder in segments.folders:
-        reader = opened(folder, "signatures", verify=None)
-        entries = reader.length("hashes")
+    for part in segments.parts():
+        entries = part.store.length("hashes")
         if batch and held + entries > most:
             yield batch
             batch, held = [], 0
-        batch.append(reader)
+        batch.append(part)
         held += entries
     if batch:
         yield batch
 
 
-def _together(batch: list[Reader]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
+def _together(batch: list[Part]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
     """Read the rows of several segments, one after the other; none of their files stays open."""
-    sizes = [np.diff(reader.indptr("hashes")) for reader in batch]
-    return (
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes))]),
-        np.concatenate([reader.whole("hashes", np.uint64) for reader in batch]),
-        np.concatenate([reader.whole("counts", np.int32) for reader in batch]),
-    )
+    sizes, hashes, counts = zip(*(part.read() for part in batch), strict=True)
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes))])
+    return indptr, np.concatenate(hashes), np.concatenate(counts)
 
 
 def find(

@@ -21,6 +21,9 @@ from spotsigs.signatures.densest import LINK
 
 _MADE_OF = "made_of.json"
 
+_RULES = 2
+"""Counts up when the same outlines give other signatures, so that those of an earlier release are made again."""
+
 BYTES_A_LINK = 48
 """What the search for neighbours holds for each link of a page: its hash, number and place, and their temporaries."""
 
@@ -56,7 +59,9 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
         If the budget is too small for the collection's links.
     """
     folder = place(folder)
-    made_of = xxhash.xxh64_hexdigest(("".join(map(fingerprint, outlines.folders)) + repr(scheme)).encode())
+    made_of = xxhash.xxh64_hexdigest(("".join(map(fingerprint, outlines.folders)) + f"{scheme!r} {_RULES}").encode())
+    if outlines.rows is not None:
+        made_of += xxhash.xxh64_hexdigest(outlines.rows.tobytes())
     places = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
     marker = folder / _MADE_OF
     if _made_of(marker) == made_of:
@@ -100,9 +105,10 @@ def _gathered(segments: Segments, scratch: Path) -> Signatures:
     sizes: list[NDArray[np.int64]] = []
 
     def rows() -> Iterator[tuple[NDArray[Any], ...]]:
-        for store in segments.stores():
-            sizes.append(np.diff(store.indptr("hashes")))
-            yield store.array("hashes", np.uint64), store.array("counts", np.int32)
+        for part in segments.parts():
+            size, hashes, counts = part.read()
+            sizes.append(size)
+            yield hashes, counts
 
     hashes, kinds = mapped(rows(), (np.uint64, np.int32), scratch)
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))])

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from spotsigs.copies import WORDS, Copies, Sameness
 from spotsigs.disk.places import absolute, content_of, exists, place, read
 from spotsigs.disk.store import Reader, claim, opened, save_signatures, unsealed
 from spotsigs.engines import Engine, mapped
@@ -154,6 +155,29 @@ def _extract_segment(
     return rows, next(Segments((target,)).skipped(), None) if strict else None
 
 
+class Part(NamedTuple):
+    """Signatures of one segment, and which of its documents count; None for all."""
+
+    store: Reader
+    rows: NDArray[np.bool_] | None
+
+    def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the number of signatures of each document, their hashes and counts; none of those passed over."""
+        sizes = np.diff(self.store.indptr("hashes"))
+        hashes, counts = self.store.whole("hashes", np.uint64), self.store.whole("counts", np.int32)
+        if self.rows is None or self.rows.all():
+            return sizes, hashes, counts
+        entries = np.repeat(self.rows, sizes)
+        return np.where(self.rows, sizes, 0), hashes[entries], counts[entries]
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """Return the hashes alone."""
+        hashes = self.store.array("hashes", np.uint64)
+        if self.rows is None or self.rows.all():
+            return hashes
+        return hashes[np.repeat(self.rows, np.diff(self.store.indptr("hashes")))]
+
+
 @dataclass(frozen=True)
 class Segments:
     """Signatures on disk, in document order.
@@ -162,18 +186,58 @@ class Segments:
     ----------
     folders : tuple of Path
         One store of signatures each.
+    rows : ndarray of bool, shape (n,), optional
+        The documents whose signatures count; those of the others are passed over. All by default.
     """
 
     folders: tuple[Path, ...]
+    rows: NDArray[np.bool_] | None = field(default=None, compare=False)
 
     def __add__(self, other: Segments) -> Segments:
         """Return both, the other ones behind."""
         return Segments(self.folders + other.folders)
 
+    def only(self, rows: NDArray[np.bool_]) -> Segments:
+        """Return the same documents, with the signatures of some of them."""
+        return replace(self, rows=None if rows.all() else rows)
+
     def stores(self) -> Iterator[Reader]:
         """Open one segment after the other, comparing checksums."""
         for folder in self.folders:
             yield opened(folder, "signatures")
+
+    def parts(self) -> Iterator[Part]:
+        """Open the signatures that count, one segment after the other."""
+        first = 0
+        for folder in self.folders:
+            reader = opened(folder, "signatures", verify=None)
+            last = first + int(reader.facts["rows"])
+            yield Part(reader, None if self.rows is None else self.rows[first:last])
+            first = last
+
+    def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
+        """Iterate over the checksums of content and text, shape (rows, 4), in document order, some at a time."""
+        for folder in self.folders:
+            reader = opened(folder, "signatures", verify=None)
+            size, step = reader.length("digests"), max(memory // 32, 1) * 4
+            for start in range(0, size, step):
+                yield reader.part("digests", np.uint64, start, min(start + step, size)).reshape(-1, 4)
+
+    def copies(self, sameness: Sameness) -> Copies:
+        """Find the copies among the documents; checksums of content and of text are held one after the other."""
+        n = int(self.sizes().sum())
+        if sameness is Sameness.off:
+            return Copies.none(n)
+
+        def columns(first: int) -> NDArray[np.uint64]:
+            found: NDArray[np.uint64] = np.empty((n, WORDS), np.uint64)
+            row = 0
+            for part in self.digests():
+                found[row : row + len(part)] = part[:, first : first + WORDS]
+                row += len(part)
+            return found[:row]
+
+        return Copies.find(columns(0), lambda: columns(WORDS), n, sameness)
 
     def sizes(self) -> NDArray[np.int64]:
         """Return the number of documents of each segment."""

@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
+from spotsigs.copies import WORDS, Copies, Sameness
 from spotsigs.crawl.block_join import PairFiles, estimate, join_store, query
 from spotsigs.crawl.layout import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.crawl.outlines import refine_segments
 from spotsigs.crawl.segments import Segments, extract_segments, finished_segments, known_source, source_of
+from spotsigs.crawl.shuffle import BYTES_A_PAIR
 from spotsigs.disk.atomic import alone
 from spotsigs.disk.places import exists, place, require_reachable, sizes
-from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened
+from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, writing
 from spotsigs.engines import Engine, Processes, Serial
 from spotsigs.errors import InputError, as_tau, reason, require
 from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
@@ -138,6 +141,7 @@ def match_on_disk(
     sets: bool = False,
     add: bool = False,
     strict: bool = False,
+    sameness: Sameness = Sameness.text,
     search: tuple[str, Search] | None = None,
     say: Say = lambda sentence: None,
 ) -> OnDisk:
@@ -168,6 +172,8 @@ def match_on_disk(
         on with the call that added them last.
     strict : bool
         Stop at the first record that cannot be read.
+    sameness : Sameness
+        Which documents are copies: pairs of similarity 1, of which one stands for the others.
     search : tuple of (str, callable), optional
         Another method in place of the join, and what tells it from others. It cannot `add`.
     say : callable, optional
@@ -189,7 +195,7 @@ def match_on_disk(
     say(_shares(memory, engine, budget))
     with _alone(folder, say):
         return _matched(
-            folder, collection, text, scheme, idf_filter, tau, engine, budget, sets, add, strict, search, say
+            folder, collection, text, scheme, idf_filter, tau, engine, budget, sets, add, strict, sameness, search, say
         )
 
 
@@ -216,6 +222,7 @@ def _matched(
     sets: bool,
     add: bool,
     strict: bool,
+    sameness: Sameness,
     search: tuple[str, Search] | None,
     say: Say,
 ) -> OnDisk:
@@ -225,9 +232,10 @@ def _matched(
     segments = earlier + added
     new_from = int(earlier.sizes().sum())
     extracted = perf_counter()
+    copies = segments.copies(sameness)
     if isinstance(scheme, CollectionScheme):
-        segments = refine_segments(folder / "refined", segments, scheme, memory=budget)
-    stored = _vectors(folder, segments, idf_filter, budget, sets, say)
+        segments = refine_segments(folder / "refined", segments.only(copies.distinct), scheme, memory=budget)
+    stored = _vectors(folder, segments, idf_filter, budget, sets, copies, sameness, say)
     made = fingerprint(folder / "vectors")
     laid_out = perf_counter()
     pairs = _pairs(folder, stored, tau, engine, budget, new_from, search, say)
@@ -259,7 +267,7 @@ def _pairs(
         name, method = search
         require(not new_from, "this method cannot report pairs with new documents alone; leave out add=true")
         target, budget = _begun(folder, xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)}".encode()), budget)
-        return method(store, target, engine, budget)
+        return _with_copies(method(store, target, engine, budget), target, stored.copies, new_from, budget)
     job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from}".encode())
     target, budget = _begun(folder, f"{tau!r}-{job}", budget)
     facts = estimate(stored, memory=budget)
@@ -267,7 +275,26 @@ def _pairs(
         f"join: {counted(facts['tasks'], 'stretch', 'stretches')} of rows, each within {budget / 1e6:,.0f} MB; "
         f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
     )
-    return join_store(store, target, tau, engine, memory=budget, new_from=new_from)
+    pairs = join_store(store, target, tau, engine, memory=budget, new_from=new_from)
+    return _with_copies(pairs, target, stored.copies, new_from, budget)
+
+
+def _with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, budget: int) -> PairFiles:
+    """Put the pairs of copies beside those of the documents that stand for them, in files of their own."""
+    if not copies.any:
+        return pairs
+    share = budget // 4
+    found = copies.further(pairs.chunks(share), most=max(share // BYTES_A_PAIR, 1), new_from=new_from)
+    folders = []
+    for k, (i, j, similarity) in enumerate(found):
+        folders.append(folder / f"copies-{k:08d}")
+        order = np.lexsort((j, i))
+        with writing(folders[-1], "pairs") as out:
+            out.put("i", i[order])
+            out.put("j", j[order])
+            out.put("similarity", similarity[order])
+            out.facts = {"pairs": len(order)}
+    return replace(pairs, folders=(*pairs.folders, *folders))
 
 
 def _begun(folder: Path, job: str, budget: int) -> tuple[Path, int]:
@@ -388,7 +415,14 @@ def stored_segments(folder: str | Path) -> Segments:
 
 
 def _vectors(
-    store: Path, segments: Segments, idf_filter: IdfFilter, memory: int, sets: bool, say: Say
+    store: Path,
+    segments: Segments,
+    idf_filter: IdfFilter,
+    memory: int,
+    sets: bool,
+    copies: Copies,
+    sameness: Sameness,
+    say: Say,
 ) -> StoredVectors:
     """Build the vectors, unless they are there and come from the same signatures and settings."""
     folder = store / "vectors"
@@ -398,6 +432,7 @@ def _vectors(
         "filter": f"{idf_filter!r} {sets=}",
         "sets": sets,
         "min_spots": idf_filter.min_spots,
+        "sameness": sameness.value,
     }
     if exists(folder / "store.json"):
         facts = opened(folder, "vectors", verify=False).facts
@@ -413,15 +448,26 @@ def _vectors(
     say(
         f"layout: {counted(n, 'document')}, of which {needed / 1e6:,.0f} MB are held at once; signatures pass in ranges"
     )
-    return build_vectors(folder, segments, idf_filter, memory=memory, sets=sets, facts=made_of)
+    return build_vectors(folder, segments, idf_filter, memory=memory, sets=sets, copies=copies, facts=made_of)
 
 
 @dataclass(frozen=True)
 class Match:
-    """A document of a store that a page is similar to."""
+    """A document of a store that a page is similar to.
+
+    Attributes
+    ----------
+    doc : str
+        Its id.
+    similarity : float
+        1 for a copy.
+    identical : str
+        ``content`` or ``text`` for a copy, otherwise empty.
+    """
 
     doc: str
     similarity: float
+    identical: str = ""
 
 
 def query_page(
@@ -507,9 +553,30 @@ def _answer(store: Path, signatures: Signatures, tau: float, memory: int) -> lis
     facts = opened(store, "vectors", verify=False).facts
     counts = np.ones_like(signatures.counts) if facts["sets"] else signatures.counts
     rows, similarity = query(store, signatures.hashes, counts, tau, memory=memory)
-    doc_ids = open_vectors(store, verify=None).doc_ids
-    order = np.lexsort((rows, -similarity))
-    return [Match(doc_ids[row], value) for row, value in zip(rows[order].tolist(), similarity[order], strict=True)]
+    stored = open_vectors(store, verify=None)
+    segments = Segments(tuple(store.parent / name for name in facts["segments"]))
+    same_content, same_text = _copies_of(signatures.digests[0], segments, Sameness(facts["sameness"]))
+    found = {
+        int(row): (value, "")
+        for head, value in zip(rows.tolist(), similarity.tolist(), strict=True)
+        for row in stored.copies.members(head)
+    }
+    found |= dict.fromkeys(same_text, (1.0, "text")) | dict.fromkeys(same_content, (1.0, "content"))
+    ranked = sorted(found.items(), key=lambda match: (-match[1][0], match[0]))
+    return [Match(stored.doc_ids[row], *match) for row, match in ranked]
+
+
+def _copies_of(digests: NDArray[np.uint64], segments: Segments, sameness: Sameness) -> tuple[list[int], list[int]]:
+    """Return the documents of identical content, and those of identical text, as far as these count as copies."""
+    content, text = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    row = 0
+    for part in segments.digests():
+        if sameness is not Sameness.off:
+            content.append(row + np.flatnonzero((part[:, :WORDS] == digests[:WORDS]).all(axis=1)))
+        if sameness is Sameness.text and digests[WORDS:].any():
+            text.append(row + np.flatnonzero((part[:, WORDS:] == digests[WORDS:]).all(axis=1)))
+        row += len(part)
+    return np.concatenate(content).tolist(), np.concatenate(text).tolist()
 
 
 def default_memory() -> int:

@@ -35,6 +35,7 @@ from numpy.typing import DTypeLike, NDArray
 from spotsigs.arrays.arrow import text
 from spotsigs.arrays.csr import INT32_MAX
 from spotsigs.arrays.rarity import rarity_classes
+from spotsigs.copies import Copies
 from spotsigs.disk import places
 from spotsigs.disk.atomic import beside, create, destination, is_empty
 from spotsigs.disk.places import is_remote, place
@@ -773,6 +774,8 @@ class StoredVectors:
         Document ids by former number.
     clusters : sequence of str
         Truth labels by former number, the empty string where a document has none; empty where none has.
+    copies : Copies
+        Which documents are copies of which, by former number.
     """
 
     folder: Path
@@ -780,6 +783,7 @@ class StoredVectors:
     rows: NDArray[np.int64]
     doc_ids: Sequence[str] = field(repr=False)
     clusters: Sequence[str] = field(repr=False)
+    copies: Copies = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -840,7 +844,10 @@ def open_vectors(folder: str | Path, *, verify: bool | None = True) -> StoredVec
         doc_ids=Renumbered(doc_ids, rows),
         vocabulary=large("vocabulary", np.uint64) if has_vocabulary else None,
     )
-    stored = StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"))
+    copies = Copies.none(len(rows))
+    if "stands.npy" in store.facts["files"]:
+        copies = Copies(store.array("content", np.int32), store.array("stands", np.int32))
+    stored = StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"), copies)
     if verify or (verify is None and not is_remote(store.folder)):
         _once(_SOUND, store, lambda store: _check_vectors(store, stored, entries=True))
     elif verify is None:
@@ -854,6 +861,8 @@ def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> No
     indptr, n = store.indptr("ids"), len(vectors)
     fits = len(rows) == len(vectors.lengths) == len(stored.doc_ids) == store.facts["rows"] == n
     fits = fits and len(stored.clusters) in (0, n)
+    for numbers in (stored.copies.content, stored.copies.stands):
+        fits = fits and len(numbers) == n and int(numbers.min(initial=0)) >= 0 and int(numbers.max(initial=-1)) < n
     fits = fits and bool((np.bincount(rows[(rows >= 0) & (rows < n)], minlength=n) == 1).all())
     fits = fits and bool((vectors.lengths[1:] >= vectors.lengths[:-1]).all()) and not (vectors.lengths[:1] < 0).any()
     fits = fits and (vectors.vocabulary is None or len(vectors.vocabulary) == store.facts["n_signatures"])
@@ -928,6 +937,7 @@ def save_signatures(folder: str | Path, signatures: Signatures) -> None:
         store.put("indptr", signatures.indptr)
         store.put("hashes", signatures.hashes)
         store.put("counts", signatures.counts)
+        store.put("digests", signatures.digests.reshape(-1))
         store.put("has_cluster", np.array([cluster is not None for cluster in signatures.clusters], dtype=np.bool_))
         store.strings("doc_ids", signatures.doc_ids)
         store.strings("clusters", (cluster or "" for cluster in signatures.clusters))
@@ -955,10 +965,11 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
     names, has_cluster = store.strings("clusters"), store.array("has_cluster", np.bool_)
     skipped, reasons, doc_ids = store.strings("skipped"), store.strings("reasons"), store.strings("doc_ids")
     indptr, hashes = store.array("indptr", np.int64), store.array("hashes", np.uint64)
-    counts = store.array("counts", np.int32)
+    counts, digests = store.array("counts", np.int32), store.array("digests", np.uint64)
     if verify:
         _check_entries(store, indptr, hashes, counts)
         fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
+        fits = fits and len(digests) in (0, 4 * len(doc_ids))
         _require_sound(fits, store)
     return Signatures(
         doc_ids=tuple(doc_ids),
@@ -969,6 +980,7 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
         skipped=tuple(map(Skipped, skipped, reasons)),
         content_bytes=store.facts["content_bytes"],
         dates=tuple(date or None for date in store.strings("dates")),
+        digests=digests.reshape(-1, 4),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.errors import InputError, require
-from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
+from spotsigs.records import Clusters, FloatArray, IntArray, PairChunks
 
 GIANT = 20
 """Documents from which on a cluster that hangs together by few pairs is a giant chain."""
@@ -28,14 +28,18 @@ class Method(Enum):
 
 
 def cluster(
-    pairs: Pairs, n: int | None = None, *, method: str | Method = Method.components, priority: IntArray | None = None
+    pairs: PairChunks,
+    n: int | None = None,
+    *,
+    method: str | Method = Method.components,
+    priority: IntArray | None = None,
 ) -> Clusters:
     """Group documents by their pairs.
 
     Parameters
     ----------
-    pairs : Pairs
-        Near-duplicate pairs.
+    pairs : Pairs, or spotsigs.crawl.block_join.PairFiles
+        Near-duplicate pairs, in memory or on disk.
     n : int, optional
         Number of documents; by default the one the pairs carry.
     method : {"components", "anchored"}
@@ -55,9 +59,6 @@ def cluster(
         If a pair lies outside ``range(n)``, or the method is unknown.
     """
     n = pairs.n if n is None else n
-    require(
-        len(pairs) == 0 or int(pairs.j.max()) < n, f"n={n} is too small: the pairs name row {pairs.j.max(initial=0)}"
-    )
     try:
         method = Method(method)
     except ValueError:
@@ -65,61 +66,73 @@ def cluster(
     priority = np.zeros(n, np.int64) if priority is None else np.asarray(priority)
     require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
     order = np.argsort(priority, kind="stable")
-    if method is Method.components:
-        heads = _component_heads(pairs, n, order)
-    else:
-        indptr, neighbours = _adjacency(pairs, n)
-        heads = _anchored_heads(indptr, neighbours, order)
+    heads = (_component_heads if method is Method.components else _anchored_heads)(pairs, n, order)
     representatives, labels = _numbered(heads)
     return Clusters(labels, representatives, _similarity_to(heads, pairs))
 
 
-def _component_heads(pairs: Pairs, n: int, order: IntArray) -> NDArray[np.int32]:
+def _chunks(pairs: PairChunks, n: int) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+    for i, j, similarity in pairs.chunks():
+        require(len(j) == 0 or int(j.max()) < n, f"n={n} is too small: the pairs name row {j.max(initial=0)}")
+        yield i, j, similarity
+
+
+def _component_heads(pairs: PairChunks, n: int, order: IntArray) -> NDArray[np.int32]:
     """Return the row of best priority in each row's component."""
-    roots = _roots(pairs.i, pairs.j, n)
-    best: NDArray[np.int32] = np.empty(n, np.int32)
-    best[roots[order[::-1]]] = order[::-1]
-    heads: NDArray[np.int32] = best[roots]
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    component = np.arange(n, dtype=np.int32)
+    for i, j, _ in _chunks(pairs, n):
+        edges = coo_array((np.ones(len(i), np.bool_), (component[i], component[j])), shape=(n, n))
+        _, merged = connected_components(edges, directed=False)
+        component = merged[component]
+    best: NDArray[np.int32] = np.full(int(component.max(initial=-1)) + 1, -1, np.int32)
+    best[component[order[::-1]]] = order[::-1]
+    heads: NDArray[np.int32] = best[component]
     return heads
 
 
+def _anchored_heads(pairs: PairChunks, n: int, order: IntArray) -> NDArray[np.int32]:
+    """Return each row's anchor: pass after pass over the pairs, as many of them in order of rank as fit."""
+    rank = np.empty(n, np.int64)
+    rank[order] = np.arange(n)
+    sizes = np.zeros(n, np.int64)
+    for i, j, _ in _chunks(pairs, n):
+        sizes += np.bincount(np.minimum(rank[i], rank[j]), minlength=n)
+    behind = np.cumsum(sizes)
+    heads = np.full(n, -1, np.int32)  # by rank
+    first = 0
+    while first < n:
+        done = int(behind[first - 1]) if first else 0
+        last = int(np.searchsorted(behind, done + pairs.held, side="right"))
+        last = min(max(last, first + 1), n)
+        found = [np.empty((2, 0), np.int64)]
+        for i, j, _ in pairs.chunks() if behind[last - 1] > done else ():
+            low, high = np.minimum(rank[i], rank[j]), np.maximum(rank[i], rank[j])
+            inside = (low >= first) & (low < last)
+            found.append(np.stack([low[inside], high[inside]]))
+        low, high = np.concatenate(found, axis=1)
+        by_rank = np.lexsort((high, low))
+        _anchor(first, last, low[by_rank], high[by_rank], heads)
+        first = last
+    anchors: NDArray[np.int32] = np.empty(n, np.int32)
+    anchors[order] = order[heads]
+    return anchors
+
+
 @njit(cache=True, nogil=True)
-def _roots(i, j, n):  # type: ignore[no-untyped-def]
-    """Return a row of each row's component, the same one for all of them: union by lower number, paths halved."""
-    parent = np.arange(n).astype(np.int32)
-    for p in range(len(i)):
-        a, b = i[p], j[p]
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        while parent[b] != b:
-            parent[b] = parent[parent[b]]
-            b = parent[b]
-        if a != b:
-            parent[max(a, b)] = min(a, b)
-    for row in range(n):
-        parent[row] = parent[parent[row]]  # that of a lower row is a root by now
-    return parent
-
-
-def _adjacency(pairs: Pairs, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    ends = np.concatenate([pairs.i, pairs.j])
-    order = np.argsort(ends, kind="stable")
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(ends, minlength=n))])
-    return indptr, np.concatenate([pairs.j, pairs.i])[order]
-
-
-@njit(cache=True, nogil=True)
-def _anchored_heads(indptr, neighbours, order):  # type: ignore[no-untyped-def]
-    heads = np.full(len(order), -1, np.int32)
-    for row in order:
-        if heads[row] >= 0:
-            continue
-        heads[row] = row
-        for p in range(indptr[row], indptr[row + 1]):
-            if heads[neighbours[p]] < 0:
-                heads[neighbours[p]] = row
-    return heads
+def _anchor(first, last, low, high, heads):  # type: ignore[no-untyped-def]
+    """Let each rank that belongs to no cluster yet take its partners of higher rank; pairs come sorted."""
+    p = 0
+    for rank in range(first, last):
+        anchors = heads[rank] < 0
+        if anchors:
+            heads[rank] = rank
+        while p < len(low) and low[p] == rank:
+            if anchors and heads[high[p]] < 0:
+                heads[high[p]] = rank
+            p += 1
 
 
 def _numbered(heads: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -131,11 +144,12 @@ def _numbered(heads: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.i
     return representatives[order], number[inverse]
 
 
-def _similarity_to(heads: NDArray[np.int32], pairs: Pairs) -> NDArray[np.float64]:
+def _similarity_to(heads: NDArray[np.int32], pairs: PairChunks) -> NDArray[np.float64]:
     similarity = np.where(heads == np.arange(len(heads)), 1.0, np.nan)
-    for a, b in ((pairs.i, pairs.j), (pairs.j, pairs.i)):
-        to_head = heads[a] == b
-        similarity[a[to_head]] = pairs.similarity[to_head]
+    for i, j, values in pairs.chunks():
+        for a, b in ((i, j), (j, i)):
+            to_head = heads[a] == b
+            similarity[a[to_head]] = values[to_head]
     return similarity
 
 

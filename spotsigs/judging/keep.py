@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import in_words, joined, numbers
+from spotsigs.copies import CONTENT, TEXT, Copies
 from spotsigs.disk.store import names
 from spotsigs.errors import InputError, require
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
@@ -94,6 +95,10 @@ class Decisions:
         Similarity to the partner; NaN without one, or where the method has no similarity.
     similarity_to_instead : ndarray of float64, shape (n,)
         NaN where that pair was not reported.
+    copies : Copies
+        Which documents are copies of which.
+    compared : ndarray of bool, shape (n,)
+        Whether a document had signatures to be compared by; where it had none, nobody knows what it is similar to.
     """
 
     kept: NDArray[np.bool_]
@@ -101,6 +106,8 @@ class Decisions:
     partner: NDArray[np.int32]
     similarity: FloatArray
     similarity_to_instead: FloatArray
+    copies: Copies
+    compared: NDArray[np.bool_]
 
     def reasons(self, rows: IntArray, doc_ids: Sequence[str]) -> Any:
         """Say in one sentence each why documents were removed.
@@ -121,14 +128,28 @@ class Decisions:
         instead, partner = self.instead[rows], self.partner[rows]
         alone = instead < 0
         direct = ~alone & ((instead == partner) | ~np.isnan(self.similarity_to_instead[rows]))
-        kept, nearest = names(doc_ids, np.where(alone, 0, instead)), names(doc_ids, partner)
+        instead = np.where(alone, 0, instead)
+        kept, nearest = names(doc_ids, instead), names(doc_ids, partner)
         to_kept, to_nearest = _percent(self.similarity_to_instead[rows]), _percent(self.similarity[rows])
+        of_kept, of_nearest = self.copies.kinds(rows, instead), self.copies.kinds(rows, partner)
+        by_way = _by_kind(of_nearest, joined(" (identical content)"), joined(" (identical text)"), to_nearest)
         return pc.case_when(
             pc.make_struct(numbers(alone), numbers(direct)),
-            joined("near-duplicate of ", nearest, to_nearest, ", and no document that has one is kept"),
-            joined("near-duplicate of ", kept, to_kept, ", which is kept"),
-            joined("in one cluster with ", kept, ", which is kept, by way of ", nearest, to_nearest),
+            joined(_copy_or_near(of_nearest, nearest, to_nearest), ", and no document that has one is kept"),
+            joined(_copy_or_near(of_kept, kept, to_kept), ", which is kept"),
+            joined("in one cluster with ", kept, ", which is kept, by way of ", nearest, by_way),
         )
+
+
+def _copy_or_near(kinds: NDArray[np.int8], others: Any, similarity: Any) -> Any:
+    content, text = joined("identical content: copy of ", others), joined("identical text: copy of ", others)
+    return _by_kind(kinds, content, text, joined("near-duplicate of ", others, similarity))
+
+
+def _by_kind(kinds: NDArray[np.int8], content: Any, text: Any, near: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.case_when(pc.make_struct(numbers(kinds == CONTENT), numbers(kinds == TEXT)), content, text, near)
 
 
 def _percent(similarity: FloatArray) -> Any:
@@ -138,7 +159,14 @@ def _percent(similarity: FloatArray) -> Any:
 Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
 
 
-def decide(pairs: Pairs | Chunks, clusters: Clusters, keep: Keep = Keep.first) -> Decisions:
+def decide(
+    pairs: Pairs | Chunks,
+    clusters: Clusters,
+    keep: Keep = Keep.first,
+    *,
+    copies: Copies | None = None,
+    compared: NDArray[np.bool_] | None = None,
+) -> Decisions:
     """Decide which documents stay.
 
     Parameters
@@ -149,6 +177,10 @@ def decide(pairs: Pairs | Chunks, clusters: Clusters, keep: Keep = Keep.first) -
         Grouped with the policy's `priority`.
     keep : Keep
         The policy.
+    copies : Copies, optional
+        Which documents are copies of which; none by default.
+    compared : ndarray of bool, shape (n,), optional
+        Whether each document had signatures to be compared by; all by default.
 
     Returns
     -------
@@ -165,7 +197,9 @@ def decide(pairs: Pairs | Chunks, clusters: Clusters, keep: Keep = Keep.first) -
         kept = representative == np.arange(n)
         instead = np.where(kept, -1, representative).astype(np.int32)
     to_instead = np.where(instead < 0, np.nan, clusters.similarity_to_representative)
-    return Decisions(kept, instead, partner, similarity, to_instead)
+    copies = Copies.none(n) if copies is None else copies
+    compared = np.ones(n, np.bool_) if compared is None else compared
+    return Decisions(kept, instead, partner, similarity, to_instead, copies, compared)
 
 
 def _nearest(chunks: Chunks, n: int) -> tuple[NDArray[np.int32], FloatArray]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spotsigs.records import Clusters, Pairs, Truth
+from spotsigs.errors import InputError
+from spotsigs.records import Clusters, IntArray, Pairs, Truth
 
 FloatArray = NDArray[np.float64]
 Tallies = tuple[FloatArray, FloatArray, FloatArray]
 Interval = tuple[float, float]
+Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
 
 MEASURES = ("precision", "recall", "f1")
 RESAMPLES = 1000
@@ -54,17 +57,19 @@ class Quality:
     intervals: dict[str, Interval]
 
 
-def evaluate(pairs: Pairs, truth: Truth, clusters: Clusters | None = None, *, resamples: int = RESAMPLES) -> Quality:
+def evaluate(
+    pairs: Pairs | Chunks, truth: Truth, clusters: Clusters | None = None, *, resamples: int = RESAMPLES
+) -> Quality:
     """Judge pairs (and clusters, for B-cubed) against the truth.
 
     Parameters
     ----------
-    pairs : Pairs
-        What was reported.
+    pairs : Pairs, or iterable of (i, j, similarity)
+        What was reported, at once or in chunks.
     truth : Truth
         Cluster labels or judged pairs.
     clusters : Clusters, optional
-        Computed from the pairs where omitted.
+        Computed from the pairs where omitted; needed where these come in chunks.
     resamples : int
         Bootstrap resamples for the intervals; 0 leaves them out.
 
@@ -77,10 +82,14 @@ def evaluate(pairs: Pairs, truth: Truth, clusters: Clusters | None = None, *, re
     macro_precision = macro_recall = macro_f1 = float("nan")
     bcubed: tuple[float | None, ...] = (None, None, None)
     if truth.judged is None:
-        from spotsigs.judging.clusters import cluster
+        if clusters is None:
+            from spotsigs.judging.clusters import cluster
 
+            if not isinstance(pairs, Pairs):
+                raise InputError("pairs in chunks are judged together with their clusters; give them")
+            clusters = cluster(pairs)
         macro_precision, macro_recall, macro_f1 = map(float, macro_averages(*counted))
-        bcubed = b_cubed(clusters if clusters is not None else cluster(pairs), truth)
+        bcubed = b_cubed(clusters, truth)
     intervals: dict[str, Interval] = {}
     if resamples and len(counted[0]) > 1:
         intervals = _intervals(counted, resamples, macro=truth.judged is None)
@@ -102,13 +111,13 @@ def evaluate(pairs: Pairs, truth: Truth, clusters: Clusters | None = None, *, re
     )
 
 
-def tallies(pairs: Pairs, truth: Truth) -> Tallies:
+def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
     """Count true, false and missed pairs by truth cluster: what every average and every resample is made of.
 
     Parameters
     ----------
-    pairs : Pairs
-        What was reported.
+    pairs : Pairs, or iterable of (i, j, similarity)
+        What was reported, at once or in chunks.
     truth : Truth
         Cluster labels or judged pairs.
 
@@ -118,29 +127,35 @@ def tallies(pairs: Pairs, truth: Truth) -> Tallies:
         Half a false pair belongs to each cluster it touches; the last entry is that of documents without a cluster.
         One entry per judged pair where the truth is a list.
     """
-    return _judged_tallies(pairs, truth) if truth.judged is not None else _cluster_tallies(pairs, truth)
+    chunks = pairs.chunks() if isinstance(pairs, Pairs) else pairs
+    return _judged_tallies(chunks, truth) if truth.judged is not None else _cluster_tallies(chunks, truth)
 
 
-def _cluster_tallies(pairs: Pairs, truth: Truth) -> Tallies:
+def _cluster_tallies(chunks: Chunks, truth: Truth) -> Tallies:
     """Return true, false and missed pairs of each truth cluster; each false pair is shared by its two ends.
 
     Documents without a cluster share one extra entry, so that the sums are those of the collection.
     """
     count = max(len(truth.names), int(truth.labels.max(initial=-1)) + 1)
-    a, b = truth.labels[pairs.i], truth.labels[pairs.j]
-    same = (a == b) & (a >= 0)
-    true = np.bincount(a[same], minlength=count + 1).astype(float)
-    ends = np.concatenate([a[~same], b[~same]])
-    false = np.bincount(np.where(ends < 0, count, ends), minlength=count + 1) / 2
+    true, false = np.zeros(count + 1), np.zeros(count + 1)
+    for i, j, _ in chunks:
+        a, b = truth.labels[i], truth.labels[j]
+        same = (a == b) & (a >= 0)
+        true += np.bincount(a[same], minlength=count + 1)
+        ends = np.concatenate([a[~same], b[~same]])
+        false += np.bincount(np.where(ends < 0, count, ends), minlength=count + 1) / 2
     sizes = np.bincount(truth.labels[truth.labels >= 0], minlength=count + 1).astype(float)
     return true, false, sizes * (sizes - 1) / 2 - true
 
 
-def _judged_tallies(pairs: Pairs, truth: Truth) -> Tallies:
+def _judged_tallies(chunks: Chunks, truth: Truth) -> Tallies:
     """Return true, false and missed as one entry per judged pair; unjudged pairs count for nothing."""
     assert truth.judged is not None
     i, j, positive = truth.judged
-    reported = np.isin(i.astype(np.int64) * pairs.n + j, pairs.i.astype(np.int64) * pairs.n + pairs.j)
+    n = len(truth.labels)
+    wanted, reported = i.astype(np.int64) * n + j, np.zeros(len(i), np.bool_)
+    for a, b, _ in chunks:
+        reported |= np.isin(wanted, a.astype(np.int64) * n + b)
     return (
         (reported & positive).astype(float),
         (reported & ~positive).astype(float),

@@ -14,7 +14,7 @@ from spotsigs.arrays.dense import renumbered
 from spotsigs.arrays.parallel import grown, joined, over_blocks, overlap
 from spotsigs.errors import require
 from spotsigs.matching.partitions import Convention, partition_boundaries
-from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import Corpus, Measure, OnStore, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 COUNTERS = ("lists_opened", "candidates", "verifications", "continues", "list_breaks", "probe_breaks")
 LISTS, CANDIDATES, VERIFICATIONS, CONTINUES, LIST_BREAKS, PROBE_BREAKS = range(len(COUNTERS))
@@ -63,6 +63,12 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(self.rho >= 1, f"rho must be at least 1, got {self.rho}")
+
+    def on_store(self) -> OnStore | None:
+        """Return the join by tight bounds, which has the same pairs; None for the ablations."""
+        from spotsigs.matching.tight import SpotSigsTight
+
+        return OnStore(SpotSigsTight.label, self.tau) if self.partitioning and self.pruning else None
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs with multiset Jaccard of at least tau."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.errors import as_tau
-from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import Corpus, FloatArray, Measure, OnStore, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +53,10 @@ class SpotSigsTight(ThreadedMatcher, ThresholdMatcher):
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs of the corpus with similarity at least ``tau``."""
         return self_join(corpus.vectors, self.tau, threads=self.threads)
+
+    def on_store(self) -> OnStore:
+        """Return the same join, of two blocks of documents at a time."""
+        return OnStore(self.label, self.tau)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from spotsigs.copies import Copies, Sameness, checksums
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError
 from spotsigs.records import (
@@ -25,7 +26,7 @@ from spotsigs.records import (
     SignatureScheme,
     Skipped,
 )
-from spotsigs.text.tokens import tokenize, tokenize_marked
+from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
 
 _MISTAKES = (TypeError, AttributeError, NameError, ImportError, NotImplementedError)
 
@@ -112,7 +113,7 @@ def _to_row(scheme: SignatureScheme) -> Callable[[str], Row]:
 
 def _rows(
     shard: Shard, text: TextExtractor, scheme: SignatureScheme
-) -> Iterator[tuple[Document, NDArray[np.uint64], NDArray[np.int32]] | Skipped]:
+) -> Iterator[tuple[Document, NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]] | Skipped]:
     to_row = _to_row(scheme)
     for record in read_texts(shard, _reads(text, scheme)):
         if isinstance(record, Skipped):
@@ -121,11 +122,12 @@ def _rows(
         document, content = record
         try:
             found, multiplicities = to_row(content)
+            digests = checksums(document, unmarked(content))
         except Exception as error:  # noqa: BLE001 - as above
             _require_no_mistake(scheme, document, error, anywhere=True)
             yield _skipped(document, error)
         else:
-            yield document, found, multiplicities
+            yield document, found, multiplicities, digests
 
 
 def _require_no_mistake(method: Any, document: Document, error: Exception, *, anywhere: bool) -> None:
@@ -178,7 +180,7 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *,
     dates: list[str | None] = []
     skipped: list[Skipped] = []
     sizes: list[int] = []
-    hashes, counts = _Growing(np.uint64), _Growing(np.int32)
+    hashes, counts, digests = _Growing(np.uint64), _Growing(np.int32), _Growing(np.uint64)
     content_bytes = 0
     for record in _rows(shard, text, scheme):
         if isinstance(record, Skipped):
@@ -186,10 +188,11 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *,
             if strict:
                 break
             continue
-        document, found, multiplicities = record
+        document, found, multiplicities, told_apart_by = record
         content_bytes += _size(document.content)
         hashes.extend(found)
         counts.extend(multiplicities)
+        digests.extend(told_apart_by)
         doc_ids.append(document.id)
         clusters.append(document.cluster)
         dates.append(document.date)
@@ -204,6 +207,7 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *,
         tuple(skipped),
         content_bytes,
         tuple(dates),
+        digests.finish().reshape(-1, 4),
     )
 
 
@@ -275,6 +279,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
     dates: list[str | None] = []
     skipped: list[Skipped] = []
     indptr, hashes, counts = _Growing(np.int64), _Growing(np.uint64), _Growing(np.int32)
+    digests = _Growing(np.uint64)
     indptr.extend(np.zeros(1, np.int64))
     content_bytes = total = 0
     for batch in batches:
@@ -287,6 +292,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
         total += int(batch.indptr[-1])
         hashes.extend(batch.hashes)
         counts.extend(batch.counts)
+        digests.extend(batch.digests.reshape(-1))
     return Signatures(
         tuple(doc_ids),
         tuple(clusters),
@@ -296,6 +302,7 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
         tuple(skipped),
         content_bytes,
         tuple(dates),
+        digests.finish().reshape(-1, 4),
     )
 
 
@@ -329,7 +336,13 @@ def unique_ids(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def extract(
-    collection: Collection, text: TextExtractor, scheme: SignatureScheme, engine: Engine, *, strict: bool = False
+    collection: Collection,
+    text: TextExtractor,
+    scheme: SignatureScheme,
+    engine: Engine,
+    *,
+    strict: bool = False,
+    sameness: Sameness = Sameness.off,
 ) -> Signatures:
     """Extract and count the signatures of every document of a collection.
 
@@ -345,6 +358,9 @@ def extract(
         Maps over the shards; the result does not depend on it.
     strict : bool
         Stop at the first record that cannot be read.
+    sameness : Sameness
+        Which documents are copies, of which a scheme that looks at the whole collection sees one; the other rows are
+        empty then.
 
     Returns
     -------
@@ -374,5 +390,6 @@ def extract(
 
         signatures = concatenate(watched())
     if isinstance(scheme, CollectionScheme):
-        signatures = scheme.refine(signatures)
+        distinct = Copies.among(signatures, sameness).distinct
+        signatures = replace(scheme.refine(signatures.only(distinct)), digests=signatures.digests)
     return replace(signatures, doc_ids=unique_ids(signatures.doc_ids))

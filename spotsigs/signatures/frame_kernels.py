@@ -42,7 +42,7 @@ class Rules(NamedTuple):
     alike: float
     share: float
     anywhere: bool = True  # a main part's spots count wherever they stand on the other page
-    per_spot: bool = True  # most doubtful neighbours agree on most of what each shares; otherwise all on nearly all
+    per_spot: bool = True  # doubtful neighbours may agree on most of what each shares, not only all on nearly all
     around: bool = True  # what is shared stands around what is the page's own, which decides where agreement cannot
 
 
@@ -334,19 +334,21 @@ def _votes_of(pages: Portraits, page: int, others: NDArray[np.int32], main_only:
 def _agree(pages: Portraits, page: int, witnesses: NDArray[np.int32], rules: Rules) -> bool:
     """Tell whether pages of different content agree on what they share with a page's main part, which has more.
 
-    The core is what all but a share of them have (otherwise all). At most a share of what each shares with the page
-    lies outside the core (otherwise, of what any of them does), less for few witnesses, since few agree by chance.
+    Either all have nearly all that any of them has, wherever that stands. Or most of what each shares is core, which
+    all but a share of them have, and stands apart from the page's own spots. Less may differ between few witnesses,
+    since few agree by chance.
     """
     n, here = len(witnesses), slice(pages.spot_indptr[page], pages.spot_indptr[page + 1])
     votes = _votes_of(pages, page, witnesses, not rules.anywhere)
     in_main = votes[pages.is_main[here]]
-    core = in_main[n - in_main <= (rules.share * n if rules.per_spot else 0.0)]
-    all_shared = np.sum(in_main) if rules.per_spot else np.count_nonzero(in_main)
-    in_core = np.sum(core) if rules.per_spot else len(core)
-    certain = min(n - 1, CERTAIN - 1) / (CERTAIN - 1)
-    if all_shared - in_core > rules.share * all_shared * certain:
+    at_most = rules.share * min(n - 1, CERTAIN - 1) / (CERTAIN - 1)
+    some, every = np.count_nonzero(in_main), np.count_nonzero(in_main == n)
+    if some - every <= at_most * some and len(in_main) - every >= rules.share * len(in_main):
+        return True
+    core = in_main[n - in_main <= rules.share * n]
+    if not rules.per_spot or len(in_main) - len(core) < rules.share * len(in_main):
         return False
-    if len(in_main) - len(core) < rules.share * len(in_main):
+    if np.sum(in_main) - np.sum(core) > at_most * np.sum(in_main):
         return False
     return not rules.around or _stands_around(pages, page, votes, n, rules.share, False)
 

@@ -58,11 +58,11 @@ class FramedSpots(DensestRegion, CollectionScheme):
        same (similarity below 1/2), still belong to mates for one of two reasons. A frame stands around the text, edits
        stand within it, and two links in a row separate stretches of a main part.
 
-       - Several neighbours of different content agree. The core is what all but a ``share`` of them have of the page's
-         main part; at most a ``share`` of what each of them has lies outside it (of two neighbours, a quarter of that,
-         of three a half), at least a ``share`` of the main part is not core, and core and the page's own spots, which
-         at most a ``share`` of them have, stand apart: the fewer of both, summed over stretches, are at most a
-         ``share`` of the own ones.
+       - Several neighbours of different content agree: at most a ``share`` of the spots that any of them has in common
+         with the page is missing in some of them (of two neighbours, a quarter of that, of three a half). Or at most as
+         much of what each of them has lies outside the core, which all but a ``share`` of them have, and core and the
+         page's own spots, which at most a ``share`` of them have, stand apart: the fewer of both, summed over
+         stretches, are at most a ``share`` of the own ones. At least a ``share`` of the main part is the page's own.
        - On both pages what the two share and what they do not stand apart in the same sense, and all but a ``share`` of
          the page's own spots stand in one stretch.
     3. A page's mates say that a spot is the frame's if at least a ``share`` of them have it, and two of them where

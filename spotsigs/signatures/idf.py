@@ -9,8 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import numbers, values
+from spotsigs.copies import Copies
 from spotsigs.errors import require
 from spotsigs.records import Signatures, Vectors
+
+FEWEST = 32
+"""Documents from which on their frequencies say something.
+
+The default band, from 0.2, drops what more than n ** 0.8 of n documents have. In a collection of fewer than 32 that is
+more than half of all: what so few pages share may be their frame, and as well be the story that they all tell, of
+which nothing would be left to compare.
+"""
 
 
 class Idf(Enum):
@@ -32,12 +41,15 @@ class IdfFilter:
         ``paper``: ``log(N / df) / log(N)`` (section 5.1); ``prototype``: ``log((N + 1) / df) / log(N + 1)``.
     min_spots : int
         Documents with fewer occurrences left become empty rows (section 5.4 uses 5).
+    fewest : int
+        A collection of fewer documents has no band, see `FEWEST`.
     """
 
     idf_min: float = 0.2
     idf_max: float = 1.0
     idf: Idf = Idf.paper
     min_spots: int = 1
+    fewest: int = FEWEST
 
     def __post_init__(self) -> None:
         require(
@@ -46,13 +58,15 @@ class IdfFilter:
         )
         require(self.min_spots >= 1, f"min_spots must be at least 1, got {self.min_spots}")
 
-    def __call__(self, signatures: Signatures) -> Vectors:
+    def __call__(self, signatures: Signatures, copies: Copies | None = None) -> Vectors:
         """Number the signatures, drop those outside the band, empty the documents that are left too short.
 
         Parameters
         ----------
         signatures : Signatures
             Multisets of the whole collection.
+        copies : Copies, optional
+            Which documents are copies: frequencies are counted over the others, and copies become empty rows.
 
         Returns
         -------
@@ -60,9 +74,12 @@ class IdfFilter:
             One row per document, ids dense in ascending order of the signature hash, so that they do not depend on
             the order of the documents.
         """
+        documents = len(signatures)
+        if copies is not None:
+            signatures, documents = signatures.only(copies.distinct), int(np.count_nonzero(copies.distinct))
         ids, vocabulary = dense_ids(signatures.hashes)
         frequencies = np.bincount(ids, minlength=len(vocabulary))
-        kept = self.keeps(frequencies, len(signatures))
+        kept = self.keeps(frequencies, documents)
         number = np.cumsum(kept, dtype=np.int64).astype(np.int32) - 1
         entries = kept[ids]
         rows = np.repeat(np.arange(len(signatures)), np.diff(signatures.indptr))
@@ -80,6 +97,8 @@ class IdfFilter:
 
     def keeps(self, frequencies: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
         """Return which signatures of the given document frequencies lie in the band of a collection of n documents."""
+        if n < self.fewest:
+            return np.ones(len(frequencies), np.bool_)
         values = normalised_idf(frequencies, n, self.idf)
         return (values >= self.idf_min) & (values <= self.idf_max)
 

@@ -214,6 +214,11 @@ def _links_of(text: NDArray[np.uint8], kinds: NDArray[np.uint8], links: NDArray[
     return n
 
 
+def unmarked(text: str) -> str:
+    """Return a text without the marks of its links and blocks."""
+    return text.replace(LINK_MARK, "").replace(LINK_END_MARK, "")
+
+
 def tokenize_marked(text: str) -> Tokens:
     """Cut a text whose links and blocks are marked into tokens, each with the link it lies in.
 
@@ -232,7 +237,7 @@ def tokenize_marked(text: str) -> Tokens:
     InputError
         As in `tokenize`.
     """
-    tokens = tokenize(text.replace(LINK_MARK, "").replace(LINK_END_MARK, ""))
+    tokens = tokenize(unmarked(text))
     data = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
     links = np.empty(len(data) // 2 + 2, np.int32)
     n = _links_of(data, character_kinds(), links)

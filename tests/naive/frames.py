@@ -157,23 +157,21 @@ def mates(page: Page, near: Sequence[Page], rules: Rules) -> list[Page]:
 
 
 def agree(page: Page, witnesses: Sequence[Page], rules: Rules) -> bool:
-    """Pages of different content share nearly the same with a page's main part, and it stands around the rest."""
+    """Pages of different content share nearly the same with a main part, or most of it, around the rest."""
     has = [witness.spots if rules.anywhere else witness.main for witness in witnesses]
     votes = {spot: sum(spot in theirs for theirs in has) for spot in page.spots}
-    missing = rules.share * len(witnesses) if rules.per_spot else 0
-    core = {spot for spot in page.main if len(witnesses) - votes[spot] <= missing}
-    if rules.per_spot:
-        shared, inside = sum(votes[spot] for spot in page.main), sum(votes[spot] for spot in core)
-    else:
-        shared, inside = sum(votes[spot] > 0 for spot in page.main), len(core)
-    if shared - inside > rules.share * shared * min(len(witnesses) - 1, CERTAIN - 1) / (CERTAIN - 1):
-        return False
-    if len(page.main) - len(core) < rules.share * len(page.main):
-        return False
-    if not rules.around:
+    n, main = len(witnesses), len(page.main)
+    at_most = rules.share * min(n - 1, CERTAIN - 1) / (CERTAIN - 1)
+    some, every = sum(votes[s] > 0 for s in page.main), sum(votes[s] == n for s in page.main)
+    if some - every <= at_most * some and main - every >= rules.share * main:
         return True
-    _, apart = around(page, votes, len(witnesses), rules.share)
-    return apart
+    core = {spot for spot in page.main if n - votes[spot] <= rules.share * n}
+    if not rules.per_spot or main - len(core) < rules.share * main:
+        return False
+    shared, inside = sum(votes[spot] for spot in page.main), sum(votes[spot] for spot in core)
+    if shared - inside > at_most * shared:
+        return False
+    return not rules.around or around(page, votes, n, rules.share)[1]
 
 
 def share_a_frame(a: Page, b: Page, rules: Rules) -> bool:

@@ -82,11 +82,11 @@ class _Generated(Collection):
 
 @dataclass(frozen=True, kw_only=True)
 class Gold(_Generated):
-    """Near-duplicate news pages: stories as many sites print them, each site in its own frame and encoding.
+    """Near-duplicate news pages: lightly edited stories in frames of names, each site with its own and its encoding.
 
     The pages are generated once and kept as files, one sub-folder a cluster as in the original; from then on they are
-    read back. ``docs/gold.md`` says what is modelled and how it was calibrated. A page's file name is its site's, a
-    hyphen and the number of the crawl.
+    read back. ``docs/gold.md`` says what is modelled and how it was calibrated on counts that the paper publishes. A
+    page's file name is its site's, a hyphen and the number of the crawl.
 
     Parameters
     ----------
@@ -123,14 +123,33 @@ class Gold(_Generated):
         return f"gold-{self.seed}-{self.pages}-{self.clusters}"
 
     def _pages(self) -> Iterator[Page]:
+        from spotsigs.data.collections.gold.listed import generate
+
+        return generate(self.seed, self.pages, self.clusters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldProse(Gold):
+    """`Gold` as it was first made: frames full of prose, and heavier edits; the stress case of what frames can do.
+
+    Parameters
+    ----------
+    seed, pages, clusters, cache
+        As in `Gold`.
+    """
+
+    def _name(self) -> str:
+        return f"gold-prose-{self.seed}-{self.pages}-{self.clusters}"
+
+    def _pages(self) -> Iterator[Page]:
         from spotsigs.data.collections.gold.pages import generate
 
         return generate(self.seed, self.pages, self.clusters)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GoldDrift(Gold):
-    """`Gold` with frames that change: each page replaces a share of the blocks around its article by others.
+class GoldDrift(GoldProse):
+    """`GoldProse` with frames that change: each page replaces a share of the blocks around its article by others.
 
     The article of a page is that of the same page without drift.
 

@@ -1,4 +1,4 @@
-"""Measures the figures the gold collection was calibrated on: ``python -m spotsigs.data.collections.gold.calibration``.
+"""What frames full of prose were calibrated on: ``python -m spotsigs.data.collections.gold.calibration``.
 
 No duplicate detector is run and no precision, recall or F1 is looked at; only what can be said of the pages themselves.
 """
@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from selectolax.lexbor import LexborHTMLParser
 
-from spotsigs.data.collections.gold import Gold
+from spotsigs.data.collections.gold import GoldProse
 from spotsigs.data.collections.gold.pages import Page, generate
 
 ARTICLES = frozenset(("a", "an", "the"))
@@ -29,6 +29,7 @@ CLOSED_CLASS = """
     or other our out over own s same she should since so some someone still such t than that the their them then there
     these they this those though through to too under until up us very was we were what when where whether which while
     who whose why will with within without would yet you your"""
+WORD = re.compile(r"[^\W_]+")
 BAND = (0.2, 0.85)
 """The paper's band of normalised IDF."""
 
@@ -112,7 +113,7 @@ def visible_tokens(html: str) -> list[str]:
     """Return the lower-cased runs of letters and digits in the text of a page, without scripts and styles."""
     tree = LexborHTMLParser(html)
     tree.strip_tags(["script", "style"])
-    return re.findall(r"[^\W_]+", tree.body.text(separator=" ").lower()) if tree.body else []
+    return WORD.findall(tree.body.text(separator=" ").lower()) if tree.body else []
 
 
 def cluster_cosines(counts: list[Counter[str]], df: Counter[str], labels: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -172,14 +173,14 @@ def table(figures: Figures) -> str:
 
 def main() -> None:
     """Write the table of a seed to standard output."""
-    default = Gold()
+    default = GoldProse()
     parser = argparse.ArgumentParser(
         prog="python -m spotsigs.data.collections.gold.calibration", description=main.__doc__
     )
     for name in ("seed", "pages", "clusters"):
         parser.add_argument(f"--{name}", type=int, default=getattr(default, name))
     chosen = vars(parser.parse_args())
-    Gold(**chosen)  # checks the ranges
+    GoldProse(**chosen)  # checks the ranges
     sys.stdout.write(table(measure(generate(**chosen))))
 
 

@@ -63,10 +63,10 @@ def generate(seed: int, pages: int, clusters: int, drift: float = 0.0) -> Iterat
     newsrooms = {site.key: Newsroom(site, seed, news, drift) for site in sites()}
     for cluster in layout:
         for site, crawls in sorted(cluster.crawls, key=lambda pair: pair[0].key):
-            yield from _crawl(newsrooms[site.key], cluster, crawls, seed)
+            yield from crawled(newsrooms[site.key], cluster, crawls, seed)
 
 
-def _crawl(newsroom: Newsroom, cluster: Cluster, crawls: int, seed: int) -> Iterator[Page]:
+def crawled(newsroom: Newsroom, cluster: Cluster, crawls: int, seed: int) -> Iterator[Page]:
     """Yield the pages a site served of one story; some sites update their version once."""
     site, story = newsroom.site, cluster.story
     dice = Dice(seed, "versions", cluster.name, site.key)

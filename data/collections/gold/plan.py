@@ -63,7 +63,7 @@ def plan(seed: int, pages: int, clusters: int) -> list[Cluster]:
     sizes = cluster_sizes(pages, clusters)
     n_reports = max(2, clusters * 14 // 68) if clusters > 3 else 0
     report_ranks = dice.sample(range(clusters // 3, clusters), n_reports)
-    reports = iter([_report(i, seed) for i in range(n_reports)])
+    reports = iter([report_of(i, seed) for i in range(n_reports)])
     stories: list[Story] = []
     drafts = []
     for rank in dice.sample(range(clusters), clusters):
@@ -96,10 +96,11 @@ def cluster_sizes(pages: int, clusters: int) -> list[int]:
     return sizes
 
 
-def spread(story: Story, size: int, dice: Dice) -> list[tuple[Site, int]]:
-    """Choose the sites that carry a story and how often each was crawled."""
-    desks = [site for site in sites() if story.slug in DESKS.get(site.key, ())]
-    candidates = desks or list(sites())
+def spread(story: Story, size: int, dice: Dice, among: Sequence[Site] | None = None) -> list[tuple[Site, int]]:
+    """Choose the sites that carry a story, among all or those given, and how often each was crawled."""
+    among = sites() if among is None else among
+    desks = [site for site in among if story.slug in DESKS.get(site.key, ())]
+    candidates = desks or list(among)
     low, high = dice.pick(((1, 3), (3, 8), (6, 14), (12, 24)))
     reach = min(size, len(candidates), max(dice.between(low, high), -(-size // (MAX_CRAWLS - 4))))
     chosen: list[Site] = []
@@ -144,7 +145,7 @@ def _length(dice: Dice) -> int:
     return dice.between(*dice.pick(((8, 14), (17, 26), (23, 35), (30, 52))))
 
 
-def _report(i: int, seed: int) -> Story:
+def report_of(i: int, seed: int) -> Story:
     """Write the i-th report: the weekdays of a series, then of the next, from Monday, February 27, 2006 on."""
     week, weekday = divmod(i, 5)
     rounds, series = divmod(week, len(SERIES))

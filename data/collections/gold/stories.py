@@ -33,6 +33,35 @@ FEW = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "10", "1
 COMMON = {"thing": 30, "act": 24, "adj": 40, "adv": 16, "person": 8, "body": 4, "mass": 12, "place": 4, "trait": 14}
 """How many of the common words of a class a story uses besides its topic's."""
 
+ONSETS = (
+    "b",
+    "br",
+    "c",
+    "d",
+    "dr",
+    "f",
+    "g",
+    "gr",
+    "h",
+    "j",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "pr",
+    "r",
+    "s",
+    "st",
+    "t",
+    "tr",
+    "v",
+    "w",
+)
+VOWELS = ("a", "e", "i", "o", "u", "ea", "ai", "ou")
+CODAS = ("", "", "", "l", "n", "r", "s", "m")
+"""Parts of made-up words."""
+
 Lexicon = Mapping[str, Bag[str]]
 Paragraph = tuple[str, ...]
 """Sentences in neutral form: curly quotes, long dashes, ``|`` where an editor may cut."""
@@ -125,8 +154,11 @@ def company_name(dice: Dice) -> str:
     return f"{dice.pick(names('company'))} {dice.pick(names('company_end')).rstrip('.')}"
 
 
-def make_lexicon(topic: str, dice: Dice) -> Lexicon:
-    """Choose and rank a story's words: its topic's and common ones, a few of them used most (Zipf)."""
+def make_lexicon(topic: str, dice: Dice, invented: float = 0) -> Lexicon:
+    """Choose and rank a story's words: its topic's and common ones, a few of them used most (Zipf).
+
+    Of 100 words, ``invented`` are made up, as real stories have many words that no other story has.
+    """
     own, common = toml("words.toml")[topic], toml("words.toml")["general"]
     bags = {}
     for name, kind in CLASSES.items():
@@ -134,9 +166,17 @@ def make_lexicon(topic: str, dice: Dice) -> Lexicon:
         general = dice.sample(common[name].split(), COMMON.get(name, 40))
         pairs = zip_longest(topical, general)
         ranked = [word for word in chain.from_iterable(pairs) if word is not None]
+        if invented and name not in ("adv", "feel", "ease"):
+            ranked = [invent(dice) if dice.chance(invented) else word for word in ranked]
         for form in FORMS[kind]:
             bags[name + form] = Bag.zipf([inflected(word, kind, form) for word in ranked])
     return bags
+
+
+def invent(dice: Dice) -> str:
+    """Make up a word of two or three syllables."""
+    syllables = [dice.pick(ONSETS) + dice.pick(VOWELS) + dice.pick(CODAS) for _ in range(2 + dice.chance(15))]
+    return "".join(syllables[:-1]) + syllables[-1] + dice.pick(("d", "l", "n", "r", "t", "k", "m"))
 
 
 def make_cast(lexicon: Lexicon, dice: Dice) -> Cast:

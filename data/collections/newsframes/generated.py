@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.gold.edits import edit
-from spotsigs.data.collections.gold.plan import plan
+from spotsigs.data.collections.gold.listed import plan
 from spotsigs.data.collections.newsframes.frames import visible
 from spotsigs.data.collections.newsframes.stories import Story, Text
 

@@ -1,0 +1,59 @@
+"""What ``python run.py`` and ``spotsigs run`` start: Hydra composes, the settings are checked, something runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come out of main(), and `sentence` says each in one line
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig
+
+from spotsigs.experiments import stopping
+from spotsigs.experiments.config import files, sentence, settings
+
+_PACKAGE = Path(__file__).parents[1]
+CONF = next(folder for folder in (_PACKAGE / "conf", _PACKAGE / "spotsigs" / "conf") if folder.is_dir())
+"""The configuration: beside this folder, in a checkout as in the installed package."""
+
+
+@hydra.main(version_base="1.3", config_path=str(CONF.absolute()), config_name="config")
+def main(config: DictConfig) -> float | None:
+    """Check the whole configuration, then run it; return the F1, which a sweeper may optimise."""
+    alone = HydraConfig.get().mode is RunMode.RUN
+    try:
+        chosen = settings(config)
+        if chosen.experiment is not None:
+            print(chosen.experiment(chosen))
+        else:
+            from spotsigs.experiments.run.runner import run
+            from spotsigs.experiments.run.runs import score
+
+            folder = HydraConfig.get().runtime.output_dir
+            print(run(chosen, folder, about=files(config)))
+            return None if chosen.query is not None else score(Path(folder))
+    except Exception as error:
+        stopping.end_if_unheard(error)
+        if alone and not config.debug:
+            sys.exit(sentence(error))
+        raise  # a sweep runs its other cells first
+    return None
+
+
+def enter() -> None:
+    """Run what the command line asks for; end with a sentence and exit code 1 where it cannot be."""
+    stopping.end_on_interrupt()
+    try:
+        main()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        stopping.end()
+    except Exception as error:
+        stopping.end_if_unheard(error)
+        if "debug=true" in sys.argv:
+            raise
+        sys.exit(sentence(error))

@@ -1,0 +1,253 @@
+"""Exact copies: pages of identical content or identical visible text, found before signatures are looked at.
+
+Copies are pairs of similarity 1, whatever the signatures say. One document of each set of copies stands for the
+others: signatures, document frequencies and joins see it alone, and what it is similar to, its copies are similar to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.errors import require
+from spotsigs.records import Document, FloatArray, IntArray, Pairs, Signatures
+
+WORDS = 2
+"""Numbers of 64 bits in a checksum: 128 bits of BLAKE2b, which nobody can forge a collision of."""
+
+CONTENT, TEXT = 2, 1
+"""Copies of identical content, and of identical text alone."""
+
+MOST_PAIRS = 2**31
+"""Pairs that can be listed in memory."""
+
+Chunk = tuple[IntArray, IntArray, FloatArray]
+"""First documents, second documents and similarities of some pairs."""
+
+
+class Sameness(Enum):
+    """Which documents are copies.
+
+    ``text``: those of identical content or identical visible text. ``content``: those of identical content. ``off``:
+    none; documents are compared by their signatures alone.
+    """
+
+    text = "text"
+    content = "content"
+    off = "off"
+
+
+def checksums(document: Document, text: str) -> NDArray[np.uint64]:
+    """Return what tells whether documents are copies: checksums of their content and of their text.
+
+    Contents are equal where their bytes are, in UTF-8 where they come as text. Texts are equal where their words are;
+    how much white space lies between them, nobody sees.
+
+    Parameters
+    ----------
+    document : Document
+        The page.
+    text : str
+        Its visible text.
+
+    Returns
+    -------
+    ndarray of uint64, shape (4,)
+        Two numbers of the content and two of the text; those are 0 where it has no words, for then it says nothing.
+    """
+    content = document.content
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    words = " ".join(text.split()).encode("utf-8", "surrogatepass")
+    digests = [_digest(data), _digest(words) if words else bytes(8 * WORDS)]
+    return np.frombuffer(b"".join(digests), np.uint64)
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=8 * WORDS, usedforsecurity=False).digest()
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Which documents are copies of which.
+
+    The last of several copies stands for them: where documents are added to others, a set with a new copy counts as
+    new, and what it is similar to is looked for.
+
+    Attributes
+    ----------
+    content : ndarray of int32, shape (n,)
+        The last document with the same content.
+    stands : ndarray of int32, shape (n,)
+        The document that stands for each in matching: the last of the same content or text.
+    """
+
+    content: NDArray[np.int32]
+    stands: NDArray[np.int32]
+
+    @classmethod
+    def none(cls, n: int) -> Copies:
+        """Return that no two of n documents are copies."""
+        alone = np.arange(n, dtype=np.int32)
+        return cls(alone, alone)
+
+    @classmethod
+    def find(
+        cls,
+        contents: NDArray[np.uint64],
+        texts: Callable[[], NDArray[np.uint64]],
+        n: int,
+        sameness: Sameness = Sameness.text,
+    ) -> Copies:
+        """Find the copies among documents.
+
+        Parameters
+        ----------
+        contents : ndarray of uint64, shape (n, 2)
+            The `checksums` of their contents; without rows where nobody asked for them.
+        texts : callable
+            Returns those of their texts, which are looked at after the contents.
+        n : int
+            Number of documents.
+        sameness : Sameness
+            Which documents are copies.
+
+        Returns
+        -------
+        Copies
+        """
+        if sameness is Sameness.off or len(contents) != n:
+            return cls.none(n)
+        content = _last_of_equal(contents)
+        del contents
+        if sameness is Sameness.content:
+            return cls(content, content)
+        found = texts()
+        heads = np.flatnonzero((content == np.arange(n)) & found.any(axis=1))
+        last: NDArray[np.int32] = np.arange(n, dtype=np.int32)
+        last[heads] = heads[_last_of_equal(found[heads])]
+        return cls(content, last[content])
+
+    @classmethod
+    def among(cls, signatures: Signatures, sameness: Sameness = Sameness.text) -> Copies:
+        """Find the copies among documents whose signatures are in memory."""
+        digests = signatures.digests
+        return cls.find(digests[:, :WORDS], lambda: digests[:, WORDS:], len(signatures), sameness)
+
+    def __len__(self) -> int:
+        return len(self.stands)
+
+    @cached_property
+    def distinct(self) -> NDArray[np.bool_]:
+        """Whether each document stands for itself, bool, shape (n,)."""
+        distinct: NDArray[np.bool_] = self.stands == np.arange(len(self))
+        return distinct
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a copy at all."""
+        return not bool(self.distinct.all())
+
+    @cached_property
+    def _sets(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Sets of copies by the document that stands for them: where each begins, and all members, ascending."""
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(self.stands, minlength=len(self)))])
+        return indptr, np.argsort(self.stands, kind="stable").astype(np.int32)
+
+    def members(self, document: int) -> NDArray[np.int32]:
+        """Return the documents that one stands for, ascending, itself among them."""
+        indptr, members = self._sets
+        return members[indptr[document] : indptr[document + 1]]
+
+    def kinds(self, documents: IntArray, others: IntArray) -> NDArray[np.int8]:
+        """Return of each document whether it is a copy of another: `CONTENT`, `TEXT`, or 0."""
+        content = self.content[documents] == self.content[others]
+        text = self.stands[documents] == self.stands[others]
+        kinds: NDArray[np.int8] = np.where(content, CONTENT, np.where(text, TEXT, 0)).astype(np.int8)
+        return kinds
+
+    def further(self, chunks: Iterable[Chunk], *, most: int = 1 << 20, new_from: int = 0) -> Iterator[Chunk]:
+        """Yield the pairs that copies add to those of the documents that stand for them.
+
+        Parameters
+        ----------
+        chunks : iterable of (i, j, similarity)
+            The pairs of documents that stand for themselves.
+        most : int
+            Pairs to hold at a time.
+        new_from : int
+            Only pairs with a document of at least this number are wanted.
+
+        Yields
+        ------
+        i, j : ndarray of int64
+            ``i < j``, in any order.
+        similarity : ndarray of float64
+        """
+        if not self.any:
+            return
+        indptr, members = self._sets
+        ends = np.repeat(indptr[1:], np.diff(indptr))  # of the set that each place among the members belongs to
+        for place, step in _flat(ends - np.arange(len(members)) - 1, most):
+            yield from _wanted(members[place], members[place + 1 + step], np.ones(len(place)), new_from)
+        sizes = np.diff(indptr)
+        for i, j, similarity in chunks:
+            for pair, step in _flat(np.where(sizes[i] * sizes[j] > 1, sizes[i] * sizes[j], 0), most):
+                down, across = np.divmod(step, sizes[j[pair]])
+                a, b = members[indptr[i[pair]] + down], members[indptr[j[pair]] + across]
+                new = (a != i[pair]) | (b != j[pair])
+                yield from _wanted(a[new], b[new], similarity[pair][new], new_from)
+
+    def spread(self, pairs: Pairs) -> Pairs:
+        """Return the pairs of all documents, from those of the documents that stand for them.
+
+        Raises
+        ------
+        InputError
+            If there are more than 2**31.
+        """
+        if not self.any:
+            return pairs
+        sizes = np.bincount(self.stands, minlength=len(self))
+        total = int((sizes[pairs.i] * sizes[pairs.j]).sum()) + int((sizes * (sizes - 1) // 2).sum())
+        require(
+            total <= MOST_PAIRS,
+            f"{total:,} pairs are similar or copies, more than the {MOST_PAIRS:,} that can be listed in memory; "
+            f"one page alone has {int(sizes.max()):,} copies: keep one of them, or raise tau",
+        )
+        found = [(pairs.i, pairs.j, pairs.similarity), *self.further(pairs.chunks())]
+        i, j, similarity = (np.concatenate(column) for column in zip(*found, strict=True))
+        return Pairs.build(i, j, similarity, pairs.n, pairs.seconds, pairs.counters)
+
+
+def _last_of_equal(digests: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """Return for each row the last one that is equal to it, int32."""
+    order = np.lexsort(digests.T)  # stable: equal rows stay in order
+    ordered = digests[order]
+    ends = np.append((ordered[1:] != ordered[:-1]).any(axis=1), True)[: len(order)]
+    del ordered
+    last = np.empty(len(order), np.int32)
+    last[order] = np.repeat(order[ends], np.diff(np.flatnonzero(ends), prepend=-1))
+    return last
+
+
+def _flat(counts: NDArray[np.int64], most: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield each place as often as its count says, and the number of each time, so many at a time."""
+    ends = np.cumsum(counts)
+    for start in range(0, int(ends[-1]) if len(ends) else 0, most):
+        flat = np.arange(start, min(start + most, int(ends[-1])))
+        place = np.searchsorted(ends, flat, side="right")
+        yield place, flat - ends[place] + counts[place]
+
+
+def _wanted(i: IntArray, j: IntArray, similarity: FloatArray, new_from: int) -> Iterator[Chunk]:
+    """Yield pairs the right way round, those that have a new document."""
+    low, high = np.minimum(i, j).astype(np.int64), np.maximum(i, j).astype(np.int64)
+    new = high >= new_from
+    if new.any():
+        yield low[new], high[new], similarity[new]

@@ -1,0 +1,63 @@
+"""Pages given in lists, frames, tables and iterators come back as they were given, fewer."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import spotsigs
+from spotsigs.errors import InputError
+
+PAGE = "The council has approved the plan for a new bridge that will be built by the end of the year."
+PAGES = [PAGE, "A win for the home side in the rain.", PAGE + " It is late."]
+ROWS = [{"id": k, "text": text, "date": f"2026-01-0{k + 1}"} for k, text in enumerate(PAGES)]
+
+
+def test_each_kind_comes_back_as_itself():
+    assert spotsigs.dedup(PAGES) == PAGES[:2]
+    assert spotsigs.dedup(tuple(PAGES)) == tuple(PAGES[:2])
+    assert spotsigs.dedup(ROWS) == ROWS[:2]
+    assert list(spotsigs.dedup(iter(ROWS))) == ROWS[:2]
+    frame = spotsigs.dedup(pd.DataFrame(ROWS, index=["a", "b", "c"]))
+    assert list(frame.index) == ["a", "b"]
+    table = spotsigs.dedup(pa.Table.from_pylist(ROWS))
+    assert table.column("id").to_pylist() == [0, 1]
+    assert list(spotsigs.dedup(pd.Series(PAGES))) == PAGES[:2]
+
+
+def test_polars_and_datasets():
+    polars, datasets = pytest.importorskip("polars"), pytest.importorskip("datasets")
+    assert spotsigs.dedup(polars.DataFrame(ROWS))["id"].to_list() == [0, 1]
+    assert list(spotsigs.dedup(datasets.Dataset.from_list(ROWS))["id"]) == [0, 1]
+
+
+def test_which_page_stays():
+    assert [row["id"] for row in spotsigs.dedup(ROWS, keep="newest")] == [1, 2]
+    assert [row["id"] for row in spotsigs.dedup(ROWS, keep="longest")] == [1, 2]
+    assert [row["id"] for row in spotsigs.dedup(ROWS, keep="none")] == [1]
+
+
+def test_a_missing_text_is_like_no_other():
+    assert len(spotsigs.dedup(pd.DataFrame({"text": [PAGE, None, float("nan"), PAGE]}))) == 3
+
+
+@pytest.mark.parametrize(
+    ("pages", "says"),
+    [
+        ({"a": PAGE, "b": PAGE}, "iterates over its keys"),
+        (pd.DataFrame({"body": PAGES}), "no column 'text'; name one by text=; its columns are body"),
+        ([{"body": PAGE}], "no dict has a key 'text'"),
+        (PAGE, "got a single one"),
+        (7, "holds no pages"),
+    ],
+)
+def test_names_are_never_compared_in_place_of_pages(pages, says):
+    with pytest.raises(InputError, match=says):
+        spotsigs.near_duplicates(pages)
+
+
+def test_what_is_printed_and_what_labels_are():
+    pairs = spotsigs.near_duplicates(PAGES)
+    assert repr(pairs).startswith("Pairs(1 of 3 documents: (0, 2, ")
+    assert all(type(label) is int for label in spotsigs.cluster(pairs))
