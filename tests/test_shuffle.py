@@ -168,13 +168,8 @@ def many_copies_of_one_page(rng):
 @skew
 def one_site_with_a_third_of_the_pages(rng):
     """A frame of 12 signatures from 60, and a text of its own."""
-    frame = rng.choice(30_000, 60, replace=False)
-    rows = [
-        rng.choice(np.setdiff1d(np.arange(30_000), frame), rng.integers(10, 40), replace=False) for _ in range(4000)
-    ]
-    return csr(
-        [np.append(row, rng.choice(frame, 12, replace=False)) if r % 10 < 3 else row for r, row in enumerate(rows)]
-    )
+    rows = [some(rng, 60, 30_000, rng.integers(10, 40)) for _ in range(4000)]
+    return csr([np.append(rng.permutation(60)[:12], row) if r % 10 < 3 else row for r, row in enumerate(rows)])
 
 
 @skew
