@@ -98,6 +98,7 @@ def join_store(
     """
     tau = as_tau(tau)
     folder = place(folder)
+    stored = open_vectors(store, verify=None)
     reader = opened(store, "vectors", verify=None)
     require("classes.npy" in reader.facts["files"], f"the store {store} was built by a former version; build it again")
     facts: dict[str, Any] = {"checksum": fingerprint(place(store)), "tau": tau, "new_from": new_from, "memory": memory}
@@ -115,12 +116,19 @@ def join_store(
     )
     try:
         done = job.left("done").facts
+        for pairs in _places(folder, done):
+            opened(pairs, "pairs", verify=None)
     except InputError:
+        remove_tree(folder / "done")
         done = job.leave("done", work=lambda out: out.facts.update(_joined(job, engine)))
     for name in ROUNDS:
         remove_tree(folder / name)
-    folders = tuple(folder / f"{k:08d}" for k in range(done["folders"]))
-    return PairFiles(folders, int(reader.facts["rows"]), counters=done["counters"])
+    return PairFiles(_places(folder, done), len(stored), counters=done["counters"])
+
+
+def _places(folder: Path, done: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Return where a finished join left its pairs."""
+    return tuple(folder / f"{k:08d}" for k in range(done["folders"]))
 
 
 def _joined(job: Job, engine: Engine) -> dict[str, Any]:

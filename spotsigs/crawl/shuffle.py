@@ -113,7 +113,7 @@ class Job:
 
     def left(self, kind: str, *names: object) -> Reader:
         """Open a result."""
-        return opened(self.place(kind, *names), kind, verify=False)
+        return opened(self.place(kind, *names), kind, verify=None)
 
     def leave(self, kind: str, *names: object, work: Callable[[Writer], None]) -> dict[str, Any]:
         """Make a result, unless it is there; return its facts."""
@@ -544,7 +544,7 @@ def verify(task: Verify) -> dict[str, int]:
     """Leave the similar pairs whose longer row lies in some cells; return how many there are."""
     target = task.job.place(f"{task.number:08d}")
     try:
-        facts = opened(target, "pairs", verify=False).facts
+        facts = opened(target, "pairs", verify=None).facts
     except InputError:
         i, j, similarity, counters = _verified(task)
         order = np.lexsort((j, i))

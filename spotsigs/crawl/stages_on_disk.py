@@ -19,7 +19,7 @@ from spotsigs.crawl.layout import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.crawl.outlines import refine_segments
 from spotsigs.crawl.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.crawl.shuffle import BYTES_A_PAIR
-from spotsigs.disk.atomic import alone
+from spotsigs.disk.atomic import alone, destination
 from spotsigs.disk.places import exists, place, require_reachable, sizes
 from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, writing
 from spotsigs.engines import Engine, Processes, Serial
@@ -207,7 +207,12 @@ def _alone(folder: Path, say: Say) -> Iterator[None]:
             stack.enter_context(alone(folder, say))
         except OSError as error:
             raise InputError(f"the store {folder} cannot be written: {reason(error)}; give another place") from error
-        yield
+        try:
+            yield
+        except OSError as error:
+            at = destination(Path(error.filename)) if isinstance(error.filename, str) else folder
+            rest = f"what is complete in the store {folder} stays, and the same command goes on with it"
+            raise InputError(f"{at}: {reason(error)}; {rest}") from error
 
 
 def _matched(
