@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 INTERPRETED := $(addprefix tests/test_,$(addsuffix .py,clusters many_copies matcher partitions metrics vectors tokens text \
-	signatures extract simhash imatch shingles sketch lsh cosine lcs join store layout on_disk dense blocks block_cost \
+	signatures extract simhash imatch shingles sketch lsh cosine lcs join store layout on_disk dense blocks shuffle \
 	regions frames threshold))
 
 .PHONY: help install reproduce test test-long test-versions bench race coverage mutation fuzz soak audit lint docs clean

@@ -59,12 +59,13 @@ def checksums(document: Document, text: str) -> NDArray[np.uint64]:
     Returns
     -------
     ndarray of uint64, shape (4,)
-        Two numbers of the content and two of the text; those are 0 where it has no words, for then it says nothing.
+        Two numbers of the content and two of the text; those are 0 where it is empty or has no words, for then it says
+        nothing.
     """
     content = document.content
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     words = " ".join(text.split()).encode("utf-8", "surrogatepass")
-    digests = [_digest(data), _digest(words) if words else bytes(8 * WORDS)]
+    digests = [_digest(part) if part else bytes(8 * WORDS) for part in (data, words)]
     return np.frombuffer(b"".join(digests), np.uint64)
 
 
@@ -123,7 +124,9 @@ class Copies:
         """
         if sameness is Sameness.off or len(contents) != n:
             return cls.none(n)
-        content = _last_of_equal(contents)
+        known = np.flatnonzero(contents.any(axis=1))
+        content: NDArray[np.int32] = np.arange(n, dtype=np.int32)
+        content[known] = known[_last_of_equal(contents[known])]
         del contents
         if sameness is Sameness.content:
             return cls(content, content)

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from pandas import read_csv
 
+import spotsigs
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -98,3 +100,14 @@ def test_make_coverage_names_files_that_are_there():
     [names] = re.findall(r"^INTERPRETED := \$\(addprefix tests/test_,\$\(addsuffix \.py,(.*)\)\)$", rules, re.MULTILINE)
     assert [name for name in names.split() if not (ROOT / "tests" / f"test_{name}.py").is_file()] == []
     assert len(names.split()) > 20
+
+
+def test_every_public_name_stands_in_the_reference():
+    reference = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\.\. auto(?:function|class):: (\w+)$", reference, re.MULTILINE))
+    assert set(spotsigs.__all__) <= named
+
+
+def test_every_page_of_the_docs_stands_in_the_index():
+    listed = set(re.findall(r"^[\w-]+$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"} <= listed

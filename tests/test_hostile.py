@@ -106,6 +106,7 @@ REVIEWED = {
     "data/formats/archive.py": {
         r"\x1f\x8b\x08[\x00-\x1f]": "four bytes",
         r"\x28\xb5\x2f\xfd": "four bytes",
+        r"\d{1,18}": "a bounded run",
     },
     "data/formats/input_files.py": {
         r"(^|/)\.": "no repetition",
@@ -119,7 +120,16 @@ REVIEWED = {
         r"\r?\n[ \t]*\r?\n": "runs between line ends do not overlap",
         r"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title)\b": "possessive; reads 2 KB",
         r"\s(\d{3})\b": "a fixed length",
-        r"([0-9a-fA-F]{1,8})[^\r\n]*\r?\n": "reads to the next line end, once a chunk",
+        r"([0-9a-fA-F]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n": "possessive, once a chunk",
+        r"\r?\n[ \t]++": "possessive",
+        r"[\0-\x08\x0e-\x1a\x1c-\x1f]": "one byte",
+    },
+    "data/formats/told.py": {
+        r"pattern": "fixed beginnings of formats, on the first bytes of a file",
+        r"\s*<": "nothing follows the run",
+    },
+    "experiments/run/runs.py": {
+        r"[^a-z0-9_.=-]+": "one run, of the user's own words",
     },
     "data/formats/trec.py": {
         r"</DOC>\s*$": "runs of white space behind </DOC> do not overlap",
@@ -130,11 +140,11 @@ REVIEWED = {
         r"</DOCHDR>\r?\n?": "fixed",
     },
     "data/formats/warc.py": {
-        r"\s*WARC/(?:[^\n]*\n)+?content-length:[ \t]*(\d+)[ \t]*\r?\n(?:[^\r\n][^\n]*\n)*\r?\n": "whole lines; reads 64 KB, at most the square of its 4,000 lines",
         r"WARC/[01]\.\d+\r?\n": "one run",
         r"(?<=\n)WARC/[01]\.\d+\r?\n(?=(?:[\w-]+:[^\n]*\n)*?WARC-Type:)": "header lines up to the next line that is none, which the next record's first line is",
     },
     "experiments/config.py": {
+        r"[./]": "one character",
         r"Could not override '([^']+)'": "Hydra's own words",
         r"In '[^']+': ValidationError raised while composing config:\s*(.*)": "Hydra's own words",
         r"Error merging override (\S+)": "Hydra's own words",

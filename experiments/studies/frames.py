@@ -11,7 +11,7 @@ import numpy as np
 
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Settings, overrides
+from spotsigs.experiments.config import Experiment, Settings, overrides
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.quality_figures import STEP, finite
 from spotsigs.experiments.show.tables import Column, Table
@@ -98,7 +98,7 @@ def _at(curve: Curve, tau: float | None) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Frames:
+class Frames(Experiment):
     """Quality of signatures over the density of spots in frames.
 
     Attributes

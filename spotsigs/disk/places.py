@@ -50,8 +50,8 @@ def place(name: str | Path) -> Path:
     """
     found = _URL.match(name) if isinstance(name, str) else None
     if found is None:
-        path = Path(name)
-        return path.expanduser() if path.parts[:1] == ("~",) else path
+        path = Path(name) if isinstance(name, str) else name
+        return path.expanduser() if isinstance(path, Path) and path.parts[:1] == ("~",) else path
     if found[1].lower() in ("file", "local"):
         return Path(str(name)[found.end() :])
     try:

@@ -376,7 +376,13 @@ def extract(
     from tqdm import tqdm
 
     # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
-    _to_row(scheme)(_reads(text, scheme)(Document(id="", content=b"<p>the one")))
+    trial = Document(id="the first page", content=b"<p>the one")
+    try:
+        _to_row(scheme)(_reads(text, scheme)(trial))
+    except Exception as error:
+        for method in (text, scheme):
+            _require_no_mistake(method, trial, error, anywhere=False)
+        raise
     extracted = partial(extract_shard, text=text, scheme=scheme, strict=strict)
     found = mapped(engine, extracted, collection.shards())
     with closing(found) as batches, tqdm(unit=" pages", disable=None) as progress:
