@@ -58,6 +58,7 @@ class Desk:
         return found
 
 
+@pytest.mark.long
 def test_the_figure(tarballs, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr(Desk, "tarballs", tarballs, raising=False)
     monkeypatch.setattr(study, "Desk", Desk)

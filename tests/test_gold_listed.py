@@ -86,6 +86,7 @@ def check(axes):
     assert 0.55 <= axes.own <= 0.65
 
 
+@pytest.mark.long
 def test_calibration():
     """Pages have the published counts of the Gold Set and the axes of real frames."""
     check(measure(told("gold", 2008)))
