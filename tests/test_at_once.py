@@ -191,9 +191,7 @@ def test_no_worker_outlives_its_parent_by_five_seconds(working, number):
     process.send_signal(signal.Signals[number])
     process.wait(timeout=30)
     _, alive = psutil.wait_procs(children, timeout=5)
-    left = [child for child in alive if "Agent" not in child.name()]  # Ray's own, which no page and no task reaches
-    assert left == []
-    assert psutil.wait_procs(alive, timeout=60)[1] == []
+    assert alive == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
