@@ -242,4 +242,5 @@ def test_what_an_engine_opens_is_bound_to_this_machine(working):
                 for connection in one.net_connections("inet")
                 if connection.status == psutil.CONN_LISTEN
             ]
-    assert {address for _, address in listening} <= {"127.0.0.1", "::1"}, listening
+    loopback = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    assert {address for _, address in listening} <= loopback, listening
