@@ -421,7 +421,7 @@ def _explain_override(error: HydraException) -> str:
     key = re.search(r"Could not override '([^']+)'", text)
     if key:
         parent, _, name = key[1].rpartition(".")
-        known = f"'{name}' here{_set_there(error, parent)}; `python run.py --help` lists the groups and keys"
+        known = f"'{name}' here{_set_there(error, name, parent)}; `python run.py --help` lists the groups and keys"
         return f"{key[1]}: {parent or 'the configuration'} has no parameter {known}"
     composing = re.match(r"In '[^']+': ValidationError raised while composing config:\s*(.*)", text)
     if composing:
@@ -432,17 +432,22 @@ def _explain_override(error: HydraException) -> str:
     return _first_line(error)
 
 
-def _set_there(error: HydraException, parent: str) -> str:
+def _set_there(error: HydraException, name: str, parent: str) -> str:
     node = getattr(error.__cause__, "parent_node", None)
     own = isinstance(node, DictConfig) and "." not in parent  # deeper, the node is the last one that exists
     keys = [str(key) for key in node if key not in ("_target_", "hydra")] if own else []
-    return f", but {', '.join(keys)}" if keys else ""
+    return _nearest(name, keys) or (f", but {', '.join(keys)}" if keys else "")
 
 
 def _first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
+_MEANT = {"minhash": "lsh", "json": "jsonl", "ndjson": "jsonl", "tsv": "csv", "html": "folder", "wet": "warc"}
+"""What users call it elsewhere, and what it is called here."""
+
+
 def _nearest(choice: str, options: Sequence[str]) -> str:
-    near = difflib.get_close_matches(choice, options, n=1)
+    meant = [_MEANT[choice]] if _MEANT.get(choice) in options else []
+    near = meant or difflib.get_close_matches(choice, options, n=1)
     return f" (did you mean {near[0]}?)" if near else ""

@@ -257,7 +257,8 @@ class Vectors:
     """Signature multisets of a collection with dense ids: what every matcher works on.
 
     Rows are documents; a row without signatures stays as an empty row, so that row numbers are document numbers
-    throughout. Build one with `Vectors.from_csr`, which checks and normalises.
+    throughout. Build one with `Vectors.from_csr`, which checks and normalises, or from sets, counters or a sparse
+    matrix.
 
     Attributes
     ----------
@@ -324,6 +325,101 @@ class Vectors:
         totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
         lengths = totals[indptr[1:]] - totals[indptr[:-1]]
         return cls(indptr, ids, counts, lengths, doc_ids, vocabulary)
+
+    @classmethod
+    def from_counters(cls, counters: Iterable[Mapping[Any, int]], doc_ids: Sequence[str] | None = None) -> Vectors:
+        """Build vectors from one multiset of features a document.
+
+        Parameters
+        ----------
+        counters : iterable of mapping
+            Feature to count, as `collections.Counter`; features are anything hashable, numbered as they first appear,
+            and those of count 0 are left out.
+        doc_ids : sequence of str, optional
+            One per row.
+
+        Returns
+        -------
+        Vectors
+
+        Raises
+        ------
+        InputError
+            If a row is no mapping, or a count is not a positive integer.
+        """
+        numbers: dict[Any, int] = {}
+        indptr, ids = [0], list[int]()
+        counts: list[int] = []
+        for row, counter in enumerate(counters):
+            require(isinstance(counter, Mapping), f"row {row} is of type {type(counter).__name__}; give a Counter")
+            present = {feature: count for feature, count in counter.items() if count != 0}
+            ids += [numbers.setdefault(feature, len(numbers)) for feature in present]
+            counts += present.values()
+            indptr.append(len(ids))
+        return cls.from_csr(indptr, ids, counts, doc_ids)
+
+    @classmethod
+    def from_sets(cls, sets: Iterable[Iterable[Any]], doc_ids: Sequence[str] | None = None) -> Vectors:
+        """Build vectors from one set of features a document.
+
+        Parameters
+        ----------
+        sets : iterable of iterables
+            Features are anything hashable; repeated ones count once.
+        doc_ids : sequence of str, optional
+            One per row.
+
+        Returns
+        -------
+        Vectors
+
+        Raises
+        ------
+        InputError
+            If a row is a text or a mapping, whose letters or keys are hardly what is meant.
+        """
+
+        def counted(row: int, features: Iterable[Any]) -> dict[Any, int]:
+            if isinstance(features, str | bytes | Mapping):
+                kind = type(features).__name__
+                raise InputError(f"row {row} is a {kind}; give a set of features, or use Vectors.from_counters")
+            return dict.fromkeys(features, 1)
+
+        return cls.from_counters((counted(row, features) for row, features in enumerate(sets)), doc_ids)
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, doc_ids: Sequence[str] | None = None) -> Vectors:
+        """Build vectors from a sparse matrix of counts, as scikit-learn's ``CountVectorizer`` makes it.
+
+        Parameters
+        ----------
+        matrix : scipy.sparse array or matrix, shape (n, n_features)
+            Documents in rows; whole, non-negative numbers of any dtype.
+        doc_ids : sequence of str, optional
+            One per row.
+
+        Returns
+        -------
+        Vectors
+
+        Raises
+        ------
+        InputError
+            If it is no sparse matrix, or its values are not counts.
+        """
+        from scipy.sparse import csr_array, issparse
+
+        require(issparse(matrix) and matrix.ndim == 2, f"a scipy.sparse matrix is needed, got {type(matrix).__name__}")
+        rows = csr_array(matrix, copy=True)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        with np.errstate(invalid="ignore"):  # NaN is no count either
+            counts = np.rint(rows.data.real).astype(np.int64)
+        require(
+            bool(np.array_equal(counts, rows.data)),
+            "the matrix holds weights, not counts: similarities are Jaccard's on whole numbers",
+        )
+        return cls.from_csr(rows.indptr, rows.indices, counts, doc_ids)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

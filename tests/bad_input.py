@@ -541,7 +541,7 @@ CONFIGURATION = [
     ),
     Case(
         given="tua=0.5",
-        says="tua: the configuration has no parameter 'tua' here, but …; `python run.py --help` lists the groups and keys",
+        says="tua: the configuration has no parameter 'tua' here (did you mean tau?); `python run.py --help` lists the groups and keys",
         make=given("tua=0.5"),
     ),
     Case(
@@ -692,7 +692,7 @@ CONFIGURATION = [
     ),
     Case(
         given="experiment=table1 experiment.rseults=x",
-        says="experiment.rseults: experiment has no parameter 'rseults' here, but results, methods, step, repeats; `python run.py --help` lists the groups and keys",
+        says="experiment.rseults: experiment has no parameter 'rseults' here (did you mean results?); `python run.py --help` lists the groups and keys",
         make=given("experiment=table1", "experiment.rseults=x"),
     ),
     Case(

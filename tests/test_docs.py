@@ -59,20 +59,18 @@ def test_links_between_pages_lead_somewhere():
 def test_the_readme_states_the_committed_results():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     text = text[text.index("## What the reproduction finds") :].split("\n## ")[0]
-    stated = {
-        row[0]: row[1:] for row in re.findall(r"^\| ([\w-]+) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", text, re.M)
-    }
-    table1 = read_csv(ROOT / "results/table1/table1.csv")
-    for method, row in table1.groupby("method", sort=False):
-        f1 = dict(zip(row["row"], row["f1"], strict=True))
-        assert [float(cell) for cell in stated[method][:2]] == [f1["published"], round(f1["measured"], 3)]
-    for place, name in ((2, "gold"), (3, "package_docs")):
-        systems = read_csv(ROOT / f"results/systems/{name}.csv").set_index("system")
-        for method in stated:
-            row = systems.loc["LSH-S, datasketch" if method == "LSH-S" else method]
-            f1, _, tau = stated[method][place].partition(" at ")
-            assert float(f1) == round(row["f1"], 3)
-            assert row["best"] == f"τ = {float(tau):g}" if tau else row["best"] != row["best"]
+    table = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
+    collections = [name.strip(" `") for name in table[0][2:]]
+    facts = read_csv(ROOT / "results/matrix/facts.csv").set_index("name")["value"]
+    published = read_csv(ROOT / "experiments/paper/table1.csv").set_index("method")["f1"]
+    assert len(table) == 1 + len(published)
+    for method, printed, *cells in ([cell.strip() for cell in row] for row in table[1:]):
+        assert float(printed) == published[method]
+        for name, cell in zip(collections, cells, strict=True):
+            f1, _, tau = cell.partition(" at ")
+            assert float(f1) == round(facts[f"{name}: {method}: best F1"], 3)
+            assert bool(tau) == (f"{name}: {method}: best tau" in facts)
+            assert not tau or float(tau) == round(facts[f"{name}: {method}: best tau"], 2)
 
 
 def test_the_readme_counts_the_committed_verdicts():
@@ -80,7 +78,7 @@ def test_the_readme_counts_the_committed_verdicts():
     count = read_csv(ROOT / "results/claims.csv")["verdict"].value_counts()
     assert f"Of [{count.sum()} checkable statements](results/claims.md)" in text
     counts = [
-        count[verdict]
+        count.get(verdict, 0)
         for verdict in (
             "reproduced",
             "reproduced in direction only",

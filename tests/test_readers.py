@@ -31,8 +31,12 @@ from spotsigs.data.formats.jsonl import Jsonl, read_judgments
 from spotsigs.data.formats.responses import decode_body, iso_date, parse_response
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import Warc
+from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Skipped
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
 
 ROOT = Path(__file__).parent.parent
 
@@ -903,3 +907,20 @@ def test_trec_documents_without_a_number_are_counted(tmp_path):
     found = [record for shard in Trec(path=str(tmp_path / "B01")).shards() for record in shard()]
     assert [record.id for record in found] == ["a", "B01@32", "b"]
     assert found[1] == Skipped("B01@32", "the document has no <DOCNO>")
+
+
+@pytest.mark.parametrize("start", [b'{"id": "a", "text": "', b'\xef\xbb\xbf\n[{"text": "'])
+def test_json_taken_for_csv_is_told_in_a_sentence(tmp_path, start):
+    path = tmp_path / "pages.jsonl"
+    path.write_bytes(start + b"the cat, the dog, " * 1000 + b'"}\n')
+    with pytest.raises(InputError, match=r"the file is JSON, not CSV; .* data=jsonl") as refused:
+        extract(Csv(path=str(path)), VisibleText(), SpotSignatures(), Serial())
+    assert len(str(refused.value)) < 300
+
+
+def test_a_table_of_many_columns_is_refused_in_a_sentence(tmp_path):
+    path = tmp_path / "pages.csv"
+    path.write_text(",".join(f"{n}{'x' * 90}" for n in range(1000)) + "\n1\n")
+    with pytest.raises(InputError, match=r"neither a column 'html' nor 'text'.* and 980 more") as refused:
+        extract(Csv(path=str(path)), VisibleText(), SpotSignatures(), Serial())
+    assert len(str(refused.value)) < 1500

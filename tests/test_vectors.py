@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from strategies import collections
 
 from spotsigs.errors import InputError
@@ -85,3 +86,45 @@ def test_take_reorders_rows():
     assert taken.row(0)[0].tolist() == [7]
     assert taken.row(1)[1].tolist() == [1, 2]
     assert taken.lengths.tolist() == [3, 3]
+
+
+@given(st.lists(st.dictionaries(st.one_of(st.text(max_size=2), st.integers(0, 5)), st.integers(0, 3)), max_size=6))
+def test_counters_sets_and_matrices_are_the_same_rows(counters):
+    features = list(dict.fromkeys(f for counter in counters for f in counter))
+    dense = np.array([[counter.get(f, 0) for f in features] for counter in counters]).reshape(
+        len(counters), len(features)
+    )
+    from_counters = Vectors.from_counters(map(Counter, counters))
+    from_scipy = Vectors.from_scipy(csr_array(dense.astype(float)))
+    assert from_counters.lengths.tolist() == from_scipy.lengths.tolist() == dense.sum(axis=1).tolist()
+    from_sets = Vectors.from_sets([f for f, count in counter.items() for _ in range(count)] for counter in counters)
+    assert from_sets.lengths.tolist() == (dense > 0).sum(axis=1).tolist()
+    for vectors, counted in ((from_counters, dense), (from_scipy, dense), (from_sets, dense > 0)):
+        rows = [dict(zip(*map(np.ndarray.tolist, vectors.row(r)), strict=True)) for r in range(len(vectors))]
+        shared = [[sum(min(a[f], b[f]) for f in a.keys() & b.keys()) for b in rows] for a in rows]
+        wanted = np.minimum(counted[:, None].astype(int), counted[None].astype(int)).sum(axis=2)
+        assert np.array_equal(np.reshape(shared, wanted.shape), wanted)
+
+
+def test_vectors_from_features_name_their_documents():
+    vectors = Vectors.from_sets([{"a", "b"}, {"b", "a"}, ()], doc_ids=["x", "y", "z"])
+    assert (list(vectors.doc_ids), vectors.lengths.tolist()) == (["x", "y", "z"], [2, 2, 0])
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: Vectors.from_sets(["a text"]), "row 0 is a str; give a set of features"),
+        (lambda: Vectors.from_sets([{"a"}, Counter("a")]), "row 1 is a Counter; .*from_counters"),
+        (lambda: Vectors.from_counters([{"a"}]), "row 0 is of type set; give a Counter"),
+        (lambda: Vectors.from_counters([{"a": -1}]), "counts must be positive"),
+        (lambda: Vectors.from_counters([{"a": 0.5}]), "counts must be a one-dimensional array of integers"),
+        (lambda: Vectors.from_scipy(np.eye(2)), "a scipy.sparse matrix is needed, got ndarray"),
+        (lambda: Vectors.from_scipy(csr_array([[0.5, 1]])), "holds weights, not counts"),
+        (lambda: Vectors.from_scipy(csr_array([[1, -1]])), "counts must be positive"),
+        (lambda: Vectors.from_scipy(csr_array([[np.nan, 1]])), "holds weights, not counts"),
+    ],
+)
+def test_what_is_no_features_is_refused(build, says):
+    with pytest.raises(InputError, match=says):
+        build()

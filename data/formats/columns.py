@@ -201,6 +201,8 @@ def _csv_fault(path: Path) -> str | None:
         return "the file is UTF-16; save it as UTF-8"
     if b"\0" in head:
         return f"the file is not CSV: it begins with {head[:24]!r}"
+    if head.removeprefix(codecs.BOM_UTF8).lstrip().startswith((b'{"', b'[{"')):
+        return "the file is JSON, not CSV; one record a line is read by data=jsonl"
     return None if head.strip() else "the file is empty: its first row must name the columns"
 
 

@@ -73,11 +73,11 @@ class Rows(CopyableCollection):
         for field in fields(self):
             name = getattr(self, field.name)
             if field.name.endswith("_column") and name != field.default and name not in present:
-                raise InputError(f"{path} has no column {name!r}; its columns are {', '.join(present)}")
+                raise InputError(f"{path} has no column {name!r}; its columns are {_listed(present)}")
         if self.html_column not in present and self.text_column not in present:
             raise InputError(
                 f"{path} has neither a column {self.html_column!r} nor {self.text_column!r}; "
-                f"name one by html_column= or text_column=; its columns are {', '.join(present)}"
+                f"name one by html_column= or text_column=; its columns are {_listed(present)}"
             )
         return [name for name in present if name in self.columns()]
 
@@ -116,3 +116,10 @@ def _label(value: object) -> str | None:
         return value.decode("utf-8", "replace")
     isoformat = getattr(value, "isoformat", None)
     return str(isoformat() if isoformat else value)
+
+
+def _listed(columns: list[str], most: int = 20, longest: int = 40) -> str:
+    """Return the names of columns, cut where a file is not the table it was taken for."""
+    shown = [name if len(name) <= longest else name[: longest - 1] + "…" for name in columns[:most]]
+    more = f" and {len(columns) - most:,} more" if len(columns) > most else ""
+    return ", ".join(shown) + more

@@ -89,7 +89,7 @@ def run(
         write_decisions(new, outcome, decisions, settings, say)
         if suggestion:
             write_histogram(new, suggestion)
-        metrics = _finish(new, outcome, settings, contended, about or {})
+        metrics = _finish(new, outcome, decisions, settings, contended, about or {})
     return (f"\n{suggestion}" if suggestion else "") + told(metrics, settings, outcome, folder)
 
 
@@ -105,18 +105,23 @@ def _run_on_disk(
             write_outcome(new, outcome)
             write_decisions(new, outcome, decisions, settings, say)
         outcome = replace(outcome, peak_rss_bytes=memory.peak_bytes)
-        metrics = _finish(new, outcome, settings, contended, about)
+        metrics = _finish(new, outcome, decisions, settings, contended, about)
     if settings.store is None:
         discard(own_store(settings, folder))  # the results stand on their own
     return told(metrics, settings, outcome, folder)
 
 
 def _finish(
-    folder: Path, outcome: Outcome, settings: Settings, contended: bool, about: Mapping[str, str]
+    folder: Path,
+    outcome: Outcome,
+    decisions: Decisions,
+    settings: Settings,
+    contended: bool,
+    about: Mapping[str, str],
 ) -> dict[str, Any]:
     for name, text in about.items():
         write_text(folder / ".hydra" / name, text)
-    metrics = measured(outcome, settings)
+    metrics = measured(outcome, decisions, settings)
     write_json(
         folder / "run.json",
         provenance() | {"seed": settings.seed, "input_sha256": outcome.prepared.checksum, "contended": contended},
@@ -168,7 +173,7 @@ def write_histogram(folder: Path, suggestion: Suggestion) -> None:
     write_csv(folder / "histogram.csv", ("similarity_from", "similarity_to", "pairs"), rows)
 
 
-def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
+def measured(outcome: Outcome, decisions: Decisions, settings: Settings) -> dict[str, Any]:
     """Return the run's figures: sizes, quality (null without truth), memory in MiB, times in ms, choices."""
     prepared, pairs, cohesion = outcome.prepared, outcome.pairs, outcome.cohesion
     copies = prepared.copies
@@ -181,6 +186,8 @@ def measured(outcome: Outcome, settings: Settings) -> dict[str, Any]:
         "documents_matched": int(np.count_nonzero(prepared.compared())),
         "copies_content": len(copies) - len(np.unique(copies.content)),
         "copies_text": len(np.unique(copies.content)) - int(np.count_nonzero(copies.distinct)),
+        "removed": int(np.count_nonzero(~decisions.kept)),
+        "kept": int(np.count_nonzero(decisions.kept[prepared.new_from :])),
         "skipped": len(prepared.skipped),
         "signatures": vectors.n_signatures,
         "occurrences": vectors.n_occurrences,
@@ -297,9 +304,17 @@ def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: 
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in (columns, columns.values())
     ]
-    return "\n".join(
-        ["", *lines, "", *_remarks(metrics, outcome, settings), f"results: {_shown(folder)}", *_next(metrics)]
-    )
+    said = [_answer(metrics, settings, folder), "", *lines, "", *_remarks(metrics, outcome, settings)]
+    return "\n".join(["", *said, f"results: {_shown(folder)}", *_next(metrics)])
+
+
+def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
+    """Say what goes, what stays, and where that lies: what most users ran it for."""
+    removed, kept = metrics["removed"], metrics["kept"]
+    pages = removed + kept  # those of now; a store's earlier ones only if they go
+    share = removed / pages if pages else 0
+    where = _shown(folder / "kept.csv") if settings.copy is None else f"{_shown(Path(settings.copy).absolute())}/"
+    return f"{_count(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
 
 
 def _shown(folder: Path) -> Path:
