@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -237,6 +238,8 @@ class Ray:
 
 @cache
 def _ray_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
+    if address is None:  # read when Ray is imported: else it takes 127.0.0.1 for the address of the network
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     ray = _imported("ray", "ray")
     alone = {"num_cpus": min(workers, all_cores()), "include_dashboard": False, "_node_ip_address": LOOPBACK}
     try:
@@ -250,8 +253,35 @@ def _ray_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
     except Exception as error:  # Ray raises plain ones where a node does not start in time
         where = "Ray does not start on this machine" if address is None else f"no Ray cluster answers at {address}"
         raise InputError(f"{where}: {error}") from error
+    if address is None:
+        _end_with_this_process()
     run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_run)
     return lambda function, task: run.remote(function, task).future()
+
+
+_REAPER = """
+import sys, psutil
+started = [psutil.Process(int(pid)) for pid in sys.argv[1:] if psutil.pid_exists(int(pid))]
+sys.stdin.read()  # ends with the process that holds the other end
+for process in started:
+    try:
+        process.kill()
+    except psutil.Error:
+        pass
+"""
+
+
+def _end_with_this_process() -> None:
+    """End all processes that this one has started when it ends, however that is: agents of Ray stay otherwise."""
+    import psutil
+
+    started = [str(child.pid) for child in psutil.Process().children(recursive=True)]
+    reaper = [sys.executable, "-c", _REAPER, *started]
+    _REAPERS.append(subprocess.Popen(reaper, stdin=subprocess.PIPE, start_new_session=True))
+
+
+_REAPERS: list[Any] = []
+"""Processes that wait for the end of this one."""
 
 
 def _run(function: Callable[[Task], Result], task: Task) -> Result:

@@ -191,9 +191,7 @@ def test_no_worker_outlives_its_parent_by_five_seconds(working, number):
     process.send_signal(signal.Signals[number])
     process.wait(timeout=30)
     _, alive = psutil.wait_procs(children, timeout=5)
-    left = [child for child in alive if "Agent" not in child.name()]  # Ray's own, which no page and no task reaches
-    assert left == []
-    assert psutil.wait_procs(alive, timeout=60)[1] == []
+    assert alive == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
@@ -244,4 +242,5 @@ def test_what_an_engine_opens_is_bound_to_this_machine(working):
                 for connection in one.net_connections("inet")
                 if connection.status == psutil.CONN_LISTEN
             ]
-    assert {address for _, address in listening} <= {"127.0.0.1", "::1"}, listening
+    loopback = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    assert {address for _, address in listening} <= loopback, listening

@@ -68,8 +68,10 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell():
                 assert told is None or ast.unparse(told) == "False", name  # None is False, too
             if called.startswith("subprocess."):
                 starts.add(name)
-    # pip for data=package_docs, with the user's own package and version; npm for three packages; git about the checkout
+    # pip for data=package_docs, with the user's own package and version; npm for three packages; git about the checkout; Python for
+    # the end of Ray's agents, with the numbers of processes
     assert starts == {
+        "spotsigs/engines.py",
         "data/collections/package_docs.py",
         "data/collections/newsframes/packages.py",
         "experiments/run/provenance.py",
