@@ -2,13 +2,13 @@
 
 import tracemalloc
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from itertools import count
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from joblib.externals.loky import get_reusable_executor
 from naive.join import self_join as naive_join
 from naive.shuffle import meetings_of, met, rarity
 from strategies import TAUS, borderline_collections, collections, examples, vectors
@@ -235,11 +235,12 @@ class Elsewhere:
     processes = 1
 
     def map(self, function, tasks):
-        with ProcessPoolExecutor(1) as pool:
+        with get_reusable_executor(1) as pool:  # a forked one can stand still where threads have run
             for task in tasks:
                 yield pool.submit(function, task).result()
 
 
+@pytest.mark.long
 def test_the_calling_process_holds_nothing_of_the_rows(tmp_path, monkeypatch):
     """Many more rows in about as many tasks: no more memory than a block of a file that is read for its checksum."""
     monkeypatch.setattr("spotsigs.crawl.shuffle.LEAST_TOKENS", 10**7)
