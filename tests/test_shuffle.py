@@ -261,9 +261,12 @@ def test_the_calling_process_holds_nothing_of_the_rows(tmp_path, monkeypatch):
 
 
 def test_a_store_without_classes_is_refused(tmp_path):
+    save_vectors(tmp_path / "full", csr([np.arange(5)] * 3))
     with writing(tmp_path / "v", "vectors") as store:
-        store.put("ids", np.zeros(1, np.int32))
-        store.facts = {"rows": 1, "n_signatures": 1}
+        for path in (tmp_path / "full").glob("*.npy"):
+            if path.stem != "classes":
+                (store.folder / path.name).write_bytes(path.read_bytes())
+        store.facts = {"rows": 3, "n_signatures": 5}
     with pytest.raises(InputError, match="was built by a former version; build it again"):
         join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=10**6)
 
