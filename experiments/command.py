@@ -30,7 +30,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     ),
     "pairs": (
         "list the pairs of near-duplicates",
-        "Tab-separated doc_a, doc_b, similarity; with --out, a folder of tables instead.",
+        "Tab-separated doc_a, doc_b, similarity, shared, union; with --out, a folder of tables instead.",
         "spotsigs pairs pages/ --tau 0.6 > pairs.tsv",
     ),
     "cluster": (
@@ -355,7 +355,7 @@ def _completion(asked: argparse.Namespace) -> None:
 
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "dedup": _dedup,
-    "pairs": lambda asked: _table(asked, "pairs.parquet", ("doc_a", "doc_b", "similarity")),
+    "pairs": lambda asked: _table(asked, "pairs.parquet", ("doc_a", "doc_b", "similarity", "shared", "union")),
     "cluster": lambda asked: _table(asked, "clusters.parquet", ("doc", "cluster", "representative")),
     "query": _query,
     "threshold": _threshold,

@@ -7,7 +7,7 @@ others: signatures, document frequencies and joins see it alone, and what it is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from hashlib import blake2b
@@ -225,7 +225,9 @@ class Copies:
         )
         found = [(pairs.i, pairs.j, pairs.similarity), *self.further(pairs.chunks())]
         i, j, similarity = (np.concatenate(column) for column in zip(*found, strict=True))
-        return Pairs.build(i, j, similarity, pairs.n, pairs.seconds, pairs.counters)
+        known = pairs.overlap
+        overlap = None if known is None else replace(known, lengths=known.lengths[self.stands])
+        return Pairs.build(i, j, similarity, pairs.n, pairs.seconds, pairs.counters, overlap)
 
 
 def _last_of_equal(digests: NDArray[np.uint64]) -> NDArray[np.int32]:

@@ -46,7 +46,8 @@ def test_all_of_it_on_a_small_collection(tmp_path):
     done = subprocess.run(
         [
             sys.executable, "run.py", "experiment=today", "workers=2", f"experiment.results={tmp_path}",
-            f"experiment.collections=[{data}]", f"experiment.drawn=[{data}]", "experiment.timed_pages=5",
+            f"experiment.collections=[{data}]", f"experiment.drawn=[{data}]", f"experiment.timed=[{data}]",
+            "experiment.timed_pages=5",
         ],
         cwd=ROOT, capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip

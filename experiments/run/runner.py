@@ -230,7 +230,7 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv`` and ``skipped.csv``."""
     doc_ids = outcome.prepared.doc_ids
     with writing(folder):
-        write_pairs(folder / "pairs.parquet", doc_ids, outcome.pairs.chunks())
+        write_pairs(folder / "pairs.parquet", doc_ids, outcome.pairs.chunks(), outcome.pairs.overlap)
         write_clusters(folder / "clusters.parquet", doc_ids, outcome.clusters, outcome.cohesion)
         write_cluster_list(folder / "clusters.csv", doc_ids, outcome.clusters, outcome.cohesion)
     skipped = ((record.id, record.reason) for record in outcome.prepared.skipped)

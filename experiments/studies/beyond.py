@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from spotsigs.errors import InputError, require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Experiment, Settings, composed, overrides
 from spotsigs.experiments.show.figures import Panel, Point
@@ -173,8 +174,27 @@ class Desk:
         """Return the work on a collection, given by its overrides, through a text."""
         if (data, text) not in self._settings:
             mine = [word for word in overrides() if not word.startswith(("data=", "data.", "experiment", "text="))]
-            self._settings[data, text] = composed("experiment=beyond", *mine, f"text={text}", *data.split())
+            given = origin() if data.split()[0] == "data=newsframes" else []
+            self._settings[data, text] = composed("experiment=beyond", *mine, f"text={text}", *data.split(), *given)
         return replace(self.work, settings=self._settings[data, text])
+
+    def there(self, collections: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the collections that can be had, and a sentence on each of the others: they must be fetched first.
+
+        Raises
+        ------
+        InputError
+            If none can be had.
+        """
+        found, left_out = [], []
+        for data in collections:
+            try:
+                self.at(data).settings.collection.shards()
+                found.append(data)
+            except InputError as error:
+                left_out.append(f"{collection_name(data)} is left out: {error}")
+        require(bool(found) or not collections, "; ".join(left_out))
+        return found, left_out
 
     def curves(self, data: str, chosen: Sequence[Method], describe: str) -> dict[str, Curve]:
         """Return the quality of each method over thresholds, by label."""
@@ -222,16 +242,20 @@ class Beyond(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Write the tables and the figure; return them as text."""
         desk = Desk(Work.begin(self.results, settings), self.step)
-        parts = [self._comparison(desk), self._principles(desk), self._drift(desk), self._ablations(desk)]
-        times = {data: self._times(desk, data) for data in self.timed}
-        parts.append(self._texts(desk, times))
-        return "\n\n".join([*parts, self._cost(desk, times)] if self.timed else parts)
+        there, left_out = desk.there(self.collections)
+        parts = [self._comparison(desk, there), self._principles(desk, there)]
+        parts += [self._drift(desk), self._ablations(desk)]
+        times = {data: self._times(desk, data) for data in desk.there(self.timed)[0]}
+        parts.append(self._texts(desk, there, times))
+        if times:
+            parts.append(self._cost(desk, times))
+        return "\n\n".join([*parts, *left_out])
 
-    def _comparison(self, desk: Desk) -> str:
+    def _comparison(self, desk: Desk, collections: Sequence[str]) -> str:
         rows: list[dict[str, Any]] = []
         facts: list[Fact] = []
         promises: list[dict[str, Any]] = []
-        for data in self.collections:
+        for data in collections:
             curves = desk.curves(data, methods(), f"beyond: {collection_name(data)}")
             rows += [self._row(desk, data, method, curves[method.label]) for method in methods()]
             promises += [_promise(collection_name(data), curves, rival) for rival in (PLAIN, SHORT)]
@@ -265,11 +289,11 @@ class Beyond(Experiment):
             "regret": None if chosen["tau"] is None else finite(curve.micro[2, at]) - chosen["f1"],
         }
 
-    def _principles(self, desk: Desk) -> str:
+    def _principles(self, desk: Desk, collections: Sequence[str]) -> str:
         """Show what each rule on doubtful neighbours is worth, alone and with the others."""
         rows: list[dict[str, Any]] = []
         chosen = [Method(label=label, text="visible", signature=scheme) for label, scheme in principles()]
-        for data in self.collections:
+        for data in collections:
             curves = desk.curves(data, chosen, f"beyond: principles on {collection_name(data)}")
             for method in chosen:
                 curve = curves[method.label]
@@ -331,10 +355,10 @@ class Beyond(Experiment):
         table = Table(caption="Frame-aware suppression, varied and in parts", columns=columns, rows=rows, notes=notes)
         return desk.work.table(table, "ablations")
 
-    def _texts(self, desk: Desk, times: dict[str, dict[str, dict[str, Any]]]) -> str:
+    def _texts(self, desk: Desk, collections: Sequence[str], times: dict[str, dict[str, dict[str, Any]]]) -> str:
         """Compare the choices of the page's text."""
         rows: list[dict[str, Any]] = []
-        for data in self.collections:
+        for data in collections:
             for text in TEXTS:
                 chosen = [method for method in texts() if method.text == text]
                 curves = desk.curves(data, chosen, f"beyond: text={text} of {collection_name(data)}")
@@ -460,6 +484,11 @@ def _kept(promises: Sequence[dict[str, Any]]) -> list[Fact]:
             found.append(Fact(name=f"framed - {rival}, lowest of all collections, {key}", value=worst))
             found.append(Fact(name=f"promise kept against {rival}, {key}", value=float(worst >= -PROMISED)))
     return found
+
+
+def origin() -> list[str]:
+    """Return what the user says of where newsframes comes from: nobody else accepts a licence."""
+    return [word for word in overrides() if word.startswith(("data.path=", "data.accept_licence=", "data.cache="))]
 
 
 def collection_name(data: str) -> str:

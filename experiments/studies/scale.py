@@ -162,7 +162,7 @@ class Scale(Experiment):
         held = cohesion(clusters, found.pairs.chunks(chunk))
         kept = decide(found.pairs.chunks(chunk), clusters, settings.keep).kept
         memory.stage = "tables"
-        write_pairs(folder / "pairs.parquet", found.stored.doc_ids, found.pairs.chunks(chunk))
+        write_pairs(folder / "pairs.parquet", found.stored.doc_ids, found.pairs.chunks(chunk), found.pairs.overlap)
         write_clusters(folder / "clusters.parquet", found.stored.doc_ids, clusters, held)
         require(int(kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))

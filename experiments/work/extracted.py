@@ -26,6 +26,7 @@ from spotsigs.records import Corpus, Document, RowNumbers, Signatures, Signature
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.text.tokens import tokenize
+from spotsigs.text.visible import VisibleText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,37 @@ class Source:
     collection: Any
     text: Any = None
     signature: SignatureScheme | None = None
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A text extractor that looks up what it said of the same document before, for the next kind of signatures.
+
+    Attributes
+    ----------
+    text : callable
+        ``(document) -> str``.
+    folder : Path
+        Holds a file for each document.
+    """
+
+    text: Any
+    folder: Path
+
+    def __call__(self, document: Document) -> str:
+        """Return the document's text."""
+        content = document.content
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        about = f"{type(content).__name__} {document.media_type} {document.charset}\n".encode()
+        name = hashlib.blake2b(about + data, digest_size=16, usedforsecurity=False).hexdigest()
+        path = self.folder / name
+        try:
+            return path.read_bytes().decode("utf-8", "surrogatepass")
+        except FileNotFoundError:
+            text: str = self.text(document)
+            with replacing(path) as temporary:
+                temporary.write_bytes(text.encode("utf-8", "surrogatepass"))
+            return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +150,7 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
 
 def _extract(source: Source, path: Path, engine: Engine) -> None:
     about: dict[str, Any] = {}
+    remembers = source.signature is not None and not isinstance(source.text, VisibleText)
     if source.signature is not None:  # generates the pages and compiles the kernels, for the time below is reading
         source.collection.shards()
         source.signature(tokenize(source.text(Document(id="", content=b"<p>The page is a page</p>"))))
@@ -127,7 +160,9 @@ def _extract(source: Source, path: Path, engine: Engine) -> None:
             vectors = source.collection.vectors()
             arrays = {"indptr": vectors.indptr, "hashes": vectors.ids, "counts": vectors.counts}
         else:
-            signatures = extract(source.collection, source.text, source.signature, engine)
+            said = hashlib.sha256(f"{source.text!r} {code_version(source.text)}".encode()).hexdigest()[:24]
+            text = Remembered(source.text, path.parent / f"texts-{said}") if remembers else source.text
+            signatures = extract(source.collection, text, source.signature, engine)
             require(len(signatures) > 0, "the collection holds no readable document")
             arrays = {"indptr": signatures.indptr, "hashes": signatures.hashes, "counts": signatures.counts}
             about = {"doc_ids": signatures.doc_ids, "clusters": signatures.clusters}
@@ -136,7 +171,10 @@ def _extract(source: Source, path: Path, engine: Engine) -> None:
     digest = hashlib.sha256(json.dumps(about).encode())
     for array in arrays.values():
         digest.update(np.ascontiguousarray(array).data)
-    about |= {"checksum": digest.hexdigest(), "parse_seconds": seconds if load.cores <= QUIET else None}
+    about |= {
+        "checksum": digest.hexdigest(),
+        "parse_seconds": seconds if load.cores <= QUIET and not remembers else None,
+    }
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
 

@@ -43,7 +43,7 @@ from spotsigs.disk.store import Reader, StoredVectors, claim, fingerprint, open_
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
 from spotsigs.judging.clusters import Method, cluster
-from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, Vectors
+from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
 
 BYTES_AN_OCCURRENCE = 64
 """What a query holds for each occurrence of the rows it looks at: at most 58 were measured."""
@@ -123,7 +123,10 @@ def join_store(
         done = job.leave("done", work=lambda out: out.facts.update(_joined(job, engine)))
     for name in ROUNDS:
         remove_tree(folder / name)
-    return PairFiles(_places(folder, done), len(stored), counters=done["counters"])
+    lengths = np.empty(len(stored), stored.vectors.lengths.dtype)
+    lengths[stored.rows] = stored.vectors.lengths
+    overlap = Overlap(lengths[stored.copies.stands])
+    return PairFiles(_places(folder, done), len(stored), counters=done["counters"], overlap=overlap)
 
 
 def _places(folder: Path, done: Mapping[str, Any]) -> tuple[Path, ...]:
@@ -190,6 +193,8 @@ class PairFiles:
         Number of documents.
     seconds, counters : mapping
         As in `spotsigs.records.Pairs`.
+    overlap : Overlap, optional
+        As in `spotsigs.records.Pairs`.
     memory : int
         Bytes of pairs that may be in memory at a time.
     """
@@ -198,6 +203,7 @@ class PairFiles:
     n: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
+    overlap: Overlap | None = field(default=None, repr=False)
     memory: int = 1 << 27
 
     def __len__(self) -> int:
@@ -206,7 +212,7 @@ class PairFiles:
     def load(self) -> Pairs:
         """Return all pairs, in memory."""
         [(i, j, similarity)] = self.chunks(BYTES_A_PAIR * (len(self) + 1))
-        return Pairs.build(i, j, similarity, self.n, self.seconds, self.counters)
+        return Pairs.build(i, j, similarity, self.n, self.seconds, self.counters, self.overlap)
 
     def in_memory(self) -> Pairs | None:
         """Return all pairs at once, None if they do not fit."""

@@ -14,7 +14,7 @@ from spotsigs.arrays.dense import renumbered
 from spotsigs.arrays.parallel import grown, joined, over_blocks, overlap
 from spotsigs.errors import require
 from spotsigs.matching.partitions import Convention, partition_boundaries
-from spotsigs.records import Corpus, Measure, OnStore, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import Corpus, Measure, OnStore, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 COUNTERS = ("lists_opened", "candidates", "verifications", "continues", "list_breaks", "probe_breaks")
 LISTS, CANDIDATES, VERIFICATIONS, CONTINUES, LIST_BREAKS, PROBE_BREAKS = range(len(COUNTERS))
@@ -88,6 +88,7 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
             len(corpus.vectors),
             seconds={"sort_hash": indexed - began, "cluster": perf_counter() - indexed},
             counters=dict(zip(COUNTERS, counts.tolist(), strict=True)) | {"partitions": len(boundaries)},
+            overlap=Overlap(corpus.vectors.lengths),
         )
 
     def memory_bytes(self, vectors: Vectors) -> int:
