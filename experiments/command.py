@@ -107,6 +107,13 @@ def parser() -> argparse.ArgumentParser:
     for verb in ("pairs", "cluster", "threshold", "inspect"):
         added[verb].add_argument("--out", metavar="FOLDER", help="tables of the run")
     added["inspect"].add_argument("--no-open", action="store_true", help="write the page only")
+    for verb in ("pairs", "cluster", "inspect"):
+        added[verb].add_argument(
+            "--measure",
+            choices=("jaccard", "containment"),
+            default="jaccard",
+            help="containment: intersection over the shorter page, which finds a teaser in its article",
+        )
     for verb in ("dedup", "pairs", "cluster", "inspect"):
         added[verb].add_argument("--store", metavar="FOLDER", help="keep signatures, to add to and to ask")
         added[verb].add_argument("--add", action="store_true", help="new documents against those of the store")
@@ -167,12 +174,14 @@ def settings_of(asked: argparse.Namespace) -> Any:
     from spotsigs.judging.clusters import Method
     from spotsigs.judging.keep import Keep
     from spotsigs.judging.threshold import FLOOR
+    from spotsigs.matching.containment import Containment
     from spotsigs.matching.tight import SpotSigsTight
     from spotsigs.signatures.idf import IdfFilter
     from spotsigs.signatures.spots import SpotSignatures
     from spotsigs.text.visible import VisibleText
 
     asking = asked.verb == "query"
+    contained = getattr(asked, "measure", "jaccard") == "containment"
     auto = asked.tau == AUTO
     tau = FLOOR if auto else _number(asked.tau)
     tau = as_tau(tau)
@@ -195,7 +204,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
         text=VisibleText(),
         signature=SpotSignatures(),
         idf_filter=IdfFilter(idf_min=0.2, idf_max=1.0),
-        matcher=SpotSigsTight(tau=tau),
+        matcher=Containment(tau=tau) if contained else SpotSigsTight(tau=tau),
         engine=Processes(workers=workers),
         experiment=None,
         auto=auto,
@@ -215,8 +224,8 @@ def settings_of(asked: argparse.Namespace) -> Any:
         seed=2008,
         strict=getattr(asked, "strict", False),
         names={
-            "data": name, "text": "visible", "signature": "spotsigs", "matcher": "spotsigs_tight",
-            "engine": "processes", "experiment": "None",
+            "data": name, "text": "visible", "signature": "spotsigs", "engine": "processes",
+            "matcher": "containment" if contained else "spotsigs_tight", "experiment": "None",
         },
     )  # fmt: skip
 

@@ -146,6 +146,7 @@ def _prepared(settings: Settings, found: OnDisk) -> Prepared:
         texts=texts,
         new_from=found.new_from,
         numbers=found.stored.rows,
+        said_nothing=found.segments.boilerplate(),
     )
 
 

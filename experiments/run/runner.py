@@ -184,6 +184,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings) -> dict
     return {
         "documents": len(vectors),
         "documents_matched": int(np.count_nonzero(prepared.compared())),
+        "boilerplate": int(np.count_nonzero(prepared.boilerplate())),
         "copies_content": len(copies) - len(np.unique(copies.content)),
         "copies_text": len(np.unique(copies.content)) - int(np.count_nonzero(copies.distinct)),
         "removed": int(np.count_nonzero(~decisions.kept)),
@@ -247,6 +248,7 @@ def decided(outcome: Outcome, settings: Settings) -> Decisions:
         settings.keep,
         copies=outcome.prepared.copies,
         compared=None if settings.matcher.reads_texts else outcome.prepared.compared(),
+        boilerplate=outcome.prepared.boilerplate(),
     )
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
@@ -358,7 +360,10 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         lines.append(
             f"F1 95 % interval {low:.3f} to {high:.3f} (clusters resampled); macro F1 {metrics['macro_f1']:.3f}"
         )
-    empty = metrics["documents"] - metrics["documents_matched"]
+    if metrics["boilerplate"]:
+        say = _count(metrics["boilerplate"], "document says", "documents say")
+        lines.append(f"{say} nothing but what many sites say: boilerplate in kept.csv")
+    empty = metrics["documents"] - metrics["documents_matched"] - metrics["boilerplate"]
     if empty:
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{_count(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")

@@ -21,6 +21,7 @@ from spotsigs.experiments.work.curves import Curve, difference, ends
 from spotsigs.experiments.work.page_cost import time_pages
 from spotsigs.experiments.work.regret import suggested
 from spotsigs.experiments.work.study import PAPER_BAND, Line, Work
+from spotsigs.matching.containment import Containment
 from spotsigs.matching.tight import SpotSigsTight
 from spotsigs.records import SignatureScheme
 from spotsigs.signatures.densest import DensestRegion
@@ -219,6 +220,10 @@ class Beyond(Experiment):
         Shares of changed blocks of the figure.
     drifting : str
         The figure's collection, without ``data.drift``.
+    consenting : list of str
+        Collections of the table on boilerplate.
+    teasers : list of str
+        Collections of the table on containment.
     developed : list of str
         Collections of the ablations: those that the method was developed on.
     step : float
@@ -233,6 +238,8 @@ class Beyond(Experiment):
     collections: list[str] = field(default_factory=list)
     drifts: list[float] = field(default_factory=lambda: [0.0, 0.1, 0.2, 0.3, 0.4, 0.5])
     drifting: str = "data=gold_drift data.seed=5"
+    consenting: list[str] = field(default_factory=list)
+    teasers: list[str] = field(default_factory=list)
     developed: list[str] = field(default_factory=list)
     step: float = STEP
     timed: list[str] = field(default_factory=list)
@@ -244,6 +251,7 @@ class Beyond(Experiment):
         desk = Desk(Work.begin(self.results, settings), self.step)
         there, left_out = desk.there(self.collections)
         parts = [self._comparison(desk, there), self._principles(desk, there)]
+        parts += [self._boilerplate(desk), self._teasers(desk)]
         parts += [self._drift(desk), self._ablations(desk)]
         times = {data: self._times(desk, data) for data in desk.there(self.timed)[0]}
         parts.append(self._texts(desk, there, times))
@@ -304,6 +312,44 @@ class Beyond(Experiment):
         notes = ("Best: at the threshold of the highest micro F1 on the collection.",)
         table = Table(caption="Rules on doubtful neighbours", columns=PRINCIPLE_COLUMNS, rows=rows, notes=notes)
         return desk.work.table(table, "principles")
+
+    def _boilerplate(self, desk: Desk) -> str:
+        """Show what dropping the boilerplate of many sites gives where there is any, and on the collections."""
+        shown: tuple[tuple[str, SignatureScheme], ...] = (("kept", Ablated(unsaid=False)), ("dropped", FramedSpots()))
+        chosen = [Method(label=label, text="visible", signature=scheme) for label, scheme in shown]
+        rows: list[dict[str, Any]] = []
+        for data in self.consenting:
+            curves = desk.curves(data, chosen, f"beyond: boilerplate of {collection_name(data)}")
+            for method in chosen:
+                curve = curves[method.label]
+                at = curve.at(FIXED[0])
+                row = {"collection": collection_name(data), "boilerplate": method.label}
+                row |= {name: finite(curve.micro[m, at]) for m, name in enumerate(("precision", "recall", "f1"))}
+                rows.append(
+                    row | {"best": finite(curve.micro[2, curve.best]), "matched": curve.cell["documents_matched"]}
+                )
+        notes = ("Precision, recall and F1 at τ = 0.18. Matched: pages with signatures left.",)
+        table = Table(caption="Boilerplate of many sites", columns=BOILERPLATE_COLUMNS, rows=rows, notes=notes)
+        return desk.work.table(table, "boilerplate")
+
+    def _teasers(self, desk: Desk) -> str:
+        """Compare containment with Jaccard similarity where pages hold a part of an article."""
+        rows: list[dict[str, Any]] = []
+        for data in self.teasers:
+            work, signature = desk.at(data), FramedSpots()
+            chosen = [
+                Line(label=label, signature=signature, matcher=matcher, band=BAND)
+                for label, matcher in (("Jaccard", SpotSigsTight()), ("containment", Containment()))
+            ]
+            curves = work.curves(chosen, thresholds(self.step), f"beyond: teasers, {collection_name(data)}")
+            for label, curve in curves.items():
+                for name, at in (*((f"{tau:g}", curve.at(tau)) for tau in (0.18, 0.44, 0.7)), ("best", curve.best)):
+                    row = {"collection": collection_name(data), "measure": label, "setting": name}
+                    row |= {key: finite(curve.micro[m, at]) for m, key in enumerate(("precision", "recall", "f1"))}
+                    rows.append(row | {"tau": curve.taus[at]})
+        notes = ("Framed signatures. Pairs: an article and its teaser, which stands in another site's frame.",)
+        table = Table(caption="Teasers and their articles", columns=TEASER_COLUMNS, rows=rows, notes=notes)
+        return desk.work.table(table, "teasers")
 
     def _drift(self, desk: Desk) -> str:
         """Draw F1 over the share of blocks that each fetch changes."""
@@ -449,6 +495,26 @@ PRINCIPLE_COLUMNS = [
         for kind in ("Micro", "Macro")
         for at, title in (("18", "0.18"), ("44", "0.44"), ("best", "best τ"))
     ),
+]
+
+BOILERPLATE_COLUMNS = [
+    Column(name="collection", title="Collection"),
+    Column(name="boilerplate", title="Boilerplate"),
+    Column(name="precision", title="Precision", form=".3f"),
+    Column(name="recall", title="Recall", form=".3f"),
+    Column(name="f1", title="F1", form=".3f"),
+    Column(name="best", title="Best F1", form=".3f"),
+    Column(name="matched", title="Matched", form=",d"),
+]
+
+TEASER_COLUMNS = [
+    Column(name="collection", title="Collection"),
+    Column(name="measure", title="Measure"),
+    Column(name="setting", title="Setting"),
+    Column(name="tau", title="τ", form=".2f"),
+    Column(name="precision", title="Precision", form=".3f"),
+    Column(name="recall", title="Recall", form=".3f"),
+    Column(name="f1", title="F1", form=".3f"),
 ]
 
 PROMISE_COLUMNS = [

@@ -215,6 +215,15 @@ class Segments:
             yield Part(reader, None if self.rows is None else self.rows[first:last])
             first = last
 
+    def boilerplate(self) -> NDArray[np.bool_]:
+        """Return which documents say nothing but what many sites say, bool; empty where nobody looked."""
+        found = [np.empty(0, np.bool_)]
+        for folder in self.folders:
+            reader = opened(folder, "signatures", verify=None)
+            if "boilerplate.npy" in reader.facts["files"]:
+                found.append(reader.array("boilerplate", np.bool_))
+        return np.concatenate(found)
+
     def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
         """Iterate over the checksums of content and text, shape (rows, 4), in document order, some at a time."""
         for folder in self.folders:

@@ -9,6 +9,7 @@ stays exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,14 +29,19 @@ from spotsigs.signatures.frame_kernels import (
     Links,
     Portraits,
     Rules,
+    Worth,
     among,
     count_among,
+    count_aside,
+    count_buckets,
+    in_full_buckets,
     meets,
     portray,
     search,
     suppress,
     vote,
 )
+from spotsigs.signatures.idf import FEWEST
 
 LOOKED = 64
 """So many pages, those whose links are most alike, are looked at to find a page's neighbours."""
@@ -43,7 +49,21 @@ LOOKED = 64
 WALKED = 2048
 """So many places in the lists of a page's links, all together, hold its candidates: it is what few links may cost."""
 
+MANY = 8
+"""So many pages must have kept a spot before it can be boilerplate: fewer may be copies of one text."""
+
 _BLOCK_PAGES = 2048
+
+_MOST_BUCKETS = 26
+"""Bits of the table in which spots are counted before the frequent ones are counted exactly."""
+
+CHANCE = 0.05
+"""So many other pages, at most, may be expected to have all that is left of a page by chance."""
+
+_NONE = np.empty(0, np.uint64)
+
+ALL = Worth(_NONE, 0.0, _NONE, np.empty(0, np.int64), 1, 1, 0.0)
+"""All that is left stays."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +90,13 @@ class FramedSpots(DensestRegion, CollectionScheme):
        pages that have it.
     4. The page's main part is found once more, where each dropped spot counts -1, and what lies outside is dropped. A
        page without mates keeps its main part but for what is dropped everywhere.
+    5. Boilerplate of many sites stands aside from what a page says itself: on all but a ``share`` of the pages that
+       keep a spot of it, at least `MANY`, most of what the page keeps is its own, which at most a ``share`` of the
+       spot's pages have, and at most a ``share`` of the stretches with the spot. Stretches are dropped of which all but
+       a ``share`` are boilerplate.
+    6. What is left must carry a pair. If spots were spread by chance, each over as many pages as it is on (at least
+       ``MANY - 1``), `CHANCE` other pages, at most, must be expected to have all of a page's. A page with less keeps
+       none. Fewer than 32 pages, whose document frequencies say nothing, keep what they have.
 
     The result depends neither on the order of the documents nor on threads. Text without links has neither neighbours
     nor anything to narrow it: all its spots stay that are not dropped everywhere.
@@ -128,7 +155,7 @@ class FramedSpots(DensestRegion, CollectionScheme):
         pages = portraits(outlines, over)
         frames = find_frames(outlines, pages, self.rules, self.sample, over)
         dropped = spots_of_frames(pages, frames.suspected, self.share, over)
-        return suppressed(outlines, pages, dropped, over)
+        return said(outlines, pages, dropped, self.share, over)
 
 
 @dataclass(frozen=True)
@@ -419,8 +446,81 @@ def spots_of_frames(
     return over.joined(lambda first, last: (among(pages, frame, first, last),), n, np.bool_)[0]
 
 
-def suppressed(outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_], over: Over = HERE) -> Signatures:
-    """Drop from every page the spots of frames and those outside its main part.
+def said(
+    outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_], share: float, over: Over = HERE
+) -> Signatures:
+    """Return what pages say themselves, where that is enough to tell them by.
+
+    Parameters
+    ----------
+    outlines : Signatures
+        See `FramedSpots.refine`.
+    pages : Portraits
+        Of the same documents.
+    dropped : ndarray of bool
+        Of each page's distinct spots, from `spots_of_frames`.
+    share : float
+        See `FramedSpots`.
+    over : Over
+        How kernels run.
+
+    Returns
+    -------
+    Signatures
+        With ``boilerplate``.
+    """
+    return suppressed(outlines, pages, dropped, over, weigh(pages, dropped, share, over))
+
+
+def weigh(pages: Portraits, dropped: NDArray[np.bool_], share: float, over: Over = HERE) -> Worth:
+    """Find the boilerplate of many sites, prose that their pages have beside what they say, and count frequent spots.
+
+    Parameters
+    ----------
+    pages, dropped, share, over
+        As in `said`.
+
+    Returns
+    -------
+    Worth
+    """
+    sizes, hashes = over.joined(
+        lambda first, last: suppress(pages, dropped, ALL, first, last)[:2], len(pages.starts), np.int64, np.uint64
+    )
+    spots, frequencies = _frequent(hashes, over)
+    parts = over_blocks(
+        lambda first, last: (count_aside(pages, dropped, spots, frequencies, share, first, last),),
+        len(sizes) if len(spots) else 0,
+        over.threads,
+        blocks_a_thread=1,
+    )
+    aside = sum((part[0] for part in parts), np.zeros(len(spots), np.int64))
+    boilerplate = spots[frequencies - aside <= share * frequencies]
+    n = int(np.count_nonzero(sizes))
+    least = math.log(n / CHANCE) if n >= FEWEST else 0.0
+    return Worth(boilerplate, share, spots, frequencies, MANY - 1, n, least)
+
+
+def _frequent(hashes: NDArray[np.uint64], over: Over) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the hashes that occur at least `MANY` times, ascending, and how often each does."""
+    buckets = np.zeros(1 << min(max(len(hashes), 1).bit_length(), _MOST_BUCKETS), np.uint8)
+    count_buckets(hashes, buckets, MANY)
+    step = max(1, _BLOCK_PAGES << 6)
+
+    def candidates(first: int, last: int) -> tuple[NDArray[np.uint64]]:
+        some = hashes[first * step : last * step]
+        return (some[in_full_buckets(some, buckets, MANY)],)
+
+    found = np.concatenate([np.empty(0, np.uint64), *(part[0] for part in over(candidates, -(-len(hashes) // step)))])
+    spots, frequencies = np.unique(found, return_counts=True)
+    many = frequencies >= MANY
+    return spots[many], frequencies[many]
+
+
+def suppressed(
+    outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_], over: Over = HERE, worth: Worth = ALL
+) -> Signatures:
+    """Drop from every page the spots of frames, those outside its main part, and what is worth nothing.
 
     Parameters
     ----------
@@ -432,16 +532,23 @@ def suppressed(outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_
         Of each page's distinct spots, from `spots_of_frames`.
     over : Over
         How kernels run.
+    worth : Worth
+        From `weigh`; by default all that is left stays.
 
     Returns
     -------
     Signatures
     """
-    sizes, hashes, counts = over.joined(
-        lambda first, last: suppress(pages, dropped, first, last), len(outlines), np.int64, np.uint64, np.int32
+    sizes, hashes, counts, says_nothing = over.joined(
+        lambda first, last: suppress(pages, dropped, worth, first, last),
+        len(outlines),
+        np.int64,
+        np.uint64,
+        np.int32,
+        np.bool_,
     )
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return replace(outlines, indptr=indptr, hashes=hashes, counts=counts)
+    return replace(outlines, indptr=indptr, hashes=hashes, counts=counts, boilerplate=says_nothing)
 
 
 def portraits(outlines: Signatures, over: Over = HERE) -> Portraits:
