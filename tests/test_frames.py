@@ -99,6 +99,8 @@ RULES = st.builds(
     around=st.booleans(),
 )
 
+CHANCES = st.sampled_from([None, 0.01, 0.3, 1.0])
+
 LIMITS = st.fixed_dictionaries({"LOOKED": st.sampled_from([1, 3, 64]), "WALKED": st.sampled_from([1, 12, 2048])})
 
 
@@ -114,14 +116,18 @@ def test_any_collection(pages, rules, sample, limits, threads):
 
 @examples(300)
 @given(
-    collections(), RULES, st.integers(1, 6), st.integers(2, 4), st.sampled_from([0, 0.01, 0.3, 1]), st.integers(1, 3)
+    collections(),
+    RULES,
+    st.integers(1, 6),
+    st.integers(2, 4),
+    CHANCES,
+    st.integers(1, 3),
 )
 def test_what_any_collection_says(pages, rules, sample, many, chance, threads):
     """Boilerplate, and evidence by chance."""
-    scheme = FramedSpots(alike=rules.alike, share=rules.share, sample=sample)
+    scheme = FramedSpots(alike=rules.alike, share=rules.share, sample=sample, chance=chance)
     drawn = outlines(pages)
-    fewest = 1 if chance else 99
-    with patch.multiple(module, MANY=many, CHANCE=chance, FEWEST=fewest):
+    with patch.multiple(module, MANY=many, FEWEST=1):
         left = scheme.refine(drawn, threads=threads)
     expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), scheme.rules, sample, many, chance)
     assert rows(left) == expected
@@ -431,7 +437,9 @@ def test_short_copies_carry_a_pair_and_common_words_do_not():
     short = fresh(random, 3)
     pages += [[(h, TEXT) for h in short]] * 2
     pages += [[(h, TEXT) for h in common[:3]]] * 2
-    left = rows(SCHEME.refine(outlines(pages)))
+    left = rows(FramedSpots(chance=0.05).refine(outlines(pages)))
     assert left[400] == left[401] == dict.fromkeys(sorted(short), 1)
     assert left[402] == left[403] == {}
     assert all(len(row) == 44 for row in left[:400])
+    assert rows(SCHEME.refine(outlines(pages)))[:402] == left[:402]
+    assert len(rows(SCHEME.refine(outlines(pages)))[402]) == 3  # nothing is asked where nobody asks for it

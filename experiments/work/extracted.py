@@ -7,7 +7,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
@@ -22,8 +22,10 @@ from spotsigs.experiments.output_files import replacing
 from spotsigs.experiments.run.pipeline import texts_of, truth_of
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.experiments.work.cells import code_version
+from spotsigs.experiments.work.outlined import Outlined
 from spotsigs.records import Corpus, Document, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
 from spotsigs.signatures.extract import extract
+from spotsigs.signatures.framed import FramedSpots
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.visible import VisibleText
@@ -149,8 +151,8 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
 
 
 def _extract(source: Source, path: Path, engine: Engine) -> None:
-    about: dict[str, Any] = {}
-    remembers = source.signature is not None and not isinstance(source.text, VisibleText)
+    known_before = source.signature is not None and not isinstance(source.text, VisibleText)
+    known_before |= _begins_with_outlines(source.signature)
     if source.signature is not None:  # generates the pages and compiles the kernels, for the time below is reading
         source.collection.shards()
         source.signature(tokenize(source.text(Document(id="", content=b"<p>The page is a page</p>"))))
@@ -159,24 +161,41 @@ def _extract(source: Source, path: Path, engine: Engine) -> None:
         if source.signature is None:
             vectors = source.collection.vectors()
             arrays = {"indptr": vectors.indptr, "hashes": vectors.ids, "counts": vectors.counts}
+            about: dict[str, Any] = {}
         else:
-            said = hashlib.sha256(f"{source.text!r} {code_version(source.text)}".encode()).hexdigest()[:24]
-            text = Remembered(source.text, path.parent / f"texts-{said}") if remembers else source.text
-            signatures = extract(source.collection, text, source.signature, engine)
-            require(len(signatures) > 0, "the collection holds no readable document")
-            arrays = {"indptr": signatures.indptr, "hashes": signatures.hashes, "counts": signatures.counts}
-            about = {"doc_ids": signatures.doc_ids, "clusters": signatures.clusters}
-            about |= {"skipped": len(signatures.skipped), "content_bytes": signatures.content_bytes}
+            arrays, about = _pages(source, path.parent, engine)
         seconds = perf_counter() - began
     digest = hashlib.sha256(json.dumps(about).encode())
     for array in arrays.values():
         digest.update(np.ascontiguousarray(array).data)
-    about |= {
-        "checksum": digest.hexdigest(),
-        "parse_seconds": seconds if load.cores <= QUIET and not remembers else None,
-    }
+    quiet = load.cores <= QUIET and not known_before
+    about |= {"checksum": digest.hexdigest(), "parse_seconds": seconds if quiet else None}
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
+
+
+def _begins_with_outlines(scheme: SignatureScheme | None) -> bool:
+    return isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined)
+
+
+def _pages(source: Source, folder: Path, engine: Engine) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the signatures of pages: texts that take long, and outlines, are looked up where they were kept."""
+    if isinstance(source.signature, FramedSpots) and _begins_with_outlines(source.signature):
+        kept = read(replace(source, signature=Outlined.of(source.signature)), folder, engine)
+        outlines, about = _load(kept.path)
+        refined = source.signature.refine(_signatures(outlines, about))
+        about = {key: about[key] for key in ("doc_ids", "clusters", "skipped", "content_bytes")}
+        return {"indptr": refined.indptr, "hashes": refined.hashes, "counts": refined.counts}, about
+    text = source.text
+    if not isinstance(text, VisibleText):
+        version = hashlib.sha256(f"{text!r} {code_version(text)}".encode()).hexdigest()[:24]
+        text = Remembered(text, folder / f"texts-{version}")
+    assert source.signature is not None
+    found = extract(source.collection, text, source.signature, engine)
+    require(len(found) > 0, "the collection holds no readable document")
+    about = {"doc_ids": found.doc_ids, "clusters": found.clusters}
+    about |= {"skipped": len(found.skipped), "content_bytes": found.content_bytes}
+    return {"indptr": found.indptr, "hashes": found.hashes, "counts": found.counts}, about
 
 
 def _kept(path: Path) -> dict[str, Any] | None:

@@ -538,13 +538,14 @@ def count_aside(
     share: float,
     first: int,
     last: int,
-) -> NDArray[np.int64]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count the pages, of some, on which each of some spots (ascending) stands aside from what is the page's own.
 
     Own is what at most a share of the spot's pages have. Most of what the page keeps must be, and hardly anything of
     any stretch that the spot stands in. Spots that are not among the given ones count as own beside all of these.
+    Count also the pages that have nothing of their own.
     """
-    aside = np.zeros(len(spots), np.int64)
+    aside, alone = np.zeros(len(spots), np.int64), np.zeros(len(spots), np.int64)
     for page in range(first, last):
         places = _kept(pages, page, dropped)
         found = _find(spots, pages.hashes[pages.indptr[page] + places])
@@ -553,22 +554,23 @@ def count_aside(
         for k in range(len(places)):
             if found[k] >= 0:
                 frequency[k] = frequencies[found[k]]
-        everywhere, apart = np.sort(frequency), np.zeros(len(places), np.bool_)
+        everywhere, apart, n_own = np.sort(frequency), np.zeros(len(places), np.bool_), np.zeros(len(places), np.int64)
         for s in range(len(bounds) - 1):
             here = np.sort(frequency[bounds[s] : bounds[s + 1]])
             for k in range(bounds[s], bounds[s + 1]):
                 own = np.searchsorted(everywhere, share * frequency[k], side="right")
                 own_here = np.searchsorted(here, share * frequency[k], side="right")
-                apart[k] = 2 * own > len(places) and own_here <= share * len(here)
+                apart[k], n_own[k] = 2 * own > len(places) and own_here <= share * len(here), own
         order = np.argsort(found)
         at = np.searchsorted(found[order], 0)
         while at < len(order):
             spot, always = found[order[at]], True
+            alone[spot] += n_own[order[at]] == 0
             while at < len(order) and found[order[at]] == spot:
                 always = always and apart[order[at]]
                 at += 1
             aside[spot] += always
-    return aside
+    return aside, alone
 
 
 @njit(cache=True, nogil=True)

@@ -57,9 +57,6 @@ _BLOCK_PAGES = 2048
 _MOST_BUCKETS = 26
 """Bits of the table in which spots are counted before the frequent ones are counted exactly."""
 
-CHANCE = 0.05
-"""So many other pages, at most, may be expected to have all that is left of a page by chance."""
-
 _NONE = np.empty(0, np.uint64)
 
 ALL = Worth(_NONE, 0.0, _NONE, np.empty(0, np.int64), 1, 1, 0.0)
@@ -90,13 +87,14 @@ class FramedSpots(DensestRegion, CollectionScheme):
        pages that have it.
     4. The page's main part is found once more, where each dropped spot counts -1, and what lies outside is dropped. A
        page without mates keeps its main part but for what is dropped everywhere.
-    5. Boilerplate of many sites stands aside from what a page says itself: on all but a ``share`` of the pages that
-       keep a spot of it, at least `MANY`, most of what the page keeps is its own, which at most a ``share`` of the
-       spot's pages have, and at most a ``share`` of the stretches with the spot. Stretches are dropped of which all but
-       a ``share`` are boilerplate.
-    6. What is left must carry a pair. If spots were spread by chance, each over as many pages as it is on (at least
-       ``MANY - 1``), `CHANCE` other pages, at most, must be expected to have all of a page's. A page with less keeps
-       none. Fewer than 32 pages, whose document frequencies say nothing, keep what they have.
+    5. Boilerplate of many sites, whose spots at least `MANY` pages keep, stands aside from what these say themselves:
+       most of what a page keeps is its own, which at most a ``share`` of the spot's pages have, and at most a ``share``
+       of the stretches with the spot. It does so on all but a ``share`` of the pages with anything of their own, and
+       these are at least as many as those with nothing else. Stretches are dropped of which all but a ``share`` are
+       boilerplate.
+    6. Where ``chance`` is given, what is left must carry a pair. If spots were spread by chance, each over as many
+       pages as it is on (at least ``MANY - 1``), at most so many pages must be expected to have all of a page's. A page
+       with less keeps none. Fewer than 32 pages, whose document frequencies say nothing, keep what they have.
 
     The result depends neither on the order of the documents nor on threads. Text without links has neither neighbours
     nor anything to narrow it: all its spots stay that are not dropped everywhere.
@@ -111,6 +109,9 @@ class FramedSpots(DensestRegion, CollectionScheme):
         Part in (0, 1) of a page's mates that makes a spot the frame's.
     sample : int
         Neighbours that are looked at, at least 1.
+    chance : float, optional
+        Pages, at most, that are expected to have all that is left of a page by chance. It costs the pairs of stubs,
+        real copies of hardly a word, so that nothing is asked where it is omitted.
     """
 
     label: ClassVar[str] = "SpotSigs, framed"
@@ -118,12 +119,16 @@ class FramedSpots(DensestRegion, CollectionScheme):
     alike: float = 0.1
     share: float = 1 / 3
     sample: int = 16
+    chance: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(0 < self.alike < 0.5, f"alike, a Jaccard similarity, must lie in (0, 0.5), got {self.alike}")
         require(0 < self.share < 1, f"share, of a page's mates, must lie in (0, 1), got {self.share}")
         require(self.sample >= 1, f"sample, of a page's neighbours, must be at least 1, got {self.sample}")
+        require(
+            self.chance is None or self.chance > 0, f"chance, expected pages, must be greater than 0, got {self.chance}"
+        )
 
     @property
     def rules(self) -> Rules:
@@ -155,7 +160,7 @@ class FramedSpots(DensestRegion, CollectionScheme):
         pages = portraits(outlines, over)
         frames = find_frames(outlines, pages, self.rules, self.sample, over)
         dropped = spots_of_frames(pages, frames.suspected, self.share, over)
-        return said(outlines, pages, dropped, self.share, over)
+        return suppressed(outlines, pages, dropped, over, weigh(pages, dropped, self.share, self.chance, over))
 
 
 @dataclass(frozen=True)
@@ -446,39 +451,21 @@ def spots_of_frames(
     return over.joined(lambda first, last: (among(pages, frame, first, last),), n, np.bool_)[0]
 
 
-def said(
-    outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_], share: float, over: Over = HERE
-) -> Signatures:
-    """Return what pages say themselves, where that is enough to tell them by.
-
-    Parameters
-    ----------
-    outlines : Signatures
-        See `FramedSpots.refine`.
-    pages : Portraits
-        Of the same documents.
-    dropped : ndarray of bool
-        Of each page's distinct spots, from `spots_of_frames`.
-    share : float
-        See `FramedSpots`.
-    over : Over
-        How kernels run.
-
-    Returns
-    -------
-    Signatures
-        With ``boilerplate``.
-    """
-    return suppressed(outlines, pages, dropped, over, weigh(pages, dropped, share, over))
-
-
-def weigh(pages: Portraits, dropped: NDArray[np.bool_], share: float, over: Over = HERE) -> Worth:
+def weigh(
+    pages: Portraits, dropped: NDArray[np.bool_], share: float, chance: float | None = None, over: Over = HERE
+) -> Worth:
     """Find the boilerplate of many sites, prose that their pages have beside what they say, and count frequent spots.
 
     Parameters
     ----------
-    pages, dropped, share, over
-        As in `said`.
+    pages : Portraits
+        Of all documents.
+    dropped : ndarray of bool
+        Of each page's distinct spots, from `spots_of_frames`.
+    share, chance : float
+        See `FramedSpots`.
+    over : Over
+        How kernels run.
 
     Returns
     -------
@@ -489,15 +476,16 @@ def weigh(pages: Portraits, dropped: NDArray[np.bool_], share: float, over: Over
     )
     spots, frequencies = _frequent(hashes, over)
     parts = over_blocks(
-        lambda first, last: (count_aside(pages, dropped, spots, frequencies, share, first, last),),
+        lambda first, last: count_aside(pages, dropped, spots, frequencies, share, first, last),
         len(sizes) if len(spots) else 0,
         over.threads,
         blocks_a_thread=1,
     )
-    aside = sum((part[0] for part in parts), np.zeros(len(spots), np.int64))
-    boilerplate = spots[frequencies - aside <= share * frequencies]
+    aside, alone = (sum((part[k] for part in parts), np.zeros(len(spots), np.int64)) for k in (0, 1))
+    speaking = frequencies - alone
+    boilerplate = spots[(speaking - aside <= share * speaking) & (aside >= alone)]
     n = int(np.count_nonzero(sizes))
-    least = math.log(n / CHANCE) if n >= FEWEST else 0.0
+    least = math.log(n / chance) if chance is not None and n >= FEWEST else 0.0
     return Worth(boilerplate, share, spots, frequencies, MANY - 1, n, least)
 
 

@@ -81,7 +81,7 @@ def framed(
     rules: Rules,
     most: int,
     many: int | None = None,
-    chance: float = 0,
+    chance: float | None = None,
 ) -> list[dict[int, int]]:
     """Frame-aware suppression page by page: neighbours, mates, votes, what is of frames, the main part, boilerplate."""
     pages = [Page(page, {h for h, kind in page if kind != LINK}, main_part(page)) for page in outlines]
@@ -102,7 +102,7 @@ def framed(
     return [_counted(page) for page in (said(stretches, rules.share, many, chance) if many else stretches)]
 
 
-def said(pages: Sequence[list[list[int]]], share: float, many: int, chance: float) -> list[list[list[int]]]:
+def said(pages: Sequence[list[list[int]]], share: float, many: int, chance: float | None) -> list[list[list[int]]]:
     """The pages' stretches, without those that consist of what many pages have beside what is their own.
 
     None of a page of whose spots more than a number of pages are expected to have all by chance.
@@ -112,7 +112,18 @@ def said(pages: Sequence[list[list[int]]], share: float, many: int, chance: floa
     frequent = {spot: n for spot, n in having.items() if n >= many}
     aside = {spot: sum(spot in on[k] and stands_aside(spot, page, frequent, share) for k, page in enumerate(pages))
              for spot in frequent}  # fmt: skip
-    boilerplate = {spot for spot, n in frequent.items() if n - aside[spot] <= share * n}
+    alone = {
+        spot: sum(
+            spot in on[k] and not any(frequent.get(h, 0) <= share * n for stretch in page for h in stretch)
+            for k, page in enumerate(pages)
+        )
+        for spot, n in frequent.items()
+    }
+    boilerplate = {
+        spot
+        for spot, n in frequent.items()
+        if n - alone[spot] - aside[spot] <= share * (n - alone[spot]) and aside[spot] >= alone[spot]
+    }
     left = [
         [s for s in page if sum(spot not in boilerplate for spot in s) > share * len(s)] if boilerplate else page
         for page in pages
