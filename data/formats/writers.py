@@ -130,7 +130,7 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
 
 def _compared(decisions: Decisions, rows: IntArray) -> Any:
     told = np.where(decisions.boilerplate[rows], 2, decisions.compared[rows])
-    return in_words(told, ("no", "yes", "boilerplate").__getitem__)
+    return in_words(told, lambda which: ("no", "yes", "boilerplate")[which])
 
 
 def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> list[Any]:

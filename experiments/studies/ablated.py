@@ -12,16 +12,7 @@ from spotsigs.records import Signatures
 from spotsigs.signatures.densest import LINK
 from spotsigs.signatures.extract import count_signatures
 from spotsigs.signatures.frame_kernels import Rules
-from spotsigs.signatures.framed import (
-    ALL,
-    FramedSpots,
-    Over,
-    find_frames,
-    portraits,
-    spots_of_frames,
-    suppressed,
-    weigh,
-)
+from spotsigs.signatures.framed import FramedSpots, Over, find_frames, portraits, said, spots_of_frames, suppressed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +55,10 @@ class Ablated(FramedSpots):
         pages = portraits(outlines, over)
         frames = find_frames(outlines, pages, self.rules, self.sample, over)
         dropped = spots_of_frames(pages, frames.suspected, self.share, over) if self.everywhere else frames.suspected
+        if self.narrowed and self.unsaid:
+            return said(outlines, pages, dropped, self.share, self.chance, over)
         if self.narrowed:
-            worth = weigh(pages, dropped, self.share, self.chance, over) if self.unsaid else ALL
-            return suppressed(outlines, pages, dropped, over, worth)
+            return suppressed(outlines, pages, dropped, over)
         rows = []
         for page in range(len(outlines)):
             span = slice(pages.spot_indptr[page], pages.spot_indptr[page + 1])

@@ -23,7 +23,7 @@ from spotsigs.experiments.work.regret import suggested
 from spotsigs.experiments.work.study import PAPER_BAND, Line, Work
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.tight import SpotSigsTight
-from spotsigs.records import SignatureScheme
+from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.signatures.densest import DensestRegion
 from spotsigs.signatures.framed import FramedSpots
 from spotsigs.signatures.spots import SpotSignatures
@@ -323,7 +323,7 @@ class Beyond(Experiment):
             for method in chosen:
                 curve = curves[method.label]
                 at = curve.at(FIXED[0])
-                row = {"collection": collection_name(data), "boilerplate": method.label}
+                row: dict[str, Any] = {"collection": collection_name(data), "boilerplate": method.label}
                 row |= {name: finite(curve.micro[m, at]) for m, name in enumerate(("precision", "recall", "f1"))}
                 rows.append(
                     row | {"best": finite(curve.micro[2, curve.best]), "matched": curve.cell["documents_matched"]}
@@ -334,17 +334,15 @@ class Beyond(Experiment):
 
     def _teasers(self, desk: Desk) -> str:
         """Compare containment with Jaccard similarity where pages hold a part of an article."""
+        measures: tuple[tuple[str, Matcher], ...] = (("Jaccard", SpotSigsTight()), ("containment", Containment()))
         rows: list[dict[str, Any]] = []
         for data in self.teasers:
             work, signature = desk.at(data), FramedSpots()
-            chosen = [
-                Line(label=label, signature=signature, matcher=matcher, band=BAND)
-                for label, matcher in (("Jaccard", SpotSigsTight()), ("containment", Containment()))
-            ]
+            chosen = [Line(label=label, signature=signature, matcher=matcher, band=BAND) for label, matcher in measures]
             curves = work.curves(chosen, thresholds(self.step), f"beyond: teasers, {collection_name(data)}")
             for label, curve in curves.items():
                 for name, at in (*((f"{tau:g}", curve.at(tau)) for tau in (0.18, 0.44, 0.7)), ("best", curve.best)):
-                    row = {"collection": collection_name(data), "measure": label, "setting": name}
+                    row: dict[str, Any] = {"collection": collection_name(data), "measure": label, "setting": name}
                     row |= {key: finite(curve.micro[m, at]) for m, key in enumerate(("precision", "recall", "f1"))}
                     rows.append(row | {"tau": curve.taus[at]})
         notes = ("Framed signatures. Pairs: an article and its teaser, which stands in another site's frame.",)

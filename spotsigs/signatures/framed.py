@@ -160,7 +160,7 @@ class FramedSpots(DensestRegion, CollectionScheme):
         pages = portraits(outlines, over)
         frames = find_frames(outlines, pages, self.rules, self.sample, over)
         dropped = spots_of_frames(pages, frames.suspected, self.share, over)
-        return suppressed(outlines, pages, dropped, over, weigh(pages, dropped, self.share, self.chance, over))
+        return said(outlines, pages, dropped, self.share, self.chance, over)
 
 
 @dataclass(frozen=True)
@@ -451,15 +451,22 @@ def spots_of_frames(
     return over.joined(lambda first, last: (among(pages, frame, first, last),), n, np.bool_)[0]
 
 
-def weigh(
-    pages: Portraits, dropped: NDArray[np.bool_], share: float, chance: float | None = None, over: Over = HERE
-) -> Worth:
-    """Find the boilerplate of many sites, prose that their pages have beside what they say, and count frequent spots.
+def said(
+    outlines: Signatures,
+    pages: Portraits,
+    dropped: NDArray[np.bool_],
+    share: float,
+    chance: float | None = None,
+    over: Over = HERE,
+) -> Signatures:
+    """Return what pages say themselves: without frames, what lies outside their main parts, and what is worth nothing.
 
     Parameters
     ----------
+    outlines : Signatures
+        See `FramedSpots.refine`.
     pages : Portraits
-        Of all documents.
+        Of the same documents.
     dropped : ndarray of bool
         Of each page's distinct spots, from `spots_of_frames`.
     share, chance : float
@@ -469,22 +476,53 @@ def weigh(
 
     Returns
     -------
+    Signatures
+    """
+    left = suppressed(outlines, pages, dropped, over)
+    worth = weigh(pages, dropped, left, share, chance, over)
+    if not len(worth.boilerplate) and not worth.least:
+        return left
+    return suppressed(outlines, pages, dropped, over, worth)
+
+
+def weigh(
+    pages: Portraits,
+    dropped: NDArray[np.bool_],
+    left: Signatures,
+    share: float,
+    chance: float | None = None,
+    over: Over = HERE,
+) -> Worth:
+    """Find the boilerplate of many sites, prose that their pages have beside what they say, and count frequent spots.
+
+    Parameters
+    ----------
+    pages : Portraits
+        Of all documents.
+    dropped : ndarray of bool
+        Of each page's distinct spots, from `spots_of_frames`.
+    left : Signatures
+        What is left of the same documents without frames.
+    share, chance : float
+        See `FramedSpots`.
+    over : Over
+        How kernels run.
+
+    Returns
+    -------
     Worth
     """
-    sizes, hashes = over.joined(
-        lambda first, last: suppress(pages, dropped, ALL, first, last)[:2], len(pages.starts), np.int64, np.uint64
-    )
-    spots, frequencies = _frequent(hashes, over)
+    spots, frequencies = _frequent(left.hashes, over)
     parts = over_blocks(
         lambda first, last: count_aside(pages, dropped, spots, frequencies, share, first, last),
-        len(sizes) if len(spots) else 0,
+        len(left) if len(spots) else 0,
         over.threads,
         blocks_a_thread=1,
     )
     aside, alone = (sum((part[k] for part in parts), np.zeros(len(spots), np.int64)) for k in (0, 1))
     speaking = frequencies - alone
     boilerplate = spots[(speaking - aside <= share * speaking) & (aside >= alone)]
-    n = int(np.count_nonzero(sizes))
+    n = int(np.count_nonzero(np.diff(left.indptr)))
     least = math.log(n / chance) if chance is not None and n >= FEWEST else 0.0
     return Worth(boilerplate, share, spots, frequencies, MANY - 1, n, least)
 
@@ -493,14 +531,19 @@ def _frequent(hashes: NDArray[np.uint64], over: Over) -> tuple[NDArray[np.uint64
     """Return the hashes that occur at least `MANY` times, ascending, and how often each does."""
     buckets = np.zeros(1 << min(max(len(hashes), 1).bit_length(), _MOST_BUCKETS), np.uint8)
     count_buckets(hashes, buckets, MANY)
-    step = max(1, _BLOCK_PAGES << 6)
+    step = _BLOCK_PAGES << 6
 
-    def candidates(first: int, last: int) -> tuple[NDArray[np.uint64]]:
+    def candidates(first: int, last: int) -> NDArray[np.uint64]:
         some = hashes[first * step : last * step]
-        return (some[in_full_buckets(some, buckets, MANY)],)
+        found: NDArray[np.uint64] = some[in_full_buckets(some, buckets, MANY)]
+        return found
 
-    found = np.concatenate([np.empty(0, np.uint64), *(part[0] for part in over(candidates, -(-len(hashes) // step)))])
-    spots, frequencies = np.unique(found, return_counts=True)
+    n_steps = -(-len(hashes) // step)
+    found = over(lambda first, last: (distinct(candidates(first, last)),), n_steps)
+    spots = distinct(np.concatenate([np.empty(0, np.uint64), *(part[0] for part in found)]))
+    frequencies = np.zeros(len(spots), np.int64)
+    for k in range(n_steps):  # one after the other: what occurs often would fill the memory
+        frequencies += np.bincount(np.searchsorted(spots, candidates(k, k + 1)), minlength=len(spots))
     many = frequencies >= MANY
     return spots[many], frequencies[many]
 
