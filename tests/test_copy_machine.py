@@ -218,4 +218,4 @@ class Copies(RuleBasedStateMachine):
 
 
 TestCopies = Copies.TestCase
-TestCopies.settings = examples(25, long=2000, stateful_step_count=20 if is_long() else 8)
+TestCopies.settings = examples(40, long=2000, stateful_step_count=20 if is_long() else 8)

@@ -15,6 +15,8 @@ from test_bad_input import content, front_door  # noqa: F401 - a fixture
 from test_full_disk import files
 
 from spotsigs.disk import atomic
+from spotsigs.errors import InputError
+from spotsigs.experiments.output_files import publishing
 
 CHOSEN = ["data=tiny", "engine=serial", "page=true"]
 WITHIN = {"in memory": (), "within a budget": ("memory=1GB",), "with a copy": ("copy={here}/copy",)}
@@ -90,8 +92,33 @@ def sweep(front_door, both, here, number, way, every):  # noqa: F811
 
 
 def test_some_calls_of_the_front_door_fail_once(front_door, both, tmp_path):  # noqa: F811
-    outcomes = sweep(front_door, both, tmp_path / "here", errno.ENOSPC, "within a budget", 60)
+    outcomes = sweep(front_door, both, tmp_path / "here", errno.ENOSPC, "with a copy", 40)
     assert any(outcome == "refused" for _, outcome in outcomes)
+
+
+def test_of_results_that_cannot_all_be_put_in_place_none_are(tmp_path):
+    """Any rename of a publication fails: former results are back, with those that the new ones do not have."""
+    base, here = tmp_path / "base", tmp_path / "here"
+    (base / "sub").mkdir(parents=True)
+    for name in ("a.csv", "sub/b.csv", "old.csv", "last.json"):
+        (base / name).write_text("former")
+    refused = 0
+    for at in range(1, 100):
+        denied = Denied(copied(base, here), at, errno.EIO)
+        try:
+            with denying(denied), publishing(here, "last.json", ["old.csv"]) as new:
+                (new / "sub").mkdir()
+                for name in ("a.csv", "sub/b.csv", "c.csv", "last.json"):
+                    (new / name).write_text("new")
+        except (InputError, OSError):
+            assert content(here) == content(base), denied.calls[-1]
+            refused += denied.calls[at - 1][0] == "replace"
+        else:
+            assert (here / "c.csv").read_text() == "new"
+            assert not (here / "old.csv").exists()
+        if len(denied.calls) < at:
+            break
+    assert refused == 8  # four former files that go, four new ones that come
 
 
 @pytest.mark.long

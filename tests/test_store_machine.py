@@ -208,7 +208,7 @@ class Stores(RuleBasedStateMachine):
         batch = max(self.model)
         path = self.folder / f"{batch}.jsonl"
         before, facts = path.read_bytes(), path.stat()
-        path.write_bytes(before.replace(b"the", b"teh"))
+        path.write_bytes(before.replace(b"word", b"drow"))
         os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
         try:
             with pytest.raises(InputError, match=r"holds (other documents|documents that were added)"):
