@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from strategies import is_long
 from test_engines import available
 from test_on_disk import PARTS, run, stories, written
 
@@ -43,7 +44,7 @@ if __name__ == "__main__":
 
 
 def test_documents_of_two_runs_that_add_at_once_are_all_there(tmp_path):
-    rounds = 8
+    rounds = 8 if is_long() else 3
     rows = stories(24)
     written(tmp_path / "one.jsonl", rows[:8])
     written(tmp_path / "two.jsonl", rows[8:16])
