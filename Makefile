@@ -67,9 +67,11 @@ mutation: $(VENV)/.installed ## change the bounds, metrics and partitions in hun
 
 FUZZ_SECONDS ?= 360
 TARGETS ?= html warc arc trec jsonl csv parquet store manifest judgments
-fuzz: $(VENV)/.installed ## hostile bytes to every reader, guided by coverage, an hour in all
+MACHINES ?= stores copies pages
+fuzz: $(VENV)/.installed ## hostile bytes to every reader, guided by coverage, and the machines, 80 minutes in all
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=2.3'
 	@for target in $(TARGETS); do $(BIN)/python tests/fuzz/fuzz.py $$target -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+	@for machine in $(MACHINES); do $(BIN)/python tests/fuzz/machines.py $$machine $(FUZZ_SECONDS) || exit 1; done
 
 SOAK_MINUTES ?= 30
 soak: $(VENV)/.installed ## 8 workers on generated crawls; memory, files and processes plotted to results/soak

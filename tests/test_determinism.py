@@ -77,6 +77,8 @@ LONG = {
     "2 workers",
     "hash seed 4242",
     "1 worker",
+    "serial",
+    "brute force",
     "tight bounds",
     "another time zone and locale",
 }

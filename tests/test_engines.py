@@ -124,7 +124,10 @@ def test_a_pool_that_breaks_with_every_task_is_given_up():
         list(_in_order(submit, iter(range(10)), 3))
 
 
-@pytest.mark.parametrize("step", ["spread", "weigh", "meet", "verify"])
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize("step", ["meet", *(pytest.param(step, marks=LONG) for step in ("spread", "weigh", "verify"))])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
     vectors = copies(7)
@@ -144,7 +147,9 @@ def content(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.suffix in (".npy", ".json")}
 
 
-@pytest.mark.parametrize("step", ["map_documents", "reduce_shingles", "sum_documents"])
+@pytest.mark.parametrize(
+    "step", ["map_documents", *(pytest.param(step, marks=LONG) for step in ("reduce_shingles", "sum_documents"))]
+)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_sketches_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
     vectors = copies(7)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from strategies import is_long
 
 from spotsigs.data.collections.synthetic import BLOCK, Synthetic, write_jsonl
 from spotsigs.engines import Serial
@@ -81,7 +82,7 @@ def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
 
 def test_a_small_run_and_its_growth(tmp_path):
     asked = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
-    for size in (300, 300, 600):
+    for size in (300, 300, 600) if is_long() else (300, 600):
         more = [f"experiment.documents={size}", f"experiment.keep={str(size == 300).lower()}"]
         command = [sys.executable, "run.py", *asked, *more]  # a process of its own: its memory is what is measured
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -83,13 +85,15 @@ def run(
         with locked(folder):  # its store lies there
             return _run_on_disk(settings, folder, contended, about or {}, say)
     settings, outcome, suggestion = matched(settings)
-    decisions = decided(outcome, settings)
-    with locked(folder), publishing(folder, COMPLETE, OPTIONAL) as new:
-        write_outcome(new, outcome)
-        write_decisions(new, outcome, decisions, settings, say)
-        if suggestion:
-            write_histogram(new, suggestion)
-        metrics = _finish(new, outcome, decisions, settings, contended, about or {})
+    with ExitStack() as undo:
+        decisions = decided(outcome, settings, undo)
+        with locked(folder), publishing(folder, COMPLETE, OPTIONAL) as new:
+            write_outcome(new, outcome)
+            write_decisions(new, outcome, decisions, settings, say)
+            if suggestion:
+                write_histogram(new, suggestion)
+            metrics = _finish(new, outcome, decisions, settings, contended, about or {})
+        undo.pop_all()
     return (f"\n{suggestion}" if suggestion else "") + told(metrics, settings, outcome, folder)
 
 
@@ -98,14 +102,16 @@ def _run_on_disk(
 ) -> str:
     from spotsigs.experiments.run.large import discard, matched_on_disk, own_store
 
-    with publishing(folder, COMPLETE, OPTIONAL) as new:
-        with TreeMemory() as memory:
-            outcome = matched_on_disk(settings, folder, say)
-            decisions = decided(outcome, settings)
-            write_outcome(new, outcome)
-            write_decisions(new, outcome, decisions, settings, say)
-        outcome = replace(outcome, peak_rss_bytes=memory.peak_bytes)
-        metrics = _finish(new, outcome, decisions, settings, contended, about)
+    with ExitStack() as undo:
+        with publishing(folder, COMPLETE, OPTIONAL) as new:
+            with TreeMemory() as memory:
+                outcome = matched_on_disk(settings, folder, say)
+                decisions = decided(outcome, settings, undo)
+                write_outcome(new, outcome)
+                write_decisions(new, outcome, decisions, settings, say)
+            outcome = replace(outcome, peak_rss_bytes=memory.peak_bytes)
+            metrics = _finish(new, outcome, decisions, settings, contended, about)
+        undo.pop_all()
     if settings.store is None:
         discard(own_store(settings, folder))  # the results stand on their own
     return told(metrics, settings, outcome, folder)
@@ -239,8 +245,11 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
         write_csv(folder / "skipped.csv", ("id", "reason"), skipped)
 
 
-def decided(outcome: Outcome, settings: Settings) -> Decisions:
-    """Decide which documents stay, and write the copy of the collection on request: before any former result goes."""
+def decided(outcome: Outcome, settings: Settings, undo: ExitStack) -> Decisions:
+    """Decide which documents stay, and write the copy of the collection on request: before any former result goes.
+
+    Where the results cannot be written behind it, `undo` removes the copy, so that the same command can be repeated.
+    """
     doc_ids, new_from = outcome.prepared.doc_ids, outcome.prepared.new_from
     decisions = decide(
         outcome.pairs.chunks(),
@@ -258,6 +267,7 @@ def decided(outcome: Outcome, settings: Settings) -> Decisions:
             return document.id not in failed or is_readable(document, settings.text, settings.signature)
 
         write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy, judged=judged)
+        undo.callback(shutil.rmtree, settings.copy, ignore_errors=True)
     return decisions
 
 
