@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 
 from spotsigs.disk.places import content_of
-from spotsigs.engines import Engine
+from spotsigs.engines import Engine, Serial
 from spotsigs.errors import require
 from spotsigs.experiments.output_files import replacing
 from spotsigs.experiments.run.pipeline import texts_of, truth_of
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.experiments.work.cells import code_version
-from spotsigs.records import Corpus, Document, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
-from spotsigs.signatures.extract import extract
+from spotsigs.records import Corpus, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
+from spotsigs.signatures.extract import extract, extract_shard
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.text.tokens import tokenize
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +59,8 @@ class Stored:
     path : Path
         Where the arrays lie.
     parse_seconds : float or None
-        Wall seconds of reading and extracting; None if other processes ran beside.
+        Wall seconds of reading and extracting in one process that has done so before; None if nobody asked, or other
+        processes ran beside.
     """
 
     source: Source
@@ -100,7 +100,7 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
     engine : Engine
         Where extraction runs.
     timed : bool
-        Read it again if other processes ran beside when it was kept, so that its time is not known.
+        Read it, again if need be, in this process alone, so that its time is known.
 
     Returns
     -------
@@ -110,17 +110,16 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
     path = folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}.npz"
     kept = _kept(path)
     if kept is None or (timed and kept["parse_seconds"] is None):
-        _extract(source, path, engine)
+        _extract(source, path, Serial() if timed else engine, timed)
         _load.cache_clear()
     _, about = _load(path)
     return Stored(source=source, checksum=about["checksum"], path=path, parse_seconds=about["parse_seconds"])
 
 
-def _extract(source: Source, path: Path, engine: Engine) -> None:
+def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> None:
     about: dict[str, Any] = {}
-    if source.signature is not None:  # generates the pages and compiles the kernels, for the time below is reading
-        source.collection.shards()
-        source.signature(tokenize(source.text(Document(id="", content=b"<p>The page is a page</p>"))))
+    if source.signature is not None and timed:  # a first share loads all that the whole needs
+        extract_shard(source.collection.shards()[0], source.text, source.signature)
     with ForeignLoad() as load:
         began = perf_counter()
         if source.signature is None:
@@ -136,7 +135,7 @@ def _extract(source: Source, path: Path, engine: Engine) -> None:
     digest = hashlib.sha256(json.dumps(about).encode())
     for array in arrays.values():
         digest.update(np.ascontiguousarray(array).data)
-    about |= {"checksum": digest.hexdigest(), "parse_seconds": seconds if load.cores <= QUIET else None}
+    about |= {"checksum": digest.hexdigest(), "parse_seconds": seconds if timed and load.cores <= QUIET else None}
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
 
