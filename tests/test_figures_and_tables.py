@@ -337,3 +337,13 @@ def test_curve_of_a_matcher_without_threshold(tmp_path):
     assert curve.micro.shape == (3, 1)
     with pytest.raises(ValueError, match="no similarity to draw a curve over"):
         judge(stored=stored, idf_filter=IdfFilter(), matcher=replace(IMatch()), taus=[0.5])
+
+
+def test_the_worked_examples_come_out_of_the_product():
+    from spotsigs.experiments.studies.arithmetic import _examples
+
+    facts = {fact.name: fact.value for fact in _examples()}
+    assert facts["extraction example"] == facts["deduplication example: computations for d1"] == 1
+    assert facts["deduplication example: pair d1, d3"] is True
+    assert facts["4-shingles of the example"] == 9
+    assert facts["LCS of the example"] == 4
