@@ -7,7 +7,7 @@ INTERPRETED := $(addprefix tests/test_,$(addsuffix .py,clusters many_copies matc
 	signatures extract simhash imatch shingles sketch lsh cosine lcs join store layout on_disk dense blocks shuffle \
 	regions frames threshold))
 
-.PHONY: help install reproduce test test-long test-versions bench race coverage mutation fuzz soak audit lint docs clean
+.PHONY: help install reproduce test test-long test-versions bench race coverage mutation fuzz soak audit lint docs notebooks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -93,6 +93,10 @@ lint: $(VENV)/.installed ## style, types, layering
 
 clean: ## remove what can be made again (not results/)
 	rm -rf $(VENV) $(BENCH) $(RACE) data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+notebooks: $(VENV)/.installed ## open the notebooks; python notebooks/execute.py runs them anew
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'jupyterlab>=4'
+	$(BIN)/python -m jupyterlab notebooks
 
 docs: $(VENV)/.installed ## build the documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
