@@ -77,7 +77,7 @@ def _group_batches(
         size = largest_pages(content, file.metadata.row_group(group), columns)
     if size > most:
         raise _TooLargeError(
-            f"its pages unpack to {in_words(size)}, more than {in_words(most)} at a time; write it with smaller data pages"
+            f"pages of a row group unpack to {in_words(size)}, more than {in_words(most)}; write it with smaller ones"
         )
     yield from file.iter_batches(min(max(most // max(size, 1), 1), _BATCH_ROWS), row_groups=[group], columns=columns)
 

@@ -235,9 +235,9 @@ def _slot_of(key: np.uint64, keys: NDArray[np.uint64]) -> np.int64:
 
 @njit(cache=True, nogil=True)
 def _close(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int, key: np.uint64, role: int) -> int:
-    """Return the depth after an end tag, which closes nothing where the standard's parser would not look for its element.
+    """Return the depth after an end tag, which closes nothing beyond where the standard's parser stops to look.
 
-    Where the two differ, the depth here is the larger one: it bounds the parser's.
+    Where that parser closes more, the depth here is the larger one: it bounds the parser's.
     """
     stops = _BARRIER if role & _SCOPED else _SPECIAL | _BARRIER
     for level in range(depth - 1, -1, -1):
@@ -250,11 +250,7 @@ def _close(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int, key:
             return depth - 1
         if key == _TEMPLATE or (key == _TABLE and open_key != _TEMPLATE):
             continue
-        if (
-            roles[level] & stops
-            or (key == _P and open_key == _BUTTON)
-            or (key == _LI and (open_key == _OL or open_key == _UL))
-        ):
+        if roles[level] & stops or (key == _P and open_key == _BUTTON) or (key == _LI and open_key in (_OL, _UL)):
             break
     return depth
 
