@@ -106,7 +106,7 @@ def test_a_page_that_is_too_large_is_skipped_and_costs_nothing(tmp_path, form, p
         [],  # Parquet refuses a row group
     )
     told = [record.reason for record in found if isinstance(record, Skipped)]
-    assert len(told) == 1
+    assert len(told) == 1 + (form == "parquet")  # each of two shares says it
     assert any(word in told[0] for word in ("larger than 64 KiB", "longer than 64 KiB", "more than 64 KiB", "128 KiB"))
     if pack != "zstd" or form == "parquet":  # its frames are unpacked 16 MiB at most at a time
         assert peak < len(BIG) // 3, peak
@@ -119,7 +119,9 @@ def test_bombs_inside_a_warc_are_skipped(tmp_path, encodings):
     path = write(tmp_path / "in", "warc", [SMALL, BIG], encodings=encodings)
     first, second = read("warc", path)
     assert first.content == SMALL
-    assert second == Skipped("http://x/1", "its body unpacks to more than 64 KiB")
+    assert second in [
+        Skipped("http://x/1", f"{what} than 64 KiB") for what in ("its body unpacks to more", "the record is larger")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -155,9 +157,8 @@ def test_a_large_window_is_refused_by_a_sentence(tmp_path):
     path = tmp_path / "x.jsonl.zst"
     packed = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     path.write_bytes(packed.compress(b'{"id": "a", "text": "%b"}\n' % content[:100] + content) + packed.flush())
-    told = "cannot be read: its zstd window is larger than 8 MiB; unpack it"
-    with pytest.raises(ValueError, match=told):
-        read("jsonl", path)
+    [told] = read("jsonl", path)
+    assert told.reason.startswith("cannot be read: its zstd window is larger than 8 MiB; unpack it")
 
 
 def test_pages_of_parquet_are_looked_at_before_they_are_read(tmp_path):

@@ -33,7 +33,7 @@ _INLINE_NAMES = """a abbr acronym b bdi bdo big blink cite code data del dfn em 
 _HIDDEN_NAMES = "iframe noembed noframes noscript style"
 _LITERAL_NAMES = "textarea title xmp"
 # Elements that a page may leave open without nesting deeper: void ones and those that the next one closes.
-_FLAT_NAMES = """area base basefont bgsound body br caption col colgroup embed frame frameset head hr html img
+_FLAT_NAMES = """area base basefont bgsound body br caption col colgroup embed frame head hr html img
     input keygen link meta option p param source tbody td tfoot th thead tr track"""
 # Elements that the next one closes only where at most paragraphs and divisions lie between: <li><dt><li> nests.
 _ITEM_NAMES = "dd dt li"
@@ -386,7 +386,13 @@ def _simplify(
             text_end = _raw_text_end(html, at, start, end, False)
             while at < text_end:
                 out[size] = html[at]
-                size, at = size + 1, at + 1
+                size += 1
+                if (
+                    html[at] == _LT
+                ):  # text in any case, also where the parser does not take it for raw: in SVG, in a select
+                    out[size] = _SPACE
+                    size += 1
+                at += 1
     return size
 
 
