@@ -234,7 +234,7 @@ def _slot_of(key: np.uint64, keys: NDArray[np.uint64]) -> np.int64:
 
 
 @njit(cache=True, nogil=True)
-def _close(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int, key: np.uint64, role: int) -> int:
+def _close(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int, key: np.uint64, role: np.uint8) -> int:
     """Return the depth after an end tag, which closes nothing beyond where the standard's parser stops to look.
 
     Where that parser closes more, the depth here is the larger one: it bounds the parser's.
@@ -260,7 +260,7 @@ def _is_foreign(roles: NDArray[np.uint8], depth: int) -> bool:
     """Tell whether what follows is SVG or MathML, where ``/>`` closes an element."""
     for level in range(depth - 1, -1, -1):
         if roles[level]:
-            return roles[level] == _ROOT
+            return bool(roles[level] == _ROOT)
     return False
 
 
@@ -282,8 +282,8 @@ def _nest(
     open_roles: NDArray[np.uint8],
     depth: int,
     key: np.uint64,
-    kind: int,
-    role: int,
+    kind: np.int64,
+    role: np.uint8,
     is_end: bool,
     is_empty: bool,
 ) -> int:
