@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xxhash
 
 from spotsigs.data.formats.writers import require_free, write_cluster_list, write_copy, write_lists
 from spotsigs.disk.atomic import locked
@@ -26,6 +27,7 @@ from spotsigs.judging.parquet import write_clusters, write_pairs
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
 from spotsigs.records import CollectionScheme, CopyableCollection, Document, SignatureScheme, VectorCollection
 from spotsigs.signatures.extract import is_readable
+from spotsigs.text.limits import BUDGET_PAGE, pages_up_to
 
 MIB = 1024 * 1024
 
@@ -104,7 +106,7 @@ def _run_on_disk(
 
     with ExitStack() as undo:
         with publishing(folder, COMPLETE, OPTIONAL) as new:
-            with TreeMemory() as memory:
+            with TreeMemory() as memory, pages_up_to(BUDGET_PAGE):
                 outcome = matched_on_disk(settings, folder, say)
                 decisions = decided(outcome, settings, undo)
                 write_outcome(new, outcome)
@@ -245,6 +247,10 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
         write_csv(folder / "skipped.csv", ("id", "reason"), skipped)
 
 
+def _hash(name: str) -> int:
+    return xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass"))
+
+
 def decided(outcome: Outcome, settings: Settings, undo: ExitStack) -> Decisions:
     """Decide which documents stay, and write the copy of the collection on request: before any former result goes.
 
@@ -261,10 +267,16 @@ def decided(outcome: Outcome, settings: Settings, undo: ExitStack) -> Decisions:
     )
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
-        failed = {record.id for record in outcome.prepared.skipped}
+        failed = np.unique(np.fromiter((_hash(record.id) for record in outcome.prepared.skipped), np.uint64))
 
         def judged(document: Document) -> bool:
-            return document.id not in failed or is_readable(document, settings.text, settings.signature)
+            name = np.uint64(_hash(document.id))
+            place = int(np.searchsorted(failed, name))
+            return (
+                place == len(failed)
+                or failed[place] != name
+                or is_readable(document, settings.text, settings.signature)
+            )
 
         write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy, judged=judged)
         undo.callback(shutil.rmtree, settings.copy, ignore_errors=True)

@@ -27,6 +27,7 @@ from spotsigs.errors import InputError, as_tau, reason, require
 from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract_shard, refusal
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.text.limits import BUDGET_PAGE, BYTES_A_BYTE, pages_up_to
 
 PROGRAM = 375 * 10**6
 """Bytes of a process with numba, scipy and pyarrow loaded, before any data.
@@ -34,11 +35,8 @@ PROGRAM = 375 * 10**6
 210 to 300 MB were measured for a worker, 320 MB for `run.py`.
 """
 
-LEAST = 32 * 10**6
-"""Bytes for data below which a stage would spend its time opening files."""
-
-COMFORT = 128 * 10**6
-"""Bytes for data that each worker shall have; where the budget does not give them, fewer workers run."""
+LEAST = BYTES_A_BYTE * BUDGET_PAGE
+"""Bytes for data that each process has at least: what the largest page may take. For more workers there is no room."""
 
 BYTES_A_RESULT = 160
 """What clusters, decisions and their tables hold for each document after the join."""
@@ -120,7 +118,7 @@ def fitting(engine: Engine, memory: int) -> Engine:
     """
     if not engine.processes or getattr(engine, "address", None) is not None:
         return engine
-    room = max((memory - PROGRAM) // (PROGRAM + COMFORT), 1)
+    room = max((memory - PROGRAM) // (PROGRAM + LEAST), 1)
     if room >= engine.processes:
         return engine
     if room == 1 and isinstance(engine, Processes):
@@ -193,7 +191,7 @@ def match_on_disk(
     require_reachable(folder)
     budget = data_budget(memory, engine.processes)
     say(_shares(memory, engine, budget))
-    with _alone(folder, say):
+    with _alone(folder, say), pages_up_to(BUDGET_PAGE):
         return _matched(
             folder, collection, text, scheme, idf_filter, tau, engine, budget, sets, add, strict, sameness, search, say
         )
@@ -377,7 +375,7 @@ def _extracted(
 def _require_documents(added: Segments) -> None:
     """Refuse new documents of which none could be read."""
     if not added.sizes().sum():
-        bad = list(added.skipped())
+        bad = added.skipped_records()
         first = f"; the first of {len(bad)} that cannot be read is {bad[0].id}: {bad[0].reason}" if bad else ""
         raise InputError(f"the collection holds no readable document{first}")
 
@@ -527,7 +525,8 @@ def query_page(
     def shard() -> Iterator[Document | Skipped]:
         yield page
 
-    signatures = extract_shard(shard, text, scheme)
+    with pages_up_to(BUDGET_PAGE):
+        signatures = extract_shard(shard, text, scheme)
     require(not signatures.skipped, "".join(f"{record.id}: {record.reason}" for record in signatures.skipped))
     return _asked(folder / "vectors", signatures, tau, memory)
 
