@@ -184,6 +184,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings) -> dict
     return {
         "documents": len(vectors),
         "documents_matched": int(np.count_nonzero(prepared.compared())),
+        "documents_in_shingles": prepared.in_shingles,
         "copies_content": len(copies) - len(np.unique(copies.content)),
         "copies_text": len(np.unique(copies.content)) - int(np.count_nonzero(copies.distinct)),
         "removed": int(np.count_nonzero(~decisions.kept)),
@@ -362,6 +363,11 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
     if empty:
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{_count(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
+    if shingled := metrics["documents_in_shingles"]:
+        lines.append(
+            f"{_count(shingled, 'document')} in no language with known stopwords, or hardly any: compared by shingles "
+            f"of {settings.signature.c} tokens"
+        )
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
             f"{_count(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "

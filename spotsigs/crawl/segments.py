@@ -21,6 +21,7 @@ from spotsigs.disk.store import Reader, claim, opened, save_signatures, unsealed
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError, require
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.signatures.languages import count_in_shingles
 
 _SOURCE = "source.json"
 
@@ -296,6 +297,13 @@ class Segments:
             totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
             found.append(np.diff(totals[reader.indptr("hashes")]))
         return np.concatenate(found)
+
+    def in_shingles(self) -> int:
+        """Return how many documents are compared by shingles, where languages were told apart."""
+        return sum(
+            count_in_shingles(part.store.indptr("hashes"), part.store.array("hashes", np.uint64))
+            for part in self.parts()
+        )
 
     @property
     def content_bytes(self) -> int:

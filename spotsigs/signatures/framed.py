@@ -46,7 +46,7 @@ WALKED = 2048
 _BLOCK_PAGES = 2048
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FramedSpots(DensestRegion, CollectionScheme):
     """Spot signatures of what a page says itself: its site's frame suppressed, its main part kept.
 
@@ -76,7 +76,7 @@ class FramedSpots(DensestRegion, CollectionScheme):
 
     Attributes
     ----------
-    d, c, antecedents, stopwords, include_antecedent
+    d, c, antecedents, stopwords, include_antecedent, language
         As in `spotsigs.signatures.densest.DensestRegion`.
     alike : float
         Jaccard similarity in (0, 1/2) from which two sets are alike.
