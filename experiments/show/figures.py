@@ -232,6 +232,10 @@ def _draw_line(
         axis.vlines(x, low, high, color=look["color"], linewidth=0.8, alpha=0.7)
 
 
+KINDS = {"svg": ("Date", "Creator"), "png": ("Software",), "pdf": ("CreationDate", "Creator", "Producer")}
+"""Forms of a figure, and what each would say of when and by what it was drawn."""
+
+
 def _write(
     path: Path, points: Sequence[Point], draw: Callable[[Figure], None], *, width: float, height: float = 3.4
 ) -> None:
@@ -241,8 +245,8 @@ def _write(
         figure = plt.figure(figsize=(width, height))
         try:
             draw(figure)
-            for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+            for kind, unsaid in KINDS.items():
                 with replacing(path.with_suffix(f".{kind}")) as temporary:
-                    figure.savefig(temporary, format=kind, metadata=metadata)
+                    figure.savefig(temporary, format=kind, metadata=dict.fromkeys(unsaid))
         finally:
             plt.close(figure)
