@@ -195,7 +195,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings) -> dict
         "pairs": len(pairs),
         "clusters": int(np.count_nonzero(several)),
         "largest_cluster": int(outcome.clusters.sizes.max(initial=0)),
-        "least_similarity": _over(np.nanmin, cohesion.minimum[several]),
+        "min_similarity": _over(np.nanmin, cohesion.minimum[several]),
         "mean_similarity": _over(np.nanmean, cohesion.mean[several]),
         "giant_chains": int(np.count_nonzero(cohesion.chain)),
         "new_documents": len(vectors) - prepared.new_from,
@@ -343,10 +343,10 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
     ]
     if metrics["new_documents"] < metrics["documents"]:
         lines.append(f"{_count(metrics['new_documents'], 'new document')}; only pairs with at least one are reported")
-    if metrics["least_similarity"] is not None:
+    if metrics["min_similarity"] is not None:
         lines.append(
             f"largest cluster {_count(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
-            f"{metrics['least_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
+            f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
         )
     if metrics["giant_chains"]:
         chains = _count(metrics["giant_chains"], "giant chain")

@@ -136,7 +136,8 @@ def run_row(folder: Path) -> dict[str, Any]:
     choices = {group: metrics[group] for group in ("data", "text", "signature", "matcher")}
     measured = {column.name: metrics[column.name] for column in MEASURES}
     tau = {} if metrics["tau"] is None else {"tau": metrics["tau"]}  # a suggested one is not in the configuration
-    return choices | parameters(folder) | tau | measured | {"folder": str(folder)}
+    configured = {key if key not in measured else f"{key}=": value for key, value in parameters(folder).items()}
+    return choices | configured | tau | measured | {"folder": str(folder)}
 
 
 def runs_table(folders: Sequence[Path], caption: str) -> Table:
