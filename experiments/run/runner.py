@@ -193,6 +193,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings) -> dict
         "documents": len(vectors),
         "documents_matched": int(np.count_nonzero(prepared.compared())),
         "boilerplate": int(np.count_nonzero(prepared.boilerplate())),
+        "documents_in_shingles": prepared.in_shingles,
         "copies_content": len(copies) - len(np.unique(copies.content)),
         "copies_text": len(np.unique(copies.content)) - int(np.count_nonzero(copies.distinct)),
         "removed": int(np.count_nonzero(~decisions.kept)),
@@ -203,7 +204,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings) -> dict
         "pairs": len(pairs),
         "clusters": int(np.count_nonzero(several)),
         "largest_cluster": int(outcome.clusters.sizes.max(initial=0)),
-        "least_similarity": _over(np.nanmin, cohesion.minimum[several]),
+        "min_similarity": _over(np.nanmin, cohesion.minimum[several]),
         "mean_similarity": _over(np.nanmean, cohesion.mean[several]),
         "giant_chains": int(np.count_nonzero(cohesion.chain)),
         "new_documents": len(vectors) - prepared.new_from,
@@ -366,10 +367,10 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
     ]
     if metrics["new_documents"] < metrics["documents"]:
         lines.append(f"{_count(metrics['new_documents'], 'new document')}; only pairs with at least one are reported")
-    if metrics["least_similarity"] is not None:
+    if metrics["min_similarity"] is not None:
         lines.append(
             f"largest cluster {_count(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
-            f"{metrics['least_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
+            f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
         )
     if metrics["giant_chains"]:
         chains = _count(metrics["giant_chains"], "giant chain")
@@ -389,6 +390,11 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
     if empty:
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{_count(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
+    if shingled := metrics["documents_in_shingles"]:
+        lines.append(
+            f"{_count(shingled, 'document')} in no language with known stopwords, or hardly any: compared by shingles "
+            f"of {settings.signature.c} tokens"
+        )
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
             f"{_count(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from spotsigs.errors import InputError, as_tau, reason, require
 from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract_shard, refusal
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.languages import ENGLISH
 from spotsigs.text.limits import BUDGET_PAGE, BYTES_A_BYTE, pages_up_to
 
 PROGRAM = 375 * 10**6
@@ -399,6 +401,15 @@ def _require_made_with(batch: Path, text: Any, scheme: SignatureScheme) -> None:
             known[key] == repr(value),
             f"the store {batch.parent.parent} was made with {name} {known[key]}, not {value!r}; give the same",
         )
+
+
+def stored_language(folder: str | Path) -> str | None:
+    """Return the language that a store of spot signatures was made with; None where there is no store yet."""
+    batches = _batches(place(folder))
+    if not batches:
+        return None
+    told = re.search(r"language='(\w+)'", known_source(batches[0])["scheme"])
+    return told[1] if told else ENGLISH
 
 
 def stored_segments(folder: str | Path) -> Segments:
