@@ -41,7 +41,7 @@ bench: $(BENCH)/.installed ## half an hour beside the peers, to results/bench; m
 RACE := .venv-race
 $(RACE)/.installed: pyproject.toml constraints.txt benchmarks/race-requirements.txt
 	$(PYTHON) -m venv $(RACE)
-	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[trafilatura]' -r benchmarks/race-requirements.txt
+	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[experiments,newsframes,trafilatura]' -r benchmarks/race-requirements.txt
 	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps text-dedup==0.4.0
 	@touch $@
 
