@@ -125,8 +125,8 @@ class NearDuplicatePairs(PipelineStep):  # type: ignore[misc]
         for k, size in enumerate(segments.sizes().tolist()):
             rows = first + np.flatnonzero(~decisions.kept[first : first + size])
             with writing(store / "removed" / _name(k), "removed") as out:
-                out.put("positions", np.array([int(names[row].partition("/")[0]) for row in rows], np.int64))
-                out.strings("kept", (names[row].split("/", 2)[2] for row in decisions.instead[rows]))
+                out.put("positions", np.array([int(names[row].partition("/")[0]) for row in rows.tolist()], np.int64))
+                out.strings("kept", (names[row].split("/", 2)[2] for row in decisions.instead[rows].tolist()))
             first += size
 
 
