@@ -151,20 +151,21 @@ def timed(arguments: Sequence[str], cores: Sequence[int], log: Path) -> dict[str
             arguments, cwd=ROOT, stdout=told, stderr=subprocess.STDOUT, preexec_fn=pin, start_new_session=True
         )
         main = psutil.Process(process.pid)
-        while process.poll() is None:
-            held = 0
-            with suppress(psutil.Error):
-                for one in [main, *main.children(recursive=True)]:
-                    with suppress(psutil.Error):
-                        held += _held(one)
-                        times = one.cpu_times()
-                        seconds[one.pid] = times.user + times.system
-            peak = max(peak, held)
-            if time.perf_counter() - began > LIMIT_SECONDS:
-                for one in [*main.children(recursive=True), main]:
-                    with suppress(psutil.Error):
-                        one.kill()
-            time.sleep(SAMPLE_SECONDS)
+        try:
+            while process.poll() is None:
+                held = 0
+                with suppress(psutil.Error):
+                    for one in [main, *main.children(recursive=True)]:
+                        with suppress(psutil.Error):
+                            held += _held(one)
+                            times = one.cpu_times()
+                            seconds[one.pid] = times.user + times.system
+                peak = max(peak, held)
+                if time.perf_counter() - began > LIMIT_SECONDS:
+                    _end(main)
+                time.sleep(SAMPLE_SECONDS)
+        finally:  # also when the race is stopped
+            _end(main)
     elapsed = time.perf_counter() - began
     remark = ""
     if process.returncode:
@@ -177,6 +178,14 @@ def timed(arguments: Sequence[str], cores: Sequence[int], log: Path) -> dict[str
         "contended": load.cores > QUIET,
         "remark": remark,
     }
+
+
+def _end(process: psutil.Process) -> None:
+    """End a process and all that it started."""
+    with suppress(psutil.Error):
+        for one in [*process.children(recursive=True), process]:
+            with suppress(psutil.Error):
+                one.kill()
 
 
 def _held(process: psutil.Process) -> int:
