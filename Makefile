@@ -41,11 +41,11 @@ bench: $(BENCH)/.installed ## half an hour beside the peers, to results/bench; m
 RACE := .venv-race
 $(RACE)/.installed: pyproject.toml constraints.txt benchmarks/race-requirements.txt
 	$(PYTHON) -m venv $(RACE)
-	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[trafilatura]' -r benchmarks/race-requirements.txt
+	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[experiments,newsframes,trafilatura]' -r benchmarks/race-requirements.txt
 	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps text-dedup==0.4.0
 	@touch $@
 
-race: $(RACE)/.installed ## hours beside other tools, from files to kept documents, to results/race; make race SIZE=2000 tries it
+race: $(RACE)/.installed ## beside other tools, from files to kept documents, to results/race; 20 minutes, hours with SIZE=200000
 	$(RACE)/bin/python -m benchmarks.race $(if $(SIZE),--size $(SIZE))
 
 VERSIONS ?= 3.11 3.12 3.13 3.14

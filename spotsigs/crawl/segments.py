@@ -190,12 +190,15 @@ class Part(NamedTuple):
 
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
         """Return the number of signatures of each document, their hashes and counts; none of those left out."""
-        sizes = np.diff(self.store.indptr("hashes"))
-        hashes, counts = self.store.whole("hashes", np.uint64), self.store.whole("counts", np.int32)
+        sizes, counts = self.sized()
+        return sizes, np.array(self.hashes()), counts
+
+    def sized(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the number of signatures of each document, and the counts of all; none of those left out."""
+        sizes, counts = np.diff(self.store.indptr("hashes")), self.store.whole("counts", np.int32)
         if self.rows is None or self.rows.all():
-            return sizes, hashes, counts
-        entries = np.repeat(self.rows, sizes)
-        return np.where(self.rows, sizes, 0), hashes[entries], counts[entries]
+            return sizes, counts
+        return np.where(self.rows, sizes, 0), counts[np.repeat(self.rows, sizes)]
 
     def hashes(self) -> NDArray[np.uint64]:
         """Return the hashes alone."""
@@ -278,6 +281,10 @@ class Segments:
     def sizes(self) -> NDArray[np.int64]:
         """Return the number of documents of each segment."""
         return np.array([opened(f, "signatures", verify=False).facts["rows"] for f in self.folders], dtype=np.int64)
+
+    def entries(self) -> NDArray[np.int64]:
+        """Return the number of signatures of each segment, those of documents that do not count among them."""
+        return np.array([opened(f, "signatures", verify=False).length("hashes") for f in self.folders], dtype=np.int64)
 
     def skipped(self) -> Iterator[Skipped]:
         """Iterate over the records that could not be read."""
