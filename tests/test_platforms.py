@@ -139,6 +139,38 @@ def test_a_checkout_without_git_and_a_path_with_spaces_and_letters(tmp_path):
     assert json.loads((folder / "metrics.json").read_text())["pairs"] > 0
 
 
+KERNEL = """
+from typing import NamedTuple
+import numpy as np
+from numba import njit
+import spotsigs.arrays.parallel
+
+
+class {name}(NamedTuple):
+    ids: object
+
+
+@njit(cache=True)
+def total(rows):
+    return rows.ids.sum()
+
+
+print(total({name}(np.arange(4))))
+"""
+
+
+def test_kernels_of_a_former_version_are_made_anew(tmp_path):
+    module = tmp_path / "kernels.py"
+    for name in ("Former", "Renamed"):  # as an upgrade in place leaves the first one's index
+        module.write_text(KERNEL.format(name=name))
+        done = subprocess.run(
+            [sys.executable, "-c", "import kernels"], cwd=tmp_path, capture_output=True, text=True, check=False,
+            env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "NUMBA_DISABLE_JIT": "0"},
+        )  # fmt: skip
+        assert (done.returncode, done.stdout.strip()) == (0, "6"), done.stderr
+    assert list((tmp_path / "__pycache__").glob("*.nbi"))
+
+
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
     """Let neither of the compiler's usual places be writable; return what stands for the temporary folder."""

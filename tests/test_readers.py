@@ -25,7 +25,7 @@ from spotsigs.data.collections.public import CoreDeduplication, NewsCopy
 from spotsigs.data.collections.tiny import Tiny
 from spotsigs.data.formats.arc import Arc
 from spotsigs.data.formats.columns import Csv, Parquet
-from spotsigs.data.formats.folder import Clusters, Folder
+from spotsigs.data.formats.folder import Folder, SortedBy
 from spotsigs.data.formats.input_files import lines, open_bytes, windows
 from spotsigs.data.formats.jsonl import Jsonl, read_judgments
 from spotsigs.data.formats.responses import decode_body, iso_date, parse_response
@@ -67,7 +67,7 @@ def test_folder_takes_the_first_level_for_the_cluster_on_request(tmp_path):
     for name in ("b/x.html", "a/y.htm", "a/deep/er/z.txt", "top.html", "a/plain", ".hidden/h.html", "a/.secret.html"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(name.encode())
-    found = documents(Folder(path=str(tmp_path), clusters=Clusters.folders))
+    found = documents(Folder(path=str(tmp_path), clusters=SortedBy.folders))
     assert {d.cluster for d in documents(Folder(path=str(tmp_path)))} == {None}
     assert [(d.id, d.cluster, d.media_type) for d in found] == [
         ("a/deep/er/z.txt", "a", "text/plain"),

@@ -594,7 +594,7 @@ def _unreadable(path: Path, error: BaseException) -> InputError:
     return InputError(f"{path} is no array of a store: {error}; build the store again")
 
 
-class Later(Sequence[Any]):
+class LazyArray(Sequence[Any]):
     """An array of a remote store that is read when its values are looked at, and not for its length.
 
     Parameters
@@ -835,7 +835,7 @@ def open_vectors(folder: str | Path, *, verify: bool | None = True) -> StoredVec
     store = opened(folder, "vectors", verify=verify)
     has_vocabulary = "vocabulary.npy" in store.facts["files"]
     rows, doc_ids = store.array("rows", np.int64), store.strings("doc_ids")
-    large: Any = partial(Later, store) if is_remote(store.folder) else store.array
+    large: Any = partial(LazyArray, store) if is_remote(store.folder) else store.array
     vectors = Vectors(
         indptr=store.array("indptr", np.int64),
         ids=large("ids", np.int32),
@@ -991,7 +991,9 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
     )
 
 
-def mapped(parts: Iterator[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...], scratch: Path) -> list[NDArray[Any]]:
+def concatenated_on_disk(
+    parts: Iterator[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...], scratch: Path
+) -> list[NDArray[Any]]:
     """Concatenate arrays column by column, as `spotsigs.arrays.parallel.joined` does, into memory-mapped files.
 
     Parameters
