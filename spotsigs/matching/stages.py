@@ -188,7 +188,7 @@ def _first_copies(source: Input, hashes: NDArray[np.uint64], stages: Stages) -> 
     return copy_of, sum(collided for _, collided in confirmed)
 
 
-class RowPairs(NamedTuple):
+class Found(NamedTuple):
     """Similar pairs of distinct documents, each given by its first row."""
 
     a: NDArray[np.int32]
@@ -196,12 +196,12 @@ class RowPairs(NamedTuple):
     similarity: FloatArray
 
     @classmethod
-    def none(cls) -> RowPairs:
+    def none(cls) -> Found:
         """Return no pairs."""
         return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
 
 
-def search(a: Side, b: Side, tau: float, stages: Stages) -> RowPairs:
+def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     """Find the similar pairs of distinct documents: of ``a`` with ``b``, or within one side given twice."""
     own_side = a is b
     sides = [a] if own_side else [a, b]
@@ -216,9 +216,9 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> RowPairs:
     row_of = numbered[x].row_of, numbered[y].row_of
     parts = BandJoin(documents[x], documents[y], row_of, own_side, tables, order, unshared).run(stages)
     if swapped:
-        parts = [RowPairs(part.b, part.a, part.similarity) for part in parts]
+        parts = [Found(part.b, part.a, part.similarity) for part in parts]
     parts += _compare_long(a, b, numbered[0], numbered[-1], tau)
-    found = RowPairs(*map(np.concatenate, zip(RowPairs.none(), *parts, strict=True)))
+    found = Found(*map(np.concatenate, zip(Found.none(), *parts, strict=True)))
     stages.lap("join")
     return found
 
@@ -304,13 +304,13 @@ class BandJoin:
         self.own_side, self.tables, self.n_tokens, self.unshared = own_side, tables, len(order.rank), unshared
         self.scratches: SimpleQueue[Scratch] = SimpleQueue()
 
-    def run(self, stages: Stages) -> list[RowPairs]:
+    def run(self, stages: Stages) -> list[Found]:
         """Return the similar pairs in pieces; first rows of probing documents come first."""
         for _ in range(stages.threads):
             self.scratches.put(self._scratch())
         bands = _bands(self.probing.first)
         ahead = deque(stages.pool.submit(self._invert, *band) for band in bands[: stages.threads])
-        tasks: deque[tuple[Future[tuple[Postings, float]], list[Future[list[RowPairs]]]]] = deque()
+        tasks: deque[tuple[Future[tuple[Postings, float]], list[Future[list[Found]]]]] = deque()
         for k, (lowest, highest) in enumerate(bands):
             begin, end = int(self.probing.first[lowest]), int(self.probing.first[highest + 1])
             cuts = np.linspace(begin, end, min(max((end - begin) // 2048, 1), 16) + 1).astype(np.int64).tolist()
@@ -318,7 +318,7 @@ class BandJoin:
             tasks.append((postings, [stages.pool.submit(self._look_up, postings, *cut) for cut in pairwise(cuts)]))
             if k + stages.threads < len(bands):
                 ahead.append(stages.pool.submit(self._invert, *bands[k + stages.threads]))
-        found: list[RowPairs] = []
+        found: list[Found] = []
         inverting = 0.0
         while tasks:  # what was probed goes out of scope, and with it its postings
             postings, probes = tasks.popleft()
@@ -345,13 +345,13 @@ class BandJoin:
         kernels.fill_postings(self.indexed, shortest, taken, starts, postings)
         return postings, time.perf_counter() - began
 
-    def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[RowPairs]:
+    def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[Found]:
         """Probe the documents ``begin:end``; return the pairs in pieces."""
         inverted, found, scratch = postings.result()[0], [], self.scratches.get()
         while begin < end:
             begin = kernels.probe(self.probing, self.indexed, self.own_side, inverted, self.tables, begin, end, scratch)
             n = int(scratch.state[kernels.FOUND])
-            found.append(RowPairs(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)))
+            found.append(Found(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)))
             kernels.name_pairs(scratch.found, self.probing, self.indexed, self.row_of, tuple(found[-1]))
         self.scratches.put(scratch)
         return found
@@ -383,7 +383,7 @@ def _bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
     return bands
 
 
-def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) -> list[RowPairs]:
+def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) -> list[Found]:
     """Compare the documents that are too long to be written out, each with all that its length admits."""
     marks = np.zeros(a.source.n_signatures if len(of_a.long) or len(of_b.long) else 0, np.int32)
     all_b = np.concatenate([of_b.row_of, of_b.long])
@@ -391,7 +391,7 @@ def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) 
     upto = len(of_b.row_of) + np.arange(len(of_a.long)) if a is b else np.full(len(of_a.long), len(all_b))
     found = [_compare(a, b, row, all_b[:end], tau, marks) for row, end in zip(of_a.long, upto, strict=True)]
     if a is not b:
-        found += [RowPairs(y, x, s) for x, y, s in (_compare(b, a, row, of_a.row_of, tau, marks) for row in of_b.long)]
+        found += [Found(y, x, s) for x, y, s in (_compare(b, a, row, of_a.row_of, tau, marks) for row in of_b.long)]
     return found
 
 
@@ -399,7 +399,7 @@ WIDER = 2.0**-50
 """Share by which lengths are looked at beyond the bounds, which round where lengths are no float64 any more."""
 
 
-def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float, marks: NDArray[np.int32]) -> RowPairs:
+def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float, marks: NDArray[np.int32]) -> Found:
     """Compare one row of ``a`` with those of ``others``, rows of ``b`` by length, that its length admits."""
     length, lengths = a.source.lengths[row], b.source.lengths[others]
     with np.errstate(over="ignore"):  # any length reaches the least thresholds; the test itself is below
@@ -409,12 +409,10 @@ def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float, 
     similarity = overlap / (length + lengths[begin:end] - overlap)
     similar = similarity >= tau
     partners = others[begin:end][similar]
-    return RowPairs(np.full(len(partners), row, np.int32), partners, similarity[similar])
+    return Found(np.full(len(partners), row, np.int32), partners, similarity[similar])
 
 
-def expand(
-    a: Side, b: Side, found: RowPairs, stages: Stages
-) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
+def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
     """Spread pairs of distinct documents over their copies.
 
     Returns
@@ -441,7 +439,7 @@ def expand(
     return out
 
 
-def _links(found: RowPairs, own_side: bool, n: int) -> Links:
+def _links(found: Found, own_side: bool, n: int) -> Links:
     """List for each of ``n`` rows the rows it was found similar to; on one side, both ways."""
     size = len(found.a) * (1 + own_side)
     links = Links(np.zeros(n + 2, np.int64), np.empty(size, np.int32), np.empty(size))

@@ -138,7 +138,7 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
     InputError
         If tau or threads is out of range, or more than 2**31 pairs would come out.
     """
-    from spotsigs.matching.stages import RowPairs, Stages, expand, inputs, read, search
+    from spotsigs.matching.stages import Found, Stages, expand, inputs, read, search
 
     tau = as_tau(tau)
     # a quotient of longer rows is 1 in float64, though they are no copies
@@ -150,7 +150,7 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
         if copies_only and side.collided:
             [source] = inputs([vectors], sets, stages)
             side = read(source, stages)
-        found = [search(side, side, tau, stages) if not copies_only or side.collided else RowPairs.none()]
+        found = [search(side, side, tau, stages) if not copies_only or side.collided else Found.none()]
         i, j, similarity = expand(side, side, found.pop(), stages)  # which lets go of them as it goes on
     overlap = Overlap(np.diff(vectors.indptr) if sets else vectors.lengths)
     return Pairs(i, j, similarity, len(vectors), stages.seconds, stages.counters, overlap)
