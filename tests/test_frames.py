@@ -99,6 +99,8 @@ RULES = st.builds(
     around=st.booleans(),
 )
 
+CHANCES = st.sampled_from([None, 0.01, 0.3, 1.0])
+
 LIMITS = st.fixed_dictionaries({"LOOKED": st.sampled_from([1, 3, 64]), "WALKED": st.sampled_from([1, 12, 2048])})
 
 
@@ -110,9 +112,25 @@ def test_any_collection(pages, rules, sample, limits, threads):
         expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), rules, sample)
         found = find_frames(drawn, portraits(drawn, over), rules, sample, over)
         assert rows(kept(drawn, found, rules.share)) == expected
-        if all(rules[2:]):
-            scheme = FramedSpots(alike=rules.alike, share=rules.share, sample=sample)
-            assert rows(scheme.refine(drawn, threads=threads)) == expected
+
+
+@examples(300)
+@given(
+    collections(),
+    RULES,
+    st.integers(1, 6),
+    st.integers(2, 4),
+    CHANCES,
+    st.integers(1, 3),
+)
+def test_what_any_collection_says(pages, rules, sample, many, chance, threads):
+    """Boilerplate, and evidence by chance."""
+    scheme = FramedSpots(alike=rules.alike, share=rules.share, sample=sample, chance=chance)
+    drawn = outlines(pages)
+    with patch.multiple(module, MANY=many, FEWEST=1):
+        left = scheme.refine(drawn, threads=threads)
+    expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), scheme.rules, sample, many, chance)
+    assert rows(left) == expected
 
 
 @examples(30)
@@ -406,3 +424,22 @@ def test_too_little_memory_for_the_links(tmp_path):
     segments = segments_of([outlines([[(1, LINK)] * 50] * 20)], tmp_path / "outlines")
     with pytest.raises(InputError, match=r"are needed for 1,000 links on 20 pages"):
         refine_segments(tmp_path / "refined", segments, SCHEME, memory=40_000)
+
+
+# --- evidence ---------------------------------------------------------------------------------------------------------
+
+
+def test_short_copies_carry_a_pair_and_common_words_do_not():
+    """Two rare spots are enough to tell a page by; two spots of hundreds of pages are not."""
+    random = np.random.default_rng(3)
+    common = fresh(random, 12)
+    pages = [[(h, TEXT) for h in [*fresh(random, 40), *random.permutation(common)[:4].tolist()]] for _ in range(400)]
+    short = fresh(random, 3)
+    pages += [[(h, TEXT) for h in short]] * 2
+    pages += [[(h, TEXT) for h in common[:3]]] * 2
+    left = rows(FramedSpots(chance=0.05).refine(outlines(pages)))
+    assert left[400] == left[401] == dict.fromkeys(sorted(short), 1)
+    assert left[402] == left[403] == {}
+    assert all(len(row) == 44 for row in left[:400])
+    assert rows(SCHEME.refine(outlines(pages)))[:402] == left[:402]
+    assert len(rows(SCHEME.refine(outlines(pages)))[402]) == 3  # nothing is asked where nobody asks for it

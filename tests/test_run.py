@@ -60,7 +60,8 @@ def test_a_run_writes_its_folder(finished):
         0.44,
     )
     pairs = pd.read_parquet(folder / "pairs.parquet")
-    assert list(pairs.columns) == ["doc_a", "doc_b", "similarity"]
+    assert list(pairs.columns) == ["doc_a", "doc_b", "similarity", "shared", "union"]
+    assert (pairs["shared"] / pairs["union"] == pairs["similarity"]).all()
     assert len(pairs) == metrics["pairs"] > 0
     clusters = pd.read_parquet(folder / "clusters.parquet")
     columns = "doc cluster representative similarity_to_representative size min_similarity mean_similarity chain"
