@@ -120,6 +120,7 @@ def parser() -> argparse.ArgumentParser:
     added["query"].add_argument("page", help="file, or - for standard input")
     added["query"].add_argument("--store", required=True, metavar="FOLDER", help="made by an earlier command")
     _take_tau(added["query"])
+    _take_language(added["query"])
     added["compare"].add_argument("runs", nargs="+", metavar="RUN", help="folder of a finished run")
     added["run"].add_argument(
         "words", nargs=argparse.REMAINDER, metavar="KEY=VALUE", help="as python run.py takes them"
@@ -128,12 +129,21 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _take_language(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--language",
+        metavar="CODE",
+        help="of the pages: en, de, fr, …; told from each page where omitted (a store's, where there is one)",
+    )
+
+
 def _take_input(verb: argparse.ArgumentParser) -> None:
     from spotsigs.data.formats.told import FORMATS
     from spotsigs.judging.keep import Keep
 
     verb.add_argument("input", help="file, folder, 'pattern*', URL, or - for standard input")
     _take_tau(verb)
+    _take_language(verb)
     verb.add_argument("--keep", choices=[keep.value for keep in Keep], default="first", help="which document stays")
     verb.add_argument("--format", choices=sorted(FORMATS), help="told by the content where omitted")
     for column in ("id", "text", "html", "cluster", "date"):
@@ -202,7 +212,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
     return Settings(
         collection=collection,
         text=VisibleText(),
-        signature=SpotSignatures(),
+        signature=SpotSignatures(language=_language(asked)),
         idf_filter=IdfFilter(idf_min=0.2, idf_max=1.0),
         matcher=Containment(tau=tau) if contained else SpotSigsTight(tau=tau),
         engine=Processes(workers=workers),
@@ -228,6 +238,17 @@ def settings_of(asked: argparse.Namespace) -> Any:
             "matcher": "containment" if contained else "spotsigs_tight", "experiment": "None",
         },
     )  # fmt: skip
+
+
+def _language(asked: argparse.Namespace) -> str:
+    """Return the language asked for, else that of the store, else that each page is to tell."""
+    from spotsigs.crawl.stages_on_disk import stored_language
+    from spotsigs.signatures.languages import AUTO
+
+    if asked.language is not None:
+        return str(asked.language)
+    store = getattr(asked, "store", None)
+    return (stored_language(store) if store is not None else None) or AUTO
 
 
 def _number(text: str) -> float:

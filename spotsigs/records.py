@@ -177,6 +177,11 @@ class SignatureScheme(ABC):
         """The label, with what its parameters add to it."""
         return self.label
 
+    @property
+    def tells_languages(self) -> bool:
+        """Whether hashes tell shingles from spots, see `spotsigs.signatures.languages.IN_SHINGLES`."""
+        return False
+
     def chains(self, tokens: Tokens) -> list[list[int]] | None:
         """Return the numbers of the tokens that make each signature, in text order; None if it cannot tell."""
         return None
@@ -244,6 +249,11 @@ class Signatures:
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    def occurrences(self) -> NDArray[np.int64]:
+        """Return the signature occurrences of each document: how much prose it has."""
+        totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts, dtype=np.int64)])
+        return np.diff(totals[self.indptr])
 
     def only(self, rows: NDArray[np.bool_]) -> Signatures:
         """Return the same documents, with the signatures of some of them; the others become empty rows."""

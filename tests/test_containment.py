@@ -30,7 +30,7 @@ TAUS = st.one_of(
 )
 
 
-@examples(400)
+@examples(100)
 @given(MULTISETS, TAUS, st.integers(1, 3))
 def test_all_that_the_definition_finds(documents, tau, threads):
     matcher = Containment(tau=tau, threads=threads)

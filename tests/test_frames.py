@@ -104,7 +104,7 @@ CHANCES = st.sampled_from([None, 0.01, 0.3, 1.0])
 LIMITS = st.fixed_dictionaries({"LOOKED": st.sampled_from([1, 3, 64]), "WALKED": st.sampled_from([1, 12, 2048])})
 
 
-@examples(250)
+@examples(50)
 @given(collections(), RULES, st.integers(1, 6), LIMITS, st.integers(1, 3))
 def test_any_collection(pages, rules, sample, limits, threads):
     drawn, over = outlines(pages), module.Over(threads)
@@ -133,7 +133,7 @@ def test_what_any_collection_says(pages, rules, sample, many, chance, threads):
     assert rows(left) == expected
 
 
-@examples(60)
+@examples(30)
 @given(collections(), st.randoms(use_true_random=False))
 def test_the_order_of_the_pages_makes_no_difference(pages, random):
     order = list(range(len(pages)))
@@ -142,7 +142,7 @@ def test_the_order_of_the_pages_makes_no_difference(pages, random):
     assert rows(SCHEME.refine(outlines([pages[k] for k in order]))) == [found[k] for k in order]
 
 
-@examples(60)
+@examples(30)
 @given(collections(), st.integers(0, 20))
 def test_copies_of_a_page_look_for_its_neighbours_together(pages, which):
     if pages:
@@ -156,7 +156,7 @@ def kept(drawn: Signatures, frames: Frames, share: float) -> Signatures:
     return suppressed(drawn, pages, spots_of_frames(pages, frames.suspected, share, module.HERE))
 
 
-@examples(300)
+@examples(50)
 @given(collections(), RULES, st.integers(1, 6), LIMITS, st.integers(0, 14))
 def test_pages_added_later(pages, rules, sample, limits, n_old):
     n_old = min(n_old, len(pages))

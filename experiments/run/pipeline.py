@@ -21,6 +21,7 @@ from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import RESAMPLES, Quality, evaluate
 from spotsigs.records import Clusters, Corpus, Matcher, PairChunks, Signatures, SignatureScheme, Skipped, Truth, Vectors
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.languages import count_in_shingles
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Prepared:
         Which documents are copies of which; the corpus holds an empty row and no text in place of each.
     texts : callable
         Iterates over the text of every page, copies too.
+    in_shingles : int
+        Documents in no known language, which are compared by shingles.
     numbers : ndarray of int64, shape (n,), optional
         Document number of each row of the vectors, which lie by length on disk; None where rows are documents.
     said_nothing : ndarray of bool, shape (n,)
@@ -68,6 +71,7 @@ class Prepared:
     texts: Callable[[], Iterator[str | None]]
     dates: Sequence[str | None] = ()
     new_from: int = 0
+    in_shingles: int = 0
     numbers: NDArray[np.int64] | None = None
     said_nothing: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
@@ -205,11 +209,12 @@ def prepare(
         seconds,
         signatures.content_bytes,
         checksum(signatures.doc_ids, (signatures.hashes, signatures.counts)),
-        np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(signatures.counts)])[signatures.indptr]),
+        signatures.occurrences(),
         copies,
         lambda: texts_of(collection, text),
         signatures.dates,
         said_nothing=signatures.boilerplate,
+        in_shingles=count_in_shingles(signatures.indptr, signatures.hashes) if signature.tells_languages else 0,
     )
 
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.experiments.output_files import replacing
+from spotsigs.experiments.show.inspector import collapsed
 from spotsigs.judging.clusters import Cohesion, cohesion
 from spotsigs.records import Clusters, Measure, Overlap, Pairs, SignatureScheme
 from spotsigs.text.tokens import tokenize
@@ -22,6 +24,9 @@ from spotsigs.text.tokens import tokenize
 TEMPLATES = Path(__file__).parent / "templates"
 Counts = Mapping[int, int]
 """Signature hashes of a document and how often each counts."""
+
+LONG_PREFIX = 8
+"""Characters from which on what all ids begin with is left out."""
 
 REACH = 40
 """Tokens a chain may span: what is further away does not belong to the signature that is looked for."""
@@ -73,14 +78,14 @@ def write_cluster_page(
     members : int
         Documents a cluster whose text is in the page.
     characters : int
-        Longest text; longer ones are cut.
+        Longest text, its white space collapsed; longer ones are cut.
     most : int
         Clusters in the page, the largest ones.
     """
     all_rows = _members(clusters)
     rows = all_rows[:most]
     chosen = _chosen(rows, with_texts, members)
-    kept = {row: text[:characters] for row, text in enumerate(texts) if text is not None and row in chosen}
+    kept = {row: collapsed(text)[:characters] for row, text in enumerate(texts) if text is not None and row in chosen}
     counts = matched(sorted(kept)) if matched and scheme else {}
     own_pairs = _pairs_by_cluster(pairs, clusters)
     held = cohesion(clusters, pairs.chunks())
@@ -91,9 +96,19 @@ def write_cluster_page(
     told = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
     if len(rows) < len(all_rows):
         told = f"the largest of {len(all_rows):,}, {told}"
-    page = {"clusters": listed, "told": told, "marked": scheme is not None}
+    prefix = _common_prefix(name for cluster in listed for name in cluster["ids"])
+    page = {"clusters": listed, "told": told, "marked": scheme is not None, "prefix": prefix}
     with replacing(Path(path)) as temporary:
         temporary.write_text(_rendered(title, page, blocks), encoding="utf-8")
+
+
+def _common_prefix(ids: Iterable[str]) -> str:
+    """Return the folders or address that all ids begin with, where leaving it out gives room."""
+    names = list(ids)
+    edges = zip(min(names, default=""), max(names, default=""), strict=False)
+    prefix = "".join(a for a, _ in takewhile(lambda both: both[0] == both[1], edges))
+    prefix = prefix[: prefix.rfind("/") + 1]
+    return prefix if len(prefix) >= LONG_PREFIX else ""
 
 
 def _members(clusters: Clusters) -> list[tuple[int, list[int]]]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from spotsigs.disk.places import content_of
-from spotsigs.engines import Engine
+from spotsigs.engines import Engine, Serial
 from spotsigs.errors import require
 from spotsigs.experiments.output_files import replacing
 from spotsigs.experiments.run.pipeline import texts_of, truth_of
@@ -24,10 +24,9 @@ from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.experiments.work.cells import code_version
 from spotsigs.experiments.work.outlined import Outlined
 from spotsigs.records import Corpus, Document, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
-from spotsigs.signatures.extract import extract
+from spotsigs.signatures.extract import extract, extract_shard
 from spotsigs.signatures.framed import FramedSpots
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.text.tokens import tokenize
 from spotsigs.text.visible import VisibleText
 
 
@@ -94,7 +93,8 @@ class Stored:
     path : Path
         Where the arrays lie.
     parse_seconds : float or None
-        Wall seconds of reading and extracting; None if other processes ran beside.
+        Wall seconds of reading and extracting in one process that has done so before; None if nobody asked, or other
+        processes ran beside.
     """
 
     source: Source
@@ -134,7 +134,7 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
     engine : Engine
         Where extraction runs.
     timed : bool
-        Read it again if other processes ran beside when it was kept, so that its time is not known.
+        Read it, again if need be, in this process alone, so that its time is known.
 
     Returns
     -------
@@ -144,18 +144,15 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
     path = folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}.npz"
     kept = _kept(path)
     if kept is None or (timed and kept["parse_seconds"] is None):
-        _extract(source, path, engine)
+        _extract(source, path, Serial() if timed else engine, timed)
         _load.cache_clear()
     _, about = _load(path)
     return Stored(source=source, checksum=about["checksum"], path=path, parse_seconds=about["parse_seconds"])
 
 
-def _extract(source: Source, path: Path, engine: Engine) -> None:
-    known_before = source.signature is not None and not isinstance(source.text, VisibleText)
-    known_before |= _begins_with_outlines(source.signature)
-    if source.signature is not None:  # generates the pages and compiles the kernels, for the time below is reading
-        source.collection.shards()
-        source.signature(tokenize(source.text(Document(id="", content=b"<p>The page is a page</p>"))))
+def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> None:
+    if source.signature is not None and timed:  # a first share loads all that the whole needs
+        extract_shard(source.collection.shards()[0], source.text, source.signature)
     with ForeignLoad() as load:
         began = perf_counter()
         if source.signature is None:
@@ -163,35 +160,29 @@ def _extract(source: Source, path: Path, engine: Engine) -> None:
             arrays = {"indptr": vectors.indptr, "hashes": vectors.ids, "counts": vectors.counts}
             about: dict[str, Any] = {}
         else:
-            arrays, about = _pages(source, path.parent, engine)
+            arrays, about = _pages(source, None if timed else path.parent, engine)
         seconds = perf_counter() - began
     digest = hashlib.sha256(json.dumps(about).encode())
     for array in arrays.values():
         digest.update(np.ascontiguousarray(array).data)
-    quiet = load.cores <= QUIET and not known_before
-    about |= {"checksum": digest.hexdigest(), "parse_seconds": seconds if quiet else None}
+    about |= {"checksum": digest.hexdigest(), "parse_seconds": seconds if timed and load.cores <= QUIET else None}
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
 
 
-def _begins_with_outlines(scheme: SignatureScheme | None) -> bool:
-    return isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined)
-
-
-def _pages(source: Source, folder: Path, engine: Engine) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the signatures of pages: texts that take long, and outlines, are looked up where they were kept."""
-    if isinstance(source.signature, FramedSpots) and _begins_with_outlines(source.signature):
-        kept = read(replace(source, signature=Outlined.of(source.signature)), folder, engine)
-        outlines, about = _load(kept.path)
-        refined = source.signature.refine(_signatures(outlines, about))
+def _pages(source: Source, kept: Path | None, engine: Engine) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the signatures of pages; what takes long, outlines and some texts, is looked up in a folder, if given."""
+    text, scheme = source.text, source.signature
+    assert scheme is not None
+    if kept is not None and isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined):
+        outlines, about = _load(read(replace(source, signature=Outlined.of(scheme)), kept, engine).path)
+        refined = scheme.refine(_signatures(outlines, about))
         about = {key: about[key] for key in ("doc_ids", "clusters", "skipped", "content_bytes")}
         return {"indptr": refined.indptr, "hashes": refined.hashes, "counts": refined.counts}, about
-    text = source.text
-    if not isinstance(text, VisibleText):
+    if kept is not None and not isinstance(text, VisibleText):
         version = hashlib.sha256(f"{text!r} {code_version(text)}".encode()).hexdigest()[:24]
-        text = Remembered(text, folder / f"texts-{version}")
-    assert source.signature is not None
-    found = extract(source.collection, text, source.signature, engine)
+        text = Remembered(text, kept / f"texts-{version}")
+    found = extract(source.collection, text, scheme, engine)
     require(len(found) > 0, "the collection holds no readable document")
     about = {"doc_ids": found.doc_ids, "clusters": found.clusters}
     about |= {"skipped": len(found.skipped), "content_bytes": found.content_bytes}

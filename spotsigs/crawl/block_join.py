@@ -7,18 +7,18 @@ The calling process holds a few numbers for each task. No task depends on the en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from spotsigs.arrays.dense import renumbered
 from spotsigs.crawl.layout import find
+from spotsigs.crawl.rounds import run
 from spotsigs.crawl.shuffle import (
     BINS,
     BYTES_A_PAIR,
@@ -50,9 +50,6 @@ BYTES_AN_OCCURRENCE = 64
 
 ROUNDS = ("plan", "parts", "spread", "weigh", "met")
 """What a join leaves beside its pairs until it has ended."""
-
-Task = TypeVar("Task")
-Result = TypeVar("Result")
 
 
 def estimate(stored: StoredVectors, *, memory: int) -> dict[str, int]:
@@ -140,14 +137,14 @@ def _joined(job: Job, engine: Engine) -> dict[str, Any]:
     spans = [
         (job, k) for k in range(make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64)))
     ]
-    bins = sum(_round(engine, sample, spans, "sampling"), np.zeros(BINS, np.int64))
+    bins = sum(run(engine, sample, spans, "sampling"), np.zeros(BINS, np.int64))
     parts = cut_parts(job, bins) if spans else 0
-    tokens = sum(_round(engine, spread, spans, "spreading"))
-    weighed = _round(engine, weigh, [(job, part) for part in range(parts)], "weighing")
+    tokens = sum(run(engine, spread, spans, "spreading"))
+    weighed = run(engine, weigh, [(job, part) for part in range(parts)], "weighing")
     meets = cut_meetings(job, [meeting for meetings in weighed for meeting in meetings])
     dearest = sorted(meets, key=lambda task: -(task.meeting.work // task.n))  # files are named before
-    visits = [facts["visits"] for facts in _round(engine, meet, dearest, "joining")]
-    verified = list(_round(engine, verify, cut_cells(job, len(meets)), "verifying"))
+    visits = [facts["visits"] for facts in run(engine, meet, dearest, "joining")]
+    verified = list(run(engine, verify, cut_cells(job, len(meets)), "verifying"))
     work = [task.meeting.work // task.n for task in meets]
     counters = {
         "tasks": 2 * len(spans) + parts + len(meets) + len(verified),
@@ -162,11 +159,6 @@ def _joined(job: Job, engine: Engine) -> dict[str, Any]:
         "verifications": sum(facts["verifications"] for facts in verified),
     }
     return {"folders": len(verified), "counters": counters}
-
-
-def _round(engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str) -> Iterator[Result]:
-    """Run the tasks of a round, showing how far it is."""
-    return iter(tqdm(engine.map(function, tasks), name, total=len(tasks), unit=" tasks", disable=None, leave=False))
 
 
 def _compact(*blocks: Vectors) -> list[Vectors]:

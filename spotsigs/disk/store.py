@@ -923,7 +923,7 @@ def _require_sound(sound: bool, store: Reader) -> None:
     require(sound, f"the arrays of the store {store.folder} do not fit together; build the store again")
 
 
-def save_signatures(folder: str | Path, signatures: Signatures) -> None:
+def save_signatures(folder: str | Path, signatures: Signatures, *, further: int = 0) -> None:
     """Write signatures before any filter as a store, in document order.
 
     Parameters
@@ -932,6 +932,8 @@ def save_signatures(folder: str | Path, signatures: Signatures) -> None:
         Place of the store; a former store there is replaced.
     signatures : Signatures
         Of a collection or of a part of it.
+    further : int
+        Number of other stores with what comes before.
     """
     with writing(folder, "signatures") as store:
         store.put("indptr", signatures.indptr)
@@ -946,7 +948,7 @@ def save_signatures(folder: str | Path, signatures: Signatures) -> None:
         store.strings("dates", (date or "" for date in signatures.dates))
         store.strings("skipped", (skipped.id for skipped in signatures.skipped))
         store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
-        store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes}
+        store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes, "further": further}
 
 
 def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signatures:

@@ -63,7 +63,7 @@ ALL = Worth(_NONE, 0.0, _NONE, np.empty(0, np.int64), 1, 1, 0.0)
 """All that is left stays."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FramedSpots(DensestRegion, CollectionScheme):
     """Spot signatures of what a page says itself: its site's frame suppressed, its main part kept.
 
@@ -101,7 +101,7 @@ class FramedSpots(DensestRegion, CollectionScheme):
 
     Attributes
     ----------
-    d, c, antecedents, stopwords, include_antecedent
+    d, c, antecedents, stopwords, include_antecedent, language
         As in `spotsigs.signatures.densest.DensestRegion`.
     alike : float
         Jaccard similarity in (0, 1/2) from which two sets are alike.
