@@ -34,7 +34,8 @@ def commands():
         for number, line in enumerate(block.values[0].splitlines()):
             words = shlex.split(line, comments=True)
             if words[:2] == ["python", "run.py"]:
-                quick = {"data=tiny", "--help"} & set(words) or "data.path=data/tiny" in words
+                small = {"data=tiny", "--help"} & set(words) or "data.path=data/tiny" in words
+                quick = small and block.id.startswith("README")
                 marks = [] if quick else [pytest.mark.long]
                 yield pytest.param(words[2:], id=f"{block.id}-{number}", marks=marks)
 

@@ -93,9 +93,9 @@ OTHERS: set[str] = {"beyond", "compare", "scale", "threshold", "today"}
 
 
 class TestResults:
-    def test_figures_come_in_four_files(self, results):
+    def test_figures_come_in_five_files(self, results):
         for name in ("figure4/figure4", "figure5/figure5", "chain_length/chain_length", "partitions/partitions"):
-            for suffix in ("svg", "png", "csv", "json"):
+            for suffix in ("svg", "png", "pdf", "csv", "json"):
                 assert (results / f"{name}.{suffix}").stat().st_size > 0
 
     def test_tables_come_in_four_files(self, results):

@@ -283,6 +283,10 @@ def _draw_line(
         axis.vlines(x, low, high, color=look["color"], linewidth=0.8, alpha=0.7)
 
 
+KINDS = {"svg": ("Date", "Creator"), "png": ("Software",), "pdf": ("CreationDate", "Creator", "Producer")}
+"""Forms of a figure, and what each would say of when and by what it was drawn."""
+
+
 def _write(
     path: Path,
     points: Sequence[Point],
@@ -301,8 +305,8 @@ def _write(
             draw(figure)
             if lines:
                 figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=8)
-            for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+            for kind, unsaid in KINDS.items():
                 with replacing(path.with_suffix(f".{kind}")) as temporary:
-                    figure.savefig(temporary, format=kind, metadata=metadata)
+                    figure.savefig(temporary, format=kind, metadata=dict.fromkeys(unsaid))
         finally:
             plt.close(figure)

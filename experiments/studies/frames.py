@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser as HTMLParser
 from spotsigs.data.collections.newsframes.frames import Frame
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings, overrides
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.quality_figures import STEP, finite
 from spotsigs.experiments.show.tables import Column, Table
@@ -145,9 +145,8 @@ class Frames(Experiment):
 
     def _words(self, seed: int, target: float | None) -> str:
         """Return the overrides of a collection."""
-        given = [word for word in overrides() if word.startswith(("data.path=", "data.accept_licence=", "data.cache="))]
         prose = [] if target is None else [f"data.prose={target}"]
-        return " ".join([self.data, f"data.seed={seed}", *prose, *given])
+        return " ".join([self.data, f"data.seed={seed}", *prose])
 
     def _seeded(self, desk: Desk, target: float | None) -> dict[str, Seeded]:
         each = [

@@ -7,7 +7,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
@@ -22,9 +22,12 @@ from spotsigs.experiments.output_files import replacing
 from spotsigs.experiments.run.pipeline import texts_of, truth_of
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.experiments.work.cells import code_version
-from spotsigs.records import Corpus, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
+from spotsigs.experiments.work.outlined import Outlined
+from spotsigs.records import Corpus, Document, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
 from spotsigs.signatures.extract import extract, extract_shard
+from spotsigs.signatures.framed import FramedSpots
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.text.visible import VisibleText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,37 @@ class Source:
     collection: Any
     text: Any = None
     signature: SignatureScheme | None = None
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A text extractor that looks up what it said of the same document before, for the next kind of signatures.
+
+    Attributes
+    ----------
+    text : callable
+        ``(document) -> str``.
+    folder : Path
+        Holds a file for each document.
+    """
+
+    text: Any
+    folder: Path
+
+    def __call__(self, document: Document) -> str:
+        """Return the document's text."""
+        content = document.content
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        about = f"{type(content).__name__} {document.media_type} {document.charset}\n".encode()
+        name = hashlib.blake2b(about + data, digest_size=16, usedforsecurity=False).hexdigest()
+        path = self.folder / name
+        try:
+            return path.read_bytes().decode("utf-8", "surrogatepass")
+        except FileNotFoundError:
+            text: str = self.text(document)
+            with replacing(path) as temporary:
+                temporary.write_bytes(text.encode("utf-8", "surrogatepass"))
+            return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +151,6 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
 
 
 def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> None:
-    about: dict[str, Any] = {}
     if source.signature is not None and timed:  # a first share loads all that the whole needs
         extract_shard(source.collection.shards()[0], source.text, source.signature)
     with ForeignLoad() as load:
@@ -125,12 +158,9 @@ def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> None:
         if source.signature is None:
             vectors = source.collection.vectors()
             arrays = {"indptr": vectors.indptr, "hashes": vectors.ids, "counts": vectors.counts}
+            about: dict[str, Any] = {}
         else:
-            signatures = extract(source.collection, source.text, source.signature, engine)
-            require(len(signatures) > 0, "the collection holds no readable document")
-            arrays = {"indptr": signatures.indptr, "hashes": signatures.hashes, "counts": signatures.counts}
-            about = {"doc_ids": signatures.doc_ids, "clusters": signatures.clusters}
-            about |= {"skipped": len(signatures.skipped), "content_bytes": signatures.content_bytes}
+            arrays, about = _pages(source, None if timed else path.parent, engine)
         seconds = perf_counter() - began
     digest = hashlib.sha256(json.dumps(about).encode())
     for array in arrays.values():
@@ -138,6 +168,25 @@ def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> None:
     about |= {"checksum": digest.hexdigest(), "parse_seconds": seconds if timed and load.cores <= QUIET else None}
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
+
+
+def _pages(source: Source, kept: Path | None, engine: Engine) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the signatures of pages; what takes long, outlines and some texts, is looked up in a folder, if given."""
+    text, scheme = source.text, source.signature
+    assert scheme is not None
+    if kept is not None and isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined):
+        outlines, about = _load(read(replace(source, signature=Outlined.of(scheme)), kept, engine).path)
+        refined = scheme.refine(_signatures(outlines, about))
+        about = {key: about[key] for key in ("doc_ids", "clusters", "skipped", "content_bytes")}
+        return {"indptr": refined.indptr, "hashes": refined.hashes, "counts": refined.counts}, about
+    if kept is not None and not isinstance(text, VisibleText):
+        version = hashlib.sha256(f"{text!r} {code_version(text)}".encode()).hexdigest()[:24]
+        text = Remembered(text, kept / f"texts-{version}")
+    found = extract(source.collection, text, scheme, engine)
+    require(len(found) > 0, "the collection holds no readable document")
+    about = {"doc_ids": found.doc_ids, "clusters": found.clusters}
+    about |= {"skipped": len(found.skipped), "content_bytes": found.content_bytes}
+    return {"indptr": found.indptr, "hashes": found.hashes, "counts": found.counts}, about
 
 
 def _kept(path: Path) -> dict[str, Any] | None:

@@ -206,7 +206,7 @@ class Work:
 
     def _drawn(self, name: str, caption: str) -> str:
         self.record(name, figure={"caption": self.of_collection(caption)})
-        return f"{self.folder / name}.svg (png, csv, json beside it)"
+        return f"{self.folder / name}.svg (png, pdf, csv, json beside it)"
 
     def record(self, name: str, **shown: Any) -> None:
         """Write ``<name>.json``: what it shows, how to make it again, and from which cells it is."""

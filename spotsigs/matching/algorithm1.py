@@ -20,6 +20,7 @@ from spotsigs.records import (
     IntArray,
     Measure,
     OnStore,
+    Overlap,
     Pairs,
     ThreadedMatcher,
     ThresholdMatcher,
@@ -107,6 +108,7 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
             len(corpus.vectors),
             seconds={"sort_hash": indexed - began, "cluster": perf_counter() - indexed},
             counters=dict(zip(COUNTERS, counts.tolist(), strict=True)) | {"partitions": len(index.boundaries)},
+            overlap=Overlap(corpus.vectors.lengths),
         )
 
     def index(self, vectors: Vectors) -> Index:
