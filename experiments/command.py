@@ -30,7 +30,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     ),
     "pairs": (
         "list the pairs of near-duplicates",
-        "Tab-separated doc_a, doc_b, similarity; with --out, a folder of tables instead.",
+        "Tab-separated doc_a, doc_b, similarity, shared, union; with --out, a folder of tables instead.",
         "spotsigs pairs pages/ --tau 0.6 > pairs.tsv",
     ),
     "cluster": (
@@ -107,6 +107,13 @@ def parser() -> argparse.ArgumentParser:
     for verb in ("pairs", "cluster", "threshold", "inspect"):
         added[verb].add_argument("--out", metavar="FOLDER", help="tables of the run")
     added["inspect"].add_argument("--no-open", action="store_true", help="write the page only")
+    for verb in ("pairs", "cluster", "inspect"):
+        added[verb].add_argument(
+            "--measure",
+            choices=("jaccard", "containment"),
+            default="jaccard",
+            help="containment: intersection over the shorter page, which finds a teaser in its article",
+        )
     for verb in ("dedup", "pairs", "cluster", "inspect"):
         added[verb].add_argument("--store", metavar="FOLDER", help="keep signatures, to add to and to ask")
         added[verb].add_argument("--add", action="store_true", help="new documents against those of the store")
@@ -177,12 +184,14 @@ def settings_of(asked: argparse.Namespace) -> Any:
     from spotsigs.judging.clusters import Method
     from spotsigs.judging.keep import Keep
     from spotsigs.judging.threshold import FLOOR
+    from spotsigs.matching.containment import Containment
     from spotsigs.matching.tight import SpotSigsTight
     from spotsigs.signatures.idf import IdfFilter
     from spotsigs.signatures.spots import SpotSignatures
     from spotsigs.text.visible import VisibleText
 
     asking = asked.verb == "query"
+    contained = getattr(asked, "measure", "jaccard") == "containment"
     auto = asked.tau == AUTO
     tau = FLOOR if auto else _number(asked.tau)
     tau = as_tau(tau)
@@ -205,7 +214,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
         text=VisibleText(),
         signature=SpotSignatures(language=_language(asked)),
         idf_filter=IdfFilter(idf_min=0.2, idf_max=1.0),
-        matcher=SpotSigsTight(tau=tau),
+        matcher=Containment(tau=tau) if contained else SpotSigsTight(tau=tau),
         engine=Processes(workers=workers),
         experiment=None,
         auto=auto,
@@ -225,8 +234,8 @@ def settings_of(asked: argparse.Namespace) -> Any:
         seed=2008,
         strict=getattr(asked, "strict", False),
         names={
-            "data": name, "text": "visible", "signature": "spotsigs", "matcher": "spotsigs_tight",
-            "engine": "processes", "experiment": "None",
+            "data": name, "text": "visible", "signature": "spotsigs", "engine": "processes",
+            "matcher": "containment" if contained else "spotsigs_tight", "experiment": "None",
         },
     )  # fmt: skip
 
@@ -376,7 +385,7 @@ def _completion(asked: argparse.Namespace) -> None:
 
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "dedup": _dedup,
-    "pairs": lambda asked: _table(asked, "pairs.parquet", ("doc_a", "doc_b", "similarity")),
+    "pairs": lambda asked: _table(asked, "pairs.parquet", ("doc_a", "doc_b", "similarity", "shared", "union")),
     "cluster": lambda asked: _table(asked, "clusters.parquet", ("doc", "cluster", "representative")),
     "query": _query,
     "threshold": _threshold,

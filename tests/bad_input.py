@@ -1052,7 +1052,7 @@ LIBRARY = [
     ),
     Case(
         given="a memory budget too small for its workers",
-        says="memory=1,000MB is too little for 9 processes, whose code alone takes 375 MB each; give at least 3,631MB, or fewer workers",
+        says="memory=1,000MB is too little for 9 processes, whose code alone takes 375 MB each; give at least 5,522MB, or fewer workers",
         make=lambda here: data_budget(parse_memory("1GB"), 8),
     ),
     Case(

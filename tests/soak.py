@@ -22,7 +22,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import spotsigs.engines
-from spotsigs.crawl.stages_on_disk import COMFORT, PROGRAM, match_on_disk
+from spotsigs.crawl.stages_on_disk import LEAST, PROGRAM, match_on_disk
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -80,7 +80,7 @@ def soak(minutes: float) -> list[tuple[float, ...]]:
                     write_crawl(Path(place, "x.jsonl"), crawls)
                     found = match_on_disk(
                         Path(place, "store"), Jsonl(path=f"{place}/x.jsonl", shard_bytes=100_000), VisibleText(),
-                        SpotSignatures(), IdfFilter(), 0.44, engine, memory=(WORKERS + 1) * (PROGRAM + COMFORT),
+                        SpotSignatures(), IdfFilter(), 0.44, engine, memory=(WORKERS + 1) * (PROGRAM + LEAST),
                     )  # fmt: skip
                     pairs = found.pairs.load()
                     if len(pairs) < PAGES // 8 or sum(1 for _ in found.segments.skipped()) != PAGES // 50:

@@ -82,7 +82,7 @@ def test_pairs_and_clusters_are_tables_on_standard_output(tmp_path):
     done = spotsigs("pairs", path, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     header, *lines = done.stdout.splitlines()
-    assert header == "doc_a\tdoc_b\tsimilarity"
+    assert header == "doc_a\tdoc_b\tsimilarity\tshared\tunion"
     assert lines
     assert all(float(line.split("\t")[2]) >= 0.3 for line in lines)
     assert "12 documents" in done.stderr or "12 pages" in done.stderr

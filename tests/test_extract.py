@@ -142,7 +142,7 @@ def test_repeated_ids():
     assert signatures.doc_ids == ("a", "a#2", "a#3")
 
 
-@examples(200)
+@examples(100)
 @given(st.lists(st.sampled_from(["a", "a#2", "a#3", "a#2#2", "b"]), max_size=12))
 def test_ids_are_unique_and_first_ones_kept(ids):
     unique = unique_ids(ids)

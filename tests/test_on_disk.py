@@ -152,7 +152,7 @@ def test_finished_stages_are_not_repeated(tmp_path):
 
 
 def test_what_cannot_be_done_is_said(tmp_path):
-    with pytest.raises(InputError, match=r"memory=900MB is too little for 5 processes.*at least 2,003MB, or fewer"):
+    with pytest.raises(InputError, match=r"memory=900MB is too little for 5 processes.*at least 2,949MB, or fewer"):
         data_budget(900 * 10**6, 4)
     assert data_budget(2 * 10**9) == 2 * 10**9 - PROGRAM
     assert data_budget(2 * 10**9, 2) == (2 * 10**9 - 3 * PROGRAM) // 2
@@ -163,11 +163,11 @@ def test_what_cannot_be_done_is_said(tmp_path):
 def test_workers_that_do_not_fit_are_left_out(monkeypatch):
     monkeypatch.setattr("spotsigs.engines.all_cores", lambda: 16)
     assert fitting(Processes(workers=8), 10**12) == Processes(workers=8)
-    assert fitting(Processes(workers=8), 2 * 10**9) == Processes(workers=3)
+    assert fitting(Processes(workers=8), 2 * 10**9) == Processes(workers=2)
     assert fitting(Processes(workers=8), 5 * 10**8) == Serial()
     assert fitting(Dask(workers=64, address="tcp://head:8786"), 2 * 10**9).workers == 64
     assert fitting(Serial(), 4 * 10**8) == Serial()
-    for memory in (10**9, 2 * 10**9, 16 * 10**9):
+    for memory in (11 * 10**8, 2 * 10**9, 16 * 10**9):
         assert data_budget(memory, fitting(Dask(workers=16), memory).processes) >= LEAST
 
 
@@ -190,7 +190,7 @@ pairs = join_store(folder / "v", folder / "p", 0.5, Serial(), memory=budget)
 pairs.cluster(budget)
 write_pairs(folder / "pairs.parquet", stored.doc_ids, pairs.chunks(budget // 16))
 peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-print(len(pairs), len(pairs.folders), int(peak.split()[1]) * 1024)  # getrusage tells the parent's peak, if larger
+print(len(pairs), pairs.counters["tasks"], int(peak.split()[1]) * 1024)  # getrusage tells the parent's peak, if larger
 """
 
 
@@ -223,5 +223,5 @@ def test_the_budget_is_kept(tmp_path):
     )
     pairs, tasks, peak = map(int, run.stdout.split())
     assert pairs == len(self_join(vectors, 0.5))
-    assert tasks > 3
+    assert tasks > 10
     assert peak <= memory

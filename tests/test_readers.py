@@ -26,7 +26,7 @@ from spotsigs.data.collections.tiny import Tiny
 from spotsigs.data.formats.arc import Arc
 from spotsigs.data.formats.columns import Csv, Parquet
 from spotsigs.data.formats.folder import Clusters, Folder
-from spotsigs.data.formats.input_files import lines, windows
+from spotsigs.data.formats.input_files import lines, open_bytes, windows
 from spotsigs.data.formats.jsonl import Jsonl, read_judgments
 from spotsigs.data.formats.responses import decode_body, iso_date, parse_response
 from spotsigs.data.formats.trec import Trec
@@ -924,3 +924,49 @@ def test_a_table_of_many_columns_is_refused_in_a_sentence(tmp_path):
     with pytest.raises(InputError, match=r"neither a column 'html' nor 'text'.* and 980 more") as refused:
         extract(Csv(path=str(path)), VisibleText(), SpotSignatures(), Serial())
     assert len(str(refused.value)) < 1500
+
+
+QUOTES = [
+    (b'id,text\n1,"open\n2,x\n3,y\n', ["2", "3"]),
+    (b'id,text\n1,"open\n2,x\n3,"y"\n4,z\n', ["2", "3", "4"]),  # the next quote would end it in the middle of a field
+    (b'id,text\n1,"a\nb ""q""\n c"\n2,x\n', ["1", "2"]),
+    (b'id,text\r\n1,"a\r\n\r\nb"\r\n2,"x\r\n3,y\r\n', ["1", "3"]),
+    (b'id,text\n1,x\n2,"', ["1"]),
+    (b'id,text\n1,"open\n' + b"2,x\n" * 40_000 + b'3,"', [*["2"] * 40_000]),
+]
+
+
+@pytest.mark.parametrize("pack", PACK)
+@pytest.mark.parametrize(("content", "ids"), QUOTES)
+def test_an_open_quote_costs_its_line_and_no_other(tmp_path, content, ids, pack):
+    path = tmp_path / f"x.csv{pack}"
+    path.write_bytes(PACK[pack](content))
+    found = [record for shard in Csv(path=str(path), shard_bytes=1 << 17).shards() for record in shard()]
+    assert [record.id for record in found if isinstance(record, Document)] == ids
+    told = {record.reason for record in found if isinstance(record, Skipped)}
+    assert told <= {"a quote in this line is not closed"}
+    Csv(path=str(path)).copy(tmp_path / "copy", lambda document: True)
+    with open_bytes(tmp_path / "copy" / path.name) as copy:
+        assert copy.read() == content  # nothing was removed
+
+
+def test_lines_of_csv_are_parsed_at_most_three_times(tmp_path, monkeypatch):
+    """Any line may open a quote that runs to the end: work is counted, not timed."""
+    from spotsigs.data.formats import csv_rows
+
+    parsed, decoded = 0, csv_rows._decoded
+
+    def counting(line):
+        nonlocal parsed
+        parsed += 1
+        return decoded(line)
+
+    monkeypatch.setattr(csv_rows, "_decoded", counting)
+    for row in (b'x"y","z\n', b'"y\n', b'a,"\n', b'"",""""\n', b'a,"b\nc",d\n', b'"a\n"b"\n'):
+        counts = []
+        for n in (500, 1000):
+            parsed = 0
+            assert b"".join(found.text for found in csv_rows.csv_rows(io.BytesIO(row * n), ",")) == row * n
+            counts.append(parsed)
+        assert counts[1] <= 2 * counts[0] + 10
+        assert counts[1] <= 3 * 1000 * row.count(b"\n")

@@ -76,10 +76,14 @@ def _documents(record: Record) -> Iterator[Document | Skipped]:
         if not record.missing:
             yield Skipped(uri, f"the record is larger than {in_words(largest_page())}")
         return
-    block = record.take(length)
-    response = parse_response(block)
-    if len(block) == length and response.is_page:
-        yield page(uri, response, iso_date(fields["date"].encode()))
+    if len(record.whole()) == length and (found := _page(record)) is not None:
+        yield found
+
+
+def _page(record: Record) -> Document | Skipped | None:
+    response = parse_response(record.whole())
+    date = iso_date(record.head.fields["date"].encode())
+    return page(record.head.uri, response, date) if response.is_page else None
 
 
 LAYOUT = Layout(

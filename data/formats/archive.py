@@ -21,17 +21,25 @@ from typing import IO, Any
 
 import zstandard
 
-from spotsigs.data.formats.input_files import END, READ_ERRORS, Source, compression, file_shards, raw, unreadable
+from spotsigs.data.formats.input_files import (
+    END,
+    READ_ERRORS,
+    ZSTD_PIECE,
+    Source,
+    compression,
+    file_shards,
+    raw,
+    unreadable,
+    zstd_frame,
+)
 from spotsigs.data.formats.writers import Keep, copy_whole, packed, place
 from spotsigs.records import Document, Shard, Skipped
-from spotsigs.text.limits import largest_page
 
 LINE = 1 << 16
 """Bytes of the longest line of a record's header."""
 
 _BLOCK = 1 << 20
 _READ = 1 << 16
-_ZSTD_PIECE = 1 << 9  # of input; its output is not bounded otherwise, and zstd packs 128 KiB into four bytes
 _OVERLAP = 4096
 _MOST_DICTIONARY = 64 << 20
 _MARKS = {"gzip": re.compile(rb"\x1f\x8b\x08[\x00-\x1f]"), "zstd": re.compile(rb"\x28\xb5\x2f\xfd")}
@@ -93,6 +101,14 @@ class Record:
         yield from self._taken
         while block := self._next(_BLOCK):
             yield block
+
+    def whole(self) -> bytes:
+        """Return the block, fewer bytes where the file ends, and remember it once."""
+        if self.missing:
+            self.take(self.missing)
+        if len(self._taken) != 1:
+            self._taken = [b"".join(self._taken)]
+        return self._taken[0]
 
     def skip(self) -> None:
         """Pass over the rest of the block."""
@@ -251,8 +267,8 @@ class Members(io.RawIOBase):
             self._output = memoryview(self._member.decompress(self._input, size))
             rest = self._member.unconsumed_tail
         else:
-            self._output = memoryview(self._member.decompress(self._input[:_ZSTD_PIECE]))
-            rest = self._input[_ZSTD_PIECE:]
+            self._output = memoryview(self._member.decompress(self._input[:ZSTD_PIECE]))
+            rest = self._input[ZSTD_PIECE:]
         if self._member.eof:
             rest = self._member.unused_data + (b"" if self._packing == "gzip" else rest)
             self._member = None
@@ -265,12 +281,6 @@ class Members(io.RawIOBase):
         if self._packing == "gzip":
             return zlib.decompressobj(zlib.MAX_WBITS | 16)
         return zstd_frame(self._dictionary)
-
-
-def zstd_frame(dictionary: zstandard.ZstdCompressionDict | None = None) -> Any:
-    """Return what decompresses one frame; its window is held in memory, so that it is bounded as pages are."""
-    window = max(8 << 20, 1 << (8 * largest_page()).bit_length() - 1)
-    return zstandard.ZstdDecompressor(dictionary, max_window_size=min(window, 1 << 31)).decompressobj()
 
 
 def _dictionary(file: IO[bytes]) -> zstandard.ZstdCompressionDict:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import codecs
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spotsigs.data.formats.csv_rows import csv_rows
 from spotsigs.data.formats.input_files import (
     END,
     STREAM_SHARDS,
@@ -25,6 +25,7 @@ from spotsigs.data.formats.input_files import (
     unreadable,
     windows,
 )
+from spotsigs.data.formats.parquet_pages import largest_pages
 from spotsigs.data.formats.rows import Rows
 from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole, place
 from spotsigs.disk.places import is_remote
@@ -33,6 +34,7 @@ from spotsigs.records import Document, Shard, Skipped
 from spotsigs.text.limits import in_words, largest_page
 
 _BATCH_ROWS = 256
+_MOST_HEADER = 1 << 22  # bytes of strings and values in a footer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,25 @@ class Parquet(Rows):
 
 
 def _opened(path: Path) -> pq.ParquetFile:
-    return pq.ParquetFile(raw(path) if is_remote(path) else path)
+    return pq.ParquetFile(raw(path) if is_remote(path) else path, buffer_size=1 << 16)
+
+
+class _TooLargeError(ValueError):
+    """Pages of a row group that do not fit."""
+
+
+def _group_batches(
+    source: Source, file: pq.ParquetFile, group: int, columns: list[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Read a row group, so few rows at a time that they fit: a value is never larger than the page it lies in."""
+    most = 2 * largest_page()
+    with raw(source.path) as content:
+        size = largest_pages(content, file.metadata.row_group(group), columns)
+    if size > most:
+        raise _TooLargeError(
+            f"pages of a row group unpack to {in_words(size)}, more than {in_words(most)}; write it with smaller ones"
+        )
+    yield from file.iter_batches(min(max(most // max(size, 1), 1), _BATCH_ROWS), row_groups=[group], columns=columns)
 
 
 def _copy_parquet(collection: Parquet, source: Source, target: Path, keep: Keep) -> None:
@@ -67,11 +87,14 @@ def _copy_parquet(collection: Parquet, source: Source, target: Path, keep: Keep)
     groups = range(file.num_row_groups)
     codec = file.metadata.row_group(0).column(0).compression if groups else "none"
     row = 0
+    wanted = collection.check_columns(source.path, file.schema_arrow.names)
     with pq.ParquetWriter(target, file.schema_arrow, compression=codec) as out:
         for group in groups:
-            batches = []
-            wanted = collection.check_columns(source.path, file.schema_arrow.names)
-            for batch in _whole(source, file.iter_batches(_BATCH_ROWS, row_groups=[group])):
+            batches: list[pa.RecordBatch] = []
+            for batch in _whole(source, _group_batches(source, file, group)):
+                if sum(held.nbytes for held in batches) + batch.nbytes > 2 * largest_page():
+                    out.write_table(pa.Table.from_batches(batches, file.schema_arrow))
+                    batches = []
                 found = enumerate(_rows(batch.select(wanted)), start=row)
                 records = (_parquet_record(collection, source, number, values) for number, values in found)
                 stays = [not isinstance(record, Document) or keep(record) for record in records]
@@ -84,7 +107,7 @@ def _whole(source: Source, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
     """Refuse damage: a table cannot be copied up to somewhere inside a row group."""
     try:
         yield from batches
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         why = str(error).splitlines()[0]
         raise InputError(f"{source.path} cannot be copied, for it cannot all be read: {why}; see kept.csv") from error
 
@@ -119,32 +142,36 @@ def _parquet_records(collection: Parquet, source: Source, start: int, stop: int)
     file = _opened(source.path)
     columns = collection.check_columns(source.path, file.schema_arrow.names)
     try:
-        for first, batch in _batches(file, columns, start, stop):
+        for first, batch in _batches(source, file, columns, start, stop):
             for row, values in enumerate(_rows(batch), start=first):
                 yield _parquet_record(collection, source, row, values)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         yield Skipped(source.name, f"rows {start} to {stop - 1} cannot all be read: {str(error).splitlines()[0]}")
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | str]:
     """Iterate over the rows of a batch; where Python has no such value, over why not (text need not be UTF-8)."""
-    try:
-        yield from batch.to_pylist()
-    except (ValueError, OverflowError, pa.ArrowException):
-        for k in range(len(batch)):
-            try:
-                yield from batch.slice(k, 1).to_pylist()
-            except (ValueError, OverflowError, pa.ArrowException) as error:
-                yield f"the row cannot be read: {str(error).splitlines()[0]}"
+    for k in range(len(batch)):
+        row = batch.slice(k, 1)
+        if row.nbytes > largest_page():
+            yield f"the row has {in_words(row.nbytes)}, more than {in_words(largest_page())}"
+            continue
+        try:
+            [values] = row.to_pylist()
+        except (ValueError, OverflowError, pa.ArrowException) as error:
+            values = f"the row cannot be read: {str(error).splitlines()[0]}"
+        yield values
 
 
-def _batches(file: pq.ParquetFile, columns: list[str], start: int, stop: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _batches(
+    source: Source, file: pq.ParquetFile, columns: list[str], start: int, stop: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     first = 0
     for group in range(file.num_row_groups):
         end = first + file.metadata.row_group(group).num_rows
         if first < stop and start < end:
             position = first
-            for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=columns):
+            for batch in _group_batches(source, file, group, columns):
                 low, high = max(start - position, 0), min(stop - position, len(batch))
                 if low < high:
                     yield position + low, batch.slice(low, high - low)
@@ -207,7 +234,11 @@ def _csv_fault(path: Path) -> str | None:
 
 
 def _csv_windows(collection: Csv, path: Path) -> list[tuple[int, int]]:
-    collection.check_columns(path, _names(next(_csv_rows(collection, path))[2]))
+    with open_bytes(path) as stream:
+        header = next(csv_rows(stream, collection.delimiter)).fields
+    if not isinstance(header, list):
+        raise OSError(f"its first row must name the columns: {header}")
+    collection.check_columns(path, _names(header))
     return windows(path, collection.shard_bytes, seekable=False)
 
 
@@ -223,50 +254,22 @@ def _csv_pieces(
     collection: Csv, source: Source, start: int, stop: int
 ) -> Iterator[tuple[bytes, Document | Skipped | None]]:
     """Iterate over the text of the rows of a share and the records that they are, the header's first."""
-    rows = _csv_rows(collection, source.path)
-    _, text, header = next(rows)
-    yield text, None
-    for offset, text, row in rows:
-        if offset >= stop:
-            return
-        if offset >= start:
-            yield text, _csv_record(collection, f"{source.name}@{offset}", _names(header), row) if row else None
+    with open_bytes(source.path) as stream:
+        rows = csv_rows(stream, collection.delimiter)
+        _, text, header = next(rows)
+        yield text, None
+        names = _names(cast("list[bytes]", header))
+        for offset, text, fields in rows:
+            if offset >= stop:
+                return
+            if offset >= start:
+                yield text, _csv_record(collection, f"{source.name}@{offset}", names, fields) if fields else None
 
 
-def _csv_record(collection: Csv, place: str, names: list[str], row: list[bytes]) -> Document | Skipped:
+def _csv_record(collection: Csv, place: str, names: list[str], row: list[bytes] | str) -> Document | Skipped:
+    if isinstance(row, str):
+        return Skipped(place, row)
     if len(row) != len(names):
         return Skipped(place, f"the row has {len(row)} fields, the header {len(names)}")
     record = collection.document(place, dict(zip(names, row, strict=True)))
     return replace(record, charset=collection.charset) if isinstance(record, Document) else record
-
-
-def _csv_rows(collection: Csv, path: Path) -> Iterator[tuple[int, bytes, list[bytes]]]:
-    """Iterate over the rows of a file: offset, text, and fields as they are encoded.
-
-    Latin-1 carries any bytes through the parser unchanged, so that each field can be decoded on its own. A carriage
-    return alone, which the parser refuses, counts as white space.
-    """
-    csv.field_size_limit(2**31 - 1)
-    offset = size = 0
-    taken: list[bytes] = []
-
-    def text(stream: IO[bytes]) -> Iterator[str]:
-        nonlocal size
-        while line := stream.readline(largest_page() + 1):
-            taken.append(line)
-            size += len(line)
-            if size > largest_page():
-                raise OSError(
-                    f"the row at byte {offset} is longer than {in_words(largest_page())}: is a quote left open?"
-                )
-            line = line.removeprefix(codecs.BOM_UTF8) if offset == 0 and len(taken) == 1 else line
-            body = line.rstrip(b"\r\n")
-            yield (body.replace(b"\r", b" ") + line[len(body) :]).decode("latin-1")
-
-    with open_bytes(path) as stream:
-        for row in csv.reader(text(stream), delimiter=collection.delimiter):
-            raw = b"".join(taken)
-            taken.clear()
-            size = 0
-            yield offset, raw, [field.encode("latin-1") for field in row]
-            offset += len(raw)

@@ -122,6 +122,10 @@ def _record(collection: Folder, source: Source) -> Document | Skipped:
     if (size := _size(source.path)) > largest_page():
         return Skipped(source.name, f"the page has {in_words(size)}, more than {in_words(largest_page())}")
     try:
-        return Document(id=source.name, content=source.path.read_bytes(), media_type=media_type, cluster=cluster)
+        with source.path.open("rb") as file:
+            content = file.read(largest_page() + 1)  # it may have grown
     except OSError as error:
         return Skipped(source.name, reason(error))
+    if len(content) > largest_page():
+        return Skipped(source.name, f"the page has more than {in_words(largest_page())}")
+    return Document(id=source.name, content=content, media_type=media_type, cluster=cluster)

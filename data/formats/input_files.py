@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import IO, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 import zstandard
 
 from spotsigs.disk.places import files_below, is_remote, place
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
-from spotsigs.text.limits import largest_page
+from spotsigs.text.limits import in_words, largest_page
 
 READ_ERRORS = (EOFError, OSError, zlib.error, zstandard.ZstdError)
 """What reading a damaged or vanished file raises."""
@@ -37,8 +37,10 @@ SHARD_BYTES = 8 << 20
 STREAM_SHARDS = 8
 """Most shares of a compressed stream that cannot be entered in the middle."""
 
+ZSTD_PIECE = 1 << 9
+"""Bytes of zstd that are unpacked at a time: 16 MiB at most, for it packs 128 KiB into four bytes."""
+
 _BLOCK = 1 << 20
-_ZSTD_PIECE = 1 << 12  # of input; its output is not bounded otherwise, and zstd packs 128 KiB into four bytes
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x5d\x2a\x4d\x18": "zstd with dictionary"}
 
 
@@ -167,7 +169,7 @@ class _ZstdFile(io.RawIOBase):
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._frame: Any = None
         self._input, self._output = b"", memoryview(b"")
 
     def readable(self) -> bool:
@@ -175,14 +177,14 @@ class _ZstdFile(io.RawIOBase):
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         while not self._output:
-            self._input = self._input or self._file.read(16 * _ZSTD_PIECE)
+            self._input = self._input or self._file.read(128 * ZSTD_PIECE)
             if not self._input:
                 if self._frame is not None:
                     raise EOFError("the zstd stream ends before its end mark")
                 return 0
             if self._frame is None:
-                self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
-            piece, self._input = self._input[:_ZSTD_PIECE], self._input[_ZSTD_PIECE:]
+                self._frame = zstd_frame()
+            piece, self._input = self._input[:ZSTD_PIECE], self._input[ZSTD_PIECE:]
             self._output = memoryview(self._frame.decompress(piece))
             if self._frame.eof:
                 self._input, self._frame = self._frame.unused_data + self._input, None
@@ -194,6 +196,37 @@ class _ZstdFile(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+class _Frame:
+    """What decompresses one zstd frame, and says so where its window is larger than may be held."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def decompress(self, piece: bytes) -> bytes:
+        try:
+            content: bytes = self._frame.decompress(piece)
+        except zstandard.ZstdError as error:
+            if "too much memory" not in str(error):
+                raise
+            most = in_words(_most_window())
+            raise OSError(
+                f"its zstd window is larger than {most}; unpack it (zstd -d --long=31), or leave out memory= and store="
+            ) from error
+        return content
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._frame, name)
+
+
+def _most_window() -> int:
+    return max(8 << 20, largest_page())
+
+
+def zstd_frame(dictionary: zstandard.ZstdCompressionDict | None = None) -> Any:
+    """Return what decompresses one frame; its window is held in memory, so that it is bounded as pages are."""
+    return _Frame(zstandard.ZstdDecompressor(dictionary, max_window_size=_most_window()).decompressobj())
 
 
 def windows(path: Path, shard_bytes: int = SHARD_BYTES, seekable: bool = True) -> list[tuple[int, int]]:

@@ -28,7 +28,9 @@ from spotsigs.data.formats.rows import Rows
 from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Shard, Skipped
-from spotsigs.text.limits import in_words, largest_page
+from spotsigs.text.limits import MARK, in_words, largest_page, weight
+
+_VALUES = b",[{"  # what stands before a value of JSON, which holds more than its text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,10 @@ def _record(collection: Jsonl, name: str, offset: int, line: bytes) -> Document 
     at = f"{name}@{offset}"
     if len(line) > largest_page():
         return Skipped(at, f"the line is longer than {in_words(largest_page())}")
+    if weight(line, _VALUES) > largest_page():
+        return Skipped(
+            at, f"the line is larger than {in_words(largest_page())}, its values counted for {MARK} bytes each"
+        )
     try:
         row = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode())
     except UnicodeDecodeError as error:

@@ -7,10 +7,16 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
+import zstandard
+
+from spotsigs.data.formats.input_files import ZSTD_PIECE, zstd_frame
 from spotsigs.records import Document, Skipped
 from spotsigs.text.limits import in_words, largest_page
 
 MOST_ENCODINGS = 8
+
+BEGINNING = 1 << 16
+"""Bytes of a response that tell what it is."""
 
 HTML_TYPES = {"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"}
 # Possessive: a page may put any amount of white space wherever a pattern lets it stand.
@@ -18,7 +24,8 @@ _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([\w.:+-]+)", re.ASCII | re.I
 _CHUNK = re.compile(rb"([0-9a-fA-F]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n")
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _FOLD = re.compile(rb"\r?\n[ \t]++")
-_GZIP = b"\x1f\x8b"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_FIRST_PIECE = 1 << 9  # of what may be a short gzip member
 _LISTS = ("transfer-encoding", "content-encoding")
 _HEAD_END = re.compile(rb"\r?\n[ \t]*\r?\n")
 _HTML_START = re.compile(
@@ -114,7 +121,7 @@ def decode_body(response: Response) -> bytes:
         raise ValueError(f"its body is encoded {len(response.encodings)} times; {MOST_ENCODINGS} are undone at most")
     for encoding in response.encodings:
         if encoding not in _DECODERS:
-            raise ValueError(f"its encoding {encoding!r} is unknown; known are chunked, gzip, deflate and br")
+            raise ValueError(f"its encoding {encoding!r} is unknown; known are chunked, gzip, deflate, br and zstd")
         if body:
             body = _DECODERS[encoding](body)
     return body
@@ -141,12 +148,48 @@ def _gunzipped(body: bytes) -> bytes:
     """Unpack all members; what stands behind the last is ignored, as browsers do."""
     if not body.startswith(_GZIP):
         return body
-    content = b""
-    while body.startswith(_GZIP):
-        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        content += _unpacked(member, body, largest_page() - len(content))
-        body = member.unused_data
-    return content
+    content, at = bytearray(), 0
+    while body.startswith(_GZIP, at):
+        at = _add_member(body, at, content)
+    return bytes(content)
+
+
+def _add_member(body: bytes, at: int, content: bytearray) -> int:
+    """Unpack the member at a position; return the position behind it.
+
+    What it is given grows by and by: the decompressor copies what stands behind a member, and there may be many.
+    """
+    member, size = zlib.decompressobj(zlib.MAX_WBITS | 16), _FIRST_PIECE
+    while not member.eof:
+        piece = body[at : at + size]
+        if not piece:
+            raise DamageError("its compressed body is cut short")
+        try:
+            content += member.decompress(piece, largest_page() + 1 - len(content))
+        except zlib.error as error:
+            raise DamageError(f"its compressed body is damaged: {error}") from error
+        _require_room(len(content) <= largest_page())
+        at += len(piece) - len(member.unconsumed_tail) - len(member.unused_data)
+        size = min(2 * size, BEGINNING)
+    return at
+
+
+def _unzstd(body: bytes) -> bytes:
+    """Unpack all frames; what stands behind the last is ignored."""
+    content, at = bytearray(), 0
+    while body.startswith(_ZSTD, at):
+        frame = zstd_frame()
+        while not frame.eof:
+            piece = body[at : at + ZSTD_PIECE]
+            if not piece:
+                raise DamageError("its compressed body is cut short")
+            try:
+                content += frame.decompress(piece)
+            except (zstandard.ZstdError, OSError) as error:
+                raise DamageError(f"its compressed body is damaged: {error}") from error
+            _require_room(len(content) <= largest_page())
+            at += len(piece) - len(frame.unused_data)
+    return bytes(content) if at else body
 
 
 def _inflated(body: bytes) -> bytes:
@@ -207,6 +250,7 @@ _DECODERS = {
     "x-gzip": _gunzipped,
     "deflate": _inflated,
     "br": _unbrotlied,
+    "zstd": _unzstd,
 }
 
 

@@ -30,7 +30,7 @@ from spotsigs.text.limits import in_words, largest_page
 _NUMBER = re.compile(rb"<DOCNO>", re.IGNORECASE), re.compile(rb"</DOCNO>\s*", re.IGNORECASE)
 _HEADER = re.compile(rb"<DOCHDR>", re.IGNORECASE), re.compile(rb"</DOCHDR>\r?\n?", re.IGNORECASE)
 _CLOSE = re.compile(rb"</DOC>\s*$", re.IGNORECASE)
-_HEAD_LINES = 8
+_HEAD_LINES, _HEAD_BYTES = 8, 1 << 16  # before <DOCNO>
 _DATE = re.compile(rb"\S+ \S+ (\d{14}) ")
 
 
@@ -123,14 +123,20 @@ def _finished(source: Source, begin: int, block: Sequence[bytes]) -> tuple[bytes
 
 
 def _with_following(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, Sequence[bytes]]]:
-    """Give each line its offset and the first lines behind it, `_HEAD_LINES` at most."""
+    """Give each line its offset and the first lines behind it, `_HEAD_LINES` at most, fewer where they are long."""
     held: deque[tuple[int, bytes]] = deque()
+    size = 0
     for offset, line in chain(numbered, repeat((0, b""), _HEAD_LINES)):
         held.append((offset, line))
-        if len(held) > _HEAD_LINES:
+        size += len(line)
+        while len(held) > _HEAD_LINES or (size > _HEAD_BYTES and len(held) > 1):
             first = held.popleft()
+            size -= len(first[1])
             if first[1]:
                 yield *first, [text for _, text in held]
+    for first in held:
+        if first[1]:
+            yield *first, []
 
 
 def _opens(line: bytes, following: Sequence[bytes]) -> bool:

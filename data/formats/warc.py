@@ -19,6 +19,7 @@ from spotsigs.data.formats.archive import (
 )
 from spotsigs.data.formats.input_files import SHARD_BYTES, Source, find_sources
 from spotsigs.data.formats.responses import (
+    BEGINNING,
     HTML_TYPES,
     MOST_HEADER,
     content_type,
@@ -33,7 +34,6 @@ from spotsigs.text.limits import in_words, largest_page
 
 _FIRST = re.compile(rb"WARC/[01]\.\d+\r?\n")
 _MOST_HEADER = 1 << 20
-_BEGINNING = 1 << 16  # bytes of a response that tell what it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,10 +108,10 @@ def _documents(record: Record) -> Iterator[Document | Skipped]:
     media_type, charset = content_type(fields.get("content-type", ""))
     if kind not in ("response", "resource", "conversion"):
         return
-    begin = more = record.take(_BEGINNING)
+    begin = more = record.take(BEGINNING)
     if media_type == "application/http":
         while not has_whole_header(begin) and more:
-            begin += (more := record.take(_BEGINNING))
+            begin += (more := record.take(BEGINNING))
             if len(begin) > MOST_HEADER:
                 yield Skipped(uri, f"its HTTP header is longer than {in_words(MOST_HEADER)}")
                 return
@@ -128,15 +128,14 @@ def _documents(record: Record) -> Iterator[Document | Skipped]:
         if not record.missing:
             yield Skipped(uri, f"the record is larger than {in_words(largest_page())}")
         return
-    block = begin + record.take(length)
-    if len(block) < length:
+    if len(record.whole()) < length:
         return
     date = fields.get("warc-date")
     if media_type == "application/http":
-        yield page(uri, parse_response(block), date)
+        yield page(uri, parse_response(record.whole()), date)
     else:
         kind = "text/plain" if media_type == "text/plain" else "text/html"
-        yield Document(id=uri, content=block, media_type=kind, charset=charset, date=date)
+        yield Document(id=uri, content=record.whole(), media_type=kind, charset=charset, date=date)
 
 
 LAYOUT = Layout(

@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import chain, repeat
 from pathlib import Path
@@ -24,6 +25,7 @@ from spotsigs.experiments.run.pipeline import Outcome, Prepared, checksum, judge
 from spotsigs.experiments.settings import Settings
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.records import Corpus, Document
+from spotsigs.text.limits import BUDGET_PAGE, in_words
 
 CHUNK = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
@@ -137,7 +139,7 @@ def _prepared(settings: Settings, found: OnDisk) -> Prepared:
         truth=None
         if found.new_from
         else truth_of(settings.collection, (name or None for name in found.segments.clusters()), found.stored.doc_ids),
-        skipped=tuple(found.added.skipped()),
+        skipped=found.added.skipped_records(),
         parse_seconds=found.pairs.seconds["extract"],
         content_bytes=found.added.content_bytes,
         checksum=checksum(found.stored.doc_ids, _arrays(found)),
@@ -147,6 +149,7 @@ def _prepared(settings: Settings, found: OnDisk) -> Prepared:
         new_from=found.new_from,
         in_shingles=found.segments.in_shingles() if settings.signature.tells_languages else 0,
         numbers=found.stored.rows,
+        said_nothing=found.segments.boilerplate(),
     )
 
 
@@ -183,8 +186,10 @@ def _page(path: str) -> Document:
     from spotsigs.api import LOOKS_LIKE_A_TAG
 
     try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
+            content = file.read(BUDGET_PAGE + 1)
     except OSError as error:
         raise InputError(f"query={path}: {reason(error)}; give a file, or - for standard input") from error
+    require(len(content) <= BUDGET_PAGE, f"query={path}: the page is larger than {in_words(BUDGET_PAGE)}")
     html = LOOKS_LIKE_A_TAG.search(content.decode("latin-1")) is not None
     return Document(id=path, content=content, media_type="text/html" if html else "text/plain")

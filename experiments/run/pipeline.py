@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from time import perf_counter
 from typing import Any
@@ -56,6 +56,8 @@ class Prepared:
         Documents in no known language, which are compared by shingles.
     numbers : ndarray of int64, shape (n,), optional
         Document number of each row of the vectors, which lie by length on disk; None where rows are documents.
+    said_nothing : ndarray of bool, shape (n,)
+        Whether the document that stands for each said nothing but boilerplate; empty where nobody looked.
     """
 
     corpus: Corpus
@@ -71,6 +73,7 @@ class Prepared:
     new_from: int = 0
     in_shingles: int = 0
     numbers: NDArray[np.int64] | None = None
+    said_nothing: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     @property
     def doc_ids(self) -> Sequence[str]:
@@ -98,6 +101,12 @@ class Prepared:
             by_length, filled = filled, np.empty_like(filled)
             filled[self.numbers] = by_length
         return filled[self.copies.stands]
+
+    def boilerplate(self) -> NDArray[np.bool_]:
+        """Return whether each document says nothing but what many sites say."""
+        if not len(self.said_nothing):
+            return np.zeros(len(self.copies), np.bool_)
+        return self.said_nothing[self.copies.stands]
 
 
 @dataclass(frozen=True)
@@ -204,6 +213,7 @@ def prepare(
         copies,
         lambda: texts_of(collection, text),
         signatures.dates,
+        said_nothing=signatures.boilerplate,
         in_shingles=count_in_shingles(signatures.indptr, signatures.hashes) if signature.tells_languages else 0,
     )
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spotsigs.experiments.output_files import replacing
 from spotsigs.experiments.show.inspector import collapsed
 from spotsigs.judging.clusters import Cohesion, cohesion
-from spotsigs.records import Clusters, Pairs, SignatureScheme
+from spotsigs.records import Clusters, Measure, Overlap, Pairs, SignatureScheme
 from spotsigs.text.tokens import tokenize
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -89,8 +89,9 @@ def write_cluster_page(
     counts = matched(sorted(kept)) if matched and scheme else {}
     own_pairs = _pairs_by_cluster(pairs, clusters)
     held = cohesion(clusters, pairs.chunks())
+    within = pairs.overlap if pairs.overlap is not None and pairs.overlap.measure is Measure.containment else None
     listed = [_described(label, group, doc_ids, clusters, held) for label, group in rows]
-    blocks = [_packed(group, kept, own_pairs.get(label), scheme, counts) for label, group in rows]
+    blocks = [_packed(group, kept, own_pairs.get(label), scheme, counts, within) for label, group in rows]
     documents = sum(len(group) for _, group in all_rows)
     told = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
     if len(rows) < len(all_rows):
@@ -164,9 +165,17 @@ def _rounded(value: float) -> float | None:
 
 
 def _packed(
-    rows: list[int], kept: dict[int, str], pairs: Any, scheme: SignatureScheme | None, counts: Mapping[int, Counts]
+    rows: list[int],
+    kept: dict[int, str],
+    pairs: Any,
+    scheme: SignatureScheme | None,
+    counts: Mapping[int, Counts],
+    within: Overlap | None = None,
 ) -> str | None:
-    """Return texts, signatures and pairs of a cluster, compressed, so that a browser reads only what is looked at."""
+    """Return texts, signatures and pairs of a cluster, compressed, so that a browser reads only what is looked at.
+
+    Of pairs by containment, also which of the two lies within the other: 0 for the first, 1 for the second.
+    """
     shown = rows[: max((k + 1 for k, row in enumerate(rows) if row in kept), default=0)]
     if not shown:
         return None
@@ -174,11 +183,15 @@ def _packed(
     spots = [_spots(kept.get(row, ""), scheme, number, counts.get(row)) for row in shown] if scheme else []
     place = {row: k for k, row in enumerate(shown)}
     triples = zip(*(column.tolist() for column in pairs), strict=True) if pairs else ()
-    known = [(place[i], place[j], s) for i, j, s in triples if i in place and j in place]
+    known = [(*sorted((i, j), key=place.__getitem__), s) for i, j, s in triples if i in place and j in place]
+    inner = [[] if within is None else [int(within.lengths[j] < within.lengths[i])] for i, j, _ in known]
     content = {
         "texts": [kept.get(row) for row in shown],
         "spots": spots,
-        "pairs": [[min(a, b), max(a, b), None if np.isnan(s) else round(s, 6)] for a, b, s in known],
+        "pairs": [
+            [place[i], place[j], None if np.isnan(s) else round(s, 6), *which]
+            for (i, j, s), which in zip(known, inner, strict=True)
+        ],
     }
     return base64.b64encode(gzip.compress(_json(content).encode(), mtime=0)).decode()
 

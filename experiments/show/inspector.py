@@ -100,7 +100,7 @@ def sample_pairs(
     rng = np.random.default_rng(seed)
     chosen = [
         (kind, int(i), int(j))
-        for kind, found in _judged(pairs, truth).items()
+        for kind, found in judged_pairs(pairs, truth).items()
         for i, j in rng.permutation(found)[:each].tolist()
     ]
     wanted = {row for _, i, j in chosen for row in (i, j)}
@@ -120,7 +120,7 @@ def sample_pairs(
     return samples
 
 
-def _judged(pairs: Pairs, truth: Truth) -> dict[str, NDArray[np.int64]]:
+def judged_pairs(pairs: Pairs, truth: Truth) -> dict[str, NDArray[np.int64]]:
     """Return the rows of all true, false and missed pairs, each of shape (n, 2)."""
     reported = np.stack([pairs.i, pairs.j], axis=1).astype(np.int64)
     same = (truth.labels[pairs.i] == truth.labels[pairs.j]) & (truth.labels[pairs.i] >= 0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import xxhash
@@ -23,8 +24,10 @@ from spotsigs.errors import InputError, require
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.signatures.progress import reading
+from spotsigs.text.limits import largest_page, pages_up_to
 
 _SOURCE = "source.json"
+_MOST = 1 << 24  # bytes of signatures that are held before they are written: a shard may unpack to any number
 
 
 def extract_segments(
@@ -76,14 +79,16 @@ def extract_segments(
         f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
         "give another place or delete it",
     )
-    task = partial(_extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict)
+    task = partial(
+        _extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict, largest=largest_page()
+    )
     done = mapped(engine, task, enumerate(shards))
     with closing(done), reading(collection, len(shards)) as progress:
         for pages, refused in done:
             if refused is not None:
                 raise refusal(refused)
             progress(pages)
-    return Segments(tuple(folder / _name(k) for k in range(len(shards))))
+    return finished_segments(folder)
 
 
 def source_of(collection: Collection, text: Any, scheme: Any) -> dict[str, Any]:
@@ -116,7 +121,7 @@ def finished_segments(folder: Path) -> Segments:
         f"{folder} holds an unfinished extraction ({len(missing)} of {len(found)} parts are missing); "
         "run it to its end first, or delete it",
     )
-    return Segments(tuple(found))
+    return Segments(tuple(part for segment in found for part in _parts(segment)))
 
 
 def _files(collection: Any) -> list[list[Any]]:
@@ -139,22 +144,42 @@ def _name(k: int) -> str:
 
 
 def _extract_segment(
-    task: tuple[int, Shard], folder: str, text: Callable[[Document], str], scheme: Any, strict: bool
+    task: tuple[int, Shard], folder: str, text: Callable[[Document], str], scheme: Any, strict: bool, largest: int
 ) -> tuple[int, Skipped | None]:
     """Return the number of pages, and, where `strict`, the first record that cannot be read."""
-    from spotsigs.signatures.extract import extract_shard
+    from spotsigs.signatures.extract import extract_parts
 
     k, shard = task
     target = place(folder) / _name(k)
     try:
-        rows = int(opened(target, "signatures", verify=None).facts["rows"])
+        opened(target, "signatures", verify=None)
     except InputError:
-        signatures = extract_shard(shard, text, scheme, strict=strict)
-        if strict and signatures.skipped:
-            return 0, signatures.skipped[0]
-        save_signatures(target, signatures)
-        return len(signatures), None
-    return rows, next(Segments((target,)).skipped(), None) if strict else None
+        with pages_up_to(largest):
+            rows = further = 0
+            last: Signatures | None = None
+            for part in extract_parts(shard, text, scheme, strict=strict, most=_MOST):
+                if strict and part.skipped:
+                    return 0, part.skipped[0]
+                if last is not None:
+                    save_signatures(_further(target, further), last)
+                    further += 1
+                last = part
+                rows += len(part)
+        assert last is not None
+        save_signatures(target, last, further=further)
+        return rows, None
+    done = Segments(tuple(_parts(target)))
+    return int(done.sizes().sum()), next(done.skipped(), None) if strict else None
+
+
+def _further(segment: Path, k: int) -> Path:
+    return segment.with_name(f"{segment.name}-{k:04d}")
+
+
+def _parts(segment: Path) -> list[Path]:
+    """Return the stores of a finished segment in document order; the one of its name is written last."""
+    further = opened(segment, "signatures", verify=False).facts.get("further", 0)
+    return [*(_further(segment, k) for k in range(further)), segment]
 
 
 class Part(NamedTuple):
@@ -165,12 +190,15 @@ class Part(NamedTuple):
 
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
         """Return the number of signatures of each document, their hashes and counts; none of those left out."""
-        sizes = np.diff(self.store.indptr("hashes"))
-        hashes, counts = self.store.whole("hashes", np.uint64), self.store.whole("counts", np.int32)
+        sizes, counts = self.sized()
+        return sizes, np.array(self.hashes()), counts
+
+    def sized(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the number of signatures of each document, and the counts of all; none of those left out."""
+        sizes, counts = np.diff(self.store.indptr("hashes")), self.store.whole("counts", np.int32)
         if self.rows is None or self.rows.all():
-            return sizes, hashes, counts
-        entries = np.repeat(self.rows, sizes)
-        return np.where(self.rows, sizes, 0), hashes[entries], counts[entries]
+            return sizes, counts
+        return np.where(self.rows, sizes, 0), counts[np.repeat(self.rows, sizes)]
 
     def hashes(self) -> NDArray[np.uint64]:
         """Return the hashes alone."""
@@ -217,6 +245,15 @@ class Segments:
             yield Part(reader, None if self.rows is None else self.rows[first:last])
             first = last
 
+    def boilerplate(self) -> NDArray[np.bool_]:
+        """Return which documents say nothing but what many sites say, bool; empty where nobody looked."""
+        found = [np.empty(0, np.bool_)]
+        for folder in self.folders:
+            reader = opened(folder, "signatures", verify=None)
+            if "boilerplate.npy" in reader.facts["files"]:
+                found.append(reader.array("boilerplate", np.bool_))
+        return np.concatenate(found)
+
     def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
         """Iterate over the checksums of content and text, shape (rows, 4), in document order, some at a time."""
         for folder in self.folders:
@@ -245,10 +282,18 @@ class Segments:
         """Return the number of documents of each segment."""
         return np.array([opened(f, "signatures", verify=False).facts["rows"] for f in self.folders], dtype=np.int64)
 
+    def entries(self) -> NDArray[np.int64]:
+        """Return the number of signatures of each segment, those of documents that do not count among them."""
+        return np.array([opened(f, "signatures", verify=False).length("hashes") for f in self.folders], dtype=np.int64)
+
     def skipped(self) -> Iterator[Skipped]:
         """Iterate over the records that could not be read."""
         for store in self.stores():
             yield from map(Skipped, store.strings("skipped"), store.strings("reasons"))
+
+    def skipped_records(self) -> SkippedRecords:
+        """Return the records that could not be read, which are read from disk each time they are gone through."""
+        return SkippedRecords(self)
 
     def doc_ids(self) -> Iterator[str]:
         """Iterate over the document ids, made unique as `spotsigs.signatures.extract.unique_ids` does.
@@ -316,6 +361,30 @@ def _holds(ordered: NDArray[np.uint64], name: str) -> bool:
     wanted = np.uint64(xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass")))
     at = int(np.searchsorted(ordered, wanted))
     return at < len(ordered) and bool(ordered[at] == wanted)
+
+
+@dataclass(frozen=True)
+class SkippedRecords(Sequence[Skipped]):
+    """The records of segments that could not be read, which stay on disk: there may be any number."""
+
+    segments: Segments
+
+    def __len__(self) -> int:
+        return sum(len(store.strings("skipped")) for store in self.segments.stores())
+
+    def __iter__(self) -> Iterator[Skipped]:
+        return self.segments.skipped()
+
+    @overload
+    def __getitem__(self, index: int) -> Skipped: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Skipped]: ...
+    def __getitem__(self, index: int | slice) -> Skipped | list[Skipped]:
+        rows = range(len(self))[index]
+        if isinstance(rows, int):
+            return next(islice(self, rows, None))
+        found = list(islice(self, min(rows, default=0), max(rows, default=-1) + 1))
+        return [found[row - min(rows)] for row in rows]
 
 
 def segments_of(batches: Iterable[Signatures], folder: str | Path) -> Segments:

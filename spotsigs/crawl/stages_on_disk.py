@@ -29,6 +29,7 @@ from spotsigs.records import Collection, CollectionScheme, Document, Signatures,
 from spotsigs.signatures.extract import extract_shard, refusal
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
+from spotsigs.text.limits import BUDGET_PAGE, BYTES_A_BYTE, pages_up_to
 
 PROGRAM = 375 * 10**6
 """Bytes of a process with numba, scipy and pyarrow loaded, before any data.
@@ -36,14 +37,11 @@ PROGRAM = 375 * 10**6
 210 to 300 MB were measured for a worker, 320 MB for `run.py`.
 """
 
-LEAST = 32 * 10**6
-"""Bytes for data below which a stage would spend its time opening files."""
+LEAST = BYTES_A_BYTE * BUDGET_PAGE
+"""Bytes for data that each process has at least: what the largest page may take. For more workers there is no room."""
 
-COMFORT = 128 * 10**6
-"""Bytes for data that each worker shall have; where the budget does not give them, fewer workers run."""
-
-BYTES_A_RESULT = 160
-"""What clusters, decisions and their tables hold for each document after the join."""
+BYTES_A_RESULT = 104
+"""What clusters, decisions and their tables hold for each document after the join, where all are alone in theirs."""
 
 _QUESTIONS = 5
 """Times a page is looked up while other runs replace what it is looked up in."""
@@ -122,7 +120,7 @@ def fitting(engine: Engine, memory: int) -> Engine:
     """
     if not engine.processes or getattr(engine, "address", None) is not None:
         return engine
-    room = max((memory - PROGRAM) // (PROGRAM + COMFORT), 1)
+    room = max((memory - PROGRAM) // (PROGRAM + LEAST), 1)
     if room >= engine.processes:
         return engine
     if room == 1 and isinstance(engine, Processes):
@@ -195,7 +193,7 @@ def match_on_disk(
     require_reachable(folder)
     budget = data_budget(memory, engine.processes)
     say(_shares(memory, engine, budget))
-    with _alone(folder, say):
+    with _alone(folder, say), pages_up_to(BUDGET_PAGE):
         return _matched(
             folder, collection, text, scheme, idf_filter, tau, engine, budget, sets, add, strict, sameness, search, say
         )
@@ -242,7 +240,7 @@ def _matched(
     copies = segments.copies(sameness)
     if isinstance(scheme, CollectionScheme):
         segments = refine_segments(folder / "refined", segments.only(copies.distinct), scheme, memory=budget)
-    stored = _vectors(folder, segments, idf_filter, budget, sets, copies, sameness, say)
+    stored = _vectors(folder, segments, idf_filter, budget, engine, sets, copies, sameness, say)
     made = fingerprint(folder / "vectors")
     laid_out = perf_counter()
     pairs = _pairs(folder, stored, tau, engine, budget, new_from, search, say)
@@ -274,7 +272,7 @@ def _pairs(
         name, method = search
         require(not new_from, "this method cannot report pairs with new documents alone; leave out add=true")
         target, budget = _begun(folder, xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)}".encode()), budget)
-        return _with_copies(method(store, target, engine, budget), target, stored.copies, new_from, budget)
+        return with_copies(method(store, target, engine, budget), target, stored.copies, new_from, budget)
     job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from}".encode())
     target, budget = _begun(folder, f"{tau!r}-{job}", budget)
     facts = estimate(stored, memory=budget)
@@ -283,10 +281,10 @@ def _pairs(
         f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
     )
     pairs = join_store(store, target, tau, engine, memory=budget, new_from=new_from)
-    return _with_copies(pairs, target, stored.copies, new_from, budget)
+    return with_copies(pairs, target, stored.copies, new_from, budget)
 
 
-def _with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, budget: int) -> PairFiles:
+def with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, budget: int) -> PairFiles:
     """Put the pairs of copies beside those of the documents that stand for them, in files of their own."""
     if not copies.any:
         return pairs
@@ -379,7 +377,7 @@ def _extracted(
 def _require_documents(added: Segments) -> None:
     """Refuse new documents of which none could be read."""
     if not added.sizes().sum():
-        bad = list(added.skipped())
+        bad = added.skipped_records()
         first = f"; the first of {len(bad)} that cannot be read is {bad[0].id}: {bad[0].reason}" if bad else ""
         raise InputError(f"the collection holds no readable document{first}")
 
@@ -435,6 +433,7 @@ def _vectors(
     segments: Segments,
     idf_filter: IdfFilter,
     memory: int,
+    engine: Engine,
     sets: bool,
     copies: Copies,
     sameness: Sameness,
@@ -464,7 +463,9 @@ def _vectors(
     say(
         f"layout: {counted(n, 'document')}, of which {needed / 1e6:,.0f} MB are held at once; signatures pass in ranges"
     )
-    return build_vectors(folder, segments, idf_filter, memory=memory, sets=sets, copies=copies, facts=made_of)
+    return build_vectors(
+        folder, segments, idf_filter, memory=memory, engine=engine, sets=sets, copies=copies, facts=made_of
+    )
 
 
 @dataclass(frozen=True)
@@ -538,7 +539,8 @@ def query_page(
     def shard() -> Iterator[Document | Skipped]:
         yield page
 
-    signatures = extract_shard(shard, text, scheme)
+    with pages_up_to(BUDGET_PAGE):
+        signatures = extract_shard(shard, text, scheme)
     require(not signatures.skipped, "".join(f"{record.id}: {record.reason}" for record in signatures.skipped))
     return _asked(folder / "vectors", signatures, tau, memory)
 

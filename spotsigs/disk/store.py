@@ -923,7 +923,7 @@ def _require_sound(sound: bool, store: Reader) -> None:
     require(sound, f"the arrays of the store {store.folder} do not fit together; build the store again")
 
 
-def save_signatures(folder: str | Path, signatures: Signatures) -> None:
+def save_signatures(folder: str | Path, signatures: Signatures, *, further: int = 0) -> None:
     """Write signatures before any filter as a store, in document order.
 
     Parameters
@@ -932,19 +932,23 @@ def save_signatures(folder: str | Path, signatures: Signatures) -> None:
         Place of the store; a former store there is replaced.
     signatures : Signatures
         Of a collection or of a part of it.
+    further : int
+        Number of other stores with what comes before.
     """
     with writing(folder, "signatures") as store:
         store.put("indptr", signatures.indptr)
         store.put("hashes", signatures.hashes)
         store.put("counts", signatures.counts)
         store.put("digests", signatures.digests.reshape(-1))
+        if len(signatures.boilerplate):
+            store.put("boilerplate", signatures.boilerplate)
         store.put("has_cluster", np.array([cluster is not None for cluster in signatures.clusters], dtype=np.bool_))
         store.strings("doc_ids", signatures.doc_ids)
         store.strings("clusters", (cluster or "" for cluster in signatures.clusters))
         store.strings("dates", (date or "" for date in signatures.dates))
         store.strings("skipped", (skipped.id for skipped in signatures.skipped))
         store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
-        store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes}
+        store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes, "further": further}
 
 
 def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signatures:
@@ -966,10 +970,12 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
     skipped, reasons, doc_ids = store.strings("skipped"), store.strings("reasons"), store.strings("doc_ids")
     indptr, hashes = store.array("indptr", np.int64), store.array("hashes", np.uint64)
     counts, digests = store.array("counts", np.int32), store.array("digests", np.uint64)
+    looked = "boilerplate.npy" in store.facts["files"]
+    boilerplate = store.array("boilerplate", np.bool_) if looked else np.empty(0, np.bool_)
     if verify:
         _check_entries(store, indptr, hashes, counts)
         fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
-        fits = fits and len(digests) in (0, 4 * len(doc_ids))
+        fits = fits and len(digests) in (0, 4 * len(doc_ids)) and len(boilerplate) in (0, len(doc_ids))
         _require_sound(fits, store)
     return Signatures(
         doc_ids=tuple(doc_ids),
@@ -981,6 +987,7 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
         content_bytes=store.facts["content_bytes"],
         dates=tuple(date or None for date in store.strings("dates")),
         digests=digests.reshape(-1, 4),
+        boilerplate=boilerplate,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -176,40 +177,82 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *,
         One row per document, in order; a document that raises an exception is in ``skipped`` instead. Where the scheme
         is a `CollectionScheme`, the rows are outlines, for its ``refine``.
     """
-    doc_ids: list[str] = []
-    clusters: list[str | None] = []
-    dates: list[str | None] = []
-    skipped: list[Skipped] = []
-    sizes: list[int] = []
-    hashes, counts, digests = _Growing(np.uint64), _Growing(np.int32), _Growing(np.uint64)
-    content_bytes = 0
+    [signatures] = extract_parts(shard, text, scheme, strict=strict)
+    return signatures
+
+
+def extract_parts(
+    shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False, most: int = sys.maxsize
+) -> Iterator[Signatures]:
+    """Extract a shard as `extract_shard` does, in parts whose size does not depend on the shard's.
+
+    Parameters
+    ----------
+    shard, text, scheme, strict
+        As there.
+    most : int
+        Bytes after which a part ends.
+
+    Yields
+    ------
+    Signatures
+        One part at least, in document order.
+    """
+    part = _Part()
     for record in _rows(shard, text, scheme):
+        if part.size > most:
+            yield part.finish()
+            part = _Part()
         if isinstance(record, Skipped):
-            skipped.append(record)
+            part.skip(record)
             if strict:
                 break
-            continue
-        document, found, multiplicities, told_apart_by = record
-        content_bytes += _size(document.content)
-        hashes.extend(found)
-        counts.extend(multiplicities)
-        digests.extend(told_apart_by)
-        doc_ids.append(document.id)
-        clusters.append(document.cluster)
-        dates.append(document.date)
-        sizes.append(len(found))
-    indptr = np.cumsum([0, *sizes], dtype=np.int64)
-    return Signatures(
-        tuple(doc_ids),
-        tuple(clusters),
-        indptr,
-        hashes.finish(),
-        counts.finish(),
-        tuple(skipped),
-        content_bytes,
-        tuple(dates),
-        digests.finish().reshape(-1, 4),
-    )
+        else:
+            part.add(*record)
+    yield part.finish()
+
+
+_BYTES_A_RECORD = 500  # of names and numbers beside the signatures
+
+
+class _Part:
+    """Signatures of some documents, as they come."""
+
+    def __init__(self) -> None:
+        self._documents: list[tuple[str, str | None, str | None]] = []
+        self._skipped: list[Skipped] = []
+        self._sizes: list[int] = []
+        self._hashes, self._counts, self._digests = _Growing(np.uint64), _Growing(np.int32), _Growing(np.uint64)
+        self._content_bytes = self.size = 0
+
+    def skip(self, record: Skipped) -> None:
+        self._skipped.append(record)
+        self.size += _BYTES_A_RECORD + len(record.id) + len(record.reason)
+
+    def add(
+        self, document: Document, found: NDArray[np.uint64], counts: NDArray[np.int32], digests: NDArray[np.uint64]
+    ) -> None:
+        self._documents.append((document.id, document.cluster, document.date))
+        self._content_bytes += _size(document.content)
+        self._hashes.extend(found)
+        self._counts.extend(counts)
+        self._digests.extend(digests)
+        self._sizes.append(len(found))
+        self.size += _BYTES_A_RECORD + len(document.id) + found.nbytes + counts.nbytes
+
+    def finish(self) -> Signatures:
+        doc_ids, clusters, dates = zip(*self._documents, strict=True) if self._documents else ((), (), ())
+        return Signatures(
+            doc_ids,
+            clusters,
+            np.cumsum([0, *self._sizes], dtype=np.int64),
+            self._hashes.finish(),
+            self._counts.finish(),
+            tuple(self._skipped),
+            self._content_bytes,
+            dates,
+            self._digests.finish().reshape(-1, 4),
+        )
 
 
 def texts(collection: Collection, text: TextExtractor) -> Iterator[str]:

@@ -33,10 +33,22 @@ _INLINE_NAMES = """a abbr acronym b bdi bdo big blink cite code data del dfn em 
 _HIDDEN_NAMES = "iframe noembed noframes noscript style"
 _LITERAL_NAMES = "textarea title xmp"
 # Elements that a page may leave open without nesting deeper: void ones and those that the next one closes.
-_FLAT_NAMES = """area base basefont bgsound body br caption col colgroup embed frame frameset head hr html img
+_FLAT_NAMES = """area base basefont bgsound body br caption col colgroup embed frame head hr html img
     input keygen link meta option p param source tbody td tfoot th thead tr track"""
 # Elements that the next one closes only where at most paragraphs and divisions lie between: <li><dt><li> nests.
 _ITEM_NAMES = "dd dt li"
+# Elements that the standard calls special: an end tag of an element it does not know closes nothing beyond them.
+_SPECIAL_NAMES = """address applet article aside blockquote button caption center dd details dir div dl dt fieldset
+    figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup li listing main marquee menu nav object ol p plaintext
+    pre search section select summary table template ul ruby"""
+# Those beyond which the end tag of no element closes anything, but of a table and a template.
+_BARRIER_NAMES = """applet marquee object select table template annotation-xml desc foreignobject mi mn mo ms mtext
+    title"""
+# Those whose end tags are stopped by the latter alone.
+_SCOPED_NAMES = """address applet article aside blockquote button center dd details dir div dl dt fieldset figcaption
+    figure footer form h1 h2 h3 h4 h5 h6 header hgroup li listing main marquee menu nav object ol p pre search section
+    select summary ul"""
+_SPECIAL, _BARRIER, _SCOPED, _ROOT = 1, 2, 4, 8  # roles on the stack; _ROOT: svg and math
 _NESTED, _INLINE, _HIDDEN, _SCRIPT, _LITERAL, _FLAT, _FOREIGN, _ITEM = range(8)
 
 _MAX_DEPTH = 512  # as browsers have one; the parser's time grows with the square of the depth
@@ -45,14 +57,23 @@ _SPACE, _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = b" !\"#&'"
 _DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION = b"-/<=>?"
 _BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
 _A, _HREF = (np.uint64(int.from_bytes(name, "big")) for name in (b"a", b"href"))
-_DD, _DT, _P, _DIV, _ADDRESS = (
-    np.uint64(int.from_bytes(name, "big")) for name in (b"dd", b"dt", b"p", b"div", b"address")
-)
+_DD, _DT, _P, _DIV, _ADDRESS, _LI, _OL, _UL, _BUTTON, _FORM, _TABLE, _TEMPLATE = (
+    np.uint64(int.from_bytes(name, "big"))
+    for name in (
+        b"dd", b"dt", b"p", b"div", b"address", b"li", b"ol", b"ul", b"button", b"form", b"table", b"template"
+    )
+)  # fmt: skip
 _GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
 
 
-def _element_table() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """Return a hash table from packed element names to kinds: linear probing, key 0 is an empty slot."""
+def _packed(name: str) -> int:
+    """Return the key of a name, as `_name_end` does."""
+    key = int.from_bytes(name.encode()[-8:], "big")
+    return key if len(name) <= 8 else key ^ (1 << 64) - 1
+
+
+def _element_table() -> tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return a hash table from packed element names to kinds and roles: linear probing, key 0 is an empty slot."""
     kinds = {"script": _SCRIPT, "svg": _FOREIGN, "math": _FOREIGN}
     for names, kind in (
         (_INLINE_NAMES, _INLINE),
@@ -62,17 +83,21 @@ def _element_table() -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
         (_ITEM_NAMES, _ITEM),
     ):
         kinds |= dict.fromkeys(names.split(), kind)
-    keys, values = np.zeros(1 << _SLOT_BITS, np.uint64), np.zeros(1 << _SLOT_BITS, np.uint8)
-    for name, kind in kinds.items():
-        key = int.from_bytes(name.encode(), "big")
+    roles = {"svg": _ROOT, "math": _ROOT}
+    for names, role in ((_SPECIAL_NAMES, _SPECIAL), (_BARRIER_NAMES, _BARRIER), (_SCOPED_NAMES, _SCOPED)):
+        roles |= {name: roles.get(name, 0) | role for name in names.split()}
+    keys, found = np.zeros(1 << _SLOT_BITS, np.uint64), np.zeros((2, 1 << _SLOT_BITS), np.uint8)
+    for name in sorted({*kinds, *roles}):
+        key = _packed(name)
         slot = (key * int(_GOLDEN) & (1 << 64) - 1) >> 64 - _SLOT_BITS
         while keys[slot]:
             slot = (slot + 1) & (1 << _SLOT_BITS) - 1
-        keys[slot], values[slot] = key, kind
-    return keys, values
+        keys[slot] = key
+        found[:, slot] = kinds.get(name, _NESTED), roles.get(name, 0)
+    return keys, found[0], found[1]
 
 
-_KEYS, _KINDS = _element_table()
+_KEYS, _KINDS, _ROLES = _element_table()
 
 
 @njit(cache=True, nogil=True)
@@ -105,21 +130,23 @@ def _name_end(html: NDArray[np.uint8], at: int) -> tuple[np.uint64, int]:
 
 
 @njit(cache=True, nogil=True)
-def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool, bool]:
+def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool, bool, int]:
     """Skip the attributes at a position.
 
-    Returns the position after the tag, -1 if it has no end, whether that is ``/>``, and whether there is an ``href``.
+    Returns the position after the tag, -1 if it has no end, whether that is ``/>``, whether there is an ``href``, and
+    the number of attributes.
     """
     is_closed = has_href = False
+    attributes = 0
     while at < len(html):
         byte = html[at]
         at += 1
         if byte == _GT:
-            return at, is_closed, has_href
+            return at, is_closed, has_href, attributes
         is_closed = byte == _SLASH
         if is_closed or _is_white(byte):
             continue
-        start = at - 1
+        start, attributes = at - 1, attributes + 1
         while at < len(html) and not (
             html[at] == _EQUALS or html[at] == _GT or html[at] == _SLASH or _is_white(html[at])
         ):
@@ -137,7 +164,7 @@ def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool, bool]:
         else:
             while at < len(html) and html[at] != _GT and not _is_white(html[at]):
                 at += 1
-    return -1, False, has_href
+    return -1, False, has_href, attributes
 
 
 @njit(cache=True, nogil=True)
@@ -198,20 +225,43 @@ def _raw_text_end(html: NDArray[np.uint8], at: int, start: int, end: int, is_scr
 
 
 @njit(cache=True, nogil=True)
-def _kind_of(key: np.uint64, keys: NDArray[np.uint64], kinds: NDArray[np.uint8]) -> np.int64:
+def _slot_of(key: np.uint64, keys: NDArray[np.uint64]) -> np.int64:
+    """Return where a name stands in the table, an empty slot for an unknown one."""
     slot = key * _GOLDEN >> np.uint64(64 - _SLOT_BITS)
     while keys[slot] != key and keys[slot] != 0:
         slot = (slot + np.uint64(1)) & np.uint64((1 << _SLOT_BITS) - 1)
-    return np.int64(kinds[slot])
+    return np.int64(slot)
 
 
 @njit(cache=True, nogil=True)
-def _close(stack: NDArray[np.uint64], depth: int, key: np.uint64) -> int:
-    """Return the depth after an end tag; one that closes nothing changes nothing."""
+def _close(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int, key: np.uint64, role: np.uint8) -> int:
+    """Return the depth after an end tag, which closes nothing beyond where the standard's parser stops to look.
+
+    Where that parser closes more, the depth here is the larger one: it bounds the parser's.
+    """
+    stops = _BARRIER if role & _SCOPED else _SPECIAL | _BARRIER
     for level in range(depth - 1, -1, -1):
-        if stack[level] == key:
-            return level
+        open_key = stack[level]
+        if open_key == key:
+            if key != _FORM or level == depth - 1:
+                return level
+            for k in range(level, depth - 1):  # of a form, the elements in it stay open
+                stack[k], roles[k] = stack[k + 1], roles[k + 1]
+            return depth - 1
+        if key == _TEMPLATE or (key == _TABLE and open_key != _TEMPLATE):
+            continue
+        if roles[level] & stops or (key == _P and open_key == _BUTTON) or (key == _LI and open_key in (_OL, _UL)):
+            break
     return depth
+
+
+@njit(cache=True, nogil=True)
+def _is_foreign(roles: NDArray[np.uint8], depth: int) -> bool:
+    """Tell whether what follows is SVG or MathML, where ``/>`` closes an element."""
+    for level in range(depth - 1, -1, -1):
+        if roles[level]:
+            return bool(roles[level] == _ROOT)
+    return False
 
 
 @njit(cache=True, nogil=True)
@@ -224,6 +274,29 @@ def _close_item(stack: NDArray[np.uint64], depth: int, key: np.uint64) -> int:
         if open_key != _P and open_key != _DIV and open_key != _ADDRESS:
             break
     return depth
+
+
+@njit(cache=True, nogil=True)
+def _nest(
+    stack: NDArray[np.uint64],
+    open_roles: NDArray[np.uint8],
+    depth: int,
+    key: np.uint64,
+    kind: np.int64,
+    role: np.uint8,
+    is_end: bool,
+    is_empty: bool,
+) -> int:
+    """Return the depth after a tag; where there is no room for its element, one more than there is room for."""
+    if is_end:
+        return _close(stack, open_roles, depth, key, role)
+    if (kind != _NESTED and kind != _FOREIGN and kind != _ITEM) or (is_empty and not role & _SPECIAL):
+        return depth
+    if kind == _ITEM:
+        depth = _close_item(stack, depth, key)
+    if depth < len(stack):
+        stack[depth], open_roles[depth] = key, role
+    return depth + 1
 
 
 @njit(cache=True, nogil=True)
@@ -258,11 +331,16 @@ def _write_nothing(out: NDArray[np.uint8], size: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _simplify(
-    html: NDArray[np.uint8], keys: NDArray[np.uint64], kinds: NDArray[np.uint8], out: NDArray[np.uint8], marked: bool
+    html: NDArray[np.uint8],
+    keys: NDArray[np.uint64],
+    kinds: NDArray[np.uint8],
+    roles: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+    marked: bool,
 ) -> int:
     """Write the simplified page, with marks if wanted; return its size."""
-    at, size, depth, foreign = 0, 0, 0, 0
-    stack = np.empty(_MAX_DEPTH, np.uint64)
+    at, size, depth = 0, 0, 0
+    stack, open_roles = np.empty(_MAX_DEPTH, np.uint64), np.empty(_MAX_DEPTH, np.uint8)
     while at < len(html):
         if html[at] != _LT or at + 1 == len(html):
             out[size] = html[at]
@@ -279,10 +357,11 @@ def _simplify(
                 size, at = _write_nothing(out, size), after
             continue
         key, end = _name_end(html, start)
-        at, is_closed, has_href = _tag_end(html, end)
+        at, is_closed, has_href, _ = _tag_end(html, end)
         if at < 0:
             break  # the standard, too, drops a tag without an end
-        kind = _kind_of(key, keys, kinds)
+        slot = _slot_of(key, keys)
+        kind = np.int64(kinds[slot])
         if kind == _INLINE:
             size = _write_nothing(out, size)
             if marked and key == _A:
@@ -293,35 +372,41 @@ def _simplify(
         if before != _GT and (before != _BLOCK if marked else not _is_white(before)):
             out[size] = _BLOCK if marked else _SPACE
             size += 1
-        is_empty = is_closed and foreign > 0
+        is_empty = is_closed and _is_foreign(open_roles, depth)
         if kind in (_HIDDEN, _SCRIPT):
             if not is_end and not is_empty:
                 at = _raw_text_end(html, at, start, end, kind == _SCRIPT)
             continue
-        if is_end:
-            depth = _close(stack, depth, key)
-            foreign -= kind == _FOREIGN and foreign > 0
-        elif not is_empty and kind in (_NESTED, _FOREIGN, _ITEM):
-            if kind == _ITEM:
-                depth = _close_item(stack, depth, key)
-            if depth == _MAX_DEPTH:
-                continue
-            stack[depth] = key
-            depth, foreign = depth + 1, foreign + (kind == _FOREIGN)
+        inside = _nest(stack, open_roles, depth, key, kind, roles[slot], is_end, is_empty)
+        if inside > _MAX_DEPTH:
+            continue
+        depth = inside
         size = _write_tag(html, start, end, is_end, is_closed, out, size)
         if kind == _LITERAL and not is_end and not is_empty:
             text_end = _raw_text_end(html, at, start, end, False)
             while at < text_end:
                 out[size] = html[at]
-                size, at = size + 1, at + 1
+                size += 1
+                if (
+                    html[at] == _LT
+                ):  # text in any case, also where the parser does not take it for raw: in SVG, in a select
+                    out[size] = _SPACE
+                    size += 1
+                at += 1
     return size
 
 
 @njit(cache=True, nogil=True)
-def _is_deep(html: NDArray[np.uint8], keys: NDArray[np.uint64], kinds: NDArray[np.uint8], most: int) -> bool:
+def _is_deep(
+    html: NDArray[np.uint8],
+    keys: NDArray[np.uint64],
+    kinds: NDArray[np.uint8],
+    roles: NDArray[np.uint8],
+    most: int,
+) -> bool:
     """Tell whether elements nest deeper; what the parser closes by itself (inline and flat ones) does not count."""
     at, depth = 0, 0
-    stack = np.empty(most, np.uint64)
+    stack, open_roles = np.empty(most, np.uint64), np.empty(most, np.uint8)
     while at + 1 < len(html):
         at = _find(html, _LT, at)
         is_end = at + 1 < len(html) and html[at + 1] == _SLASH
@@ -330,27 +415,44 @@ def _is_deep(html: NDArray[np.uint8], keys: NDArray[np.uint64], kinds: NDArray[n
             at = max(_declaration_end(html, at), at + 1) if start < len(html) else len(html)
             continue
         key, end = _name_end(html, start)
-        at, _, _ = _tag_end(html, end)
+        at, is_closed, _, _ = _tag_end(html, end)
         if at < 0:
             break
-        kind = _kind_of(key, keys, kinds)
-        if is_end:
-            depth = _close(stack, depth, key)
-        elif kind in (_HIDDEN, _SCRIPT, _LITERAL):
+        slot = _slot_of(key, keys)
+        kind = np.int64(kinds[slot])
+        is_empty = is_closed and _is_foreign(open_roles, depth)
+        if kind in (_HIDDEN, _SCRIPT, _LITERAL) and not is_end and not is_empty:
             at = _raw_text_end(html, at, start, end, kind == _SCRIPT)
-        elif kind in (_NESTED, _FOREIGN, _ITEM):
-            if kind == _ITEM:
-                depth = _close_item(stack, depth, key)
-            if depth == most:
-                return True
-            stack[depth] = key
-            depth += 1
+        depth = _nest(stack, open_roles, depth, key, kind, roles[slot], is_end, is_empty)
+        if depth > most:
+            return True
     return False
+
+
+@njit(cache=True, nogil=True)
+def _most_attributes(html: NDArray[np.uint8]) -> int:
+    """Return the number of attributes of the tag that has most."""
+    at, most = 0, 0
+    while at + 1 < len(html):
+        at = _find(html, _LT, at)
+        if at + 1 >= len(html) or not _is_letter(html[at + 1]):
+            at += 1
+            continue
+        at, _, _, found = _tag_end(html, _name_end(html, at + 1)[1])
+        most = max(most, found)
+        if at < 0:
+            break
+    return most
+
+
+def has_more_attributes(html: bytes, most: int) -> bool:
+    """Tell whether a tag has more attributes than `most`: a parser compares each with all others."""
+    return bool(_most_attributes(np.frombuffer(html, np.uint8)) > most)
 
 
 def nests_deeper(html: bytes, most: int) -> bool:
     """Tell whether elements of a page nest more than `most` deep: a parser's time grows with the square of that."""
-    return bool(_is_deep(np.frombuffer(html, np.uint8), _KEYS, _KINDS, most))
+    return bool(_is_deep(np.frombuffer(html, np.uint8), _KEYS, _KINDS, _ROLES, most))
 
 
 def simplify(html: bytes, *, marked: bool = False) -> bytes:
@@ -372,5 +474,5 @@ def simplify(html: bytes, *, marked: bool = False) -> bytes:
         follows a word, nested at most 512 deep.
     """
     out = np.empty(2 * len(html) + 8, np.uint8)
-    size = _simplify(np.frombuffer(html, np.uint8), _KEYS, _KINDS, out, marked)
+    size = _simplify(np.frombuffer(html, np.uint8), _KEYS, _KINDS, _ROLES, out, marked)
     return out[:size].tobytes()

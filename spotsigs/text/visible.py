@@ -11,10 +11,16 @@ from importlib.util import find_spec
 from spotsigs.errors import require
 from spotsigs.records import Document, MarkedText
 from spotsigs.text.charset import to_utf8
-from spotsigs.text.markup import UNMARKED, nests_deeper, simplify
+from spotsigs.text.limits import require_room
+from spotsigs.text.markup import UNMARKED, has_more_attributes, nests_deeper, simplify
 
 DEEPEST = 2000
 """Nesting beyond which a page is taken for an attack on a parser whose time grows with the square of the depth."""
+
+MOST_ATTRIBUTES = 2000
+"""Attributes of a tag beyond which a page is taken for an attack on a parser that compares each with all others."""
+
+_MARKS = b"< \n\t\r\f/="  # what may begin an element or an attribute, for parsers that keep these
 
 
 def visible_text(document: Document, *, marked: bool = False) -> str:
@@ -36,7 +42,7 @@ def visible_text(document: Document, *, marked: bool = False) -> str:
     str
         With the source's own white space; empty where the page has no body.
     """
-    content = to_utf8(document.content, document.charset)
+    content = _utf8(document, b"" if _is_plain(document) else b"<")
     if marked:
         content = content.translate(UNMARKED)
     text = content.decode() if _is_plain(document) else _body_text(content, marked)
@@ -48,6 +54,24 @@ def _body_text(html: bytes, marked: bool) -> str:
 
     body = LexborHTMLParser(simplify(html, marked=marked)).body
     return "" if body is None else body.text()
+
+
+def _utf8(document: Document, marks: bytes) -> bytes:
+    content = to_utf8(document.content, document.charset)
+    require_room(content, marks)
+    return content
+
+
+def _tamed(document: Document, name: str) -> str:
+    """Return a page that a parser reads in time that grows with its size; refuse another."""
+    content = _utf8(document, _MARKS)
+    beyond = f"beyond what text={name} reads; text=visible does"
+    require(not nests_deeper(content, DEEPEST), f"its elements nest more than {DEEPEST:,} deep, {beyond}")
+    require(
+        not has_more_attributes(content, MOST_ATTRIBUTES),
+        f"a tag has more than {MOST_ATTRIBUTES:,} attributes, {beyond}",
+    )
+    return content.decode()
 
 
 def _is_plain(document: Document) -> bool:
@@ -82,12 +106,7 @@ class MainText:
 
         if _is_plain(document):
             return visible_text(document)
-        content = to_utf8(document.content, document.charset)
-        require(
-            not nests_deeper(content, DEEPEST),
-            f"its elements nest more than {DEEPEST:,} deep, beyond what text=main reads; text=visible does",
-        )
-        html = content.decode()
+        html = _tamed(document, "main")
         return extract_plain_text(html, main_content=True, alt_texts=False, list_bullets=False)
 
 
@@ -113,5 +132,5 @@ class Trafilatura:
 
         if _is_plain(document):
             return visible_text(document)
-        html = to_utf8(document.content, document.charset).decode()
+        html = _tamed(document, "trafilatura")
         return trafilatura.extract(html, include_comments=False) or ""

@@ -211,6 +211,10 @@ function name(side, id) {
 function relation(low, high) {
   if (low === high) return "the same document";
   const pair = (content.pairs ?? []).find(([a, b]) => a === low && b === high);
+  if (pair && pair.length > 3) {
+    const inner = (pair[3] === 0 ? low : high) === left ? "left" : "right";
+    return `the ${inner} document is contained in the ${inner === "left" ? "right" : "left"} one by ${number(pair[2])}`;
+  }
   if (pair) return `similarity ${number(pair[2])}`;
   if (low === 0 && open.similarities[high] !== null) return `similarity ${number(open.similarities[high])}`;
   return high < (content.texts ?? []).length ? "not reported as a pair" : "how similar these two are is not in this page";
