@@ -60,8 +60,8 @@ _A, _HREF = (np.uint64(int.from_bytes(name, "big")) for name in (b"a", b"href"))
 _DD, _DT, _P, _DIV, _ADDRESS, _LI, _OL, _UL, _BUTTON, _FORM, _TABLE, _TEMPLATE, _SELECT, _FRAMESET = (
     np.uint64(int.from_bytes(name, "big"))
     for name in (
-        b"dd", b"dt", b"p", b"div", b"address", b"li", b"ol", b"ul", b"button", b"form", b"table", b"template", b"select",
-        b"frameset",
+        b"dd", b"dt", b"p", b"div", b"address", b"li", b"ol", b"ul", b"button", b"form", b"table", b"template",
+        b"select", b"frameset",
     )
 )  # fmt: skip
 _GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
@@ -269,7 +269,7 @@ def _is_foreign(roles: NDArray[np.uint8], depth: int) -> bool:
 def _is_raw(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int) -> bool:
     """Tell whether a title, say, surely begins raw text: it does not in SVG, and where the parser passes over it."""
     for level in range(depth):
-        if roles[level] == _ROOT or stack[level] == _SELECT or stack[level] == _FRAMESET:  # noqa: PLR1714
+        if roles[level] == _ROOT or stack[level] == _SELECT or stack[level] == _FRAMESET:
             return False
     return True
 
