@@ -7,7 +7,7 @@ INTERPRETED := $(addprefix tests/test_,$(addsuffix .py,clusters many_copies matc
 	signatures extract simhash imatch shingles sketch lsh cosine lcs join store layout on_disk dense blocks shuffle \
 	regions frames threshold))
 
-.PHONY: help install reproduce test test-long test-versions bench race coverage mutation fuzz soak audit lint docs clean
+.PHONY: help install reproduce test test-long test-versions bench race coverage mutation fuzz soak audit lint docs notebooks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,11 +41,11 @@ bench: $(BENCH)/.installed ## half an hour beside the peers, to results/bench; m
 RACE := .venv-race
 $(RACE)/.installed: pyproject.toml constraints.txt benchmarks/race-requirements.txt
 	$(PYTHON) -m venv $(RACE)
-	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[trafilatura]' -r benchmarks/race-requirements.txt
+	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[experiments,newsframes,trafilatura]' -r benchmarks/race-requirements.txt
 	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps text-dedup==0.4.0
 	@touch $@
 
-race: $(RACE)/.installed ## hours beside other tools, from files to kept documents, to results/race; make race SIZE=2000 tries it
+race: $(RACE)/.installed ## beside other tools, from files to kept documents, to results/race; 20 minutes, hours with SIZE=200000
 	$(RACE)/bin/python -m benchmarks.race $(if $(SIZE),--size $(SIZE))
 
 VERSIONS ?= 3.11 3.12 3.13 3.14
@@ -67,9 +67,11 @@ mutation: $(VENV)/.installed ## change the bounds, metrics and partitions in hun
 
 FUZZ_SECONDS ?= 360
 TARGETS ?= html warc arc trec jsonl csv parquet store manifest judgments
-fuzz: $(VENV)/.installed ## hostile bytes to every reader, guided by coverage, an hour in all
+MACHINES ?= stores copies pages
+fuzz: $(VENV)/.installed ## hostile bytes to every reader, guided by coverage, and the machines, 80 minutes in all
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=2.3'
 	@for target in $(TARGETS); do $(BIN)/python tests/fuzz/fuzz.py $$target -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+	@for machine in $(MACHINES); do $(BIN)/python tests/fuzz/machines.py $$machine $(FUZZ_SECONDS) || exit 1; done
 
 SOAK_MINUTES ?= 30
 soak: $(VENV)/.installed ## 8 workers on generated crawls; memory, files and processes plotted to results/soak
@@ -91,6 +93,10 @@ lint: $(VENV)/.installed ## style, types, layering
 
 clean: ## remove what can be made again (not results/)
 	rm -rf $(VENV) $(BENCH) $(RACE) data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+notebooks: $(VENV)/.installed ## open the notebooks; python notebooks/execute.py runs them anew
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'jupyterlab>=4'
+	$(BIN)/python -m jupyterlab notebooks
 
 docs: $(VENV)/.installed ## build the documentation, warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build

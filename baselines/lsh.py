@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from spotsigs.baselines.hashing import splitmix64
 from spotsigs.baselines.verify import verified
 from spotsigs.errors import require
-from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 
 class Scheme(Enum):
@@ -101,6 +101,7 @@ class Lsh(ThreadedMatcher, ThresholdMatcher):
             len(vectors),
             seconds={"sort_hash": hashed - began, "cluster": perf_counter() - hashed},
             counters={"candidates": left.candidates, "verifications": left.verifications},
+            overlap=Overlap(vectors.lengths),
         )
 
     def memory_bytes(self, vectors: Vectors) -> int:

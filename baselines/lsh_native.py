@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from spotsigs.arrays.parallel import grown, joined, over_blocks
 from spotsigs.baselines.verify import compare
 from spotsigs.errors import InputError, require
-from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +102,7 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
             len(vectors),
             seconds={"min_hash": hashing, "sort_hash": hashed - began, "cluster": perf_counter() - hashed},
             counters={"buckets": buckets} | dict(zip(COUNTERS, counts.tolist(), strict=True)),
+            overlap=Overlap(vectors.lengths),
         )
 
     def memory_bytes(self, vectors: Vectors) -> int:

@@ -6,24 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.errors import require
 from spotsigs.records import SignatureScheme, Tokens
+from spotsigs.text.shingles import hash_shingles
 from spotsigs.text.tokens import tokenize
-from spotsigs.text.xxh64 import _xxh64
-
-
-@njit(cache=True, nogil=True)
-def _hash_shingles(
-    buffer: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32], k: int
-) -> NDArray[np.uint64]:
-    """Return the XXH64 of every ``k`` contiguous tokens joined by colons, as they lie in the buffer."""
-    hashes = np.empty(len(starts) - k + 1, np.uint64)
-    for i in range(len(hashes)):
-        hashes[i] = _xxh64(buffer, starts[i], ends[i + k - 1])
-    return hashes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +60,7 @@ class Shingles(SignatureScheme):
         """Return the hash of every shingle and the numbers of those that count, in text order."""
         if len(tokens) == 0:
             return np.empty(0, np.uint64), np.empty(0, np.intp)
-        hashes = _hash_shingles(tokens.buffer, tokens.starts, tokens.ends, min(self.k, len(tokens)))
+        hashes = hash_shingles(tokens, self.k)
         rows = np.sort(np.unique(hashes, return_index=True)[1]) if self.sets else np.arange(len(hashes))
         if self.mod_p is not None:
             rows = rows[hashes[rows] % np.uint64(self.mod_p) == 0]

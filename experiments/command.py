@@ -30,7 +30,7 @@ VERBS: dict[str, tuple[str, str, str]] = {
     ),
     "pairs": (
         "list the pairs of near-duplicates",
-        "Tab-separated doc_a, doc_b, similarity; with --out, a folder of tables instead.",
+        "Tab-separated doc_a, doc_b, similarity, shared, union; with --out, a folder of tables instead.",
         "spotsigs pairs pages/ --tau 0.6 > pairs.tsv",
     ),
     "cluster": (
@@ -107,12 +107,20 @@ def parser() -> argparse.ArgumentParser:
     for verb in ("pairs", "cluster", "threshold", "inspect"):
         added[verb].add_argument("--out", metavar="FOLDER", help="tables of the run")
     added["inspect"].add_argument("--no-open", action="store_true", help="write the page only")
+    for verb in ("pairs", "cluster", "inspect"):
+        added[verb].add_argument(
+            "--measure",
+            choices=("jaccard", "containment"),
+            default="jaccard",
+            help="containment: intersection over the shorter page, which finds a teaser in its article",
+        )
     for verb in ("dedup", "pairs", "cluster", "inspect"):
         added[verb].add_argument("--store", metavar="FOLDER", help="keep signatures, to add to and to ask")
         added[verb].add_argument("--add", action="store_true", help="new documents against those of the store")
     added["query"].add_argument("page", help="file, or - for standard input")
     added["query"].add_argument("--store", required=True, metavar="FOLDER", help="made by an earlier command")
     _take_tau(added["query"])
+    _take_language(added["query"])
     added["compare"].add_argument("runs", nargs="+", metavar="RUN", help="folder of a finished run")
     added["run"].add_argument(
         "words", nargs=argparse.REMAINDER, metavar="KEY=VALUE", help="as python run.py takes them"
@@ -121,12 +129,21 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _take_language(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--language",
+        metavar="CODE",
+        help="of the pages: en, de, fr, …; told from each page where omitted (a store's, where there is one)",
+    )
+
+
 def _take_input(verb: argparse.ArgumentParser) -> None:
     from spotsigs.data.formats.told import FORMATS
     from spotsigs.judging.keep import Keep
 
     verb.add_argument("input", help="file, folder, 'pattern*', URL, or - for standard input")
     _take_tau(verb)
+    _take_language(verb)
     verb.add_argument("--keep", choices=[keep.value for keep in Keep], default="first", help="which document stays")
     verb.add_argument("--format", choices=sorted(FORMATS), help="told by the content where omitted")
     for column in ("id", "text", "html", "cluster", "date"):
@@ -167,12 +184,14 @@ def settings_of(asked: argparse.Namespace) -> Any:
     from spotsigs.judging.clusters import Method
     from spotsigs.judging.keep import Keep
     from spotsigs.judging.threshold import FLOOR
+    from spotsigs.matching.containment import Containment
     from spotsigs.matching.tight import SpotSigsTight
     from spotsigs.signatures.idf import IdfFilter
     from spotsigs.signatures.spots import SpotSignatures
     from spotsigs.text.visible import VisibleText
 
     asking = asked.verb == "query"
+    contained = getattr(asked, "measure", "jaccard") == "containment"
     auto = asked.tau == AUTO
     tau = FLOOR if auto else _number(asked.tau)
     tau = as_tau(tau)
@@ -193,9 +212,9 @@ def settings_of(asked: argparse.Namespace) -> Any:
     return Settings(
         collection=collection,
         text=VisibleText(),
-        signature=SpotSignatures(),
+        signature=SpotSignatures(language=_language(asked)),
         idf_filter=IdfFilter(idf_min=0.2, idf_max=1.0),
-        matcher=SpotSigsTight(tau=tau),
+        matcher=Containment(tau=tau) if contained else SpotSigsTight(tau=tau),
         engine=Processes(workers=workers),
         experiment=None,
         auto=auto,
@@ -215,10 +234,21 @@ def settings_of(asked: argparse.Namespace) -> Any:
         seed=2008,
         strict=getattr(asked, "strict", False),
         names={
-            "data": name, "text": "visible", "signature": "spotsigs", "matcher": "spotsigs_tight",
-            "engine": "processes", "experiment": "None",
+            "data": name, "text": "visible", "signature": "spotsigs", "engine": "processes",
+            "matcher": "containment" if contained else "spotsigs_tight", "experiment": "None",
         },
     )  # fmt: skip
+
+
+def _language(asked: argparse.Namespace) -> str:
+    """Return the language asked for, else that of the store, else that each page is to tell."""
+    from spotsigs.crawl.stages_on_disk import stored_language
+    from spotsigs.signatures.languages import AUTO
+
+    if asked.language is not None:
+        return str(asked.language)
+    store = getattr(asked, "store", None)
+    return (stored_language(store) if store is not None else None) or AUTO
 
 
 def _number(text: str) -> float:
@@ -355,7 +385,7 @@ def _completion(asked: argparse.Namespace) -> None:
 
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "dedup": _dedup,
-    "pairs": lambda asked: _table(asked, "pairs.parquet", ("doc_a", "doc_b", "similarity")),
+    "pairs": lambda asked: _table(asked, "pairs.parquet", ("doc_a", "doc_b", "similarity", "shared", "union")),
     "cluster": lambda asked: _table(asked, "clusters.parquet", ("doc", "cluster", "representative")),
     "query": _query,
     "threshold": _threshold,

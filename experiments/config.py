@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar
 
 from hydra import compose
@@ -34,6 +34,9 @@ from spotsigs.signatures.idf import Idf, IdfFilter
 
 NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine")
 """Keys that leave an experiment the reproduction's own."""
+ROOT_KEYS = ("tau", "threads", "workers", "seed")
+"""What a class of another package is given where it has a field of that name."""
+
 GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
 
@@ -115,8 +118,17 @@ def _plug_in() -> None:
     """Make classes of other packages choices of their groups, by entry points such as ``spotsigs.matcher``."""
     for group in GROUPS:
         for point in entry_points(group=f"spotsigs.{group}"):
-            node = {"_target_": point.value.replace(":", ".")}
+            root = {name: f"${{{name}}}" for name in _fields(point) if name in ROOT_KEYS}
+            node = {"_target_": point.value.replace(":", ".")} | root
             ConfigStore.instance().store(group=group, name=point.name, node=node)
+
+
+def _fields(point: EntryPoint) -> list[str]:
+    """Return the fields of a plug-in's class; none of one that cannot be imported, which building it will say."""
+    try:
+        return [field.name for field in fields(point.load())]
+    except Exception:  # noqa: BLE001 - another package's
+        return []
 
 
 _plug_in()

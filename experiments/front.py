@@ -31,10 +31,12 @@ def main(config: DictConfig) -> float | None:
             print(chosen.experiment(chosen))
         else:
             from spotsigs.experiments.run.runner import run
-            from spotsigs.experiments.run.runs import score
+            from spotsigs.experiments.run.runs import require_same, score
 
-            folder = HydraConfig.get().runtime.output_dir
-            print(run(chosen, folder, about=files(config)))
+            folder, about = HydraConfig.get().runtime.output_dir, files(config)
+            if not any(word.startswith(("hydra.run.", "hydra.sweep.")) for word in HydraConfig.get().overrides.hydra):
+                require_same(Path(folder), about["config.yaml"])
+            print(run(chosen, folder, about=about))
             return None if chosen.query is not None else score(Path(folder))
     except Exception as error:
         stopping.end_if_unheard(error)

@@ -85,13 +85,30 @@ def publishing(folder: Path, last: str, optional: Iterable[str]) -> Iterator[Pat
             new = stack.enter_context(atomic.beside(folder / "results"))
         yield new
         with writing(folder):
-            for path in [folder / last, *(folder / name for name in optional if not (new / name).exists())]:
-                path.unlink(missing_ok=True)
-            files = [path for path in sorted(new.rglob("*")) if path.is_file()]
-            for path in sorted(files, key=lambda path: path == new / last):
-                place = folder / path.relative_to(new)
-                place.parent.mkdir(exist_ok=True)
-                os.replace(path, place)
+            _put_in_place(new, folder, last, optional)
+
+
+def _put_in_place(new: Path, folder: Path, last: str, optional: Iterable[str]) -> None:
+    """Put new files in the places of former ones; if a call fails, the former ones come back."""
+    names = sorted(path.relative_to(new) for path in new.rglob("*") if path.is_file())
+    names.sort(key=lambda name: name == Path(last))
+    with ExitStack() as undo:
+        for name in (Path(last), *(Path(name) for name in optional if Path(name) not in names)):
+            _put_aside(folder / name, new / "former" / name, undo)
+        for name in names:
+            place = folder / name
+            _put_aside(place, new / "former" / name, undo)
+            place.parent.mkdir(exist_ok=True)
+            os.replace(new / name, place)
+            undo.callback(place.unlink)
+        undo.pop_all()
+
+
+def _put_aside(place: Path, former: Path, undo: ExitStack) -> None:
+    if place.exists():
+        former.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(place, former)
+        undo.callback(os.replace, former, place)
 
 
 def write_text(path: Path, text: str) -> None:

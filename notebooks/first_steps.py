@@ -1,6 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
+#     formats: ipynb,py:percent
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -14,7 +15,7 @@
 # # First steps
 #
 # Spot signatures, near-duplicate pairs and clusters of a few pages; then the figures of the last reproduction.
-# Open this file as a notebook with `jupytext --to notebook notebooks/first_steps.py`.
+# `make notebooks` opens the notebooks.
 
 # %%
 from pathlib import Path

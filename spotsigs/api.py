@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,10 @@ from spotsigs.judging.clusters import cluster
 from spotsigs.judging.keep import Keep, decide, priority
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.tight import SpotSigsTight
-from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, SignatureScheme, Skipped
+from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.languages import AUTO
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
 
@@ -32,6 +33,7 @@ def near_duplicates(
     *,
     text: str = "text",
     signature: SignatureScheme | None = None,
+    language: str = AUTO,
     idf_min: float = 0.2,
     idf_max: float = 1.0,
     min_spots: int = 1,
@@ -51,6 +53,10 @@ def near_duplicates(
         Column with the content, where pages has columns or consists of dicts.
     signature : SignatureScheme, optional
         Spot signatures with the paper's best parameters by default.
+    language : str
+        Where no signature is given: ``en``, ``de``, ``fr``, … (see `spotsigs.signatures.languages.languages`), whose
+        stopwords anchor the signatures. ``auto``: that of each page; pages without known stopwords are compared by
+        shingles of three tokens.
     idf_min, idf_max : float, optional
         Band of normalised IDF that is kept, counted over distinct pages. Fewer than 32 of them have no band, see
         `spotsigs.signatures.idf.FEWEST`: their document frequencies say nothing yet.
@@ -72,8 +78,8 @@ def near_duplicates(
     Raises
     ------
     InputError
-        If tau lies outside (0, 1], there is no such measure, a page is neither str nor bytes, or ``copies`` is none of
-        the three.
+        If tau lies outside (0, 1], there is no such measure or language, a page is neither str nor bytes, or
+        ``copies`` is none of the three.
 
     Examples
     --------
@@ -82,17 +88,31 @@ def near_duplicates(
     >>> [(int(i), int(j)) for i, j in zip(pairs.i, pairs.j)]
     [(0, 2)]
     """
+    band = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
+    scheme = signature or SpotSignatures(language=language)
+    return _found(given(pages, text).pages, tau, scheme, band, copies, measure, threads)[0]
+
+
+def _found(
+    pages: Sequence[str | bytes],
+    tau: float,
+    scheme: SignatureScheme,
+    band: IdfFilter,
+    copies: Sameness | str,
+    measure: str,
+    threads: int | None,
+) -> tuple[Pairs, Signatures]:
+    """Return the pairs, and the signatures before the filters."""
     try:
         sameness = Sameness(copies)
     except ValueError:
         raise InputError(f"copies must be 'text', 'content' or 'off', got {copies!r}") from None
     matchers: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTight, "containment": Containment}
     require(measure in matchers, f"measure must be one of {', '.join(matchers)}, got {measure!r}")
-    keep = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
-    scheme = signature or SpotSignatures()
-    signatures = extract(_InMemory(tuple(given(pages, text).pages)), VisibleText(), scheme, Serial(), sameness=sameness)
+    matcher = matchers[measure](tau=tau, threads=threads)
+    signatures = extract(_InMemory(tuple(pages)), VisibleText(), scheme, Serial(), sameness=sameness)
     found = Copies.among(signatures, sameness)
-    return found.spread(matchers[measure](tau=tau, threads=threads)(Corpus(keep(signatures, found))))
+    return found.spread(matcher(Corpus(band(signatures, found)))), signatures
 
 
 def dedup(
@@ -102,7 +122,14 @@ def dedup(
     text: str = "text",
     keep: str | Keep = Keep.first,
     date: str = "date",
-    **options: Any,
+    signature: SignatureScheme | None = None,
+    language: str = AUTO,
+    idf_min: float = 0.2,
+    idf_max: float = 1.0,
+    min_spots: int = 1,
+    copies: Sameness | str = Sameness.text,
+    measure: str = "jaccard",
+    threads: int | None = None,
 ) -> Any:
     """Return what was given without near-duplicates: one page of each group stays.
 
@@ -115,11 +142,12 @@ def dedup(
     text : str
         Column with the content, where pages has columns or consists of dicts.
     keep : {"first", "longest", "newest", "none"}
-        Which page of a group stays; ``none``: only pages without a near-duplicate.
+        Which page of a group stays: ``longest`` is the one of most signatures, as in the command; ``none``: only pages
+        without a near-duplicate.
     date : str
         Column with ISO 8601 dates, for ``newest``.
-    **options
-        Others of `near_duplicates`.
+    signature, language, idf_min, idf_max, min_spots, copies, measure, threads
+        As in `near_duplicates`.
 
     Returns
     -------
@@ -139,10 +167,12 @@ def dedup(
     """
     have = given(pages, text)
     policy = Keep(keep)
-    pairs = near_duplicates(have.pages, tau, **options)
+    band = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
+    scheme = signature or SpotSignatures(language=language)
+    pairs, signatures = _found(have.pages, tau, scheme, band, copies, measure, threads)
     dates = have.column(date) if policy is Keep.newest else None
     told = None if dates is None else [None if day is None else str(day) for day in dates]
-    order = priority(policy, pairs.n, np.array([len(page) for page in have.pages], np.int64), told)
+    order = priority(policy, pairs.n, signatures.occurrences(), told)
     decisions = decide(pairs, cluster(pairs, priority=order), policy)
     return have.take(np.flatnonzero(decisions.kept).tolist())
 

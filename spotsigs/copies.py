@@ -7,10 +7,11 @@ others: signatures, document frequencies and joins see it alone, and what it is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,14 +125,16 @@ class Copies:
         """
         if sameness is Sameness.off or len(contents) != n:
             return cls.none(n)
-        known = np.flatnonzero(contents.any(axis=1))
         content: NDArray[np.int32] = np.arange(n, dtype=np.int32)
+        known = _in_question(contents, contents.any(axis=1))
         content[known] = known[_last_of_equal(contents[known])]
         del contents
         if sameness is Sameness.content:
             return cls(content, content)
         found = texts()
-        heads = np.flatnonzero((content == np.arange(n)) & found.any(axis=1))
+        says = found.any(axis=1)
+        says &= content == np.arange(n, dtype=np.int32)
+        heads = _in_question(found, says)
         last: NDArray[np.int32] = np.arange(n, dtype=np.int32)
         last[heads] = heads[_last_of_equal(found[heads])]
         return cls(content, last[content])
@@ -225,7 +228,21 @@ class Copies:
         )
         found = [(pairs.i, pairs.j, pairs.similarity), *self.further(pairs.chunks())]
         i, j, similarity = (np.concatenate(column) for column in zip(*found, strict=True))
-        return Pairs.build(i, j, similarity, pairs.n, pairs.seconds, pairs.counters)
+        known = pairs.overlap
+        overlap = None if known is None else replace(known, lengths=known.lengths[self.stands])
+        return Pairs.build(i, j, similarity, pairs.n, pairs.seconds, pairs.counters, overlap)
+
+
+def _in_question(digests: NDArray[np.uint64], known: Any) -> NDArray[np.int64]:
+    """Return those of the known rows whose first number another one has: few, and only they are ordered by all."""
+    ordered = np.sort(digests[known, 0])
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    del ordered
+    if not len(twice):
+        return np.empty(0, np.int64)
+    places = np.minimum(np.searchsorted(twice, digests[:, 0]), len(twice) - 1)
+    rows: NDArray[np.int64] = np.flatnonzero((twice[places] == digests[:, 0]) & known)
+    return rows
 
 
 def _last_of_equal(digests: NDArray[np.uint64]) -> NDArray[np.int32]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -286,6 +287,91 @@ _REAPERS: list[Any] = []
 
 def _run(function: Callable[[Task], Result], task: Task) -> Result:
     return function(task)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spark:
+    """Workers of a Spark cluster: a running one by its address, or one on this machine.
+
+    Each task is a job of one partition, so that results come back one by one. Tasks name files, so all workers must see
+    the same folders, and need the same Python with this package. A task whose worker dies runs again.
+
+    Attributes
+    ----------
+    workers : int
+        Tasks at once on this machine; tasks under way at once are twice as many.
+    address : str or None
+        Master of a cluster, for example ``spark://head:7077`` or ``yarn``; ``local-cluster[2,1,1024]`` starts a master,
+        two workers of one core and their executors of 1,024 MB on this machine.
+    """
+
+    workers: int = 8
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
+
+    @property
+    def processes(self) -> int:
+        """Worker processes; on this machine no more than there are cores."""
+        return self.workers if self.address is not None else min(self.workers, all_cores())
+
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+        """Yield ``function(task)`` for every task, in task order."""
+        submit = _spark_submit(self.workers, self.address)
+        yield from _in_order(lambda task: submit(function, task), iter(tasks), 2 * self.workers)
+
+
+@cache
+def _spark_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    pyspark = _imported("pyspark", "spark")
+    require(
+        "JAVA_HOME" in os.environ or shutil.which("java") is not None,
+        "engine=spark needs Java, and there is none on this machine: install Java 17 or newer, or set JAVA_HOME",
+    )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {
+        "spark.master": address or f"local[{min(workers, all_cores())},{ATTEMPTS + 1}]",
+        "spark.app.name": "spotsigs",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    settings |= {f"spark.executorEnv.{name}": value for name, value in _ONE_THREAD.items()}
+    if address is None or address.startswith("local"):
+        settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+    try:
+        context = pyspark.SparkContext.getOrCreate(pyspark.SparkConf().setAll(list(settings.items())))
+    except Exception as error:  # of Java, which Spark hands on in several ways
+        where = "Spark does not start on this machine" if address is None else f"no Spark master answers at {address}"
+        raise InputError(f"{where}: {_first_line(error)}") from error
+    threads = ThreadPoolExecutor(2 * workers, "spark")
+
+    def run(function: Any, task: Any) -> Any:
+        try:
+            [(result, error)] = context.range(0, 1, numSlices=1).map(lambda _: _caught(function, task)).collect()
+        except Exception as gone:
+            raise InputError(f"a Spark job failed: {_first_line(gone)}") from gone
+        if error is not None:
+            raise error
+        return result
+
+    return lambda function, task: threads.submit(run, function, task)
+
+
+def _caught(function: Callable[[Task], Result], task: Task) -> tuple[Result | None, Exception | None]:
+    """Return the result of a task or its error: Spark would try it again and hand on a text of Java's."""
+    try:
+        return function(task), None
+    except Exception as error:  # noqa: BLE001
+        return None, error
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _in_order(submit: Callable[[Task], Any], tasks: Iterator[Task], window: int) -> Iterator[Result]:

@@ -34,7 +34,7 @@ def given(pages: Any, text: str = "text") -> Given:
     Parameters
     ----------
     pages : iterable of str, bytes or dict, pandas or polars frame or series, pyarrow Table or array, datasets.Dataset
-        What holds the pages.
+        What holds the pages; named tuples, as ir_datasets gives them, are like dicts.
     text : str
         Column, or key of the dicts, with the content.
 
@@ -111,12 +111,13 @@ def _arrow_rows(rows: list[int]) -> Any:
 
 
 def _rows(pages: Iterable[Any], text: str) -> Given:
-    """Return pages that come one by one: contents, or dicts with one."""
+    """Return pages that come one by one: contents, or dicts or named tuples with one."""
     rows = list(pages)
-    is_table = bool(rows) and all(isinstance(row, Mapping) for row in rows)
-    if is_table and not any(text in row for row in rows):
-        raise InputError(f"no dict has a key {text!r}; name one by text=; the first has {', '.join(map(str, rows[0]))}")
-    contents = [row.get(text) for row in rows] if is_table else rows
+    told = [row._asdict() if hasattr(row, "_asdict") else row for row in rows]
+    is_table = bool(told) and all(isinstance(row, Mapping) for row in told)
+    if is_table and not any(text in row for row in told):
+        raise InputError(f"no row has a key {text!r}; name one by text=; the first has {', '.join(map(str, told[0]))}")
+    contents = [row.get(text) for row in told] if is_table else rows
 
     def take(kept: list[int]) -> Any:
         stay = [rows[k] for k in kept]
@@ -125,7 +126,7 @@ def _rows(pages: Iterable[Any], text: str) -> Given:
         return tuple(stay) if isinstance(pages, tuple) else stay
 
     def column(name: str) -> list[Any] | None:
-        return [row.get(name) for row in rows] if is_table and any(name in row for row in rows) else None
+        return [row.get(name) for row in told] if is_table and any(name in row for row in told) else None
 
     return Given(_contents(contents) if is_table else contents, column, take)
 

@@ -177,6 +177,11 @@ class SignatureScheme(ABC):
         """The label, with what its parameters add to it."""
         return self.label
 
+    @property
+    def tells_languages(self) -> bool:
+        """Whether hashes tell shingles from spots, see `spotsigs.signatures.languages.IN_SHINGLES`."""
+        return False
+
     def chains(self, tokens: Tokens) -> list[list[int]] | None:
         """Return the numbers of the tokens that make each signature, in text order; None if it cannot tell."""
         return None
@@ -227,6 +232,8 @@ class Signatures:
         Capture times, one per document; empty where nobody asked.
     digests : ndarray of uint64, shape (n, 4)
         Checksums of content and text, see `spotsigs.copies.checksums`; without rows where nobody asked.
+    boilerplate : ndarray of bool, shape (n,)
+        Whether a document said nothing but what many sites say; empty where nobody looked.
     """
 
     doc_ids: tuple[str, ...]
@@ -238,9 +245,15 @@ class Signatures:
     content_bytes: int = 0
     dates: tuple[str | None, ...] = ()
     digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
+    boilerplate: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    def occurrences(self) -> NDArray[np.int64]:
+        """Return the signature occurrences of each document: how much prose it has."""
+        totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts, dtype=np.int64)])
+        return np.diff(totals[self.indptr])
 
     def only(self, rows: NDArray[np.bool_]) -> Signatures:
         """Return the same documents, with the signatures of some of them; the others become empty rows."""
@@ -642,6 +655,46 @@ class ThreadedMatcher(Matcher):
         return replace(self, threads=threads)
 
 
+@dataclass(frozen=True)
+class Overlap:
+    """The numbers of signatures behind the similarities of pairs that are quotients of these.
+
+    Attributes
+    ----------
+    lengths : ndarray of int, shape (n,)
+        Signature occurrences of each document as it was compared, of a copy those of the document that stands for it.
+    measure : Measure
+        Jaccard similarity, or containment.
+    """
+
+    lengths: IntArray
+    measure: Measure = Measure.jaccard
+
+    def __call__(self, i: IntArray, j: IntArray, similarity: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the signatures that pairs share, and those that either document has.
+
+        Parameters
+        ----------
+        i, j : ndarray of int, shape (m,)
+            Document numbers of each pair.
+        similarity : ndarray of float64, shape (m,)
+            The quotient, correctly rounded.
+
+        Returns
+        -------
+        shared, union : ndarray of int64, shape (m,)
+            Sums of the minima and of the maxima of the two documents' counts. They are exact for documents of fewer
+            than 2**48 signatures: each of the four roundings is off by at most 2**-53 of its value, so that what is
+            rounded to an integer here lies within a quarter of it.
+        """
+        a, b = self.lengths[i].astype(np.int64), self.lengths[j].astype(np.int64)
+        if self.measure is Measure.containment:
+            shared = np.rint(similarity * np.minimum(a, b)).astype(np.int64)
+        else:
+            shared = np.rint((a + b) * (similarity / (1 + similarity))).astype(np.int64)
+        return shared, a + b - shared
+
+
 class PairChunks(Protocol):
     """Pairs that pass in chunks: in memory all at once, on disk as many at a time as a budget allows."""
 
@@ -660,6 +713,10 @@ class PairChunks(Protocol):
     @property
     def counters(self) -> Mapping[str, int]:
         """Work done."""
+
+    @property
+    def overlap(self) -> Overlap | None:
+        """The numbers behind the similarities, None where these are no quotients of signatures."""
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -687,6 +744,8 @@ class Pairs:
         Wall seconds of each stage: ``sort_hash`` and ``cluster`` as in the paper's columns, and finer ones.
     counters : mapping of str to int
         Work done, for example ``lists_opened``, ``candidates``, ``verifications``.
+    overlap : Overlap, optional
+        The numbers of signatures behind the similarities; None where these are no quotients of such.
     """
 
     i: NDArray[np.int32]
@@ -695,6 +754,7 @@ class Pairs:
     n: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
+    overlap: Overlap | None = field(default=None, repr=False)
 
     @classmethod
     def build(
@@ -705,6 +765,7 @@ class Pairs:
         n: int,
         seconds: Mapping[str, float] | None = None,
         counters: Mapping[str, int] | None = None,
+        overlap: Overlap | None = None,
     ) -> Pairs:
         """Orient, sort and deduplicate raw pairs.
 
@@ -718,6 +779,8 @@ class Pairs:
             Number of documents.
         seconds, counters : mapping, optional
             Timings and counters to carry along.
+        overlap : Overlap, optional
+            The numbers of signatures behind the similarities.
 
         Returns
         -------
@@ -735,6 +798,7 @@ class Pairs:
             n,
             dict(seconds or {}),
             dict(counters or {}),
+            overlap,
         )
 
     def __len__(self) -> int:
@@ -764,15 +828,29 @@ class Pairs:
         """Return the pairs."""
         return self
 
+    @property
+    def shared(self) -> NDArray[np.int64] | None:
+        """Signatures that the documents of each pair share, the sum of the lesser counts; None where nobody knows."""
+        return None if self.overlap is None else self.overlap(self.i, self.j, self.similarity)[0]
+
+    @property
+    def union(self) -> NDArray[np.int64] | None:
+        """Signatures that either document of each pair has, the sum of the greater counts; None where nobody knows."""
+        return None if self.overlap is None else self.overlap(self.i, self.j, self.similarity)[1]
+
     def to_pandas(self, doc_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return a frame with columns ``doc_a, doc_b, similarity``; row numbers where no ids are given."""
+        """Return a frame with columns ``doc_a, doc_b, similarity``, and ``shared, union`` where they are known.
+
+        Documents are named by row numbers where no ids are given.
+        """
         import pandas as pd
 
         a, b = self.i, self.j
         if doc_ids is not None:
             names = np.asarray(doc_ids, dtype=object)
             a, b = names[a], names[b]
-        return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity})
+        numbers = {} if self.overlap is None else {"shared": self.shared, "union": self.union}
+        return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity, **numbers})
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,16 @@ sys.path.insert(0, str(Path(__file__).parent))  # for the twins and strategies
 
 # Kernels compile inside the first example, so no deadline; the same examples on every machine.
 settings.register_profile(
-    "repeatable", derandomize=True, deadline=None, max_examples=60, suppress_health_check=list(HealthCheck)
+    "quick", derandomize=True, deadline=None, max_examples=60, suppress_health_check=list(HealthCheck)
 )
+settings.register_profile("long", settings.get_profile("quick"), max_examples=1000)
 # Interpreted kernels, whose lines coverage can count, are a hundred times slower.
-settings.register_profile("interpreted", settings.get_profile("repeatable"), max_examples=5)
-settings.load_profile("interpreted" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "repeatable")
+settings.register_profile("interpreted", settings.get_profile("quick"), max_examples=5)
+
+
+def pytest_configure(config):
+    """Draw few examples, and thousands where the long tests are asked for: `strategies.examples` follows."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        settings.load_profile("interpreted")
+    else:
+        settings.load_profile("quick" if "not long" in config.option.markexpr else "long")

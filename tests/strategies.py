@@ -7,14 +7,22 @@ from collections import Counter
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from numba import config
 
 from spotsigs.records import Vectors
 
 
-def examples(n: int) -> settings:
-    """Draw `n` examples, a tenth where kernels are interpreted, which is a hundred times slower."""
-    return settings(max_examples=max(5, n // 10) if config.DISABLE_JIT else n)
+def examples(n: int, *, long: int | None = None, **more: int) -> settings:
+    """Draw `n` examples in the quick tests, a tenth where kernels are interpreted, thousands in the long ones.
+
+    The profile is chosen in ``conftest.py``. `long` is given where an example takes long; `more` are further settings.
+    """
+    drawn = {"interpreted": max(5, n // 10), "long": long or max(1000, 10 * n)}
+    return settings(max_examples=drawn.get(settings.get_current_profile_name(), n), **more)
+
+
+def is_long() -> bool:
+    """Tell whether the long tests were asked for."""
+    return settings.get_current_profile_name() == "long"
 
 
 TAUS = (1 / 3, 0.44, 0.5, 0.8, 0.9, 1.0)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from strategies import is_long
 from test_engines import available
 from test_on_disk import PARTS, run, stories, written
 
@@ -43,7 +44,7 @@ if __name__ == "__main__":
 
 
 def test_documents_of_two_runs_that_add_at_once_are_all_there(tmp_path):
-    rounds = 8
+    rounds = 8 if is_long() else 3
     rows = stories(24)
     written(tmp_path / "one.jsonl", rows[:8])
     written(tmp_path / "two.jsonl", rows[8:16])
@@ -137,7 +138,8 @@ def test_a_question_is_asked_again_while_another_run_replaces_the_vectors(tmp_pa
 # parents that end
 
 WORKING = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 from spotsigs.engines import Dask, Processes, Ray
 
 def work(task):
@@ -183,13 +185,44 @@ def working(request, tmp_path):
         process.wait()
 
 
+ENDINGS = [
+    pytest.param(number, whole, marks=[] if (number, whole) == ("SIGKILL", False) else [pytest.mark.long])
+    for whole in (False, True)
+    for number in ("SIGTERM", "SIGHUP", "SIGINT", "SIGKILL")
+    if not (whole and number == "SIGKILL")  # nothing is left to look at
+]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-@pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP", "SIGKILL"])
+@pytest.mark.parametrize(("number", "whole"), ENDINGS)
 @pytest.mark.parametrize("working", ENGINES, indirect=True)
-def test_no_worker_outlives_its_parent_by_five_seconds(working, number):
+def test_no_worker_outlives_its_parent_by_five_seconds(working, number, whole):
+    """The signal goes to the parent, or to its whole group, as a terminal's does."""
     process, children = working
-    process.send_signal(signal.Signals[number])
+    (os.killpg if whole else os.kill)(process.pid, signal.Signals[number])
     process.wait(timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=5)
+    assert alive == []
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("working", ["processes"], indirect=True)
+def test_a_signal_to_a_worker_ends_nothing_else_or_everything(working, number, tmp_path):
+    process, children = working
+    workers = [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
+    before = (tmp_path / "out").read_text().count("\n")
+    workers[0].send_signal(signal.Signals[number])
+    until = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < until:
+        if (tmp_path / "out").read_text().count("\n") > before:
+            return  # the task runs again
+        time.sleep(0.1)
+    if number == "SIGINT" and process.poll() is None:
+        assert all(worker.is_running() for worker in workers)  # the terminal's signal is the parent's to answer
+        return
+    assert process.poll() is not None
     _, alive = psutil.wait_procs(children, timeout=5)
     assert alive == []
 

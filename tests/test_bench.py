@@ -144,5 +144,14 @@ def test_everything_is_written(tmp_path):
     report.write_csvs(tmp_path, cells=found.cells)
     report.write(tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"cells.csv", "goals.csv", "crossing.csv", "bench.md", "bench.csv", "bench.svg", "bench.png"}
+    assert names == {
+        "cells.csv",
+        "goals.csv",
+        "crossing.csv",
+        "bench.md",
+        "bench.csv",
+        "bench.svg",
+        "bench.png",
+        "bench.pdf",
+    }
     assert "| rensa | 3 (30×) |" in (tmp_path / "bench.md").read_text()

@@ -165,17 +165,22 @@ def test_framed_is_never_far_below_plain_at_each_ones_best(collection, tmp_path)
 def test_all_of_it_on_a_small_collection(tmp_path):
     data = '"data=gold_versions data.seed=1 data.sites=2 data.stories=6"'
     drift = '"data=gold_drift data.seed=1 data.pages=40 data.clusters=6"'
+    consent, teasers = (
+        '"data=made_consent data.sites=26 data.blocked=3"',
+        '"data=made_teasers data.sites=2 data.stories=3"',
+    )
     done = subprocess.run(
         [
             sys.executable, "run.py", "experiment=beyond", "workers=2", f"experiment.results={tmp_path}",
             f"experiment.collections=[{data}]", f"experiment.drifting={drift}", "experiment.drifts=[0.0,0.5]",
             f"experiment.developed=[{data}]", f"experiment.timed=[{data}]", "experiment.timed_pages=5",
+            f"experiment.consenting=[{consent}]", f"experiment.teasers=[{teasers}]",
         ],
         cwd=ROOT, capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "beyond"
-    for name in ("beyond", "promise", "principles", "ablations", "text", "cost", "drift"):
+    for name in ("beyond", "promise", "principles", "boilerplate", "teasers", "ablations", "text", "cost", "drift"):
         assert {path.suffix for path in folder.glob(f"{name}.*")} >= {".csv", ".json"}
     with (folder / "beyond.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}

@@ -164,9 +164,9 @@ def test_the_table_of_pairs_is_the_same_file_for_any_budget(tmp_path, monkeypatc
     save_vectors(tmp_path / "v", vectors)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.6, Serial(), memory=SMALL)
     pairs = BruteForce(tau=0.6)(Corpus(vectors))
-    write_pairs(tmp_path / "memory.parquet", vectors.doc_ids, pairs.chunks())
+    write_pairs(tmp_path / "memory.parquet", vectors.doc_ids, pairs.chunks(), pairs.overlap)
     for budget in (2_000, 12_000, LARGE):
-        write_pairs(tmp_path / "disk.parquet", vectors.doc_ids, found.chunks(budget))
+        write_pairs(tmp_path / "disk.parquet", vectors.doc_ids, found.chunks(budget), found.overlap)
         assert (tmp_path / "disk.parquet").read_bytes() == (tmp_path / "memory.parquet").read_bytes()
     table = pq.read_table(tmp_path / "disk.parquet").to_pandas()
     assert table.equals(pairs.to_pandas(vectors.doc_ids).astype(table.dtypes.to_dict()))

@@ -6,19 +6,23 @@ import json
 import random
 import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
+from archives import packed, warc_record
 from browser import CHROMIUM, Browser
 from test_large import configured
 
+from spotsigs.experiments.command import main as command
 from spotsigs.experiments.run.runner import run
-from spotsigs.experiments.show.cluster_page import _spots, _word_places, write_cluster_page
+from spotsigs.experiments.show.cluster_page import _common_prefix, _spots, _word_places, write_cluster_page
 from spotsigs.judging.clusters import cluster
 from spotsigs.records import Pairs
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize
 
+TINY = Path(__file__).parents[1] / "data" / "tiny"
 SCHEME = SpotSignatures(antecedents=["a", "an", "the", "is"], d=1, c=2)
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install chromium to run browser tests")
 
@@ -90,7 +94,7 @@ def test_pairs_without_similarity_and_no_pairs(tmp_path):
     nothing = Pairs.build(np.array([], int), np.array([], int), np.array([]), 3)
     write_cluster_page(tmp_path / "p.html", ["a", "b", "c"], nothing, cluster(nothing))
     assert blocks_of(tmp_path / "p.html") == [
-        {"clusters": [], "told": "0 of 3 documents, 0 pairs", "marked": False},
+        {"clusters": [], "told": "0 of 3 documents, 0 pairs", "marked": False, "prefix": ""},
         [],
     ]
 
@@ -337,3 +341,46 @@ def test_ten_thousand_clusters_stay_fluid(tmp_path):
         )
         assert min(browser.js(filtered) for _ in range(5)) < 500
         assert browser.text("#counts").startswith("7 of 10,000 clusters")
+
+
+STORIES = ("ferry/wire.html", "ferry/daily.html")
+FRAME = "<ul>" + "\n\n      <li>\n   Section   {} </li>\t\n" * 150 + "</ul>"
+
+
+@in_browser
+def test_the_pages_of_an_archive_are_looked_at(tmp_path):
+    frames = [FRAME.format(*range(k, k + 150)) for k in (0, 1000)]
+    pages = [frame + (TINY / name).read_text() for frame, name in zip(frames, STORIES, strict=True)]
+    pages.append((TINY / "about.html").read_text())
+    records = [warc_record(f"https://news.example/2026/{k}.html", page.encode()) for k, page in enumerate(pages)]
+    (tmp_path / "crawl.warc.gz").write_bytes(packed(records, ".gz"))
+    out = tmp_path / "out"
+    command(
+        ["inspect", str(tmp_path / "crawl.warc.gz"), "--tau", "0.2", "--workers", "1", "--no-open", "--out", str(out)]
+    )
+    with Browser() as browser:
+        browser.open(out / "clusters.html")
+        assert browser.text("#counts").startswith("1 clusters, 2 of 3 documents")
+        assert browser.text("#counts").endswith("ids begin with https://news.example/2026/")
+        assert [browser.text(f"#{side}-name") for side in ("left", "right")] == ["0.html", "1.html"]
+        assert browser.js("document.getElementById('left-name').title") == "https://news.example/2026/0.html"
+        for side in ("left", "right"):
+            assert not re.search(r"\s\s", browser.text(f"#{side}"))
+            shared = f"document.querySelector('#{side} .shared').getBoundingClientRect()"
+            pane = f"document.getElementById('{side}').getBoundingClientRect()"
+            assert browser.js(f"document.getElementById('{side}').scrollTop") > 500  # behind the frame
+            assert browser.js(f"{shared}.top >= {pane}.top && {shared}.bottom <= {pane}.bottom")
+            marks = browser.js(f"[...document.querySelectorAll('#{side}-map i')].map(mark => mark.style.top)")
+            assert marks
+            assert all(float(mark.rstrip("%")) > 30 for mark in marks)  # the frame has none
+        browser.js("document.getElementById('left').scrollTop = 0")
+        browser.click("#left-map i")
+        assert browser.js("document.getElementById('left').scrollTop") > 500
+        assert browser.requests() == [(out / "clusters.html").resolve().as_uri()]
+        assert browser.complaints() == []
+
+
+def test_what_all_ids_begin_with_is_left_out_where_it_is_long():
+    assert _common_prefix(["https://x.example/a/1", "https://x.example/a/2"]) == "https://x.example/a/"
+    assert _common_prefix(["https://x.example/a1", "https://x.example/a2", "https://y.example/"]) == "https://"
+    assert _common_prefix(["Site/1", "Site/2"]) == _common_prefix([]) == _common_prefix(["one", "two"]) == ""

@@ -82,7 +82,7 @@ def test_pairs_and_clusters_are_tables_on_standard_output(tmp_path):
     done = spotsigs("pairs", path, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     header, *lines = done.stdout.splitlines()
-    assert header == "doc_a\tdoc_b\tsimilarity"
+    assert header == "doc_a\tdoc_b\tsimilarity\tshared\tunion"
     assert lines
     assert all(float(line.split("\t")[2]) >= 0.3 for line in lines)
     assert "12 documents" in done.stderr or "12 pages" in done.stderr
@@ -155,3 +155,35 @@ def test_completion_knows_every_verb(shell, capsys):
     if shell == "bash":
         asked = f"{script}\nCOMP_WORDS=(spotsigs de); COMP_CWORD=1; _spotsigs; echo ${{COMPREPLY[@]}}"
         assert subprocess.run(["bash", "-c", asked], capture_output=True, text=True).stdout.split() == ["dedup"]
+
+
+PLUG_IN = """
+from dataclasses import dataclass
+from typing import ClassVar
+from spotsigs.matching.brute_force import BruteForce
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(BruteForce):
+    label: ClassVar[str] = "My matcher"
+"""
+
+
+def test_a_package_brings_a_matcher_by_an_entry_point(tmp_path):
+    (tmp_path / "site" / "mine-1.0.dist-info").mkdir(parents=True)
+    (tmp_path / "site" / "mine.py").write_text(PLUG_IN)
+    (tmp_path / "site" / "mine-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n"
+    )
+    points = "[spotsigs.matcher]\nmine = mine:Mine\nbroken = mine:Missing\n"
+    (tmp_path / "site" / "mine-1.0.dist-info" / "entry_points.txt").write_text(points)
+    path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
+    done = spotsigs("run", "data=tiny", "matcher=mine", "tau=0.5", cwd=tmp_path, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+    assert "My matcher" in done.stdout
+    assert "0.5" in done.stdout
+    [metrics] = (tmp_path / "results").rglob("metrics.json")
+    assert json.loads(metrics.read_text())["tau"] == 0.5
+    done = spotsigs("run", "data=tiny", "matcher=broken", cwd=tmp_path, PYTHONPATH=path)
+    assert done.returncode == 1
+    assert "Missing" in done.stderr
+    assert "Traceback" not in done.stderr

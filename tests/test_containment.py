@@ -7,14 +7,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from browser import Browser
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import contained_pairs, jaccard
 from naive.sets import found, vectors_of
 from strategies import examples
+from test_cluster_page import blocks_of, in_browser, unpacked
 
 from spotsigs import near_duplicates
 from spotsigs.errors import InputError
+from spotsigs.experiments.command import main
+from spotsigs.experiments.show.cluster_page import write_cluster_page
+from spotsigs.judging.clusters import cluster
 from spotsigs.matching.containment import Containment
 from spotsigs.records import Corpus
 
@@ -25,7 +30,7 @@ TAUS = st.one_of(
 )
 
 
-@examples(400)
+@examples(100)
 @given(MULTISETS, TAUS, st.integers(1, 3))
 def test_all_that_the_definition_finds(documents, tau, threads):
     matcher = Containment(tau=tau, threads=threads)
@@ -78,3 +83,37 @@ def test_a_teaser_is_found_in_its_article():
 def test_fields(field):
     with pytest.raises(InputError):
         Containment(**field)
+
+
+def test_the_page_of_clusters_says_which_lies_within_the_other(tmp_path):
+    pairs = Containment(tau=0.9)(Corpus(vectors_of([Counter({1: 2, 2: 1, 3: 4}), Counter({1: 1, 2: 1})])))
+    write_cluster_page(tmp_path / "p.html", ["article", "teaser"], pairs, cluster(pairs), ["the article", "the teaser"])
+    (block,) = blocks_of(tmp_path / "p.html")[1]
+    assert unpacked(block)["pairs"] == [[0, 1, 1.0, 1]]
+
+
+@in_browser
+def test_the_browser_shows_which_lies_within_the_other(tmp_path):
+    pairs = Containment(tau=0.9)(Corpus(vectors_of([Counter({1: 2, 2: 1, 3: 4}), Counter({1: 1, 2: 1})])))
+    write_cluster_page(tmp_path / "p.html", ["article", "teaser"], pairs, cluster(pairs), ["the article", "the teaser"])
+    with Browser() as browser:
+        browser.open(tmp_path / "p.html")
+        told = browser.text("#comparison")
+        assert told.startswith("the right document is contained in the left one by 1.000")
+
+
+def test_on_the_command_line(tmp_path, capsys):
+    article = " ".join(
+        f"The {name} is a part of the {name} festival in a town." for name in "bridge river mayor".split()
+    )
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "article.txt").write_text(f"{article} {article.replace('festival', 'market')}")
+    (tmp_path / "pages" / "teaser.txt").write_text(article)
+    words = [str(tmp_path / "pages"), "--tau", "0.9", "--workers", "1"]
+    main(["pairs", *words])
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    main(["pairs", *words, "--measure", "containment"])
+    (_, line) = capsys.readouterr().out.splitlines()
+    assert line.split("\t")[:2] == ["article.txt", "teaser.txt"]
+    with pytest.raises(SystemExit, match="matcher=containment has no form for vectors on disk"):
+        main(["pairs", *words, "--measure", "containment", "--memory", "2GB"])

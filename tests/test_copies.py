@@ -29,7 +29,7 @@ def folder(place, pages):
 
 def pairs_of(run):
     frame = pd.read_parquet(run / "pairs.parquet")
-    return {(*sorted((a, b)), s) for a, b, s in frame.itertuples(index=False)}
+    return {(*sorted((a, b)), s) for a, b, s, *_ in frame.itertuples(index=False)}
 
 
 def reasons(run):

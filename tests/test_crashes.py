@@ -148,7 +148,9 @@ def check_kills(job, tmp_path, kills, seed):
     assert not [path for path in (tmp_path / "killed").rglob("*") if ".writing-" in path.name]
 
 
-@pytest.mark.parametrize("name", ["run", "sweep", "processes"])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(name, marks=pytest.mark.long) for name in ("run", "sweep")), "processes"]
+)
 def test_killed_once_and_run_again_gives_the_same_bytes(name, crawl, tmp_path):
     check_kills(jobs(crawl)[name], tmp_path, 1, seed=1)
 
@@ -218,6 +220,7 @@ def test_two_runs_in_one_folder_leave_the_results_of_one_of_them(crawl, tmp_path
     assert (tau, found) in expected
 
 
+@pytest.mark.long
 def test_two_builders_of_one_store(crawl, tmp_path):
     job = jobs(crawl)["processes"]
     job.finish(tmp_path / "alone")
@@ -340,7 +343,9 @@ def test_an_interrupt_while_modules_are_imported_ends_without_a_traceback(tmp_pa
     assert err == ""
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", [*(pytest.param(one, marks=pytest.mark.long) for one in (">&-", "2>&-")), "<&- >&- 2>&-"]
+)
 def test_streams_that_the_caller_closed_are_no_fault(closed, tmp_path):
     command = f'"{sys.executable}" run.py data=tiny engine=serial hydra.run.dir="{tmp_path}/run" {closed}'
     done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)

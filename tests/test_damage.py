@@ -82,11 +82,11 @@ def files_of(store):
     return sorted(path.relative_to(store).as_posix() for path in store.rglob("*") if path.is_file())
 
 
-def test_a_flipped_bit_in_any_file_is_refused_mended_or_without_effect(made, tmp_path):
+def test_a_flipped_bit_in_a_file_of_any_kind_is_refused_mended_or_without_effect(made, tmp_path):
     rng = random.Random(17)
-    names = [name for name in files_of(made[1]) if (made[1] / name).stat().st_size]
-    assert len(names) > 40
-    for k, name in enumerate(names):
+    names = {Path(name).name: name for name in files_of(made[1]) if (made[1] / name).stat().st_size}
+    assert len(names) > 20
+    for k, name in enumerate(names.values()):
         check_flip(made, tmp_path, name, rng, whole=bool(k % 2))
 
 
@@ -226,7 +226,7 @@ def test_many_segments_with_few_open_files(tmp_path):
     """A store has a file for each array of each segment; a process may open a few dozen."""
     pages = tmp_path / "pages"
     pages.mkdir()
-    for k, row in enumerate(stories(150)):
+    for k, row in enumerate(stories(110)):
         (pages / f"{k:04d}.txt").write_text(row["text"])
     done = subprocess.run(
         [sys.executable, "-c", MANY, str(pages), str(tmp_path / "store"), "64"],

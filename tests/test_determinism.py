@@ -65,6 +65,7 @@ WAYS = {
     "on disk, 2 workers": (("memory=2GB", "workers=2"), {}),
     "on disk, dask": (("memory=2GB", "engine=dask", "workers=2"), {}),
     "on disk, ray": (("memory=2GB", "engine=ray", "workers=2"), {}),
+    "on disk, spark": (("memory=2GB", "engine=spark", "workers=2"), {}),
 }
 LONG = {
     "cold kernels",
@@ -74,9 +75,12 @@ LONG = {
     "on disk, 2 workers",
     "on disk, dask",
     "on disk, ray",
+    "on disk, spark",
     "2 workers",
     "hash seed 4242",
     "1 worker",
+    "serial",
+    "brute force",
     "tight bounds",
     "another time zone and locale",
 }
@@ -93,7 +97,7 @@ def test_pairs_clusters_lists_and_the_page(way, crawl, expected, tmp_path):  # n
 
 
 def require_engine(way):
-    for name, module in (("dask", "distributed"), ("ray", "ray")):
+    for name, module in (("dask", "distributed"), ("ray", "ray"), ("spark", "pyspark")):
         if name in way and not available(module):
             pytest.skip(f"needs {module}")
 

@@ -2,7 +2,10 @@
 
 import importlib.util
 import os
+import shutil
 import signal
+import subprocess
+import sys
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -15,10 +18,10 @@ from test_on_disk import PARTS, stories, written
 
 from spotsigs.baselines.sketch import sketch_tasks
 from spotsigs.baselines.sketch.sketches import Sketch
-from spotsigs.crawl import segments, shuffle
+from spotsigs.crawl import layout, segments, shuffle
 from spotsigs.crawl.block_join import join_store
 from spotsigs.disk.store import save_vectors
-from spotsigs.engines import Dask, Processes, Ray, Serial, _in_order
+from spotsigs.engines import Dask, Processes, Ray, Serial, Spark, _in_order
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.records import Corpus
@@ -40,6 +43,14 @@ ENGINES = [
         Ray(workers=2),
         id="ray",
         marks=[pytest.mark.long, pytest.mark.skipif(not available("ray"), reason="needs ray")],
+    ),
+    pytest.param(
+        Spark(workers=2),
+        id="spark",
+        marks=[
+            pytest.mark.long,
+            pytest.mark.skipif(not available("pyspark") or not shutil.which("java"), reason="needs pyspark and Java"),
+        ],
     ),
 ]
 
@@ -124,7 +135,10 @@ def test_a_pool_that_breaks_with_every_task_is_given_up():
         list(_in_order(submit, iter(range(10)), 3))
 
 
-@pytest.mark.parametrize("step", ["spread", "weigh", "meet", "verify"])
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize("step", ["meet", *(pytest.param(step, marks=LONG) for step in ("spread", "weigh", "verify"))])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
     vectors = copies(7)
@@ -140,11 +154,27 @@ def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkey
     np.testing.assert_array_equal(again.load().i, found.load().i)
 
 
+@pytest.mark.parametrize("step", ["scatter", "tally", "number", "gather"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_vectors_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "LEAST_ENTRIES", 400)
+    collection = written(tmp_path / "x.jsonl", stories(300))
+    parts = segments.extract_segments(tmp_path / "s", collection, *PARTS[:2], Serial())
+    layout.build_vectors(tmp_path / "q", parts, PARTS[2], memory=10**8)
+    harmful = partial(dies_second, call=getattr(layout, step), parent=os.getpid(), marker=tmp_path / "died")
+    monkeypatch.setattr(layout, step, harmful)
+    layout.build_vectors(tmp_path / "p", parts, PARTS[2], memory=300_000, engine=engine)
+    assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
+    assert content(tmp_path / "p") == content(tmp_path / "q")
+
+
 def content(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.suffix in (".npy", ".json")}
 
 
-@pytest.mark.parametrize("step", ["map_documents", "reduce_shingles", "sum_documents"])
+@pytest.mark.parametrize(
+    "step", ["map_documents", *(pytest.param(step, marks=LONG) for step in ("reduce_shingles", "sum_documents"))]
+)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_sketches_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
     vectors = copies(7)
@@ -199,7 +229,7 @@ def test_tasks_name_their_files_for_workers_in_other_folders(tmp_path, monkeypat
 
 
 def test_engines_refuse_no_workers():
-    for engine in (Processes, Dask, Ray):
+    for engine in (Processes, Dask, Ray, Spark):
         with pytest.raises(InputError, match="workers must be at least 1, got 0"):
             engine(workers=0)
 
@@ -211,9 +241,73 @@ def test_a_scheduler_that_does_not_answer(monkeypatch):
         list(Dask(address="tcp://127.0.0.1:9").map(square, [1]))
 
 
-@pytest.mark.parametrize(("engine", "module"), [(Dask(workers=3), "distributed"), (Ray(workers=3), "ray")])
+@pytest.mark.parametrize(
+    ("engine", "module"), [(Dask(workers=3), "distributed"), (Ray(workers=3), "ray"), (Spark(workers=3), "pyspark")]
+)
 def test_missing_extras_say_how_to_get_them(engine, module, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, module, None)
     name = type(engine).__name__.lower()
     with pytest.raises(InputError, match=rf"engine={name} needs {module}: pip install 'spotsigs\[{name}\]'"):
         list(engine.map(square, [1]))
+
+
+@pytest.mark.skipif(not available("pyspark"), reason="needs pyspark")
+def test_spark_without_java(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(InputError, match="engine=spark needs Java, and there is none on this machine: install"):
+        list(Spark(workers=5).map(square, [1]))
+
+
+needs_spark = pytest.mark.skipif(not available("pyspark") or not shutil.which("java"), reason="needs pyspark and Java")
+
+SPARK = """
+import sys
+from functools import partial
+from pathlib import Path
+from spotsigs.engines import Spark
+from spotsigs.errors import InputError
+from test_engines import square, refuses
+from test_blocks import copies, triples
+from spotsigs.crawl.block_join import join_store
+from spotsigs.disk.store import save_vectors
+
+engine = Spark(workers=2, address=sys.argv[1])
+found = list(engine.map(square, range(20)))
+assert [value for value, _ in found] == [k * k for k in range(20)]
+print("processes", len({process for _, process in found}))
+try:
+    list(engine.map(refuses, range(20)))
+except InputError as error:
+    print(error)
+save_vectors("v", copies(7))
+join_store("v", "p", 0.5, engine, memory=15_000)
+"""
+
+
+def refuses(number):
+    if number == 3:
+        raise InputError("task 3 is refused")
+    return number
+
+
+@pytest.mark.long
+@needs_spark
+@pytest.mark.parametrize("address", ["local[2]", "local-cluster[2,1,1024]"])
+def test_spark_by_its_address(address, tmp_path):
+    """A process of its own, for there is one Spark a process: the same bytes, and errors of tasks as they are."""
+    tests = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", SPARK, address],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": tests},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["processes 2", "task 3 is refused"]
+    join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=15_000)
+    assert content(tmp_path / "p").keys() == content(tmp_path / "q").keys()
+    for name, value in content(tmp_path / "q").items():
+        assert name.name == "job.json" or content(tmp_path / "p")[name] == value

@@ -212,13 +212,15 @@ class TestFigures:
         for folder in ("a", "b"):
             (tmp_path / folder).mkdir()
             draw(tmp_path / folder / "figure", PANELS, POINTS)
-        for suffix in ("svg", "png", "csv"):
+        for suffix in ("svg", "png", "pdf", "csv"):
             first, second = ((tmp_path / folder / f"figure.{suffix}").read_bytes() for folder in ("a", "b"))
             assert first == second
             assert len(first) > 200
         assert (tmp_path / "a" / "figure.png").read_bytes().startswith(b"\x89PNG")
         assert b"</svg>" in (tmp_path / "a" / "figure.svg").read_bytes()
-        assert not {path.name for path in (tmp_path / "a").iterdir()} - {f"figure.{s}" for s in ("svg", "png", "csv")}
+        assert not {path.name for path in (tmp_path / "a").iterdir()} - {
+            f"figure.{s}" for s in ("svg", "png", "pdf", "csv")
+        }
 
 
 class TestVerdicts:

@@ -1,3 +1,4 @@
+import io
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,9 +13,11 @@ from omegaconf import OmegaConf
 from strategies import examples
 
 from spotsigs.baselines.shingles import Shingles
+from spotsigs.data.formats.folder import Folder
 from spotsigs.errors import InputError
 from spotsigs.records import Collection, Document, Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, count_signatures, extract, extract_shard, read_texts, unique_ids
+from spotsigs.signatures.progress import reading
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
 
@@ -139,7 +142,7 @@ def test_repeated_ids():
     assert signatures.doc_ids == ("a", "a#2", "a#3")
 
 
-@examples(200)
+@examples(100)
 @given(st.lists(st.sampled_from(["a", "a#2", "a#3", "a#2#2", "b"]), max_size=12))
 def test_ids_are_unique_and_first_ones_kept(ids):
     unique = unique_ids(ids)
@@ -174,3 +177,25 @@ def test_bytes_of_content():
 def test_text_configurations(path):
     text = instantiate(OmegaConf.load(path))
     assert text(Document(id="", content="a b", media_type="text/plain")) == "a b"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_bar_counts_the_bytes_of_the_files(tmp_path):
+    for name, size in (("a.txt", 30_000), ("b.txt", 10_000)):
+        (tmp_path / name).write_text("x" * size)
+    out = Terminal()
+    with reading(Folder(path=str(tmp_path)), 2, out) as progress:
+        progress(1)
+        progress(1)
+    assert "/40.0k" in out.getvalue()
+    assert "2 pages" in out.getvalue() or "1 pages" in out.getvalue()
+    with reading(Records((page("a"),)), 1, out := Terminal()) as progress:
+        progress(1)
+    assert "pages" in out.getvalue()
+    with reading(Records((page("a"),)), 1, quiet := io.StringIO()) as progress:
+        progress(1)
+    assert quiet.getvalue() == ""

@@ -68,6 +68,7 @@ def results(tmp_path_factory):
         ("chain_length", (STEP, "experiment.values=[2,3]")),
         ("exactness", ("experiment.collections=2", "experiment.documents=30")),
         ("partitions", ("data=wt10g_like", "data.documents=2000")),
+        ("threads", ("data=wt10g_like", "data.documents=2000", "threads=2", "experiment.repeats=1")),
         ("claims", ()),
     ):
         assert run(experiment, folder, *overrides)
@@ -92,14 +93,23 @@ OTHERS: set[str] = {"beyond", "compare", "scale", "threshold", "today"}
 
 
 class TestResults:
-    def test_figures_come_in_four_files(self, results):
+    def test_figures_come_in_five_files(self, results):
         for name in ("figure4/figure4", "figure5/figure5", "chain_length/chain_length", "partitions/partitions"):
-            for suffix in ("svg", "png", "csv", "json"):
+            for suffix in ("svg", "png", "pdf", "csv", "json"):
                 assert (results / f"{name}.{suffix}").stat().st_size > 0
 
     def test_tables_come_in_four_files(self, results):
         for suffix in ("csv", "md", "tex", "json"):
             assert (results / f"exactness/exactness.{suffix}").stat().st_size > 0
+
+    def test_threads_start_with_one(self, results):
+        found = rows(results / "threads" / "threads.csv")
+        assert {(row["method"], row["threads"]) for row in found} == {
+            (method, threads)
+            for method in ("SpotSigs", "SpotSigs, tight bounds", "LSH-S (native)")
+            for threads in ("1", "2")
+        }
+        assert {float(row["speed_up"]) for row in found if row["threads"] == "1" and row["speed_up"]} <= {1.0}
 
     def test_figure5_shows_what_a_run_measures(self, results):
         chosen = settings_for("data=tiny")
@@ -208,7 +218,10 @@ def test_timing_experiments_refuse_pages(tmp_path):
 def test_rows_of_table2_can_be_left_out(tmp_path):
     given = ("data=wt10g_like", "data.documents=2000", "experiment.repeats=1")
     left = run(
-        "table2", tmp_path, *given, "experiment.without=[NoPrune,NoPart,SpotSigs,'LSH-S (datasketch)','LSH-S (native)']"
+        "table2",
+        tmp_path,
+        *given,
+        "experiment.without=[NoPrune,NoPart,SpotSigs,'SpotSigs, global order','LSH-S (native)']",
     )
     measured = {row["method"] for row in rows(tmp_path / "table2" / "table2.csv") if row["row"] != "published"}
     assert measured == {"I-Match-S", "SpotSigs, tight bounds"}
@@ -324,3 +337,13 @@ def test_curve_of_a_matcher_without_threshold(tmp_path):
     assert curve.micro.shape == (3, 1)
     with pytest.raises(ValueError, match="no similarity to draw a curve over"):
         judge(stored=stored, idf_filter=IdfFilter(), matcher=replace(IMatch()), taus=[0.5])
+
+
+def test_the_worked_examples_come_out_of_the_product():
+    from spotsigs.experiments.studies.arithmetic import _examples
+
+    facts = {fact.name: fact.value for fact in _examples()}
+    assert facts["extraction example"] == facts["deduplication example: computations for d1"] == 1
+    assert facts["deduplication example: pair d1, d3"] is True
+    assert facts["4-shingles of the example"] == 9
+    assert facts["LCS of the example"] == 4

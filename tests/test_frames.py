@@ -99,10 +99,12 @@ RULES = st.builds(
     around=st.booleans(),
 )
 
+CHANCES = st.sampled_from([None, 0.01, 0.3, 1.0])
+
 LIMITS = st.fixed_dictionaries({"LOOKED": st.sampled_from([1, 3, 64]), "WALKED": st.sampled_from([1, 12, 2048])})
 
 
-@examples(250)
+@examples(50)
 @given(collections(), RULES, st.integers(1, 6), LIMITS, st.integers(1, 3))
 def test_any_collection(pages, rules, sample, limits, threads):
     drawn, over = outlines(pages), module.Over(threads)
@@ -110,12 +112,28 @@ def test_any_collection(pages, rules, sample, limits, threads):
         expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), rules, sample)
         found = find_frames(drawn, portraits(drawn, over), rules, sample, over)
         assert rows(kept(drawn, found, rules.share)) == expected
-        if all(rules[2:]):
-            scheme = FramedSpots(alike=rules.alike, share=rules.share, sample=sample)
-            assert rows(scheme.refine(drawn, threads=threads)) == expected
 
 
-@examples(60)
+@examples(300)
+@given(
+    collections(),
+    RULES,
+    st.integers(1, 6),
+    st.integers(2, 4),
+    CHANCES,
+    st.integers(1, 3),
+)
+def test_what_any_collection_says(pages, rules, sample, many, chance, threads):
+    """Boilerplate, and evidence by chance."""
+    scheme = FramedSpots(alike=rules.alike, share=rules.share, sample=sample, chance=chance)
+    drawn = outlines(pages)
+    with patch.multiple(module, MANY=many, FEWEST=1):
+        left = scheme.refine(drawn, threads=threads)
+    expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), scheme.rules, sample, many, chance)
+    assert rows(left) == expected
+
+
+@examples(30)
 @given(collections(), st.randoms(use_true_random=False))
 def test_the_order_of_the_pages_makes_no_difference(pages, random):
     order = list(range(len(pages)))
@@ -124,7 +142,7 @@ def test_the_order_of_the_pages_makes_no_difference(pages, random):
     assert rows(SCHEME.refine(outlines([pages[k] for k in order]))) == [found[k] for k in order]
 
 
-@examples(60)
+@examples(30)
 @given(collections(), st.integers(0, 20))
 def test_copies_of_a_page_look_for_its_neighbours_together(pages, which):
     if pages:
@@ -138,7 +156,7 @@ def kept(drawn: Signatures, frames: Frames, share: float) -> Signatures:
     return suppressed(drawn, pages, spots_of_frames(pages, frames.suspected, share, module.HERE))
 
 
-@examples(300)
+@examples(50)
 @given(collections(), RULES, st.integers(1, 6), LIMITS, st.integers(0, 14))
 def test_pages_added_later(pages, rules, sample, limits, n_old):
     n_old = min(n_old, len(pages))
@@ -406,3 +424,22 @@ def test_too_little_memory_for_the_links(tmp_path):
     segments = segments_of([outlines([[(1, LINK)] * 50] * 20)], tmp_path / "outlines")
     with pytest.raises(InputError, match=r"are needed for 1,000 links on 20 pages"):
         refine_segments(tmp_path / "refined", segments, SCHEME, memory=40_000)
+
+
+# --- evidence ---------------------------------------------------------------------------------------------------------
+
+
+def test_short_copies_carry_a_pair_and_common_words_do_not():
+    """Two rare spots are enough to tell a page by; two spots of hundreds of pages are not."""
+    random = np.random.default_rng(3)
+    common = fresh(random, 12)
+    pages = [[(h, TEXT) for h in [*fresh(random, 40), *random.permutation(common)[:4].tolist()]] for _ in range(400)]
+    short = fresh(random, 3)
+    pages += [[(h, TEXT) for h in short]] * 2
+    pages += [[(h, TEXT) for h in common[:3]]] * 2
+    left = rows(FramedSpots(chance=0.05).refine(outlines(pages)))
+    assert left[400] == left[401] == dict.fromkeys(sorted(short), 1)
+    assert left[402] == left[403] == {}
+    assert all(len(row) == 44 for row in left[:400])
+    assert rows(SCHEME.refine(outlines(pages)))[:402] == left[:402]
+    assert len(rows(SCHEME.refine(outlines(pages)))[402]) == 3  # nothing is asked where nobody asks for it

@@ -76,7 +76,7 @@ FULL = r"No space left on device"
 ADVICE = r"(give another place|choose another folder with hydra\.run\.dir=)"
 
 
-@pytest.mark.parametrize("kib", mostly_long(0, 12, 60, 200, 400, quick=60))
+@pytest.mark.parametrize("kib", mostly_long(0, 12, 60, 200, 400, quick=None))
 def test_a_run_in_memory(kib, front_door, disk, crawl, tmp_path):  # noqa: F811
     words = ["data=jsonl", f"data.path={crawl}", "engine=serial", "page=true"]
     assert front_door(*words, f"hydra.run.dir={tmp_path}/undisturbed")[0] == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -32,6 +34,23 @@ def test_polars_and_datasets():
     assert list(spotsigs.dedup(datasets.Dataset.from_list(ROWS))["id"]) == [0, 1]
 
 
+def test_documents_of_ir_datasets_are_named_tuples():
+    class GenericDoc(NamedTuple):
+        doc_id: str
+        text: str
+
+    docs = [GenericDoc(f"d{k}", page) for k, page in enumerate(PAGES)]
+    assert list(spotsigs.dedup(iter(docs))) == docs[:2]
+    with pytest.raises(InputError, match="no row has a key 'body'; name one by text=; the first has doc_id, text"):
+        spotsigs.dedup(docs, text="body")
+
+
+def test_the_longest_is_that_of_most_prose_as_in_the_command(tmp_path):
+    padded = "<html>" + "<p></p>" * 200 + PAGE + "</html>"
+    rows = [{"id": "a", "text": padded}, {"id": "b", "text": PAGE + " It is late."}]
+    assert [row["id"] for row in spotsigs.dedup(rows, keep="longest")] == ["b"]
+
+
 def test_which_page_stays():
     assert [row["id"] for row in spotsigs.dedup(ROWS, keep="newest")] == [1, 2]
     assert [row["id"] for row in spotsigs.dedup(ROWS, keep="longest")] == [1, 2]
@@ -47,7 +66,7 @@ def test_a_missing_text_is_like_no_other():
     [
         ({"a": PAGE, "b": PAGE}, "iterates over its keys"),
         (pd.DataFrame({"body": PAGES}), "no column 'text'; name one by text=; its columns are body"),
-        ([{"body": PAGE}], "no dict has a key 'text'"),
+        ([{"body": PAGE}], "no row has a key 'text'"),
         (PAGE, "got a single one"),
         (7, "holds no pages"),
     ],

@@ -15,7 +15,7 @@ from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Pairs
 
 rows_of_terms = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 3), max_size=6), max_size=14)
-quick = examples(150)
+quick = examples(100)
 
 
 def run(matcher, rows, vocabulary=None):

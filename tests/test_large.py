@@ -115,11 +115,11 @@ def test_new_against_old_and_one_page(tmp_path):
     assert "45 documents" in full
     wanted = {
         (frozenset((a, b)), s)
-        for a, b, s in pd.read_parquet(tmp_path / "3/pairs.parquet").itertuples(index=False)
+        for a, b, s, *_ in pd.read_parquet(tmp_path / "3/pairs.parquet").itertuples(index=False)
         if {a, b} & fresh
     }
     found = pd.read_parquet(tmp_path / "2/pairs.parquet").itertuples(index=False)
-    assert {(frozenset((a, b)), s) for a, b, s in found} == wanted
+    assert {(frozenset((a, b)), s) for a, b, s, *_ in found} == wanted
     assert wanted
     kept = set(pd.read_csv(tmp_path / "2/kept.csv")["doc"])
     assert kept < fresh

@@ -1,13 +1,18 @@
 """Segments and their layout by length equal what happens in memory."""
 
 import json
+import shutil
+import tracemalloc
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib.externals.loky import get_reusable_executor
 
+from spotsigs.copies import Copies
 from spotsigs.crawl.layout import build_vectors, parse_memory, spans
 from spotsigs.crawl.segments import extract_segments, segments_of
 from spotsigs.data.formats.jsonl import Jsonl
@@ -38,6 +43,7 @@ def rows_of(vectors, doc_ids):
     return [(doc_ids[r], *(a.tolist() for a in vectors.row(r)), int(vectors.lengths[r])) for r in range(len(vectors))]
 
 
+@settings(max_examples=30)
 @given(st.data())
 def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
@@ -62,6 +68,105 @@ def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
     assert stored.rows.tolist() == np.argsort(expected.lengths, kind="stable").tolist()
     assert list(stored.doc_ids) == list(whole.doc_ids)
     assert list(stored.clusters) == [name or "" for name in whole.clusters]
+
+
+def large_batches(rng, sizes=(60, 1, 0, 80, 40)):
+    """Rows of few lengths, so that some lengths must be cut by batch."""
+    names = [f"d{k}" for k in range(400)]
+    return [batch(rng, n, names) for n in sizes]
+
+
+class StopsAt:
+    """Runs tasks until one is to begin that shall not."""
+
+    processes = 0
+
+    def __init__(self, last):
+        self.begun, self.last = count(), last
+
+    def map(self, function, tasks):
+        for task in tasks:
+            if next(self.begun) == self.last:
+                raise KeyboardInterrupt
+            yield function(task)
+
+
+def files(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.long
+def test_layout_may_stop_at_any_task(tmp_path, monkeypatch):
+    monkeypatch.setattr("spotsigs.crawl.layout.LEAST_ENTRIES", 150)
+    rng = np.random.default_rng(4)
+    segments = segments_of(large_batches(rng), tmp_path / "s")
+    chosen, copied = IdfFilter(idf_min=0.1), Copies.none(181)
+    copied = Copies(copied.content, np.where(np.arange(181) == 3, 90, copied.stands).astype(np.int32))
+    build_vectors(tmp_path / "v", segments, chosen, memory=MEMORY, copies=copied)
+    expected, stops = files(tmp_path / "v"), 0
+    for last in count():
+        try:
+            build_vectors(
+                tmp_path / "w", segments, chosen, memory=MEMORY, engine=StopsAt(last), copies=copied, facts={}
+            )
+        except KeyboardInterrupt:
+            stops += 1
+            done = files(tmp_path / "w-in-the-making")
+            build_vectors(tmp_path / "w", segments, chosen, memory=MEMORY, engine=StopsAt(-1), copies=copied)
+        else:
+            break
+        assert files(tmp_path / "w") == expected
+        assert last == 0 or len(done) > last
+        assert not (tmp_path / "w-in-the-making").exists()
+        shutil.rmtree(tmp_path / "w")
+    assert stops > 8
+
+
+def test_what_other_arguments_left_is_not_used(tmp_path):
+    segments = segments_of(large_batches(np.random.default_rng(4)), tmp_path / "s")
+    with pytest.raises(KeyboardInterrupt):
+        build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0.5), memory=MEMORY, engine=StopsAt(2))
+    assert (tmp_path / "v-in-the-making" / "tallied").exists()
+    build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=MEMORY)
+    build_vectors(tmp_path / "w", segments, IdfFilter(idf_min=0), memory=MEMORY)
+    assert files(tmp_path / "v") == files(tmp_path / "w")
+
+
+class Elsewhere:
+    """Runs every task in another process."""
+
+    processes = 1
+
+    def map(self, function, tasks):
+        with get_reusable_executor(1) as pool:
+            for task in tasks:
+                yield pool.submit(function, task).result()
+
+
+@pytest.mark.long
+def test_the_calling_process_holds_nothing_of_the_entries(tmp_path, monkeypatch):
+    """Twenty times the signatures on as many pages: no more memory than blocks that are copied, and looked through."""
+    for block in ("crawl.layout._COPIED", "disk.store._CHECKED"):
+        monkeypatch.setattr(f"spotsigs.{block}", 2**15)
+    peaks = []
+    for entries in (10, 200):
+        draws = np.random.default_rng(1).integers(0, 500, (2000, entries)).astype(np.uint64)
+        hashes = (draws + np.arange(entries, dtype=np.uint64) * np.uint64(2**64 // entries)).ravel()
+        rows = Signatures(
+            doc_ids=tuple(map(str, range(2000))),
+            clusters=(None,) * 2000,
+            indptr=np.arange(0, len(hashes) + 1, entries),
+            hashes=hashes,
+            counts=np.ones(len(hashes), np.int32),
+        )
+        folder = tmp_path / str(entries)
+        segments = segments_of([rows] * 10, folder / "s")
+        build_vectors(folder / "warm", segments, IdfFilter(), memory=10**8, engine=Elsewhere())
+        tracemalloc.start()
+        build_vectors(folder / "v", segments, IdfFilter(), memory=10**8, engine=Elsewhere())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert max(peaks) < peaks[0] + 4 * 2**20 < 8 * len(hashes) * 10
 
 
 @given(names=st.lists(st.sampled_from(["a", "a#2", "a#3", "b", "b#2"]), max_size=12), cut=st.integers(0, 12))

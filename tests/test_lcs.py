@@ -15,7 +15,7 @@ from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Truth
 from spotsigs.text.tokens import tokenize
 
-quick = examples(150)
+quick = examples(100)
 
 
 def corpus(texts):

@@ -78,7 +78,7 @@ def test_places_are_paths_or_urls(tmp_path):
     assert Path(places.absolute("x")).is_absolute()
 
 
-@pytest.mark.parametrize("where", ["memory", "s3"])
+@pytest.mark.parametrize("where", ["memory", pytest.param("s3", marks=pytest.mark.long)])
 def test_a_whole_store_elsewhere_is_the_local_one(tmp_path, where, request):
     url = request.getfixturevalue(where)
     rows = stories(70)

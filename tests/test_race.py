@@ -78,3 +78,17 @@ def test_contestants_keep_one_of_equal_texts(texts, tmp_path, name):
     assert kept == ["a1", "a2", "b1"]
     i, j = race.found_pairs(tmp_path, {"a1": 0, "a2": 1, "b1": 2, "a3": 3})
     assert (np.array([i, j]).T == [[0, 3]]).all()
+
+
+def test_a_race_that_is_stopped_leaves_nobody_running(tmp_path, monkeypatch):
+    def stop(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(race.time, "sleep", stop)
+    told = tmp_path / "told"
+    script = f"import os, time; open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    before = {child.pid for child in race.psutil.Process().children(recursive=True)}
+    with pytest.raises(KeyboardInterrupt):
+        race.timed([sys.executable, "-c", script], [0], tmp_path / "log")
+    left = [child for child in race.psutil.Process().children(recursive=True) if child.pid not in before]
+    assert all(child.status() == race.psutil.STATUS_ZOMBIE or child.wait(5) is not None for child in left)

@@ -34,7 +34,7 @@ def pairs_of(tmp_path, *choices):
     pairs = pd.read_parquet(folder / "pairs.parquet")
     found = {
         (*sorted(name.removeprefix("http://tiny.example/") for name in (a, b)), similarity)
-        for a, b, similarity in pairs.itertuples(index=False)
+        for a, b, similarity, *_ in pairs.itertuples(index=False)
     }
     return found, json.loads((folder / "metrics.json").read_text())
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from spotsigs.experiments.claims.facts import read_facts, write_facts
 from spotsigs.experiments.claims.judged_claims import judge_all
 from spotsigs.experiments.run.provenance import provenance
 from spotsigs.experiments.show.inspector import Page, Piece, Sample, marked, sample_pairs, similarity, word_places
-from spotsigs.experiments.show.report import render, sections
+from spotsigs.experiments.show.report import finding, render, sections
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Corpus, Pairs, Truth, Vectors
 from spotsigs.signatures.spots import SpotSignatures
@@ -54,6 +58,60 @@ def test_the_report_loads_nothing(tmp_path):
         assert word not in page
 
 
+def test_the_report_opens_with_what_was_found(tmp_path):
+    told = finding(ROOT / "results")
+    assert len(told) == 5
+    facts = read_facts(ROOT / "results/matrix/facts.csv")
+    assert f"{facts['newsframes: SpotSigs: best F1'].value:.3f}" in told[1]
+    page = committed_report()
+    assert page.index(told[0]) < page.index("<section")
+    assert finding(tmp_path) == []
+
+
+def test_the_finding_is_not_told_where_it_is_not_so(tmp_path):
+    for name in ("matrix", "frames"):
+        facts = read_facts(ROOT / "results" / name / "facts.csv")
+        if name == "matrix":
+            key = "newsframes: SpotSigs: best F1"
+            facts[key] = replace(facts[key], value=0.1)
+        write_facts(tmp_path / name / "facts.csv", list(facts.values()))
+    assert finding(tmp_path) == []
+
+
+def committed_report():
+    results = ROOT / "results"
+    about = provenance() | {"data": "gold", "seed": 1, "command": ["run.py"]}
+    judged = judge_all(results)
+    return render(finding=finding(results), sections=sections(results), judged=judged, samples=[], about=about)
+
+
+def test_no_sentence_comes_again_and_again():
+    text = re.sub(r"<[^>]+>", "\n", re.sub(r"<details>.*?</details>", "", committed_report(), flags=re.DOTALL))
+    sentences = Counter(
+        part.strip() for part in re.split(r"[\n]|(?<=[.:])\s", text) if len(part.split()) > 6 and part[-1] in ".:"
+    )
+    assert sentences.most_common(1)[0][1] <= 3, sentences.most_common(3)
+
+
+def test_verdicts_stand_beside_what_they_judge():
+    page = committed_report()
+    table = page[page.index('id="table2-table2"') :]
+    assert "NoPart takes longer than SpotSigs" in table[: table.index("</figure>")]
+
+
+def test_no_table_is_cut_off(tmp_path):
+    path = tmp_path / "report.html"
+    measure = """
+      const cut = [...document.querySelectorAll(".wide")].filter((box) => box.scrollWidth > box.clientWidth + 1);
+      document.title = `${innerWidth}: ${cut.map((box) => box.getAttribute("aria-label")).join("; ")}`;
+    """
+    page = re.sub(r"script-src 'sha256-[^']+'", "script-src 'unsafe-inline'", committed_report())
+    path.write_text(page.replace("</body>", f"<script>{measure}</script></body>"), "utf-8")
+    width, _, cut = title_in_browser(path, "--window-size=1400,2000")[0].partition(": ")
+    assert int(width) <= 1400
+    assert cut == ""
+
+
 def browser():
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
@@ -61,9 +119,9 @@ def browser():
     return found
 
 
-def title_in_browser(path):
+def title_in_browser(path, *more):
     """Return the page's title after its scripts have run, and the whole document."""
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom"]
+    options = [*more, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000", "--dump-dom"]
     answer = subprocess.run(
         [browser(), *options, path.as_uri()], capture_output=True, text=True, timeout=120, check=True
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from test_bad_input import front_door as inside  # noqa: F401 - a fixture
 
 from spotsigs.experiments.start import COMPILING
 
@@ -59,7 +60,8 @@ def test_a_run_writes_its_folder(finished):
         0.44,
     )
     pairs = pd.read_parquet(folder / "pairs.parquet")
-    assert list(pairs.columns) == ["doc_a", "doc_b", "similarity"]
+    assert list(pairs.columns) == ["doc_a", "doc_b", "similarity", "shared", "union"]
+    assert (pairs["shared"] / pairs["union"] == pairs["similarity"]).all()
     assert len(pairs) == metrics["pairs"] > 0
     clusters = pd.read_parquet(folder / "clusters.parquet")
     columns = "doc cluster representative similarity_to_representative size min_similarity mean_similarity chain"
@@ -137,12 +139,12 @@ def test_framed_signatures_of_few_pages_fall_back_to_a_default(tmp_path):
         (["signature.c=0"], "c, the chain length, must lie in [1, 1000], got 0"),
     ],
 )
-def test_a_mistake_is_one_clear_sentence_and_exit_code_1(arguments, says, tmp_path):
-    result = front_door("data=tiny", *arguments, f"hydra.run.dir={tmp_path}")
-    assert result.returncode == 1
-    assert says in result.stderr
-    assert "Traceback" not in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+def test_a_mistake_is_one_clear_sentence_and_exit_code_1(arguments, says, inside, tmp_path):  # noqa: F811
+    code, _, err = inside("data=tiny", *arguments, f"hydra.run.dir={tmp_path}")
+    assert code == 1
+    assert says in err
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
     assert not (tmp_path / "metrics.json").exists()
 
 
@@ -152,6 +154,7 @@ def test_debug_shows_the_traceback(tmp_path):
     assert "Traceback" in result.stderr
 
 
+@pytest.mark.long
 def test_workers_do_not_change_a_byte(tmp_path):
     for workers in (1, 3):
         done = front_door(

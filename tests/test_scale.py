@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from strategies import is_long
 
 from spotsigs.data.collections.synthetic import BLOCK, Synthetic, write_jsonl
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.experiments.output_files import read_json
 from spotsigs.experiments.run.provenance import TreeMemory
-from spotsigs.experiments.studies.scale import growth, read_trace, stage_rows
+from spotsigs.experiments.studies.scale import PLANNED, STAGES, growth, plan, read_trace, stage_rows
 from spotsigs.records import Document
 
 ROOT = Path(__file__).parents[1]
@@ -47,6 +48,25 @@ def test_files_that_are_there_stay(tmp_path):
     assert list(write_jsonl(pages, tmp_path, Serial(), a_file=40)) == [40, 40, 10]
     assert first.stat().st_mtime_ns == stamp
     assert sum(len(path.read_text().splitlines()) for path in tmp_path.iterdir()) == 90
+
+
+def test_what_is_planned_grows_from_the_two_largest_runs():
+    def measured(documents, **seconds):
+        rows = [{"stage": stage, "core_seconds": seconds.get(stage, documents / 1e4)} for stage in STAGES]
+        return {"documents": documents, "input_bytes": 5000 * documents, "rows": rows}
+
+    rows = plan([measured(10**5, join=1.0, tables=10.0), measured(10**6, join=100.0, tables=10.0)])
+    found = {row["stage"]: row for row in rows}
+    assert {stage: round(row["exponent"], 6) for stage, row in found.items() if stage != "all"} == {
+        "extract": 1, "layout": 1, "join": 2, "clusters": 1, "tables": 1,
+    }  # fmt: skip
+    assert PLANNED[0] == 10**9
+    hours = {stage: row[f"hours_{10**9}"] for stage, row in found.items()}
+    assert hours["extract"] == pytest.approx(10 * 1e9 / 1e4 / 3600)  # ten times the bytes a page
+    assert hours["join"] == pytest.approx(100 * 1e6 / 3600)
+    assert hours["tables"] == pytest.approx(10 * 1e3 / 3600)
+    assert hours["all"] == pytest.approx(sum(hours[stage] for stage in STAGES))
+    assert found["all"][f"cost_{10**9}"] == pytest.approx(0.04 * hours["all"])
 
 
 @pytest.mark.parametrize("wrong", [{"documents": 0}, {"words": 3}, {"seed": -1}, {"a_shard": 0}])
@@ -81,7 +101,7 @@ def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
 
 def test_a_small_run_and_its_growth(tmp_path):
     asked = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
-    for size in (300, 300, 600):
+    for size in (300, 300, 600) if is_long() else (300, 600):
         more = [f"experiment.documents={size}", f"experiment.keep={str(size == 300).lower()}"]
         command = [sys.executable, "run.py", *asked, *more]  # a process of its own: its memory is what is measured
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)

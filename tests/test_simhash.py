@@ -12,7 +12,7 @@ from spotsigs.baselines.simhash import SimHash, Weights, choose_blocks, near_fin
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 
-quick = examples(120)
+quick = examples(100)
 rows_of_terms = st.lists(st.dictionaries(st.integers(0, 30), st.integers(1, 4), max_size=8), max_size=16)
 
 

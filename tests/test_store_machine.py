@@ -7,22 +7,17 @@ import json
 import os
 import random
 import shutil
+import subprocess
+import sys
 import tempfile
-import threading
+from functools import cache
 from pathlib import Path
 
 import pytest
 from faults import Denied, denying
-from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from strategies import examples, is_long
 from test_on_disk import MEMORY, PARTS, named, stories
 
 from spotsigs.crawl.stages_on_disk import match_on_disk, query_page, stored_segments
@@ -62,6 +57,32 @@ def expected(rows, tau):
         return named(BruteForce(tau=tau)(Corpus(PARTS[2](signatures))), signatures.doc_ids)
     finally:
         os.unlink(file.name)
+
+
+ADDING = """
+import sys
+from pathlib import Path
+from test_on_disk import MEMORY, PARTS
+from spotsigs.crawl.stages_on_disk import match_on_disk
+from spotsigs.data.formats.jsonl import Jsonl
+from spotsigs.engines import Serial
+
+for line in sys.stdin:
+    folder, batch = line.rsplit(maxsplit=1)
+    collection = Jsonl(path=f"{folder}/{batch}.jsonl", shard_bytes=1500)
+    match_on_disk(Path(folder, "store"), collection, *PARTS, 0.4, Serial(), memory=MEMORY, add=True)
+    print("added", flush=True)
+"""
+
+
+@cache
+def other_process():
+    """Return a process that adds what it is told to; it ends with this one, which closes its input."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    return subprocess.Popen(
+        [sys.executable, "-c", ADDING], cwd=Path(__file__).parents[1], env=environment, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
 
 
 class Stores(RuleBasedStateMachine):
@@ -154,10 +175,12 @@ class Stores(RuleBasedStateMachine):
     @precondition(lambda self: self.begun is None and (self.store / "vectors" / "store.json").exists())
     @rule(row=st.integers(0, BATCH - 1))
     def asked(self, row):
-        """A page of the store finds itself, and nothing that is not there; the store stays as it is."""
+        """A page of the store finds itself and its partners, and nothing else."""
         page = Document(id="?", content=ROWS[row]["text"], media_type="text/plain")
-        found = {match.doc: match.similarity for match in query_page(self.store, page, *PARTS[:2], 0.9)}
-        assert found.keys() <= {row["id"] for row in self.rows()}
+        own = ROWS[row]["id"]
+        partners = {(*pair[:2],) for pair in expected(self.rows(), 0.6) if own in pair[:2]}
+        found = {match.doc for match in query_page(self.store, page, *PARTS[:2], 0.6)}
+        assert found == {own, *(name for pair in partners for name in pair)}
 
     @precondition(lambda self: self.begun is None)
     @rule(seed=st.integers(0, 2**32))
@@ -185,7 +208,7 @@ class Stores(RuleBasedStateMachine):
         batch = max(self.model)
         path = self.folder / f"{batch}.jsonl"
         before, facts = path.read_bytes(), path.stat()
-        path.write_bytes(before.replace(b"the", b"teh"))
+        path.write_bytes(before.replace(b"word", b"drow"))
         os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
         try:
             with pytest.raises(InputError, match=r"holds (other documents|documents that were added)"):
@@ -211,22 +234,13 @@ class Stores(RuleBasedStateMachine):
     @precondition(lambda self: self.begun is None and max(self.model) + 2 < len(ROWS) // BATCH)
     @rule()
     def two_at_once(self):
-        """Two runs add at the same time: both are in it, one behind the other."""
+        """Two processes add at the same time: both are in it, one behind the other."""
         batches = [max(self.model) + 1, max(self.model) + 2]
-        faults = []
-
-        def adding(batch):
-            try:
-                match_on_disk(self.store, self.collection(batch), *PARTS, 0.4, Serial(), memory=MEMORY, add=True)
-            except BaseException as error:  # noqa: BLE001 - told by the main thread
-                faults.append(error)
-
-        threads = [threading.Thread(target=adding, args=(batch,)) for batch in batches]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not faults
+        for batch in batches:
+            self.collection(batch)
+        print(self.folder, batches[1], file=other_process().stdin, flush=True)
+        match_on_disk(self.store, self.collection(batches[0]), *PARTS, 0.4, Serial(), memory=MEMORY, add=True)
+        assert other_process().stdout.readline() == "added\n"
         ids = list(stored_segments(self.store).doc_ids())
         for batch in sorted(batches, key=lambda batch: ids.index(ROWS[batch * BATCH]["id"])):
             self.done(batch)
@@ -237,14 +251,5 @@ class Stores(RuleBasedStateMachine):
             assert list(stored_segments(self.store).doc_ids()) == [row["id"] for row in self.rows()]
 
 
-def machine(examples, steps):
-    run_state_machine_as_test(Stores, settings=settings(max_examples=examples, stateful_step_count=steps))
-
-
-def test_a_store_whatever_happens_to_it():
-    machine(12, 8)
-
-
-@pytest.mark.long
-def test_a_store_whatever_happens_to_it_for_long():
-    machine(1000, 20)
+TestStores = Stores.TestCase
+TestStores.settings = examples(10, stateful_step_count=20 if is_long() else 8)

@@ -42,6 +42,26 @@ def test_every_method_of_every_experiment_composes(path):
                 assert [line.label for line in lines_of(single, settings)] == list(methods)
 
 
+def test_a_collection_that_cannot_be_fetched_is_left_out(conf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where nothing was fetched
+    with initialize_config_dir(str(conf), version_base="1.3"):
+        settings = composed("experiment=systems", "experiment.collections=[newsframes]", "data=tiny")
+        with pytest.raises(InputError, match=r"newsframes is left out: .*accept_licence"):
+            settings.experiment(settings)
+
+
+@pytest.mark.long
+def test_all_goes_on_without_what_must_be_fetched(tmp_path):
+    words = ["experiment=all", "data=tiny", "experiment.pages=[figure4,frames,arithmetic]", "experiment.vectors=[]"]
+    words += [f"experiment.results={tmp_path / 'results'}", "data.path=" + str(ROOT / "data" / "tiny")]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert "frames is left out: " in done.stdout
+    assert (tmp_path / "results" / "report.html").exists()
+
+
 def test_a_matcher_appears_among_the_systems_by_itself(conf):
     (conf / "matcher" / "nearest_bits.yaml").write_text("_target_: spotsigs.baselines.simhash.SimHash\nradius: 2\n")
     with initialize_config_dir(str(conf), version_base="1.3"):

@@ -61,7 +61,7 @@ SOUP = """<p> </p> <div> </div> <b> </b> <span class="a>b"> </span> <a href='x"y
 PIECES = [*SOUP.split(), " ", "\n", "a"]
 
 
-@examples(1500)
+@examples(200)
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_no_character_is_lost_or_added_in_any_tag_soup(soup):
     html = "<body>" + soup
@@ -80,7 +80,7 @@ def elements(children):
     return st.tuples(name, st.lists(children, max_size=4)).map(element)
 
 
-@examples(400)
+@examples(100)
 @given(
     st.recursive(st.sampled_from(["the", "T", " ", "é", "1", "<br>", "<!-- x -->", "&amp;"]), elements, max_leaves=30)
 )
@@ -178,7 +178,7 @@ def test_a_declared_encoding_survives_a_few_invalid_bytes():
     assert text.startswith(GERMAN + " \ufffd ")
 
 
-@examples(300)
+@examples(100)
 @given(
     st.binary(max_size=60), st.sampled_from([None, "", "utf-8", "utf-16", "gbk", "iso-2022-jp", "x\0", "rot13", "idna"])
 )

@@ -5,13 +5,23 @@ from __future__ import annotations
 import csv
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from spotsigs.baselines.lsh_native import LshNative
+from spotsigs.baselines.shingles import Shingles
+from spotsigs.data.collections.made_sites import MadeTeasers
+from spotsigs.engines import Serial
+from spotsigs.experiments.studies.ablated import Ablated
 from spotsigs.experiments.studies.today import FRAMED, TEXTS, rivals
+from spotsigs.experiments.work.extracted import Source, read
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.framed import FramedSpots
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText, visible_text
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,13 +50,65 @@ def test_every_method_has_its_settings(text):
     assert all(rival.usual or rival.single for rival in rivals(text))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Slow:
+    """A text extractor that leaves a mark each time it is asked."""
+
+    marks: Path
+
+    def __call__(self, document):
+        with self.marks.open("a") as file:
+            file.write("x")
+        return visible_text(document)
+
+
+def test_a_text_is_extracted_once_for_all_signatures(tmp_path):
+    text = Slow(marks=tmp_path / "marks")
+    collection = MadeTeasers(sites=2, stories=2)
+    for scheme in (SpotSignatures(), SpotSignatures(d=1, c=2), Shingles(k=5, sets=True)):
+        kept = read(Source(collection=collection, text=text, signature=scheme), tmp_path, Serial())
+        assert (
+            np.load(kept.path)["hashes"].tolist()
+            == extract(collection, VisibleText(), scheme, Serial()).hashes.tolist()
+        )
+    assert len(text.marks.read_text()) == 8 + 3  # and once for each kind, to compile
+
+
+def test_outlines_are_read_once_for_all_schemes(tmp_path):
+    collection = MadeTeasers(sites=2, stories=3)
+    for scheme in (FramedSpots(), Ablated(unsaid=False), FramedSpots(share=0.5), FramedSpots(d=2, c=3)):
+        kept = np.load(
+            read(Source(collection=collection, text=VisibleText(), signature=scheme), tmp_path, Serial()).path
+        )
+        plain = extract(collection, VisibleText(), scheme, Serial())
+        for name in ("indptr", "hashes", "counts"):
+            assert np.array_equal(kept[name], getattr(plain, name))
+    assert len(list(tmp_path.glob("input-*.npz"))) == 4 + 2
+
+
+def test_newsframes_is_left_out_where_nobody_accepts_its_licence(tmp_path):
+    data = '"data=newsframes data.seed=5"'
+    done = subprocess.run(
+        [
+            sys.executable, "run.py", "experiment=today", "workers=1", f"experiment.results={tmp_path}",
+            f"experiment.collections=[{data}]", "experiment.drawn=[]", "experiment.timed=[]", "data=newsframes",
+            f"data.cache={tmp_path}",
+        ],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "newsframes is left out: the pages belong to their publishers" in done.stderr
+    assert "data.accept_licence=true" in done.stderr
+
+
 @pytest.mark.long
 def test_all_of_it_on_a_small_collection(tmp_path):
     data = '"data=gold_versions data.seed=1 data.sites=2 data.stories=6"'
     done = subprocess.run(
         [
             sys.executable, "run.py", "experiment=today", "workers=2", f"experiment.results={tmp_path}",
-            f"experiment.collections=[{data}]", f"experiment.drawn=[{data}]", "experiment.timed_pages=5",
+            f"experiment.collections=[{data}]", f"experiment.drawn=[{data}]", f"experiment.timed=[{data}]",
+            "experiment.timed_pages=5",
         ],
         cwd=ROOT, capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip

@@ -1,9 +1,11 @@
 import hashlib
+from math import exp, log
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
-from spotsigs.data.collections.wt10g_like import DOCUMENTS, LONG, MIN_SPOTS, OCCURRENCES, SIGNATURES, Wt10gLike
+from spotsigs.data.collections.wt10g_like import DOCUMENTS, LONG, MIN_SPOTS, OCCURRENCES, SHORT, SIGNATURES, Wt10gLike
 from spotsigs.errors import InputError
 from spotsigs.matching.tight import self_join
 
@@ -61,6 +63,22 @@ def test_shape_is_as_documented():
     grouped = len(np.union1d(pairs.i, pairs.j)) / 50_000
     assert 0.25 < grouped < 0.31
     assert 0.08 < pairs.counters["copies"] / 50_000 < 0.15
+
+
+def test_skewed_lengths_have_what_is_published():
+    # of 1,274,812 documents with at least one spot signature (slides) 1,171,960 have five (paper), 21.36 on average
+    mu, sigma = SHORT
+    above = [ndtr((mu - log(bound)) / sigma) for bound in (0.5, 4.5)]
+    assert above[1] / above[0] == pytest.approx(DOCUMENTS / 1_274_812, abs=1e-4)
+    mean = exp(mu + sigma**2 / 2) * ndtr((mu + sigma**2 - log(4.5)) / sigma) / above[1]
+    assert mean == pytest.approx(OCCURRENCES / DOCUMENTS, abs=0.01)
+    vectors = Wt10gLike(documents=50_000, skewed=True).vectors()
+    assert vectors.n_occurrences == 50_000 * OCCURRENCES // DOCUMENTS
+    assert_in_order(vectors)
+    lengths = np.bincount(vectors.lengths)
+    assert lengths[5:9].sum() > 5 * np.bincount(Wt10gLike(documents=50_000).vectors().lengths)[5:9].sum()
+    with pytest.raises(InputError, match="mean_length and skewed exclude each other"):
+        Wt10gLike(mean_length=LONG, skewed=True)
 
 
 def test_wider_band_holds_more_frequent_signatures():

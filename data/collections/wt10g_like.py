@@ -23,6 +23,9 @@ OCCURRENCES = 25_033_143
 SIGNATURES = 86_579
 MIN_SPOTS = 5
 SINGLE_PAGE_MEDIAN = 14.0 / (OCCURRENCES / DOCUMENTS - MIN_SPOTS)  # of the occurrences beyond the first five
+SHORT = 2.65368, 0.82092
+"""Mean and deviation of the logarithm of lengths that are skewed to short documents, see ``docs/wt10g_like.md``."""
+
 LONG = 190.0
 """Mean occurrences of the long variant."""
 
@@ -49,6 +52,8 @@ class Wt10gLike(VectorCollection):
         Of everything random; the same seed gives the same vectors on every machine.
     mean_length : float, optional
         Mean occurrences of a document; the published 21.36 where omitted, `LONG` for the benchmarks' long documents.
+    skewed : bool
+        Lengths skewed to short documents, as the sources have them, instead of around a typical length.
     idf_min, idf_max : float
         The band the document frequencies lie in: ``documents ** (1 - idf_max)`` to ``documents ** (1 - idf_min)``.
         The paper's is [0.4, 0.75]; 0.2 admits signatures sixteen times as frequent at full scale.
@@ -61,6 +66,7 @@ class Wt10gLike(VectorCollection):
     documents: int = 100_000
     seed: int = 20080720
     mean_length: float | None = None
+    skewed: bool = False
     idf_min: float = 0.4
     idf_max: float = 0.75
 
@@ -70,6 +76,10 @@ class Wt10gLike(VectorCollection):
         require(
             self.mean_length is None or 10 <= self.mean_length <= 10_000,
             f"mean_length must lie in [10, 10000], got {self.mean_length}",
+        )
+        require(
+            self.mean_length is None or not self.skewed,
+            "mean_length and skewed exclude each other: the skew is that of the published mean; leave one out",
         )
         require(
             0 <= self.idf_min < self.idf_max <= 1,
@@ -135,7 +145,11 @@ class Wt10gLike(VectorCollection):
         return sizes[:whole].astype(np.int64)
 
     def _lengths(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
-        """Draw lengths: five plus a log-normal of the published mean."""
+        """Draw lengths: five plus a log-normal of the published mean, or a log-normal's part from five on."""
+        if self.skewed:
+            mu, sigma = SHORT
+            drawn = np.rint(np.exp(mu + sigma * rng.standard_normal(2 * n + 100))).astype(np.int64)
+            return drawn[drawn >= MIN_SPOTS][:n]
         mean = self.occurrences / self.documents - MIN_SPOTS
         median = mean * SINGLE_PAGE_MEDIAN
         sigma = (2 * np.log(mean / median)) ** 0.5

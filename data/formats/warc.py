@@ -40,7 +40,7 @@ _MOST_HEADER = 1 << 20
 class Warc(CopyableCollection):
     """HTTP responses of HTML type with a 2xx status, HTML resources, and the text records of WET files.
 
-    Everything else in an archive (requests, images, redirects, revisits) is no document and is passed over. The id is
+    Everything else in an archive (requests, images, redirects, revisits) is no document and is left out. The id is
     the target URI, the date ``WARC-Date``, the charset the HTTP header's. Large files are split, see `.archive`;
     a file whose records are not compressed one by one, or with a shared zstd dictionary, is one share.
 

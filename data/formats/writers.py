@@ -104,8 +104,9 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     """Write ``kept.csv`` and ``removed.csv``.
 
     ``kept.csv`` says of each document that stays whether it could be ``compared``, ``no`` where it has too few
-    signatures to have near-duplicates. ``removed.csv`` says for each removed document which one was kept instead, which
-    is most similar to it, how much, and why it was removed.
+    signatures to have near-duplicates, ``boilerplate`` where it says nothing but what many sites say.
+    ``removed.csv`` says for each removed document which one was kept instead, which is most similar to it, how much,
+    and why it was removed.
 
     Parameters
     ----------
@@ -128,7 +129,8 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
 
 
 def _compared(decisions: Decisions, rows: IntArray) -> Any:
-    return in_words(decisions.compared[rows], lambda compared: "yes" if compared else "no")
+    told = np.where(decisions.boilerplate[rows], 2, decisions.compared[rows])
+    return in_words(told, lambda which: ("no", "yes", "boilerplate")[which])
 
 
 def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> list[Any]:

@@ -23,6 +23,8 @@ class Fact:
         The value; 1 or 0 for what holds or does not.
     low, high : float or None
         95 % interval, where there is one.
+    over : str
+        What the ends are, if not of an interval: "runs" for the lowest and highest of several runs.
     text : str
         What to print instead of the bare number.
     """
@@ -32,6 +34,7 @@ class Fact:
     low: float | None = None
     high: float | None = None
     text: str = ""
+    over: str = ""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -40,16 +43,17 @@ class Fact:
 
     def __str__(self) -> str:
         number = self.text or _number(self.value)
-        return (
-            number
-            if self.low is None or self.high is None
-            else f"{number} ({_number(self.low)} to {_number(self.high)})"
-        )
+        if self.low is None or self.high is None:
+            return number
+        over = f" over {self.over}" if self.over else ""
+        return f"{number} ({_number(self.low)} to {_number(self.high)}{over})"
 
 
 def write_facts(path: Path, facts: Sequence[Fact]) -> None:
     """Write facts as csv, full figures."""
-    write_csv(path, list(Fact.__dataclass_fields__), ([f.name, float(f.value), f.low, f.high, f.text] for f in facts))
+    write_csv(
+        path, list(Fact.__dataclass_fields__), ([f.name, float(f.value), f.low, f.high, f.text, f.over] for f in facts)
+    )
 
 
 def read_facts(path: Path) -> dict[str, Fact]:
@@ -62,7 +66,9 @@ def read_facts(path: Path) -> dict[str, Fact]:
 
 def _fact(row: dict[str, Any]) -> Fact:
     low, high = (float(row[end]) if row[end] else None for end in ("low", "high"))
-    return Fact(name=row["name"], value=float(row["value"]), low=low, high=high, text=row["text"])
+    return Fact(
+        name=row["name"], value=float(row["value"]), low=low, high=high, text=row["text"], over=row.get("over") or ""
+    )
 
 
 def _number(value: float) -> str:

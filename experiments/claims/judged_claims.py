@@ -42,13 +42,19 @@ class Judged:
         return Verdict.NOT_REPRODUCED if elsewhere else verdict
 
     @property
+    def failed(self) -> bool:
+        """Whether the claim does not hold here."""
+        return self.verdict in (Verdict.NOT_REPRODUCED, Verdict.CONTRADICTED)
+
+    @property
     def remark(self) -> str:
-        """Why a claim cannot be tested, was not measured, or what else is known."""
+        """Why a claim cannot be tested, was not measured or does not hold, and what else is known."""
         if isinstance(self.claim.rule, Untestable):
             return self.claim.rule.reason
         if self.verdict is Verdict.NOT_MEASURED:
             return "not run yet, its collection is not at hand, or other processes disturbed its times"
-        return self.claim.remark
+        why = self.claim.why if self.failed else ""
+        return " ".join(filter(None, (why, self.claim.remark)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +127,7 @@ def markdown(judged: Sequence[Judged]) -> str:
             item.claim.where,
             item.claim.published,
             str(item.fact) if item.fact else "",
-            f"**{item.verdict.value}**" + (f": {item.remark}" if item.remark else ""),
+            f"**{item.verdict.value}**" + (f": {item.claim.remark}" if item.claim.remark else ""),
             f"`{item.claim.command}`" if item.claim.command else "",
         ]
         for number, item in enumerate(judged, start=1)
@@ -148,5 +154,5 @@ def failures(judged: Sequence[Judged]) -> list[str]:
         f"{item.claim.says} ({item.claim.where}): published {item.claim.published}, measured {item.fact}; "
         f"{item.verdict.value}. {item.claim.why}".rstrip()
         for item in judged
-        if item.verdict in (Verdict.NOT_REPRODUCED, Verdict.CONTRADICTED)
+        if item.failed
     ]

@@ -26,7 +26,8 @@ A claim about effectiveness is one about the authors' Gold Set, which was not pu
 reproduced or not, and never contradicted. The collection whose verdict counts is `newsframes`, real stories in real
 frames; `results/matrix` has the same claims on others.
 
-Where a value has no interval (counts, times), the value stands for it.
+Where a value has no interval (counts), the value stands for it. Ratios of times have no interval either, but the range
+over all pairs of runs, which takes its place; it is marked as such.
 """
 
 

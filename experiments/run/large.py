@@ -147,7 +147,9 @@ def _prepared(settings: Settings, found: OnDisk) -> Prepared:
         copies=found.stored.copies,
         texts=texts,
         new_from=found.new_from,
+        in_shingles=found.segments.in_shingles() if settings.signature.tells_languages else 0,
         numbers=found.stored.rows,
+        said_nothing=found.segments.boilerplate(),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from time import perf_counter
 from typing import Any
@@ -21,6 +21,7 @@ from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import RESAMPLES, Quality, evaluate
 from spotsigs.records import Clusters, Corpus, Matcher, PairChunks, Signatures, SignatureScheme, Skipped, Truth, Vectors
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.languages import count_in_shingles
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,12 @@ class Prepared:
         Which documents are copies of which; the corpus holds an empty row and no text in place of each.
     texts : callable
         Iterates over the text of every page, copies too.
+    in_shingles : int
+        Documents in no known language, which are compared by shingles.
     numbers : ndarray of int64, shape (n,), optional
         Document number of each row of the vectors, which lie by length on disk; None where rows are documents.
+    said_nothing : ndarray of bool, shape (n,)
+        Whether the document that stands for each said nothing but boilerplate; empty where nobody looked.
     """
 
     corpus: Corpus
@@ -66,7 +71,9 @@ class Prepared:
     texts: Callable[[], Iterator[str | None]]
     dates: Sequence[str | None] = ()
     new_from: int = 0
+    in_shingles: int = 0
     numbers: NDArray[np.int64] | None = None
+    said_nothing: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     @property
     def doc_ids(self) -> Sequence[str]:
@@ -94,6 +101,12 @@ class Prepared:
             by_length, filled = filled, np.empty_like(filled)
             filled[self.numbers] = by_length
         return filled[self.copies.stands]
+
+    def boilerplate(self) -> NDArray[np.bool_]:
+        """Return whether each document says nothing but what many sites say."""
+        if not len(self.said_nothing):
+            return np.zeros(len(self.copies), np.bool_)
+        return self.said_nothing[self.copies.stands]
 
 
 @dataclass(frozen=True)
@@ -196,10 +209,12 @@ def prepare(
         seconds,
         signatures.content_bytes,
         checksum(signatures.doc_ids, (signatures.hashes, signatures.counts)),
-        np.diff(np.concatenate([np.zeros(1, np.int64), np.cumsum(signatures.counts)])[signatures.indptr]),
+        signatures.occurrences(),
         copies,
         lambda: texts_of(collection, text),
         signatures.dates,
+        said_nothing=signatures.boilerplate,
+        in_shingles=count_in_shingles(signatures.indptr, signatures.hashes) if signature.tells_languages else 0,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -85,13 +87,15 @@ def run(
         with locked(folder):  # its store lies there
             return _run_on_disk(settings, folder, contended, about or {}, say)
     settings, outcome, suggestion = matched(settings)
-    decisions = decided(outcome, settings)
-    with locked(folder), publishing(folder, COMPLETE, OPTIONAL) as new:
-        write_outcome(new, outcome)
-        write_decisions(new, outcome, decisions, settings, say)
-        if suggestion:
-            write_histogram(new, suggestion)
-        metrics = _finish(new, outcome, decisions, settings, contended, about or {})
+    with ExitStack() as undo:
+        decisions = decided(outcome, settings, undo)
+        with locked(folder), publishing(folder, COMPLETE, OPTIONAL) as new:
+            write_outcome(new, outcome)
+            write_decisions(new, outcome, decisions, settings, say)
+            if suggestion:
+                write_histogram(new, suggestion)
+            metrics = _finish(new, outcome, decisions, settings, contended, about or {})
+        undo.pop_all()
     return (f"\n{suggestion}" if suggestion else "") + told(metrics, settings, outcome, folder)
 
 
@@ -100,14 +104,16 @@ def _run_on_disk(
 ) -> str:
     from spotsigs.experiments.run.large import discard, matched_on_disk, own_store
 
-    with publishing(folder, COMPLETE, OPTIONAL) as new:
-        with TreeMemory() as memory, pages_up_to(BUDGET_PAGE):
-            outcome = matched_on_disk(settings, folder, say)
-            decisions = decided(outcome, settings)
-            write_outcome(new, outcome)
-            write_decisions(new, outcome, decisions, settings, say)
-        outcome = replace(outcome, peak_rss_bytes=memory.peak_bytes)
-        metrics = _finish(new, outcome, decisions, settings, contended, about)
+    with ExitStack() as undo:
+        with publishing(folder, COMPLETE, OPTIONAL) as new:
+            with TreeMemory() as memory, pages_up_to(BUDGET_PAGE):
+                outcome = matched_on_disk(settings, folder, say)
+                decisions = decided(outcome, settings, undo)
+                write_outcome(new, outcome)
+                write_decisions(new, outcome, decisions, settings, say)
+            outcome = replace(outcome, peak_rss_bytes=memory.peak_bytes)
+            metrics = _finish(new, outcome, decisions, settings, contended, about)
+        undo.pop_all()
     if settings.store is None:
         discard(own_store(settings, folder))  # the results stand on their own
     return told(metrics, settings, outcome, folder)
@@ -186,6 +192,8 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings) -> dict
     return {
         "documents": len(vectors),
         "documents_matched": int(np.count_nonzero(prepared.compared())),
+        "boilerplate": int(np.count_nonzero(prepared.boilerplate())),
+        "documents_in_shingles": prepared.in_shingles,
         "copies_content": len(copies) - len(np.unique(copies.content)),
         "copies_text": len(np.unique(copies.content)) - int(np.count_nonzero(copies.distinct)),
         "removed": int(np.count_nonzero(~decisions.kept)),
@@ -196,7 +204,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings) -> dict
         "pairs": len(pairs),
         "clusters": int(np.count_nonzero(several)),
         "largest_cluster": int(outcome.clusters.sizes.max(initial=0)),
-        "least_similarity": _over(np.nanmin, cohesion.minimum[several]),
+        "min_similarity": _over(np.nanmin, cohesion.minimum[several]),
         "mean_similarity": _over(np.nanmean, cohesion.mean[several]),
         "giant_chains": int(np.count_nonzero(cohesion.chain)),
         "new_documents": len(vectors) - prepared.new_from,
@@ -232,7 +240,7 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv`` and ``skipped.csv``."""
     doc_ids = outcome.prepared.doc_ids
     with writing(folder):
-        write_pairs(folder / "pairs.parquet", doc_ids, outcome.pairs.chunks())
+        write_pairs(folder / "pairs.parquet", doc_ids, outcome.pairs.chunks(), outcome.pairs.overlap)
         write_clusters(folder / "clusters.parquet", doc_ids, outcome.clusters, outcome.cohesion)
         write_cluster_list(folder / "clusters.csv", doc_ids, outcome.clusters, outcome.cohesion)
     skipped = ((record.id, record.reason) for record in outcome.prepared.skipped)
@@ -244,8 +252,11 @@ def _hash(name: str) -> int:
     return xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass"))
 
 
-def decided(outcome: Outcome, settings: Settings) -> Decisions:
-    """Decide which documents stay, and write the copy of the collection on request: before any former result goes."""
+def decided(outcome: Outcome, settings: Settings, undo: ExitStack) -> Decisions:
+    """Decide which documents stay, and write the copy of the collection on request: before any former result goes.
+
+    Where the results cannot be written behind it, `undo` removes the copy, so that the same command can be repeated.
+    """
     doc_ids, new_from = outcome.prepared.doc_ids, outcome.prepared.new_from
     decisions = decide(
         outcome.pairs.chunks(),
@@ -253,6 +264,7 @@ def decided(outcome: Outcome, settings: Settings) -> Decisions:
         settings.keep,
         copies=outcome.prepared.copies,
         compared=None if settings.matcher.reads_texts else outcome.prepared.compared(),
+        boilerplate=outcome.prepared.boilerplate(),
     )
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
@@ -268,6 +280,7 @@ def decided(outcome: Outcome, settings: Settings) -> Decisions:
             )
 
         write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy, judged=judged)
+        undo.callback(shutil.rmtree, settings.copy, ignore_errors=True)
     return decisions
 
 
@@ -354,10 +367,10 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
     ]
     if metrics["new_documents"] < metrics["documents"]:
         lines.append(f"{_count(metrics['new_documents'], 'new document')}; only pairs with at least one are reported")
-    if metrics["least_similarity"] is not None:
+    if metrics["min_similarity"] is not None:
         lines.append(
             f"largest cluster {_count(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
-            f"{metrics['least_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
+            f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
         )
     if metrics["giant_chains"]:
         chains = _count(metrics["giant_chains"], "giant chain")
@@ -370,10 +383,18 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         lines.append(
             f"F1 95 % interval {low:.3f} to {high:.3f} (clusters resampled); macro F1 {metrics['macro_f1']:.3f}"
         )
-    empty = metrics["documents"] - metrics["documents_matched"]
+    if metrics["boilerplate"]:
+        say = _count(metrics["boilerplate"], "document says", "documents say")
+        lines.append(f"{say} nothing but what many sites say: boilerplate in kept.csv")
+    empty = metrics["documents"] - metrics["documents_matched"] - metrics["boilerplate"]
     if empty:
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{_count(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
+    if shingled := metrics["documents_in_shingles"]:
+        lines.append(
+            f"{_count(shingled, 'document')} in no language with known stopwords, or hardly any: compared by shingles "
+            f"of {settings.signature.c} tokens"
+        )
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
             f"{_count(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "

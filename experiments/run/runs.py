@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, require
 from spotsigs.experiments.output_files import read_json
 from spotsigs.experiments.show.tables import Column, Table
 
@@ -74,6 +74,35 @@ def _checksum(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
+def require_same(folder: Path, config: str) -> None:
+    """Refuse to replace a finished run of other defaults: its folder's name tells only what was overridden.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the new run is going to lie.
+    config : str
+        Its whole configuration, as YAML.
+
+    Raises
+    ------
+    InputError
+        If a finished run lies there that was configured otherwise.
+    """
+    import yaml
+
+    if not (folder / COMPLETE).is_file():
+        return
+    former, now = parameters(folder), dict(_flat(yaml.safe_load(config)))
+    changed = [f"{key} was {former[key]}, is {now[key]}" for key in former if now.get(key, former[key]) != former[key]]
+    changed = [change for change in changed if change.partition(" ")[0] not in SAME]
+    require(
+        not changed,
+        f"{folder} holds a run of other defaults ({'; '.join(changed)}): move it away, or give this run another "
+        "place with hydra.run.dir=",
+    )
+
+
 def score(folder: Path) -> float | None:
     """Return what a sweeper may optimise, the F1 of a finished run; None without truth."""
     path = folder / COMPLETE
@@ -107,7 +136,8 @@ def run_row(folder: Path) -> dict[str, Any]:
     choices = {group: metrics[group] for group in ("data", "text", "signature", "matcher")}
     measured = {column.name: metrics[column.name] for column in MEASURES}
     tau = {} if metrics["tau"] is None else {"tau": metrics["tau"]}  # a suggested one is not in the configuration
-    return choices | parameters(folder) | tau | measured | {"folder": str(folder)}
+    configured = {key if key not in measured else f"{key}=": value for key, value in parameters(folder).items()}
+    return choices | configured | tau | measured | {"folder": str(folder)}
 
 
 def runs_table(folders: Sequence[Path], caption: str) -> Table:

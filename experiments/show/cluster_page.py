@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.experiments.output_files import replacing
+from spotsigs.experiments.show.inspector import collapsed
 from spotsigs.judging.clusters import Cohesion, cohesion
-from spotsigs.records import Clusters, Pairs, SignatureScheme
+from spotsigs.records import Clusters, Measure, Overlap, Pairs, SignatureScheme
 from spotsigs.text.tokens import tokenize
 
 TEMPLATES = Path(__file__).parent / "templates"
 Counts = Mapping[int, int]
 """Signature hashes of a document and how often each counts."""
+
+LONG_PREFIX = 8
+"""Characters from which on what all ids begin with is left out."""
 
 REACH = 40
 """Tokens a chain may span: what is further away does not belong to the signature that is looked for."""
@@ -73,26 +78,37 @@ def write_cluster_page(
     members : int
         Documents a cluster whose text is in the page.
     characters : int
-        Longest text; longer ones are cut.
+        Longest text, its white space collapsed; longer ones are cut.
     most : int
         Clusters in the page, the largest ones.
     """
     all_rows = _members(clusters)
     rows = all_rows[:most]
     chosen = _chosen(rows, with_texts, members)
-    kept = {row: text[:characters] for row, text in enumerate(texts) if text is not None and row in chosen}
+    kept = {row: collapsed(text)[:characters] for row, text in enumerate(texts) if text is not None and row in chosen}
     counts = matched(sorted(kept)) if matched and scheme else {}
     own_pairs = _pairs_by_cluster(pairs, clusters)
     held = cohesion(clusters, pairs.chunks())
+    within = pairs.overlap if pairs.overlap is not None and pairs.overlap.measure is Measure.containment else None
     listed = [_described(label, group, doc_ids, clusters, held) for label, group in rows]
-    blocks = [_packed(group, kept, own_pairs.get(label), scheme, counts) for label, group in rows]
+    blocks = [_packed(group, kept, own_pairs.get(label), scheme, counts, within) for label, group in rows]
     documents = sum(len(group) for _, group in all_rows)
     told = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
     if len(rows) < len(all_rows):
         told = f"the largest of {len(all_rows):,}, {told}"
-    page = {"clusters": listed, "told": told, "marked": scheme is not None}
+    prefix = _common_prefix(name for cluster in listed for name in cluster["ids"])
+    page = {"clusters": listed, "told": told, "marked": scheme is not None, "prefix": prefix}
     with replacing(Path(path)) as temporary:
         temporary.write_text(_rendered(title, page, blocks), encoding="utf-8")
+
+
+def _common_prefix(ids: Iterable[str]) -> str:
+    """Return the folders or address that all ids begin with, where leaving it out gives room."""
+    names = list(ids)
+    edges = zip(min(names, default=""), max(names, default=""), strict=False)
+    prefix = "".join(a for a, _ in takewhile(lambda both: both[0] == both[1], edges))
+    prefix = prefix[: prefix.rfind("/") + 1]
+    return prefix if len(prefix) >= LONG_PREFIX else ""
 
 
 def _members(clusters: Clusters) -> list[tuple[int, list[int]]]:
@@ -149,9 +165,17 @@ def _rounded(value: float) -> float | None:
 
 
 def _packed(
-    rows: list[int], kept: dict[int, str], pairs: Any, scheme: SignatureScheme | None, counts: Mapping[int, Counts]
+    rows: list[int],
+    kept: dict[int, str],
+    pairs: Any,
+    scheme: SignatureScheme | None,
+    counts: Mapping[int, Counts],
+    within: Overlap | None = None,
 ) -> str | None:
-    """Return texts, signatures and pairs of a cluster, compressed, so that a browser reads only what is looked at."""
+    """Return texts, signatures and pairs of a cluster, compressed, so that a browser reads only what is looked at.
+
+    Of pairs by containment, also which of the two lies within the other: 0 for the first, 1 for the second.
+    """
     shown = rows[: max((k + 1 for k, row in enumerate(rows) if row in kept), default=0)]
     if not shown:
         return None
@@ -159,11 +183,15 @@ def _packed(
     spots = [_spots(kept.get(row, ""), scheme, number, counts.get(row)) for row in shown] if scheme else []
     place = {row: k for k, row in enumerate(shown)}
     triples = zip(*(column.tolist() for column in pairs), strict=True) if pairs else ()
-    known = [(place[i], place[j], s) for i, j, s in triples if i in place and j in place]
+    known = [(*sorted((i, j), key=place.__getitem__), s) for i, j, s in triples if i in place and j in place]
+    inner = [[] if within is None else [int(within.lengths[j] < within.lengths[i])] for i, j, _ in known]
     content = {
         "texts": [kept.get(row) for row in shown],
         "spots": spots,
-        "pairs": [[min(a, b), max(a, b), None if np.isnan(s) else round(s, 6)] for a, b, s in known],
+        "pairs": [
+            [place[i], place[j], None if np.isnan(s) else round(s, 6), *which]
+            for (i, j, s), which in zip(known, inner, strict=True)
+        ],
     }
     return base64.b64encode(gzip.compress(_json(content).encode(), mtime=0)).decode()
 

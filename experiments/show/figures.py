@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from spotsigs.experiments.output_files import replacing, write_csv
 
 STYLE = Path(__file__).with_name("paper.mplstyle")
 HIGHEST_DENSITY = 12  # markers on a line
+LETTERS_AN_INCH = 16  # of a caption
 MOST_BANDS = 3  # lines whose intervals are drawn as bands
 
 
@@ -47,6 +49,23 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A published value: a cross where it stands, or a line across where only one coordinate is published.
+
+    Attributes
+    ----------
+    label : str
+        What is printed beside it.
+    x, y : float or None
+        None for a line along that axis.
+    """
+
+    label: str
+    x: float | None = None
+    y: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Panel:
     """A pair of axes.
 
@@ -64,6 +83,8 @@ class Panel:
         x positions of thin vertical lines.
     x_ticks : list of float
         Positions of the labels on the x axis; the library's choice where empty.
+    marks : list of Mark
+        Published values.
     """
 
     name: str
@@ -74,6 +95,7 @@ class Panel:
     y_range: Sequence[float] = ()
     guides: Sequence[float] = ()
     x_ticks: Sequence[float] = ()
+    marks: Sequence[Mark] = ()
 
 
 def write_points(path: Path, points: Sequence[Point]) -> None:
@@ -82,8 +104,10 @@ def write_points(path: Path, points: Sequence[Point]) -> None:
     write_csv(path, header, (list(asdict(point).values()) for point in points))
 
 
-def draw_lines(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> None:
+def draw_lines(path: Path, panels: Sequence[Panel], points: Sequence[Point], caption: str = "") -> None:
     """Draw lines with their intervals and write ``path`` as svg, png and csv.
+
+    The legend names the series by the size of what they reach, the largest first.
 
     Parameters
     ----------
@@ -93,6 +117,8 @@ def draw_lines(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> 
         From left to right.
     points : sequence of Point
         In the order of x within a series; a series looks alike in all panels.
+    caption : str
+        Printed above, within the picture.
     """
 
     def draw(figure: Figure) -> None:
@@ -103,16 +129,18 @@ def draw_lines(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> 
             for number, (series, look) in enumerate(looks.items()):
                 line = [p for p in points if p.panel == panel.name and p.series == series]
                 _draw_line(axis, series, line, look, number / len(looks), len(looks) <= MOST_BANDS)
-        _legend(figure, axes)
+        _legend(figure, axes, points)
 
-    _write(path, points, draw, width=5.0 if len(panels) == 1 else 3.6 * len(panels))
+    _write(path, points, draw, caption, width=5.0 if len(panels) == 1 else 3.6 * len(panels))
 
 
-def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
-    """Put one legend of all axes below them, in as many columns as the figure is wide enough for."""
-    handles = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    if len(handles) < 2:
+def _legend(figure: Figure, axes: Sequence[Axes], points: Sequence[Point]) -> None:
+    """Put one legend of all axes below them, by size, in as many columns as the figure is wide enough for."""
+    known = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    if len(known) < 2:
         return
+    reached = {series: max(p.y for p in points if p.series == series) for series in known}
+    handles = {series: known[series] for series in sorted(known, key=lambda series: -reached[series])}
     inches = 0.55 + 0.075 * max(map(len, handles))
     columns = max(1, min(len(handles), int(figure.get_figwidth() / inches)))
     rows = math.ceil(len(handles) / columns)
@@ -125,7 +153,7 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
     )
 
 
-def draw_bars(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> None:
+def draw_bars(path: Path, panels: Sequence[Panel], points: Sequence[Point], caption: str = "") -> None:
     """Draw bars with their intervals and write ``path`` as svg, png and csv; parameters as in `draw_lines`."""
 
     def draw(figure: Figure) -> None:
@@ -160,10 +188,10 @@ def draw_bars(path: Path, panels: Sequence[Panel], points: Sequence[Point]) -> N
             if len(present) > 1:
                 axis.legend()
 
-    _write(path, points, draw, width=7.0, height=2.6 * len(panels))
+    _write(path, points, draw, caption, width=7.0, height=2.6 * len(panels))
 
 
-def draw_histogram(path: Path, panel: Panel, edges: Sequence[float], counts: Sequence[int]) -> None:
+def draw_histogram(path: Path, panel: Panel, edges: Sequence[float], counts: Sequence[int], caption: str = "") -> None:
     """Draw a histogram and write ``path`` as svg, png and csv, a point in the middle of each bin."""
     middles = [(a * b) ** 0.5 if panel.x_log else (a + b) / 2 for a, b in itertools.pairwise(edges)]
     points = [
@@ -178,7 +206,7 @@ def draw_histogram(path: Path, panel: Panel, edges: Sequence[float], counts: Seq
         if panel.y_log:
             axis.set_ylim(bottom=0.5)
 
-    _write(path, points, draw, width=5.0)
+    _write(path, points, draw, caption, width=5.0)
 
 
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
@@ -210,6 +238,23 @@ def _prepare(axis: Axes, panel: Panel, panels: int) -> None:
         axis.set_ylim(*panel.y_range)
     for x in panel.guides:
         axis.axvline(x, color="0.4", linewidth=0.8, linestyle=(0, (2, 2)))
+    for mark in panel.marks:
+        _draw_mark(axis, mark)
+
+
+def _draw_mark(axis: Axes, mark: Mark) -> None:
+    """Draw a published value, in the colour of the guides, and its label beside it."""
+    look: dict[str, Any] = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}
+    text: dict[str, Any] = {"fontsize": 7, "color": "0.25", "textcoords": "offset points"}
+    if mark.x is not None and mark.y is not None:
+        axis.plot([mark.x], [mark.y], marker="x", markersize=6, markeredgewidth=1.4, color="black", linestyle="none")
+        axis.annotate(mark.label, (mark.x, mark.y), xytext=(5, 4), **text)
+    elif mark.y is not None:
+        axis.axhline(mark.y, **look)
+        axis.annotate(mark.label, (1, mark.y), xycoords=("axes fraction", "data"), xytext=(-2, 3), ha="right", **text)
+    elif mark.x is not None:
+        axis.axvline(mark.x, **look)
+        axis.annotate(mark.label, (mark.x, 0), xycoords=("data", "axes fraction"), xytext=(3, 4), **text)
 
 
 def _draw_line(
@@ -232,17 +277,30 @@ def _draw_line(
         axis.vlines(x, low, high, color=look["color"], linewidth=0.8, alpha=0.7)
 
 
+KINDS = {"svg": ("Date", "Creator"), "png": ("Software",), "pdf": ("CreationDate", "Creator", "Producer")}
+"""Forms of a figure, and what each would say of when and by what it was drawn."""
+
+
 def _write(
-    path: Path, points: Sequence[Point], draw: Callable[[Figure], None], *, width: float, height: float = 3.4
+    path: Path,
+    points: Sequence[Point],
+    draw: Callable[[Figure], None],
+    caption: str,
+    *,
+    width: float,
+    height: float = 3.4,
 ) -> None:
     """Draw in the project's style; the same bytes for the same points and library versions."""
     write_points(path.with_suffix(".csv"), points)
     with plt.style.context(STYLE):
-        figure = plt.figure(figsize=(width, height))
+        lines = textwrap.wrap(caption, int(width * LETTERS_AN_INCH))
+        figure = plt.figure(figsize=(width, height + 0.16 * len(lines)))
         try:
             draw(figure)
-            for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+            if lines:
+                figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=8)
+            for kind, unsaid in KINDS.items():
                 with replacing(path.with_suffix(f".{kind}")) as temporary:
-                    figure.savefig(temporary, format=kind, metadata=metadata)
+                    figure.savefig(temporary, format=kind, metadata=dict.fromkeys(unsaid))
         finally:
             plt.close(figure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -99,7 +100,7 @@ def sample_pairs(
     rng = np.random.default_rng(seed)
     chosen = [
         (kind, int(i), int(j))
-        for kind, found in _judged(pairs, truth).items()
+        for kind, found in judged_pairs(pairs, truth).items()
         for i, j in rng.permutation(found)[:each].tolist()
     ]
     wanted = {row for _, i, j in chosen for row in (i, j)}
@@ -119,7 +120,7 @@ def sample_pairs(
     return samples
 
 
-def _judged(pairs: Pairs, truth: Truth) -> dict[str, NDArray[np.int64]]:
+def judged_pairs(pairs: Pairs, truth: Truth) -> dict[str, NDArray[np.int64]]:
     """Return the rows of all true, false and missed pairs, each of shape (n, 2)."""
     reported = np.stack([pairs.i, pairs.j], axis=1).astype(np.int64)
     same = (truth.labels[pairs.i] == truth.labels[pairs.j]) & (truth.labels[pairs.i] >= 0)
@@ -139,6 +140,11 @@ def similarity(vectors: Vectors, i: int, j: int) -> float:
     shared = overlap(vectors.ids, vectors.counts, edges[i], edges[i + 1], edges[j], edges[j + 1])
     union = int(vectors.lengths[i] + vectors.lengths[j] - shared)
     return shared / union if union else 0.0
+
+
+def collapsed(text: str) -> str:
+    """Return a text to look at: one space or line break in place of each run of blanks and breaks; the same tokens."""
+    return re.sub(r"[ \t\r\n\f\v\xa0]+", lambda run: "\n" if "\n" in run[0] else " ", text).strip(" \n")
 
 
 def marked(text: str, other: str, scheme: SignatureScheme) -> list[Piece]:

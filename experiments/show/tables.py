@@ -13,6 +13,15 @@ from spotsigs.experiments.output_files import replacing, write_csv
 ABSENT = "n/a"
 
 
+TO_COLUMN = {
+    r"\begin{tabular}": r"\resizebox{\ifdim\width>\columnwidth\columnwidth\else\width\fi}{!}{%"
+    + "\n"
+    + r"\begin{tabular}",
+    r"\end{tabular}": r"\end{tabular}%" + "\n}",
+}
+"""Scale a table down to a column's width, never up."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """A column of a table.
@@ -82,7 +91,7 @@ class Table:
         return "\n\n".join([f"**{self.caption}**", body, *self.notes]) + "\n"
 
     def latex(self, label: str) -> str:
-        """Return the table in LaTeX for the booktabs package."""
+        """Return the table in LaTeX, for the packages booktabs and graphicx; what is wider than a column is scaled."""
         import pandas as pd
 
         titles, cells = self.printed()
@@ -92,7 +101,9 @@ class Table:
             index=False, column_format=sides, caption=_tex(self.caption), label=f"tab:{label}", position="t"
         )
         notes = "".join(f"% {note}\n" for note in self.notes)
-        return "% needs \\usepackage{booktabs}\n" + notes + text
+        for rule, put in TO_COLUMN.items():
+            text = text.replace(rule, put)
+        return "% needs \\usepackage{booktabs,graphicx}\n" + notes + text
 
     def text(self) -> str:
         """Return the table for a terminal."""

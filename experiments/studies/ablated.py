@@ -12,7 +12,7 @@ from spotsigs.records import Signatures
 from spotsigs.signatures.densest import LINK
 from spotsigs.signatures.extract import count_signatures
 from spotsigs.signatures.frame_kernels import Rules
-from spotsigs.signatures.framed import FramedSpots, Over, find_frames, portraits, spots_of_frames, suppressed
+from spotsigs.signatures.framed import FramedSpots, Over, find_frames, portraits, said, spots_of_frames, suppressed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,8 @@ class Ablated(FramedSpots):
         Drop a spot where the mates of many of its pages say so; otherwise where those of the page itself do.
     narrowed : bool
         Narrow what is left to the main part.
+    unsaid : bool
+        Drop stretches of boilerplate from what was narrowed.
     anywhere : bool
         Count a main part's spots wherever they stand on the other page; otherwise in its main part.
     per_spot : bool
@@ -37,6 +39,7 @@ class Ablated(FramedSpots):
 
     everywhere: bool = True
     narrowed: bool = True
+    unsaid: bool = True
     anywhere: bool = True
     per_spot: bool = True
     around: bool = True
@@ -52,6 +55,8 @@ class Ablated(FramedSpots):
         pages = portraits(outlines, over)
         frames = find_frames(outlines, pages, self.rules, self.sample, over)
         dropped = spots_of_frames(pages, frames.suspected, self.share, over) if self.everywhere else frames.suspected
+        if self.narrowed and self.unsaid:
+            return said(outlines, pages, dropped, self.share, self.chance, over)
         if self.narrowed:
             return suppressed(outlines, pages, dropped, over)
         rows = []

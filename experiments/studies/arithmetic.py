@@ -15,7 +15,9 @@ from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.studies.printed_algorithm import algorithm1, similarity
 from spotsigs.experiments.work.study import Work
+from spotsigs.matching.algorithm1 import COUNTERS, SpotSigs
 from spotsigs.matching.partitions import partition_boundaries
+from spotsigs.records import Vectors
 
 DOCUMENTS, OCCURRENCES = 1_171_960, 25_033_143
 MIB = 1024 * 1024
@@ -126,6 +128,11 @@ def _examples() -> list[Fact]:
     scheme = SpotSignatures(antecedents=["a", "an", "the", "is"], d=1, c=2)
     three = [Counter({1: 5, 2: 4, 3: 4}), Counter({1: 8, 2: 4}), Counter({1: 4, 2: 5, 3: 5})]
     found = algorithm1(three, Fraction(4, 5))
+    product = SpotSigs(tau=0.8, partitioning=False)  # "all three documents are mapped into the same partition"
+    index = product.index(Vectors.from_counters(three))
+    rank = int(np.flatnonzero(index.rows == 0)[0])
+    i, j, similarities, work = product.probe(index, rank, rank + 1)
+    single = work[COUNTERS.index("verifications")], [*zip(i.tolist(), j.tolist(), similarities.tolist(), strict=True)]
     slides = similarity(three[0], Counter({2: 5, 3: 5}), Fraction(1))
     shingles = Shingles(k=4).readable("My name is Inigo Montoya. You killed my father. Prepare to die")
     first, second = (np.array([*map(ord, word)], np.uint64) for word in ("abcabba", "cbabac"))
@@ -133,8 +140,9 @@ def _examples() -> list[Fact]:
     length = 0 if common is None else len(common[0])
     return [
         Fact(name="extraction example", value=scheme.readable(OBAMA) == OBAMA_SPOTS.split()),
-        Fact(name="deduplication example: computations for d1", value=found.comparisons[0]),
-        Fact(name="deduplication example: pair d1, d3", value=(0, 2) in found.pairs),
+        Fact(name="deduplication example: computations for d1", value=float(single[0])),
+        Fact(name="deduplication example: computations for d1, as printed", value=found.comparisons[0]),
+        Fact(name="deduplication example: pair d1, d3", value=single[1] == [(0, 2, 0.8)] and (0, 2) in found.pairs),
         Fact(name="deduplication example: similarity", value=float(similarity(three[0], three[2], Fraction(1)))),
         Fact(name="the slides' deduplication example: similarity", value=float(slides)),
         Fact(name="4-shingles of the example", value=len(set(shingles))),

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from spotsigs.errors import InputError, require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Experiment, Settings, composed, overrides
 from spotsigs.experiments.show.figures import Panel, Point
@@ -20,8 +21,9 @@ from spotsigs.experiments.work.curves import Curve, difference, ends
 from spotsigs.experiments.work.page_cost import time_pages
 from spotsigs.experiments.work.regret import suggested
 from spotsigs.experiments.work.study import PAPER_BAND, Line, Work
+from spotsigs.matching.containment import Containment
 from spotsigs.matching.tight import SpotSigsTight
-from spotsigs.records import SignatureScheme
+from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.signatures.densest import DensestRegion
 from spotsigs.signatures.framed import FramedSpots
 from spotsigs.signatures.spots import SpotSignatures
@@ -173,8 +175,27 @@ class Desk:
         """Return the work on a collection, given by its overrides, through a text."""
         if (data, text) not in self._settings:
             mine = [word for word in overrides() if not word.startswith(("data=", "data.", "experiment", "text="))]
-            self._settings[data, text] = composed("experiment=beyond", *mine, f"text={text}", *data.split())
+            given = origin() if data.split()[0] == "data=newsframes" else []
+            self._settings[data, text] = composed("experiment=beyond", *mine, f"text={text}", *data.split(), *given)
         return replace(self.work, settings=self._settings[data, text])
+
+    def there(self, collections: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the collections that can be had, and a sentence on each of the others: they must be fetched first.
+
+        Raises
+        ------
+        InputError
+            If none can be had.
+        """
+        found, left_out = [], []
+        for data in collections:
+            try:
+                self.at(data).settings.collection.shards()
+                found.append(data)
+            except InputError as error:
+                left_out.append(f"{collection_name(data)} is left out: {error}")
+        require(bool(found) or not collections, "; ".join(left_out))
+        return found, left_out
 
     def curves(self, data: str, chosen: Sequence[Method], describe: str) -> dict[str, Curve]:
         """Return the quality of each method over thresholds, by label."""
@@ -199,6 +220,10 @@ class Beyond(Experiment):
         Shares of changed blocks of the figure.
     drifting : str
         The figure's collection, without ``data.drift``.
+    consenting : list of str
+        Collections of the table on boilerplate.
+    teasers : list of str
+        Collections of the table on containment.
     developed : list of str
         Collections of the ablations: those that the method was developed on.
     step : float
@@ -213,6 +238,8 @@ class Beyond(Experiment):
     collections: list[str] = field(default_factory=list)
     drifts: list[float] = field(default_factory=lambda: [0.0, 0.1, 0.2, 0.3, 0.4, 0.5])
     drifting: str = "data=gold_drift data.seed=5"
+    consenting: list[str] = field(default_factory=list)
+    teasers: list[str] = field(default_factory=list)
     developed: list[str] = field(default_factory=list)
     step: float = STEP
     timed: list[str] = field(default_factory=list)
@@ -222,16 +249,21 @@ class Beyond(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Write the tables and the figure; return them as text."""
         desk = Desk(Work.begin(self.results, settings), self.step)
-        parts = [self._comparison(desk), self._principles(desk), self._drift(desk), self._ablations(desk)]
-        times = {data: self._times(desk, data) for data in self.timed}
-        parts.append(self._texts(desk, times))
-        return "\n\n".join([*parts, self._cost(desk, times)] if self.timed else parts)
+        there, left_out = desk.there(self.collections)
+        parts = [self._comparison(desk, there), self._principles(desk, there)]
+        parts += [self._boilerplate(desk), self._teasers(desk)]
+        parts += [self._drift(desk), self._ablations(desk)]
+        times = {data: self._times(desk, data) for data in desk.there(self.timed)[0]}
+        parts.append(self._texts(desk, there, times))
+        if times:
+            parts.append(self._cost(desk, times))
+        return "\n\n".join([*parts, *left_out])
 
-    def _comparison(self, desk: Desk) -> str:
+    def _comparison(self, desk: Desk, collections: Sequence[str]) -> str:
         rows: list[dict[str, Any]] = []
         facts: list[Fact] = []
         promises: list[dict[str, Any]] = []
-        for data in self.collections:
+        for data in collections:
             curves = desk.curves(data, methods(), f"beyond: {collection_name(data)}")
             rows += [self._row(desk, data, method, curves[method.label]) for method in methods()]
             promises += [_promise(collection_name(data), curves, rival) for rival in (PLAIN, SHORT)]
@@ -265,11 +297,11 @@ class Beyond(Experiment):
             "regret": None if chosen["tau"] is None else finite(curve.micro[2, at]) - chosen["f1"],
         }
 
-    def _principles(self, desk: Desk) -> str:
+    def _principles(self, desk: Desk, collections: Sequence[str]) -> str:
         """Show what each rule on doubtful neighbours is worth, alone and with the others."""
         rows: list[dict[str, Any]] = []
         chosen = [Method(label=label, text="visible", signature=scheme) for label, scheme in principles()]
-        for data in self.collections:
+        for data in collections:
             curves = desk.curves(data, chosen, f"beyond: principles on {collection_name(data)}")
             for method in chosen:
                 curve = curves[method.label]
@@ -280,6 +312,42 @@ class Beyond(Experiment):
         notes = ("Best: at the threshold of the highest micro F1 on the collection.",)
         table = Table(caption="Rules on doubtful neighbours", columns=PRINCIPLE_COLUMNS, rows=rows, notes=notes)
         return desk.work.table(table, "principles")
+
+    def _boilerplate(self, desk: Desk) -> str:
+        """Show what dropping the boilerplate of many sites gives where there is any, and on the collections."""
+        shown: tuple[tuple[str, SignatureScheme], ...] = (("kept", Ablated(unsaid=False)), ("dropped", FramedSpots()))
+        chosen = [Method(label=label, text="visible", signature=scheme) for label, scheme in shown]
+        rows: list[dict[str, Any]] = []
+        for data in self.consenting:
+            curves = desk.curves(data, chosen, f"beyond: boilerplate of {collection_name(data)}")
+            for method in chosen:
+                curve = curves[method.label]
+                at = curve.at(FIXED[0])
+                row: dict[str, Any] = {"collection": collection_name(data), "boilerplate": method.label}
+                row |= {name: finite(curve.micro[m, at]) for m, name in enumerate(("precision", "recall", "f1"))}
+                rows.append(
+                    row | {"best": finite(curve.micro[2, curve.best]), "matched": curve.cell["documents_matched"]}
+                )
+        notes = ("Precision, recall and F1 at τ = 0.18. Matched: pages with signatures left.",)
+        table = Table(caption="Boilerplate of many sites", columns=BOILERPLATE_COLUMNS, rows=rows, notes=notes)
+        return desk.work.table(table, "boilerplate")
+
+    def _teasers(self, desk: Desk) -> str:
+        """Compare containment with Jaccard similarity where pages hold a part of an article."""
+        measures: tuple[tuple[str, Matcher], ...] = (("Jaccard", SpotSigsTight()), ("containment", Containment()))
+        rows: list[dict[str, Any]] = []
+        for data in self.teasers:
+            work, signature = desk.at(data), FramedSpots()
+            chosen = [Line(label=label, signature=signature, matcher=matcher, band=BAND) for label, matcher in measures]
+            curves = work.curves(chosen, thresholds(self.step), f"beyond: teasers, {collection_name(data)}")
+            for label, curve in curves.items():
+                for name, at in (*((f"{tau:g}", curve.at(tau)) for tau in (0.18, 0.44, 0.7)), ("best", curve.best)):
+                    row: dict[str, Any] = {"collection": collection_name(data), "measure": label, "setting": name}
+                    row |= {key: finite(curve.micro[m, at]) for m, key in enumerate(("precision", "recall", "f1"))}
+                    rows.append(row | {"tau": curve.taus[at]})
+        notes = ("Framed signatures. Pairs: an article and its teaser, which stands in another site's frame.",)
+        table = Table(caption="Teasers and their articles", columns=TEASER_COLUMNS, rows=rows, notes=notes)
+        return desk.work.table(table, "teasers")
 
     def _drift(self, desk: Desk) -> str:
         """Draw F1 over the share of blocks that each fetch changes."""
@@ -331,10 +399,10 @@ class Beyond(Experiment):
         table = Table(caption="Frame-aware suppression, varied and in parts", columns=columns, rows=rows, notes=notes)
         return desk.work.table(table, "ablations")
 
-    def _texts(self, desk: Desk, times: dict[str, dict[str, dict[str, Any]]]) -> str:
+    def _texts(self, desk: Desk, collections: Sequence[str], times: dict[str, dict[str, dict[str, Any]]]) -> str:
         """Compare the choices of the page's text."""
         rows: list[dict[str, Any]] = []
-        for data in self.collections:
+        for data in collections:
             for text in TEXTS:
                 chosen = [method for method in texts() if method.text == text]
                 curves = desk.curves(data, chosen, f"beyond: text={text} of {collection_name(data)}")
@@ -427,6 +495,26 @@ PRINCIPLE_COLUMNS = [
     ),
 ]
 
+BOILERPLATE_COLUMNS = [
+    Column(name="collection", title="Collection"),
+    Column(name="boilerplate", title="Boilerplate"),
+    Column(name="precision", title="Precision", form=".3f"),
+    Column(name="recall", title="Recall", form=".3f"),
+    Column(name="f1", title="F1", form=".3f"),
+    Column(name="best", title="Best F1", form=".3f"),
+    Column(name="matched", title="Matched", form=",d"),
+]
+
+TEASER_COLUMNS = [
+    Column(name="collection", title="Collection"),
+    Column(name="measure", title="Measure"),
+    Column(name="setting", title="Setting"),
+    Column(name="tau", title="τ", form=".2f"),
+    Column(name="precision", title="Precision", form=".3f"),
+    Column(name="recall", title="Recall", form=".3f"),
+    Column(name="f1", title="F1", form=".3f"),
+]
+
 PROMISE_COLUMNS = [
     Column(name="collection", title="Collection"),
     Column(name="rival", title="Against"),
@@ -460,6 +548,11 @@ def _kept(promises: Sequence[dict[str, Any]]) -> list[Fact]:
             found.append(Fact(name=f"framed - {rival}, lowest of all collections, {key}", value=worst))
             found.append(Fact(name=f"promise kept against {rival}, {key}", value=float(worst >= -PROMISED)))
     return found
+
+
+def origin() -> list[str]:
+    """Return what the user says of where newsframes comes from: nobody else accepts a licence."""
+    return [word for word in overrides() if word.startswith(("data.path=", "data.accept_licence=", "data.cache="))]
 
 
 def collection_name(data: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Experiment, Settings
+from spotsigs.experiments.show.figures import Mark
 from spotsigs.experiments.show.quality_figures import STEP, best_facts, compared, curve_points, f1_panel, thresholds
 from spotsigs.experiments.work.study import Work, lines_of
 
@@ -52,7 +53,8 @@ class Figure6(Experiment):
         lines = lines_of(self.methods | self.rivals, settings)
         curves = work.curves(lines, thresholds(self.step), "figure6")
         points = [point for label in sets for point in curve_points(curves[label], "", label)]
-        drawn = work.lines("figure6", CAPTION, [f1_panel("")], points)
+        panel = replace(f1_panel(""), marks=[Mark(label="published: articles and flexions .94", x=0.44, y=0.94)])
+        drawn = work.lines("figure6", CAPTION, [panel], points)
         best = {label: float(curve.micro[2, curve.best]) for label, curve in curves.items()}
         second = max((label for label in sets if label != BEST), key=best.__getitem__)
         shingled = max(rivals, key=best.__getitem__)

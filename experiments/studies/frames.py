@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
+from spotsigs.data.collections.newsframes.frames import Frame
 from spotsigs.errors import require
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings, overrides
+from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.quality_figures import STEP, finite
 from spotsigs.experiments.show.tables import Column, Table
@@ -21,6 +23,7 @@ from spotsigs.experiments.work.study import Work
 from spotsigs.judging.metrics import RESAMPLES, ends
 from spotsigs.signatures.framed import FramedSpots
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.tokens import tokenize
 
 AT_PAPER = 0.44
 """The threshold of the paper's SpotSigs row."""
@@ -129,7 +132,8 @@ class Frames(Experiment):
         found = {target: self._seeded(desk, target) for target in (None, *self.densities)}
         reached = {target: self._density(desk, target) for target in found}
         order = sorted(found, key=reached.__getitem__)
-        desk.work.facts(_facts(found, reached))
+        frames = desk.at(self._words(self.seeds[0], None)).settings.collection.parts()[1]
+        desk.work.facts([*_facts(found, reached), *link_facts(frames)])
         table = Table(
             caption="Signatures over the density of spots in frames",
             columns=COLUMNS,
@@ -141,9 +145,8 @@ class Frames(Experiment):
 
     def _words(self, seed: int, target: float | None) -> str:
         """Return the overrides of a collection."""
-        given = [word for word in overrides() if word.startswith(("data.path=", "data.accept_licence=", "data.cache="))]
         prose = [] if target is None else [f"data.prose={target}"]
-        return " ".join([self.data, f"data.seed={seed}", *prose, *given])
+        return " ".join([self.data, f"data.seed={seed}", *prose])
 
     def _seeded(self, desk: Desk, target: float | None) -> dict[str, Seeded]:
         each = [
@@ -228,3 +231,48 @@ def _facts(found: dict[float | None, dict[str, Seeded]], reached: dict[float | N
                 less, low, high = _less(methods_found[PLAIN], seeded)
                 facts.append(Fact(name=f"{name}: {PLAIN} - {label}, best F1", value=less, low=low, high=high))
     return facts
+
+
+def link_facts(frames: Sequence[Frame]) -> list[Fact]:
+    """Return how much of the signatures real navigation has: the words in links of frames, beside their articles.
+
+    Parameters
+    ----------
+    frames : sequence of Frame
+        Of real pages.
+
+    Returns
+    -------
+    list of Fact
+        The ratio of spots per token over all frames, and the share of frames whose links alone have none, with 95 %
+        intervals over resampled frames.
+    """
+    scheme = SpotSignatures()
+    counts = np.empty((len(frames), 4))
+    for row, frame in zip(counts, frames, strict=True):
+        links = " ".join(link.text(separator=" ") for link in HTMLParser(frame.bare()).css("a"))
+        for at, text in ((0, links), (2, " ".join(frame.paragraphs))):
+            tokens = tokenize(text)
+            row[at : at + 2] = len(scheme(tokens)), len(tokens)
+    drawn = np.random.default_rng(0).integers(len(frames), size=(RESAMPLES, len(frames)))
+
+    def ratio(sums: FloatArray) -> FloatArray:
+        return (sums[..., 0] / sums[..., 1]) / (sums[..., 2] / sums[..., 3])
+
+    silent = counts[:, 0] == 0
+    low, high = ends(ratio(counts[drawn].sum(1)))
+    fewest, most = ends(silent[drawn].mean(1))
+    return [
+        Fact(
+            name="spots per token, links of frames / articles",
+            value=float(ratio(counts.sum(0))),
+            low=float(low),
+            high=float(high),
+        ),
+        Fact(
+            name="share of frames whose links alone have no spot signature",
+            value=float(silent.mean()),
+            low=float(fewest),
+            high=float(most),
+        ),
+    ]

@@ -53,6 +53,25 @@ GROWTH = [
     Column(name="exponent", title="Exponent", form=".2f"),
 ]
 
+PLANNED = (10**9, 2_530_000_000)
+"""Pages that are planned for: a round number, and those that distributed-curator says it took for 750 dollars."""
+
+PAGE_BYTES = 50_000
+"""HTML of a page of a crawl; extraction goes with bytes, everything else with pages."""
+
+PRICE = 0.04
+"""Dollars for an hour of one core."""
+
+PLAN = [
+    Column(name="stage", title="Stage"),
+    Column(name="exponent", title="Exponent", form=".2f"),
+    *(
+        Column(name=f"{name}_{documents}", title=f"{title}, {documents:.3g} pages".replace("e+0", " x 10^"), form=form)
+        for documents in PLANNED
+        for name, title, form in (("hours", "Core hours", ",.0f"), ("cost", "Dollars", ",.1f"))
+    ),
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scale(Experiment):
@@ -162,7 +181,7 @@ class Scale(Experiment):
         held = cohesion(clusters, found.pairs.chunks(chunk))
         kept = decide(found.pairs.chunks(chunk), clusters, settings.keep).kept
         memory.stage = "tables"
-        write_pairs(folder / "pairs.parquet", found.stored.doc_ids, found.pairs.chunks(chunk))
+        write_pairs(folder / "pairs.parquet", found.stored.doc_ids, found.pairs.chunks(chunk), found.pairs.overlap)
         write_clusters(folder / "clusters.parquet", found.stored.doc_ids, clusters, held)
         require(int(kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))
@@ -188,6 +207,13 @@ class Scale(Experiment):
         if len(runs) > 1:
             caption = f"Growth from {runs[0]['documents']:,} to {runs[-1]['documents']:,} documents"
             told.append(work.table(Table(caption=caption, columns=GROWTH, rows=growth(runs)), "growth"))
+            caption = f"Planned from the runs of {runs[-2]['documents']:,} and {runs[-1]['documents']:,} documents"
+            note = (
+                f"Extraction: core seconds a byte of the largest run, {PAGE_BYTES:,} bytes a page. Other stages: core "
+                "seconds of the largest run, grown by the exponent between the two largest, at least 1. "
+                f"{PRICE} dollars for a core hour."
+            )
+            told.append(work.table(Table(caption=caption, columns=PLAN, rows=plan(runs), notes=[note]), "plan"))
         work.facts(
             [
                 Fact(name="documents", value=facts["documents"]),
@@ -290,6 +316,25 @@ def growth(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         slope = float(np.polyfit(sizes, np.log(values), 1)[0]) if (values > 0).all() else None
         rows.append({"quantity": name, "smallest": values[0], "largest": values[-1], "exponent": slope})
     return rows
+
+
+def plan(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return core hours and costs of `PLANNED` pages, from the two largest of some runs in ascending order of size."""
+    before, last = runs[-2:]
+    rows: list[dict[str, Any]] = []
+    for stage in STAGES:
+        ratio = max(_seconds(last, stage), 1e-9) / max(_seconds(before, stage), 1e-9)
+        exponent = max(1.0, float(np.log(ratio) / np.log(last["documents"] / before["documents"])))
+        row: dict[str, Any] = {"stage": stage, "exponent": 1.0 if stage == "extract" else exponent}
+        for documents in PLANNED:
+            if stage == "extract":
+                seconds = _seconds(last, stage) / last["input_bytes"] * PAGE_BYTES * documents
+            else:
+                seconds = _seconds(last, stage) * (documents / last["documents"]) ** exponent
+            row |= {f"hours_{documents}": seconds / 3600, f"cost_{documents}": seconds / 3600 * PRICE}
+        rows.append(row)
+    sums = {name: sum(row[name] for row in rows) for name in rows[0] if name not in ("stage", "exponent")}
+    return [*rows, {"stage": "all", "exponent": None, **sums}]
 
 
 def _seconds(run: dict[str, Any], stage: str) -> float:

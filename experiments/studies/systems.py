@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from spotsigs.errors import InputError, require
 from spotsigs.experiments.config import Experiment, Settings, choices, composed, overrides
 from spotsigs.experiments.show.quality_figures import thresholds
 from spotsigs.experiments.show.tables import Column, Table
@@ -52,7 +53,7 @@ class Systems(Experiment):
     results : Path
         Folder that receives ``systems/``.
     collections : list of str
-        Collections with a truth, by name.
+        Collections with a truth, by name; what cannot be fetched is left out.
     step : float
         Distance of thresholds where one join serves them all.
     methods : dict of str to str
@@ -69,14 +70,20 @@ class Systems(Experiment):
 
     def __call__(self, settings: Settings) -> str:
         """Write one table a collection; return them as text."""
-        told = []
+        told, left_out = [], []
         mine = [word for word in overrides() if not word.startswith(("data=", "data.", "experiment"))]
         for name in self.collections:
             work = Work.begin(self.results, composed("experiment=systems", *mine, f"data={name}"))
+            try:
+                work.settings.collection.shards()
+            except InputError as error:  # a collection that must be fetched, without a network
+                left_out.append(f"{name} is left out: {error}")
+                continue
             rows = [self._row(work, system, tried) for system, tried in self._systems(settings)]
             table = Table(caption=f"Every system on {name}, each at its best setting", columns=COLUMNS, rows=rows)
             told.append(work.table(replace(table, notes=NOTES), name))
-        return "\n\n".join(told)
+        require(len(told) > 0, "; ".join(left_out))
+        return "\n\n".join([*told, *left_out])
 
     def _systems(self, settings: Settings) -> Iterator[tuple[str, list[tuple[str, Line]]]]:
         """Yield each system's name and the settings to try; matchers that no system names come by themselves."""

@@ -18,7 +18,7 @@ from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.output_files import replacing
 from spotsigs.experiments.run.provenance import provenance
 from spotsigs.experiments.show.figures import Panel, Point
-from spotsigs.experiments.show.inspector import LONGEST, Page, Sample, marked
+from spotsigs.experiments.show.inspector import LONGEST, Page, Sample, collapsed, marked
 from spotsigs.experiments.show.quality_figures import curve_points, thresholds
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.curves import Curve
@@ -211,7 +211,11 @@ class Threshold(Experiment):
                 if rows:
                     kinds[kind] = f"just {says} τ = {candidate.tau:g} ({candidate.why})"
         wanted = {int(side[row]) for _, _, row in drawn for side in (pairs.i, pairs.j)}
-        texts = {row: text[:LONGEST] for row, text in enumerate(corpus.texts()) if row in wanted} if wanted else {}
+        texts = (
+            {row: collapsed(text)[:LONGEST] for row, text in enumerate(corpus.texts()) if row in wanted}
+            if wanted
+            else {}
+        )
         groups = {candidate.tau: cluster(pairs.at(candidate.tau)) for candidate in candidates}
         samples = []
         for kind, tau, row in drawn:

@@ -66,7 +66,7 @@ NOTES = (
     "text-dedup chooses for its default threshold .7 and 250 permutations; there, what shares a bucket is a pair. "
     "SimHash: 64 bits over 3-grams, as in text-dedup. Best: the setting of the highest micro F1 on this collection. "
     "ms a page: reading, text and signatures, and frames where these are looked at, in one thread, without the join; "
-    "n/a where other processes ran beside. Intervals over resampled clusters.",
+    "n/a where it was not measured or other processes ran beside. Intervals over resampled clusters.",
 )
 
 
@@ -143,6 +143,8 @@ class Today(Experiment):
         Those of them that the picture shows.
     step : float
         Distance of thresholds among which the best is looked for; the usual ones are among them.
+    timed : list of str
+        Those of them on which the cost a page is measured.
     timed_pages, repeats : int
         Pages whose cost is measured, and how often.
     """
@@ -150,6 +152,7 @@ class Today(Experiment):
     results: Path = Path("results")
     collections: list[str] = field(default_factory=list)
     drawn: list[str] = field(default_factory=list)
+    timed: list[str] = field(default_factory=list)
     step: float = STEP
     timed_pages: int = 200
     repeats: int = 3
@@ -159,7 +162,8 @@ class Today(Experiment):
         desk = Desk(Work.begin(self.results, settings), self.step)
         rows: list[dict[str, Any]] = []
         facts: list[Fact] = []
-        for data in self.collections:
+        there, left_out = desk.there(self.collections)
+        for data in there:
             best: dict[str, Curve] = {}
             for text in TEXTS:
                 if text == "trafilatura" and find_spec(text) is None:
@@ -177,7 +181,8 @@ class Today(Experiment):
         table = Table(
             caption="Beside what people use, on news, gold and documentation", columns=COLUMNS, rows=rows, notes=NOTES
         )
-        return desk.work.table(table, "today") + "\n\n" + self._picture(desk.work, rows)
+        drawn = [data for data in self.drawn if data in there]
+        return "\n\n".join([desk.work.table(table, "today"), self._picture(desk.work, rows, drawn), *left_out])
 
     def _rows(self, desk: Desk, data: str, text: str) -> tuple[list[dict[str, Any]], dict[str, Curve]]:
         """Return the rows of a collection and text, and each method's best curve."""
@@ -187,7 +192,7 @@ class Today(Experiment):
         singles = [line for rival in chosen for line in rival.single.values()]
         alone = work.curves([line for line in singles if line.matcher.threshold is None], [], describe)
         alone |= work.curves([line for line in singles if line.matcher.threshold is not None], [ANY], describe)
-        costs = self._costs(work, chosen, describe)
+        costs = self._costs(work, chosen, describe) if data in self.timed else {}
         rows: list[dict[str, Any]] = []
         best: dict[str, Curve] = {}
         for rival in chosen:
@@ -203,7 +208,7 @@ class Today(Experiment):
             rows += [
                 {"collection": collection_name(data), "text": TEXTS[text], "method": rival.label, "setting": name}
                 | _quality(curve, at)
-                | costs[rival.label]
+                | costs.get(rival.label, {"ms": None, "contended": None})
                 for name, curve, at in settings
             ]
         return rows, best
@@ -231,9 +236,9 @@ class Today(Experiment):
             for rival, cell in zip(chosen, cells, strict=True)
         }
 
-    def _picture(self, work: Work, rows: Sequence[dict[str, Any]]) -> str:
+    def _picture(self, work: Work, rows: Sequence[dict[str, Any]], drawn: Sequence[str]) -> str:
         """Draw F1 over cost: each method's usual settings and its best, one above the other."""
-        names = [collection_name(data) for data in self.drawn]
+        names = [collection_name(data) for data in drawn]
         panels = [Panel(name=name, x_label="ms a page", y_label="F1", x_log=True, y_range=(0, 1)) for name in names]
         points = [
             Point(panel=row["collection"], series=f"{row['method']}, {row['text']}", x=row["ms"], y=row["f1"])

@@ -146,7 +146,10 @@ class Work:
     def times(
         self, matchers: Sequence[tuple[Stored, IdfFilter | None, Matcher]], repeats: int, describe: str, **more: Any
     ) -> list[dict[str, Any]]:
-        """Return time, memory and counts of every matcher: alone on the machine, with the settings' threads."""
+        """Return time, memory and counts of every matcher: alone on the machine, with the settings' threads.
+
+        What else is given goes to `time_matcher`.
+        """
         threads = self.settings.threads or all_cores()
         tasks = [
             Task(
@@ -188,22 +191,22 @@ class Work:
 
     def lines(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
         """Draw lines with their provenance; return where they lie."""
-        draw_lines(self.folder / name, panels, points)
+        draw_lines(self.folder / name, panels, points, self.of_collection(caption))
         return self._drawn(name, caption)
 
     def bars(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
         """Draw bars with their provenance; return where they lie."""
-        draw_bars(self.folder / name, panels, points)
+        draw_bars(self.folder / name, panels, points, self.of_collection(caption))
         return self._drawn(name, caption)
 
     def histogram(self, name: str, caption: str, panel: Panel, edges: Any, counts: Any) -> str:
         """Draw a histogram with its provenance; return where it lies."""
-        draw_histogram(self.folder / name, panel, edges, counts)
+        draw_histogram(self.folder / name, panel, edges, counts, self.of_collection(caption))
         return self._drawn(name, caption)
 
     def _drawn(self, name: str, caption: str) -> str:
         self.record(name, figure={"caption": self.of_collection(caption)})
-        return f"{self.folder / name}.svg (png, csv, json beside it)"
+        return f"{self.folder / name}.svg (png, pdf, csv, json beside it)"
 
     def record(self, name: str, **shown: Any) -> None:
         """Write ``<name>.json``: what it shows, how to make it again, and from which cells it is."""

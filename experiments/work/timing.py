@@ -13,18 +13,28 @@ import numpy as np
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad, PeakMemory
 from spotsigs.experiments.work.extracted import Stored
+from spotsigs.experiments.work.sampled import sample
 from spotsigs.judging.metrics import relative_recall
-from spotsigs.records import Corpus, Matcher, Pairs
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.tight import SpotSigsTight
+from spotsigs.records import Corpus, Matcher, Pairs, Vectors
 from spotsigs.signatures.idf import IdfFilter
 
 MIB = 1024 * 1024
 PATIENCE_SECONDS = 10.0  # how long a cell waits for a quiet machine
 FEW = 100  # documents of the run that loads the kernels
 LONG_SECONDS = 5.0  # a run this long is not repeated
+ATTEMPTS = 2  # at a sample, if other processes run beside
 
 
 def time_matcher(
-    *, stored: Stored, idf_filter: IdfFilter | None, matcher: Matcher, repeats: int, base: Matcher | None = None
+    *,
+    stored: Stored,
+    idf_filter: IdfFilter | None,
+    matcher: Matcher,
+    repeats: int,
+    base: Matcher | None = None,
+    budget: float | None = None,
 ) -> dict[str, Any]:
     """Match several times and return the median times, the memory and the counts.
 
@@ -44,6 +54,9 @@ def time_matcher(
         Quiet runs wanted; one suffices if it takes long.
     base : Matcher, optional
         Its pairs are the recall base.
+    budget : float, optional
+        Seconds that Algorithm 1 may take: where it would take longer it is timed on a sample of its documents (see
+        `sampled`), and its pairs are those of the tight join, with which those of the sample are compared.
 
     Returns
     -------
@@ -51,17 +64,41 @@ def time_matcher(
         ``sort_hash_ms, cluster_ms, total_ms`` (medians over the quiet runs), ``runs_ms`` (the total of each run),
         ``foreign_cores`` (of each run), ``contended``, ``peak_rss_mib`` (this process, from its start),
         ``memory_mib`` (the paper's formula), ``pairs``, ``signatures``, ``documents``, ``occurrences``, ``counters``,
-        and ``relative_recall`` with a base.
+        ``probed`` (the share of the documents that were looked up), ``agrees`` (whether a sample's pairs are those of
+        the tight join), and ``relative_recall`` with a base.
     """
     corpus = stored.corpus(idf_filter)
     few = min(len(corpus.vectors), FEW)
     matcher(Corpus(corpus.vectors.take(np.arange(few)), lambda: islice(corpus.texts(), few)))
+    measured = None
     with PeakMemory() as memory:
-        runs = _quiet_runs(matcher, corpus, repeats)
+        if budget is not None and isinstance(matcher, SpotSigs):
+            measured = _of_a_sample(matcher, corpus.vectors, budget)
+        if measured is None:
+            measured = _of_all(matcher, corpus, repeats)
+    times, pairs = measured
+    if pairs is None:
+        sampled = times.pop("sampled")
+        pairs = SpotSigsTight(tau=matcher.tau, threads=matcher.threads)(corpus)
+        times["agrees"] = sampled.agrees(pairs)
+    vectors = corpus.vectors
+    return times | {
+        "peak_rss_mib": memory.peak_bytes / MIB,
+        "memory_mib": matcher.memory_bytes(vectors) / MIB,
+        "pairs": len(pairs),
+        "documents": len(vectors),
+        "signatures": vectors.n_signatures,
+        "occurrences": vectors.n_occurrences,
+        "relative_recall": None if base is None else relative_recall(pairs, base(corpus)),
+    }
+
+
+def _of_all(matcher: Matcher, corpus: Corpus, repeats: int) -> tuple[dict[str, Any], Pairs]:
+    """Return the times of whole runs, and the pairs."""
+    runs = _quiet_runs(matcher, corpus, repeats)
     quiet = [run for run in runs if run.foreign <= QUIET]
     counted = quiet or runs
     pairs = runs[-1].pairs
-    vectors = corpus.vectors
     return {
         "sort_hash_ms": statistics.median(run.pairs.seconds["sort_hash"] for run in counted) * 1000,
         "cluster_ms": statistics.median(run.pairs.seconds["cluster"] for run in counted) * 1000,
@@ -69,16 +106,34 @@ def time_matcher(
         "runs_ms": [run.total * 1000 for run in counted],
         "foreign_cores": [run.foreign for run in runs],
         "contended": not quiet,
-        "peak_rss_mib": memory.peak_bytes / MIB,
-        "memory_mib": matcher.memory_bytes(vectors) / MIB,
-        "pairs": len(pairs),
-        "documents": len(vectors),
-        "signatures": vectors.n_signatures,
-        "occurrences": vectors.n_occurrences,
         "counters": dict(pairs.counters),
         "stage_seconds": dict(pairs.seconds),
-        "relative_recall": None if base is None else relative_recall(pairs, base(corpus)),
-    }
+        "probed": 1.0,
+        "agrees": True,
+    }, pairs
+
+
+def _of_a_sample(matcher: SpotSigs, vectors: Vectors, budget: float) -> tuple[dict[str, Any], None] | None:
+    """Return the times that a sample tells; None where the whole fits the budget."""
+    for _ in range(ATTEMPTS):
+        found = sample(matcher, vectors, budget)
+        if found is None:
+            return None
+        if found.foreign <= QUIET:
+            break
+    ends = [(found.sort_hash + end) * 1000 for end in (found.low, found.high)]
+    return {
+        "sort_hash_ms": found.sort_hash * 1000,
+        "cluster_ms": found.cluster * 1000,
+        "total_ms": found.total * 1000,
+        "runs_ms": [ends[0], found.total * 1000, ends[1]],
+        "foreign_cores": [found.foreign],
+        "contended": found.foreign > QUIET,
+        "counters": found.counters,
+        "stage_seconds": {"sort_hash": found.sort_hash, "cluster": found.cluster},
+        "probed": found.share,
+        "sampled": found,
+    }, None
 
 
 @dataclass(frozen=True)
@@ -131,4 +186,4 @@ def quotient(name: str, above: dict[str, Any], below: dict[str, Any], column: st
     if column == "total_ms" and min(below["runs_ms"]) > 0:
         low = min(above["runs_ms"]) / max(below["runs_ms"])
         high = max(above["runs_ms"]) / min(below["runs_ms"])
-    return Fact(name=name, value=above[column] / below[column], low=low, high=high)
+    return Fact(name=name, value=above[column] / below[column], low=low, high=high, over="runs" if low else "")

@@ -7,18 +7,18 @@ The calling process holds a few numbers for each task. No task depends on the en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from spotsigs.arrays.dense import renumbered
 from spotsigs.crawl.layout import find
+from spotsigs.crawl.rounds import run
 from spotsigs.crawl.shuffle import (
     BINS,
     BYTES_A_PAIR,
@@ -43,16 +43,13 @@ from spotsigs.disk.store import Reader, StoredVectors, claim, fingerprint, open_
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
 from spotsigs.judging.clusters import Method, cluster
-from spotsigs.records import Clusters, FloatArray, IntArray, Pairs, Vectors
+from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
 
 BYTES_AN_OCCURRENCE = 64
 """What a query holds for each occurrence of the rows it looks at: at most 58 were measured."""
 
 ROUNDS = ("plan", "parts", "spread", "weigh", "met")
 """What a join leaves beside its pairs until it has ended."""
-
-Task = TypeVar("Task")
-Result = TypeVar("Result")
 
 
 def estimate(stored: StoredVectors, *, memory: int) -> dict[str, int]:
@@ -123,7 +120,10 @@ def join_store(
         done = job.leave("done", work=lambda out: out.facts.update(_joined(job, engine)))
     for name in ROUNDS:
         remove_tree(folder / name)
-    return PairFiles(_places(folder, done), len(stored), counters=done["counters"])
+    lengths = np.empty(len(stored), stored.vectors.lengths.dtype)
+    lengths[stored.rows] = stored.vectors.lengths
+    overlap = Overlap(lengths[stored.copies.stands])
+    return PairFiles(_places(folder, done), len(stored), counters=done["counters"], overlap=overlap)
 
 
 def _places(folder: Path, done: Mapping[str, Any]) -> tuple[Path, ...]:
@@ -137,14 +137,14 @@ def _joined(job: Job, engine: Engine) -> dict[str, Any]:
     spans = [
         (job, k) for k in range(make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64)))
     ]
-    bins = sum(_round(engine, sample, spans, "sampling"), np.zeros(BINS, np.int64))
+    bins = sum(run(engine, sample, spans, "sampling"), np.zeros(BINS, np.int64))
     parts = cut_parts(job, bins) if spans else 0
-    tokens = sum(_round(engine, spread, spans, "spreading"))
-    weighed = _round(engine, weigh, [(job, part) for part in range(parts)], "weighing")
+    tokens = sum(run(engine, spread, spans, "spreading"))
+    weighed = run(engine, weigh, [(job, part) for part in range(parts)], "weighing")
     meets = cut_meetings(job, [meeting for meetings in weighed for meeting in meetings])
     dearest = sorted(meets, key=lambda task: -(task.meeting.work // task.n))  # files are named before
-    visits = [facts["visits"] for facts in _round(engine, meet, dearest, "joining")]
-    verified = list(_round(engine, verify, cut_cells(job, len(meets)), "verifying"))
+    visits = [facts["visits"] for facts in run(engine, meet, dearest, "joining")]
+    verified = list(run(engine, verify, cut_cells(job, len(meets)), "verifying"))
     work = [task.meeting.work // task.n for task in meets]
     counters = {
         "tasks": 2 * len(spans) + parts + len(meets) + len(verified),
@@ -159,11 +159,6 @@ def _joined(job: Job, engine: Engine) -> dict[str, Any]:
         "verifications": sum(facts["verifications"] for facts in verified),
     }
     return {"folders": len(verified), "counters": counters}
-
-
-def _round(engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str) -> Iterator[Result]:
-    """Run the tasks of a round, showing how far it is."""
-    return iter(tqdm(engine.map(function, tasks), name, total=len(tasks), unit=" tasks", disable=None, leave=False))
 
 
 def _compact(*blocks: Vectors) -> list[Vectors]:
@@ -190,6 +185,8 @@ class PairFiles:
         Number of documents.
     seconds, counters : mapping
         As in `spotsigs.records.Pairs`.
+    overlap : Overlap, optional
+        As in `spotsigs.records.Pairs`.
     memory : int
         Bytes of pairs that may be in memory at a time.
     """
@@ -198,6 +195,7 @@ class PairFiles:
     n: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
+    overlap: Overlap | None = field(default=None, repr=False)
     memory: int = 1 << 27
 
     def __len__(self) -> int:
@@ -206,7 +204,7 @@ class PairFiles:
     def load(self) -> Pairs:
         """Return all pairs, in memory."""
         [(i, j, similarity)] = self.chunks(BYTES_A_PAIR * (len(self) + 1))
-        return Pairs.build(i, j, similarity, self.n, self.seconds, self.counters)
+        return Pairs.build(i, j, similarity, self.n, self.seconds, self.counters, self.overlap)
 
     def in_memory(self) -> Pairs | None:
         """Return all pairs at once, None if they do not fit."""

@@ -1,23 +1,46 @@
-"""From segments to a store of vectors, within a memory budget: document frequencies, filter, order by length."""
+"""From segments to a store of vectors, within a memory budget: document frequencies, filter, order by length.
+
+Four rounds of tasks, see `spotsigs.crawl.rounds`:
+
+1. `scatter`: the distinct hashes of a batch of segments, ascending, with their frequencies, cut where ranges begin.
+2. `tally`: the hashes of a range from all batches; those inside the band are its vocabulary.
+3. `number`: the rows of a batch with the numbers of their signatures, by length.
+4. `gather`: the rows of some lengths from all batches.
+
+The calling process puts the results of `gather` and `tally` behind one another and holds a few numbers for each task
+and each length that occurs. The vectors do not depend on how batches, ranges and lengths are cut.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.copies import Copies
-from spotsigs.crawl.segments import Part, Segments
-from spotsigs.disk.atomic import beside
-from spotsigs.disk.places import is_remote, place
-from spotsigs.disk.store import Reader, StoredVectors, Writer, open_vectors, opened, writing
+from spotsigs.crawl.rounds import Rounds, run
+from spotsigs.crawl.segments import Segments
+from spotsigs.disk.places import absolute, is_remote, place
+from spotsigs.disk.store import (
+    Reader,
+    StoredVectors,
+    Writer,
+    claim,
+    fingerprint,
+    open_vectors,
+    remove_tree,
+    writing,
+)
+from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError, require
 from spotsigs.signatures.idf import IdfFilter
 
@@ -27,13 +50,21 @@ MOST_SIGNATURES = 2**31 - 1
 """Signatures that can be told apart: their numbers are int32."""
 
 BYTES_A_DOCUMENT = 64
-"""What the layout holds for each document at once: hash, size, length, place, order and their temporaries."""
+"""What the calling process holds for each document at once: checksums, or hashes of ids, and their order."""
 
-BYTES_A_HASH = 40
-"""What counting holds for each occurrence: the hash, its sorted copy, the distinct ones and their frequencies."""
+BYTES_A_HASH = 48
+"""What `tally` holds for each hash of a batch: hash, frequency, order, their sorted copies and the sums."""
 
 BYTES_AN_ENTRY = 64
-"""What placing holds for each entry: the entry, its row, its place and their temporaries."""
+"""What the other tasks hold for each entry, and for each row: the entry, its row, its place and their temporaries."""
+
+TASKS = 16
+"""Tasks of a round, where the budget does not ask for more: shares that several workers end at about the same time."""
+
+LEAST_ENTRIES = 2**18
+"""Entries of a batch, or hashes of a range, below which another task would cost more than it gives."""
+
+_COPIED = 1 << 20
 
 
 def parse_memory(text: str | int) -> int:
@@ -63,24 +94,28 @@ def build_vectors(
     idf_filter: IdfFilter,
     *,
     memory: int,
+    engine: Engine | None = None,
     sets: bool = False,
     copies: Copies | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> StoredVectors:
     """Filter the signatures of a whole collection and lay them out by length.
 
-    The rows are those `IdfFilter` gives in memory; only their order differs.
+    The rows are those `IdfFilter` gives in memory; only their order differs. What a stopped call with the same
+    arguments left complete is kept.
 
     Parameters
     ----------
     folder : str or Path
         Place of the store.
     segments : Segments
-        Signatures of the collection.
+        Signatures of the collection, where all workers can read them.
     idf_filter : IdfFilter
         Which signatures and documents take part.
     memory : int
-        Bytes that may be held at once.
+        Bytes that one task may hold.
+    engine : Engine, optional
+        Where the tasks run; the vectors do not depend on it. In this process by default.
     sets : bool
         Count every signature once.
     copies : Copies, optional
@@ -95,9 +130,9 @@ def build_vectors(
     Raises
     ------
     InputError
-        If the budget is too small for the number of documents.
+        If the budget is too small for the number of documents, or there are too many signatures to be numbered.
     """
-    sizes = segments.sizes()
+    sizes, entries = segments.sizes(), segments.entries()
     n = int(sizes.sum())
     copies = Copies.none(n) if copies is None else copies
     segments = segments.only(copies.distinct)
@@ -105,98 +140,368 @@ def build_vectors(
         n * BYTES_A_DOCUMENT <= memory,
         f"memory is too small for {n:,} documents: {n * BYTES_A_DOCUMENT / 1e6:,.0f} MB are needed to order them",
     )
-    folder = place(folder)
-    with beside(folder) as scratch:  # unordered entries lie on this machine
-        unordered = scratch / "unordered"
-        with writing(unordered, "unordered") as store:
-            _count(store, segments, idf_filter, int(np.count_nonzero(copies.distinct)), memory)
-            kept, lengths = _filter(store, segments, idf_filter, sets, memory)
-        with writing(folder, "vectors") as store:
-            _order(store, opened(unordered, "unordered"), kept, lengths, memory)
-            store.strings("doc_ids", segments.doc_ids())
-            store.strings("clusters", segments.clusters())
-            store.put("content", copies.content)
-            store.put("stands", copies.stands)
-            store.facts |= facts or {}
+    folder, engine = place(folder), Serial() if engine is None else engine
+    rounds = folder.parent / f"{folder.name}-in-the-making"
+    layout = Layout(
+        folder=absolute(rounds),
+        idf_filter=idf_filter,
+        sets=sets,
+        documents=int(np.count_nonzero(copies.distinct)),
+        memory=memory,
+        ranges=max(1, ceil(int(entries.sum()) / _share(entries, memory // BYTES_A_HASH))),
+    )
+    _claim(rounds, layout, segments, copies)
+    batches = list(_batches(layout, segments, sizes, entries))
+    _count(layout, batches, engine)
+    list(run(engine, number, batches, "numbering"))
+    stretches = [Stretch(layout, k, len(batches), *edges) for k, edges in enumerate(_stretches(layout, len(batches)))]
+    list(run(engine, gather, stretches, "ordering"))
+    with writing(folder, "vectors") as store:
+        _put_together(store, layout, len(stretches))
+        store.strings("doc_ids", segments.doc_ids())
+        store.strings("clusters", segments.clusters())
+        store.put("content", copies.content)
+        store.put("stands", copies.stands)
+        store.facts |= {"rows": n, **(facts or {})}
+    remove_tree(rounds)
     return open_vectors(folder, verify=None)
 
 
-def _count(store: Writer, segments: Segments, idf_filter: IdfFilter, n: int, memory: int) -> None:
-    """Write the signatures inside the band, ascending, and those outside; one pass for each range of hashes."""
-    total = sum(reader.length("hashes") for reader in segments.stores())
-    passes = max(1, ceil(total * BYTES_A_HASH / memory))
-    edges = [2**64 * k // passes for k in range(passes + 1)]
-    with (
-        store.growing("vocabulary", np.uint64) as keep,
-        store.growing("classes", np.uint8) as rank,
-        store.growing("dropped", np.uint64) as drop,
-    ):
-        for low, high in pairwise(edges):
-            hashes = np.concatenate([np.empty(0, np.uint64), *_between(segments, low, high - 1)])
-            distinct, frequencies = np.unique(hashes, return_counts=True)
-            del hashes
-            kept = idf_filter.keeps(frequencies, n)
-            keep(distinct[kept])
-            rank(rarity_classes(frequencies[kept]))
-            drop(distinct[~kept])
+def _share(entries: NDArray[np.int64], most: int) -> int:
+    """Return how many entries a task takes, of as many as there are and at most so many."""
+    return max(1, min(most, max(ceil(int(entries.sum()) / TASKS), LEAST_ENTRIES)))
 
 
-def _between(segments: Segments, low: int, high: int) -> Iterator[NDArray[np.uint64]]:
-    for part in segments.parts():
-        hashes = part.hashes()
-        yield hashes[(hashes >= np.uint64(low)) & (hashes <= np.uint64(high))]
+@dataclass(frozen=True, kw_only=True)
+class Layout(Rounds):
+    """What all tasks know.
+
+    Attributes
+    ----------
+    idf_filter : IdfFilter
+        Which signatures and documents take part.
+    sets : bool
+        Count every signature once.
+    documents : int
+        How many stand for themselves: frequencies are held against their number.
+    memory : int
+        Bytes that one task may hold.
+    ranges : int
+        Of hashes, of equal width.
+    """
+
+    idf_filter: IdfFilter
+    sets: bool
+    documents: int
+    memory: int
+    ranges: int
 
 
-def _filter(
-    store: Writer, segments: Segments, idf_filter: IdfFilter, sets: bool, memory: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Write the entries that stay, in document order; return how many each row has and its length."""
-    vocabulary = store.reader()
-    distinct = vocabulary.length("vocabulary")
+class Batch(NamedTuple):
+    """A task: some segments, the number of their first document, and which of their documents count."""
+
+    layout: Layout
+    number: int
+    first: int
+    folders: tuple[str, ...]
+    rows: NDArray[np.bool_] | None
+
+    def segments(self) -> Segments:
+        """Return the signatures."""
+        return Segments(tuple(map(place, self.folders)), self.rows)
+
+
+class Range(NamedTuple):
+    """A task: a range of hashes from so many batches."""
+
+    layout: Layout
+    number: int
+    batches: int
+
+
+class Stretch(NamedTuple):
+    """A task: the rows from one edge to another, each a length, and the first batch whose rows of it lie behind it."""
+
+    layout: Layout
+    number: int
+    batches: int
+    begin: tuple[int, int]
+    end: tuple[int, int]
+
+
+def _claim(rounds: Path, layout: Layout, segments: Segments, copies: Copies) -> None:
+    """Say what the results of the tasks come from; delete those that come from something else."""
+    made_of = "".join(map(fingerprint, segments.folders)).encode() + copies.stands.tobytes()
+    facts = {"of": xxhash.xxh3_128_hexdigest(made_of), "settings": repr((layout.idf_filter, layout.sets))}
+    facts |= {"memory": str(layout.memory)}
+    if claim(rounds, "layout.json", facts):
+        remove_tree(rounds)
+        claim(rounds, "layout.json", facts)
+
+
+def _batches(
+    layout: Layout, segments: Segments, sizes: NDArray[np.int64], entries: NDArray[np.int64]
+) -> Iterator[Batch]:
+    """Put segments together while they have at most so many entries and documents; a larger one stands alone."""
+    weights = entries + sizes
+    most = _share(weights, layout.memory // (2 * BYTES_AN_ENTRY))
+    behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(weights)])
+    rows = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    for number, (start, stop) in enumerate(spans(behind, most)):
+        first, last = int(rows[start]), int(rows[stop])
+        counted = None if segments.rows is None else segments.rows[first:last]
+        yield Batch(layout, number, first, tuple(map(absolute, segments.folders[start:stop])), counted)
+
+
+def spans(indptr: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Cut rows into consecutive spans of at most so many entries; a row with more is a span of its own."""
+    first, n = 0, len(indptr) - 1
+    while first < n:
+        last = int(np.searchsorted(indptr, indptr[first] + most, side="right")) - 1
+        last = min(max(last, first + 1), n)
+        yield first, last
+        first = last
+
+
+def _count(layout: Layout, batches: Sequence[Batch], engine: Engine) -> None:
+    """Run the rounds that find the vocabulary; leave the number of the first signature of each range."""
+    list(run(engine, scatter, batches, "counting"))
+    ranges = [Range(layout, k, len(batches)) for k in range(layout.ranges)]
+    ends = np.cumsum([0, *run(engine, tally, ranges, "filtering")], dtype=np.int64)
+    if ends[-1] > MOST_SIGNATURES:
+        remove_tree(layout.place())
     require(
-        distinct <= MOST_SIGNATURES,
-        f"{distinct:,} distinct signatures are left, and their numbers end at {MOST_SIGNATURES:,}; "
+        int(ends[-1]) <= MOST_SIGNATURES,
+        f"{ends[-1]:,} distinct signatures are left, and their numbers end at {MOST_SIGNATURES:,}; "
         "a narrower IDF band, such as idf_max=0.85, drops the rare ones",
     )
-    sizes, lengths = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
-    with store.growing("ids", np.int32) as append_ids, store.growing("counts", np.int32) as append_counts:
-        for batch in _batches(segments, memory // (2 * BYTES_AN_ENTRY)):
-            indptr, hashes, counts = _together(batch)
-            n = len(indptr) - 1
-            ids, stays = _number(hashes, vocabulary, "vocabulary", memory // 32)
-            del hashes
-            rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
-            total = np.bincount(rows[stays], weights=counts[stays], minlength=n)
-            stays &= (total >= idf_filter.min_spots)[rows]
-            size = np.bincount(rows[stays], minlength=n)
-            total = size if sets else np.where(total >= idf_filter.min_spots, total, 0)
-            append_ids(ids[stays])
-            append_counts(np.ones(int(size.sum()), np.int32) if sets else counts[stays])
-            sizes.append(size.astype(np.int32))
-            lengths.append(total.astype(np.int64))
-    return np.concatenate(sizes), np.concatenate(lengths)
+    layout.leave("bases", work=lambda out: out.put("bases", ends))
 
 
-def _batches(segments: Segments, most: int) -> Iterator[list[Part]]:
-    """Put segments together while they have at most so many entries; a larger one stands alone."""
-    batch: list[Part] = []
-    held = 0
-    for part in segments.parts():
-        entries = part.store.length("hashes")
-        if batch and held + entries > most:
-            yield batch
-            batch, held = [], 0
-        batch.append(part)
-        held += entries
-    if batch:
-        yield batch
+def scatter(batch: Batch) -> None:
+    """Leave the distinct hashes of a batch, and which of them each entry has."""
+    batch.layout.leave("scattered", batch.number, work=lambda out: _scatter(batch, out))
 
 
-def _together(batch: list[Part]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
-    """Read the rows of several segments, one after the other; none of their files stays open."""
-    sizes, hashes, counts = zip(*(part.read() for part in batch), strict=True)
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(sizes))])
-    return indptr, np.concatenate(hashes), np.concatenate(counts)
+def _scatter(batch: Batch, out: Writer) -> None:
+    hashes = np.concatenate([np.empty(0, np.uint64), *(part.hashes() for part in batch.segments().parts())])
+    order = np.argsort(hashes)
+    hashes = hashes[order]
+    begins = _begins(hashes)
+    entries = np.empty(len(order), np.int32)
+    entries[order] = np.cumsum(begins, dtype=np.int32) - 1
+    del order
+    starts = np.flatnonzero(begins)
+    distinct = hashes[starts]
+    ranges = batch.layout.ranges
+    edges = np.searchsorted(distinct, np.array([2**64 * k // ranges for k in range(ranges)], np.uint64))
+    out.put("hashes", distinct)
+    out.put("frequencies", np.diff(np.append(starts, len(hashes))).astype(np.int32))
+    out.put("entries", entries)
+    out.put("edges", np.append(edges, len(distinct)).astype(np.int64))
+
+
+def _begins(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where ascending values differ from those before."""
+    return np.append(np.ones(min(len(values), 1), np.bool_), values[1:] != values[:-1])
+
+
+def tally(task: Range) -> int:
+    """Leave the vocabulary of a range, its classes of frequency, and what is dropped; return its size."""
+    return int(task.layout.leave("tallied", task.number, work=lambda out: _tally(task, out))["signatures"])
+
+
+def _tally(task: Range, out: Writer) -> None:
+    found, times = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
+    for number in range(task.batches):
+        left = task.layout.left("scattered", number)
+        start, stop = left.part("edges", np.int64, task.number, task.number + 2).tolist()
+        found.append(left.part("hashes", np.uint64, start, stop))
+        times.append(left.part("frequencies", np.int32, start, stop))
+    hashes, frequencies = np.concatenate(found), np.concatenate(times)
+    del found, times
+    order = np.argsort(hashes)
+    hashes, frequencies = hashes[order], frequencies[order]
+    starts = np.flatnonzero(_begins(hashes))
+    total = np.add.reduceat(frequencies, starts, dtype=np.int64) if len(starts) else np.empty(0, np.int64)
+    kept = task.layout.idf_filter.keeps(total, task.layout.documents)
+    out.put("vocabulary", hashes[starts[kept]])
+    out.put("classes", rarity_classes(total[kept]))
+    out.put("dropped", hashes[starts[~kept]])
+    out.facts = {"signatures": int(np.count_nonzero(kept))}
+
+
+def number(batch: Batch) -> None:
+    """Leave the rows of a batch by length, and where each length that occurs begins."""
+    batch.layout.leave("numbered", batch.number, work=lambda out: _number(batch, out))
+
+
+def _number(batch: Batch, out: Writer) -> None:
+    layout = batch.layout
+    ids = _numbers_of(batch)
+    found = zip(*(part.sized() for part in batch.segments().parts()), strict=True)
+    sizes, counts = (np.concatenate(column) for column in found)
+    n = len(sizes)
+    require(len(ids) == len(counts), f"what the layout left in {layout.folder} is damaged; delete it and run again")
+    rows = np.repeat(np.arange(n, dtype=np.int32), sizes)
+    stays = ids >= 0
+    total = np.bincount(rows[stays], weights=counts[stays], minlength=n)
+    stays &= (total >= layout.idf_filter.min_spots)[rows]
+    size = np.bincount(rows[stays], minlength=n)
+    del rows
+    lengths = size if layout.sets else np.where(total >= layout.idf_filter.min_spots, total, 0).astype(np.int64)
+    counts = np.ones(int(size.sum()), np.int32) if layout.sets else counts[stays]
+    order = _put_by_length(out, size, ids[stays], counts, lengths)
+    out.put("rows", batch.first + order)
+    _put_runs(out)
+
+
+def _numbers_of(batch: Batch) -> NDArray[np.int32]:
+    """Return the number of the signature of each entry, -1 where it is dropped."""
+    layout, left = batch.layout, batch.layout.left("scattered", batch.number)
+    edges = left.whole("edges", np.int64).tolist()
+    bases = layout.left("bases").whole("bases", np.int64).tolist()
+    ids = np.full(edges[-1], -1, np.int32)
+    for k in range(layout.ranges):
+        hashes = left.part("hashes", np.uint64, edges[k], edges[k + 1])
+        places, known = look_up(hashes, layout.left("tallied", k).whole("vocabulary", np.uint64))
+        ids[edges[k] : edges[k + 1]][known] = places[known] + np.int32(bases[k])
+    numbers: NDArray[np.int32] = ids[left.whole("entries", np.int32)]
+    return numbers
+
+
+def _put_by_length(
+    out: Writer, sizes: NDArray[np.int64], ids: NDArray[np.int32], counts: NDArray[np.int32], lengths: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Write rows in ascending order of length, equal ones as they come; return that order."""
+    from spotsigs.crawl import shuffle_kernels as kernels
+
+    order = np.argsort(lengths, kind="stable")
+    zero = np.zeros(1, np.int64)
+    indptr, ends = np.append(zero, np.cumsum(sizes)), np.append(zero, np.cumsum(sizes[order]))
+    ordered = kernels.Block(ends, np.empty_like(ids), np.empty_like(counts), np.empty_like(lengths))
+    kernels.gather(kernels.Block(indptr, ids, counts, lengths), order, ordered)
+    for name, values in (("ends", ends[1:]), ("lengths", ordered.lengths), ("ids", ordered.ids)):
+        out.put(name, values)
+    out.put("counts", ordered.counts)
+    return order
+
+
+def _put_runs(out: Writer) -> None:
+    """Write the lengths that occur, ascending, and how many rows and entries there are up to each."""
+    left = out.reader()
+    lengths, ends = left.whole("lengths", np.int64), left.whole("ends", np.int64)
+    rows = np.flatnonzero(np.append(_begins(lengths)[1:], np.ones(min(len(lengths), 1), np.bool_))) + 1
+    out.put("run_lengths", lengths[rows - 1])
+    out.put("run_rows", rows)
+    out.put("run_entries", ends[rows - 1])
+
+
+class _Runs(NamedTuple):
+    """Lengths of the rows of a batch, ascending, and how many rows and entries there are before each, and in all."""
+
+    lengths: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    entries: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, layout: Layout, batch: int) -> _Runs:
+        """Read them."""
+        left = layout.left("numbered", batch)
+        lengths, rows, entries = (left.whole(f"run_{name}", np.int64) for name in cls._fields)
+        return cls(lengths, np.append(0, rows), np.append(0, entries))
+
+    def before(self, edge: tuple[int, int], batch: int) -> int:
+        """Return how many of the lengths lie before an edge."""
+        length, first = edge
+        return int(np.searchsorted(self.lengths, length, side="right" if batch < first else "left"))
+
+
+def _stretches(layout: Layout, batches: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Cut the rows by length, and rows of one length by batch, into stretches that fit."""
+    lengths, costs = np.empty(0, np.int64), np.empty(0, np.int64)
+    for batch in range(batches):
+        runs = _Runs.of(layout, batch)
+        lengths, place = np.unique(np.append(lengths, runs.lengths), return_inverse=True)
+        costs = np.bincount(place, np.append(costs, np.diff(runs.rows) + np.diff(runs.entries))).astype(np.int64)
+    most = _share(costs, layout.memory // (4 * BYTES_AN_ENTRY))
+    edges, held = [(0, 0)], 0
+    for length, cost in zip(lengths.tolist(), costs.tolist(), strict=True):
+        cells = [(0, cost)] if cost <= most else _cells(layout, batches, length)
+        for batch, size in cells:
+            if held and held + size > most:
+                edges.append((length, batch))
+                held = 0
+            held += size
+    edges.append((int(lengths[-1]) + 1 if len(lengths) else 0, 0))
+    return pairwise(edges)
+
+
+def _cells(layout: Layout, batches: int, length: int) -> Iterator[tuple[int, int]]:
+    """Yield each batch, and rows and entries of it that have a length."""
+    for batch in range(batches):
+        runs = _Runs.of(layout, batch)
+        first, last = runs.before((length, 0), batch), runs.before((length, batches), batch)
+        yield batch, int(runs.rows[last] - runs.rows[first] + runs.entries[last] - runs.entries[first])
+
+
+def gather(stretch: Stretch) -> None:
+    """Leave the rows of a stretch from all batches, by length."""
+    stretch.layout.leave("gathered", stretch.number, work=lambda out: _gather(stretch, out))
+
+
+def _gather(stretch: Stretch, out: Writer) -> None:
+    none, entry = np.empty(0, np.int64), np.empty(0, np.int32)
+    found: list[tuple[NDArray[Any], ...]] = [(none, none, none, entry, entry)]
+    for batch in range(stretch.batches):
+        runs, left = _Runs.of(stretch.layout, batch), stretch.layout.left("numbered", batch)
+        first, last = runs.before(stretch.begin, batch), runs.before(stretch.end, batch)
+        span = int(runs.rows[first]), int(runs.rows[last])
+        if span[0] < span[1]:
+            begin, end = int(runs.entries[first]), int(runs.entries[last])
+            rows, lengths, ends = (left.part(name, np.int64, *span) for name in ("rows", "lengths", "ends"))
+            ids, counts = (left.part(name, np.int32, begin, end) for name in ("ids", "counts"))
+            found.append((rows, lengths, np.diff(ends, prepend=begin), ids, counts))
+    rows, lengths, sizes, ids, counts = (np.concatenate(column) for column in zip(*found, strict=True))
+    del found
+    order = _put_by_length(out, sizes, ids, counts, lengths)
+    out.put("rows", rows[order])
+
+
+def _put_together(store: Writer, layout: Layout, stretches: int) -> None:
+    """Write the results of the tasks behind one another."""
+    rows = [layout.left("gathered", k) for k in range(stretches)]
+    words = [layout.left("tallied", k) for k in range(layout.ranges)]
+    kinds: dict[str, Any] = {"rows": np.int64, "lengths": np.int64, "ids": np.int32, "counts": np.int32}
+    for name, kind in kinds.items():
+        _append(store, name, kind, rows)
+    _append(store, "indptr", np.int64, rows, "ends", before=np.zeros(1, np.int64))
+    kinds = {"vocabulary": np.uint64, "classes": np.uint8, "dropped": np.uint64}
+    for name, kind in kinds.items():
+        _append(store, name, kind, words)
+    store.facts["n_signatures"] = store.reader().length("vocabulary")
+
+
+def _append(
+    store: Writer,
+    name: str,
+    dtype: Any,
+    readers: Sequence[Reader],
+    of: str | None = None,
+    before: NDArray[np.int64] | None = None,
+) -> None:
+    """Write an array that lies in parts; what ends at the end of a part is counted on where something stands before."""
+    with store.growing(name, dtype) as append:
+        if before is not None:
+            append(before)
+        last = 0
+        for reader in readers:
+            length = reader.length(of or name)
+            for start in range(0, length, _COPIED):
+                values = reader.part(of or name, dtype, start, min(start + _COPIED, length))
+                append(values if before is None else values + last)
+            if before is not None and length:
+                last += int(values[-1])
 
 
 def find(
@@ -207,11 +512,11 @@ def find(
     A local array is mapped and searched; a remote one passes in ranges.
     """
     if is_remote(store.folder):
-        return _number(hashes, store, name, memory // 32)
+        return _in_ranges(hashes, store, name, memory // 32)
     return look_up(hashes, store.array(name, np.uint64))
 
 
-def _number(
+def _in_ranges(
     hashes: NDArray[np.uint64], store: Reader, name: str, most: int
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Return the place of each hash in the store's vocabulary, and whether it is there; `most` of it at a time."""
@@ -236,59 +541,3 @@ def look_up(hashes: NDArray[np.uint64], vocabulary: NDArray[np.uint64]) -> tuple
         return np.zeros(len(hashes), np.int32), np.zeros(len(hashes), np.bool_)
     places = np.minimum(np.searchsorted(vocabulary, hashes), len(vocabulary) - 1).astype(np.int32)
     return places, vocabulary[places] == hashes
-
-
-def _order(store: Writer, unordered: Reader, sizes: NDArray[np.int32], lengths: NDArray[np.int64], memory: int) -> None:
-    """Write rows in ascending order of length, equal ones in document order, some of them at a time."""
-    rows = np.argsort(lengths, kind="stable")
-    store.put("rows", rows.astype(np.int64, copy=False))
-    store.put("lengths", lengths[rows])
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[rows], dtype=np.int64)])
-    store.put("indptr", indptr)
-    place = np.empty(len(rows), np.int64)
-    place[rows] = np.arange(len(rows))
-    del rows
-    most = max(1, memory // (4 * BYTES_AN_ENTRY))
-    with store.growing("ids", np.int32) as append_ids, store.growing("counts", np.int32) as append_counts:
-        for first, last in spans(indptr, most):
-            ids = np.empty(indptr[last] - indptr[first], np.int32)
-            counts = np.empty_like(ids)
-            for start, stop, entry, entry_stop in _runs(sizes, most):
-                inside = (place[start:stop] >= first) & (place[start:stop] < last)
-                taken = np.repeat(inside, sizes[start:stop])
-                to = _targets(indptr, place[start:stop][inside], sizes[start:stop][inside]) - indptr[first]
-                ids[to] = unordered.part("ids", np.int32, entry, entry_stop)[taken]
-                counts[to] = unordered.part("counts", np.int32, entry, entry_stop)[taken]
-            append_ids(ids)
-            append_counts(counts)
-    for name, dtype in (("vocabulary", np.uint64), ("classes", np.uint8), ("dropped", np.uint64)):
-        with store.growing(name, dtype) as append:
-            values = unordered.array(name, dtype)
-            for start in range(0, len(values), 1 << 20):
-                append(values[start : start + (1 << 20)])
-        if name == "vocabulary":
-            store.facts = {"rows": len(place), "n_signatures": len(values)}
-
-
-def spans(indptr: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Cut rows into consecutive spans of at most so many entries; a row with more is a span of its own."""
-    first, n = 0, len(indptr) - 1
-    while first < n:
-        last = int(np.searchsorted(indptr, indptr[first] + most, side="right")) - 1
-        last = min(max(last, first + 1), n)
-        yield first, last
-        first = last
-
-
-def _runs(sizes: NDArray[np.int32], most: int) -> Iterator[tuple[int, int, int, int]]:
-    """Cut the unordered rows alike: first and last row, first and last entry."""
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
-    for first, last in spans(indptr, most):
-        yield first, last, int(indptr[first]), int(indptr[last])
-
-
-def _targets(indptr: NDArray[np.int64], rows: NDArray[np.int64], sizes: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return where the entries of some rows belong, rows one after the other."""
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
-    offsets: NDArray[np.int64] = np.arange(starts[-1]) + np.repeat(indptr[rows] - starts[:-1], sizes)
-    return offsets

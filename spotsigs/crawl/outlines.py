@@ -21,7 +21,7 @@ from spotsigs.signatures.densest import LINK
 
 _MADE_OF = "made_of.json"
 
-_RULES = 2
+_RULES = 3
 """Counts up when the same outlines give other signatures, so that those of an earlier release are made again."""
 
 BYTES_A_LINK = 48
@@ -122,5 +122,11 @@ def _parts(signatures: Signatures, outlines: Segments) -> Iterator[Signatures]:
         names = load_signatures(folder, verify=None)
         indptr = signatures.indptr[start : start + len(names) + 1]
         span = slice(int(indptr[0]), int(indptr[-1]))
-        yield replace(names, indptr=indptr - indptr[0], hashes=signatures.hashes[span], counts=signatures.counts[span])
+        yield replace(
+            names,
+            indptr=indptr - indptr[0],
+            hashes=signatures.hashes[span],
+            counts=signatures.counts[span],
+            boilerplate=signatures.boilerplate[start : start + len(names)],
+        )
         start += len(names)

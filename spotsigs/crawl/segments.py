@@ -22,6 +22,8 @@ from spotsigs.disk.store import Reader, claim, opened, save_signatures, unsealed
 from spotsigs.engines import Engine, mapped
 from spotsigs.errors import InputError, require
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.signatures.languages import count_in_shingles
+from spotsigs.signatures.progress import reading
 from spotsigs.text.limits import largest_page, pages_up_to
 
 _SOURCE = "source.json"
@@ -81,11 +83,11 @@ def extract_segments(
         _extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict, largest=largest_page()
     )
     done = mapped(engine, task, enumerate(shards))
-    with closing(done), tqdm(desc="reading", unit=" pages", disable=None, leave=False) as progress:
+    with closing(done), reading(collection, len(shards)) as progress:
         for pages, refused in done:
             if refused is not None:
                 raise refusal(refused)
-            progress.update(pages)
+            progress(pages)
     return finished_segments(folder)
 
 
@@ -187,13 +189,16 @@ class Part(NamedTuple):
     rows: NDArray[np.bool_] | None
 
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the number of signatures of each document, their hashes and counts; none of those passed over."""
-        sizes = np.diff(self.store.indptr("hashes"))
-        hashes, counts = self.store.whole("hashes", np.uint64), self.store.whole("counts", np.int32)
+        """Return the number of signatures of each document, their hashes and counts; none of those left out."""
+        sizes, counts = self.sized()
+        return sizes, np.array(self.hashes()), counts
+
+    def sized(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the number of signatures of each document, and the counts of all; none of those left out."""
+        sizes, counts = np.diff(self.store.indptr("hashes")), self.store.whole("counts", np.int32)
         if self.rows is None or self.rows.all():
-            return sizes, hashes, counts
-        entries = np.repeat(self.rows, sizes)
-        return np.where(self.rows, sizes, 0), hashes[entries], counts[entries]
+            return sizes, counts
+        return np.where(self.rows, sizes, 0), counts[np.repeat(self.rows, sizes)]
 
     def hashes(self) -> NDArray[np.uint64]:
         """Return the hashes alone."""
@@ -212,7 +217,7 @@ class Segments:
     folders : tuple of Path
         One store of signatures each.
     rows : ndarray of bool, shape (n,), optional
-        The documents whose signatures count; those of the others are passed over. All by default.
+        The documents whose signatures count; those of the others are left out. All by default.
     """
 
     folders: tuple[Path, ...]
@@ -239,6 +244,15 @@ class Segments:
             last = first + int(reader.facts["rows"])
             yield Part(reader, None if self.rows is None else self.rows[first:last])
             first = last
+
+    def boilerplate(self) -> NDArray[np.bool_]:
+        """Return which documents say nothing but what many sites say, bool; empty where nobody looked."""
+        found = [np.empty(0, np.bool_)]
+        for folder in self.folders:
+            reader = opened(folder, "signatures", verify=None)
+            if "boilerplate.npy" in reader.facts["files"]:
+                found.append(reader.array("boilerplate", np.bool_))
+        return np.concatenate(found)
 
     def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
         """Iterate over the checksums of content and text, shape (rows, 4), in document order, some at a time."""
@@ -267,6 +281,10 @@ class Segments:
     def sizes(self) -> NDArray[np.int64]:
         """Return the number of documents of each segment."""
         return np.array([opened(f, "signatures", verify=False).facts["rows"] for f in self.folders], dtype=np.int64)
+
+    def entries(self) -> NDArray[np.int64]:
+        """Return the number of signatures of each segment, those of documents that do not count among them."""
+        return np.array([opened(f, "signatures", verify=False).length("hashes") for f in self.folders], dtype=np.int64)
 
     def skipped(self) -> Iterator[Skipped]:
         """Iterate over the records that could not be read."""
@@ -325,6 +343,13 @@ class Segments:
             totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
             found.append(np.diff(totals[reader.indptr("hashes")]))
         return np.concatenate(found)
+
+    def in_shingles(self) -> int:
+        """Return how many documents are compared by shingles, where languages were told apart."""
+        return sum(
+            count_in_shingles(part.store.indptr("hashes"), part.store.array("hashes", np.uint64))
+            for part in self.parts()
+        )
 
     @property
     def content_bytes(self) -> int:

@@ -13,18 +13,18 @@ Bytes that go through the store grow with the rows, with what they send, and wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.crawl import shuffle_kernels as kernels
+from spotsigs.crawl.rounds import Rounds
 from spotsigs.crawl.shuffle_kernels import Block, Groups, Lists, Runs, Share
-from spotsigs.disk.places import is_remote, place
+from spotsigs.disk.places import is_remote
 from spotsigs.disk.store import Reader, Writer, check_rows, opened, writing
 from spotsigs.errors import InputError, require
 from spotsigs.matching.bounds import prefixes
@@ -77,7 +77,7 @@ REMOTE_GAP = 1 << 13
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class Job(Rounds):
     """What all tasks of a join know.
 
     Attributes
@@ -86,8 +86,6 @@ class Job:
         Place of the vectors.
     checksum : str
         What changes with them: tasks keep what they have read of the store.
-    folder : str
-        Place of everything the join leaves.
     tau : float
         Similarity threshold.
     new_from : int
@@ -98,31 +96,13 @@ class Job:
 
     store: str
     checksum: str
-    folder: str
     tau: float
     new_from: int
     memory: int
 
-    def place(self, *names: object) -> Path:
-        """Return the place of a result."""
-        return place(self.folder).joinpath(*map(str, names))
-
     def vectors(self) -> Reader:
         """Open the store."""
         return opened(self.store, "vectors", verify=None)
-
-    def left(self, kind: str, *names: object) -> Reader:
-        """Open a result."""
-        return opened(self.place(kind, *names), kind, verify=None)
-
-    def leave(self, kind: str, *names: object, work: Callable[[Writer], None]) -> dict[str, Any]:
-        """Make a result, unless it is there; return its facts."""
-        try:
-            return self.left(kind, *names).facts
-        except InputError:
-            with writing(self.place(kind, *names), kind) as out:
-                work(out)
-            return out.facts
 
 
 class Plan(NamedTuple):

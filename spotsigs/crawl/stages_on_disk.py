@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from spotsigs.errors import InputError, as_tau, reason, require
 from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract_shard, refusal
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.languages import ENGLISH
 from spotsigs.text.limits import BUDGET_PAGE, BYTES_A_BYTE, pages_up_to
 
 PROGRAM = 375 * 10**6
@@ -38,8 +40,8 @@ PROGRAM = 375 * 10**6
 LEAST = BYTES_A_BYTE * BUDGET_PAGE
 """Bytes for data that each process has at least: what the largest page may take. For more workers there is no room."""
 
-BYTES_A_RESULT = 160
-"""What clusters, decisions and their tables hold for each document after the join."""
+BYTES_A_RESULT = 104
+"""What clusters, decisions and their tables hold for each document after the join, where all are alone in theirs."""
 
 _QUESTIONS = 5
 """Times a page is looked up while other runs replace what it is looked up in."""
@@ -238,7 +240,7 @@ def _matched(
     copies = segments.copies(sameness)
     if isinstance(scheme, CollectionScheme):
         segments = refine_segments(folder / "refined", segments.only(copies.distinct), scheme, memory=budget)
-    stored = _vectors(folder, segments, idf_filter, budget, sets, copies, sameness, say)
+    stored = _vectors(folder, segments, idf_filter, budget, engine, sets, copies, sameness, say)
     made = fingerprint(folder / "vectors")
     laid_out = perf_counter()
     pairs = _pairs(folder, stored, tau, engine, budget, new_from, search, say)
@@ -270,7 +272,7 @@ def _pairs(
         name, method = search
         require(not new_from, "this method cannot report pairs with new documents alone; leave out add=true")
         target, budget = _begun(folder, xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)}".encode()), budget)
-        return _with_copies(method(store, target, engine, budget), target, stored.copies, new_from, budget)
+        return with_copies(method(store, target, engine, budget), target, stored.copies, new_from, budget)
     job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from}".encode())
     target, budget = _begun(folder, f"{tau!r}-{job}", budget)
     facts = estimate(stored, memory=budget)
@@ -279,10 +281,10 @@ def _pairs(
         f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
     )
     pairs = join_store(store, target, tau, engine, memory=budget, new_from=new_from)
-    return _with_copies(pairs, target, stored.copies, new_from, budget)
+    return with_copies(pairs, target, stored.copies, new_from, budget)
 
 
-def _with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, budget: int) -> PairFiles:
+def with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, budget: int) -> PairFiles:
     """Put the pairs of copies beside those of the documents that stand for them, in files of their own."""
     if not copies.any:
         return pairs
@@ -401,6 +403,15 @@ def _require_made_with(batch: Path, text: Any, scheme: SignatureScheme) -> None:
         )
 
 
+def stored_language(folder: str | Path) -> str | None:
+    """Return the language that a store of spot signatures was made with; None where there is no store yet."""
+    batches = _batches(place(folder))
+    if not batches:
+        return None
+    told = re.search(r"language='(\w+)'", known_source(batches[0])["scheme"])
+    return told[1] if told else ENGLISH
+
+
 def stored_segments(folder: str | Path) -> Segments:
     """Return the signatures of all documents of a store, in the order in which they were put there.
 
@@ -422,6 +433,7 @@ def _vectors(
     segments: Segments,
     idf_filter: IdfFilter,
     memory: int,
+    engine: Engine,
     sets: bool,
     copies: Copies,
     sameness: Sameness,
@@ -451,7 +463,9 @@ def _vectors(
     say(
         f"layout: {counted(n, 'document')}, of which {needed / 1e6:,.0f} MB are held at once; signatures pass in ranges"
     )
-    return build_vectors(folder, segments, idf_filter, memory=memory, sets=sets, copies=copies, facts=made_of)
+    return build_vectors(
+        folder, segments, idf_filter, memory=memory, engine=engine, sets=sets, copies=copies, facts=made_of
+    )
 
 
 @dataclass(frozen=True)

@@ -78,19 +78,41 @@ def _chunks(pairs: PairChunks, n: int) -> Iterator[tuple[IntArray, IntArray, Flo
 
 
 def _component_heads(pairs: PairChunks, n: int, order: IntArray) -> NDArray[np.int32]:
-    """Return the row of best priority in each row's component."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    component = np.arange(n, dtype=np.int32)
+    """Return the row of best priority in each row's component: a forest of 4 bytes a row, whatever the pairs are."""
+    forest = np.arange(n, dtype=np.int32)
     for i, j, _ in _chunks(pairs, n):
-        edges = coo_array((np.ones(len(i), np.bool_), (component[i], component[j])), shape=(n, n))
-        _, merged = connected_components(edges, directed=False)
-        component = merged[component]
-    best: NDArray[np.int32] = np.full(int(component.max(initial=-1)) + 1, -1, np.int32)
-    best[component[order[::-1]]] = order[::-1]
-    heads: NDArray[np.int32] = best[component]
+        _unite(forest, i, j)
+    heads: NDArray[np.int32] = _best(forest, order)
     return heads
+
+
+@njit(cache=True, nogil=True)
+def _root(forest, row):  # type: ignore[no-untyped-def]
+    """Return the root of a row's tree; every other row on the way is lifted by one."""
+    while forest[row] != row:
+        forest[row] = forest[forest[row]]
+        row = forest[row]
+    return row
+
+
+@njit(cache=True, nogil=True)
+def _unite(forest, i, j):  # type: ignore[no-untyped-def]
+    for p in range(len(i)):
+        a, b = _root(forest, i[p]), _root(forest, j[p])
+        forest[max(a, b)] = min(a, b)
+
+
+@njit(cache=True, nogil=True)
+def _best(forest, order):  # type: ignore[no-untyped-def]
+    """Return for each row the first in order of its tree."""
+    best = np.full(len(forest), -1, np.int32)
+    for row in order:
+        root = _root(forest, row)
+        if best[root] < 0:
+            best[root] = row
+    for row in range(len(forest)):
+        forest[row] = _root(forest, row)
+    return best[forest]
 
 
 def _anchored_heads(pairs: PairChunks, n: int, order: IntArray) -> NDArray[np.int32]:
@@ -135,13 +157,19 @@ def _anchor(first, last, low, high, heads):  # type: ignore[no-untyped-def]
             p += 1
 
 
-def _numbered(heads: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+@njit(cache=True, nogil=True)
+def _numbered(heads):  # type: ignore[no-untyped-def]
     """Number the clusters by first appearance; return their representatives and the label of each row."""
-    representatives, first, inverse = np.unique(heads, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    number = np.empty(len(order), np.int32)
-    number[order] = np.arange(len(order), dtype=np.int32)
-    return representatives[order], number[inverse]
+    number, labels = np.full(len(heads), -1, np.int32), np.empty(len(heads), np.int32)
+    representatives = np.empty(len(heads), np.int32)
+    k = 0
+    for row in range(len(heads)):
+        if number[heads[row]] < 0:
+            number[heads[row]] = k
+            representatives[k] = heads[row]
+            k += 1
+        labels[row] = number[heads[row]]
+    return representatives[:k].copy(), labels
 
 
 def _similarity_to(heads: NDArray[np.int32], pairs: PairChunks) -> NDArray[np.float64]:

@@ -99,6 +99,8 @@ class Decisions:
         Which documents are copies of which.
     compared : ndarray of bool, shape (n,)
         Whether a document had signatures to be compared by; where it had none, nobody knows what it is similar to.
+    boilerplate : ndarray of bool, shape (n,)
+        Whether that is because it says nothing but what many sites say.
     """
 
     kept: NDArray[np.bool_]
@@ -108,6 +110,7 @@ class Decisions:
     similarity_to_instead: FloatArray
     copies: Copies
     compared: NDArray[np.bool_]
+    boilerplate: NDArray[np.bool_]
 
     def reasons(self, rows: IntArray, doc_ids: Sequence[str]) -> Any:
         """Say in one sentence each why documents were removed.
@@ -166,6 +169,7 @@ def decide(
     *,
     copies: Copies | None = None,
     compared: NDArray[np.bool_] | None = None,
+    boilerplate: NDArray[np.bool_] | None = None,
 ) -> Decisions:
     """Decide which documents stay.
 
@@ -181,6 +185,8 @@ def decide(
         Which documents are copies of which; none by default.
     compared : ndarray of bool, shape (n,), optional
         Whether each document had signatures to be compared by; all by default.
+    boilerplate : ndarray of bool, shape (n,), optional
+        Whether each document says nothing but what many sites say; none by default.
 
     Returns
     -------
@@ -199,7 +205,8 @@ def decide(
     to_instead = np.where(instead < 0, np.nan, clusters.similarity_to_representative)
     copies = Copies.none(n) if copies is None else copies
     compared = np.ones(n, np.bool_) if compared is None else compared
-    return Decisions(kept, instead, partner, similarity, to_instead, copies, compared)
+    boilerplate = np.zeros(n, np.bool_) if boilerplate is None else boilerplate
+    return Decisions(kept, instead, partner, similarity, to_instead, copies, compared, boilerplate)
 
 
 def _nearest(chunks: Chunks, n: int) -> tuple[NDArray[np.int32], FloatArray]:

@@ -14,7 +14,7 @@ from spotsigs.arrays.arrow import numbers
 from spotsigs.disk.atomic import replacing
 from spotsigs.disk.store import names
 from spotsigs.judging.clusters import Cohesion
-from spotsigs.records import Clusters
+from spotsigs.records import Clusters, Overlap
 
 ROW_GROUP = 1 << 16
 """Rows that are written at once, and lie together in the file."""
@@ -22,8 +22,10 @@ ROW_GROUP = 1 << 16
 Columns = tuple[NDArray[Any], ...]
 
 
-def write_pairs(path: str | Path, doc_ids: Sequence[str], chunks: Iterable[Columns]) -> None:
-    """Write ``doc_a, doc_b, similarity``.
+def write_pairs(
+    path: str | Path, doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None
+) -> None:
+    """Write ``doc_a, doc_b, similarity``, and how many signatures that comes from: ``shared, union``.
 
     Parameters
     ----------
@@ -33,16 +35,29 @@ def write_pairs(path: str | Path, doc_ids: Sequence[str], chunks: Iterable[Colum
         By document number.
     chunks : iterable of (i, j, similarity)
         As `spotsigs.records.Pairs.chunks` and `spotsigs.crawl.block_join.PairFiles.chunks` give them.
+    overlap : Overlap, optional
+        The numbers behind the similarities; without, the last two columns are null.
     """
     import pyarrow as pa
 
-    schema = pa.schema([("doc_a", pa.string()), ("doc_b", pa.string()), ("similarity", pa.float64())])
+    schema = pa.schema(
+        [
+            ("doc_a", pa.string()),
+            ("doc_b", pa.string()),
+            ("similarity", pa.float64()),
+            ("shared", pa.int64()),
+            ("union", pa.int64()),
+        ]
+    )
     with _growing(path, schema) as append:
         for i, j, similarity in _regrouped(chunks, ROW_GROUP):
             named, places = np.unique(np.concatenate([i, j]), return_inverse=True)
             ids = names(doc_ids, named)
             a, b = (ids.take(numbers(part)) for part in np.split(places, 2))
-            append([a, b, numbers(similarity)])
+            decided = (
+                (pa.nulls(len(i), pa.int64()),) * 2 if overlap is None else map(numbers, overlap(i, j, similarity))
+            )
+            append([a, b, numbers(similarity), *decided])
 
 
 def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:

@@ -14,10 +14,29 @@ from spotsigs.arrays.dense import renumbered
 from spotsigs.arrays.parallel import grown, joined, over_blocks, overlap
 from spotsigs.errors import require
 from spotsigs.matching.partitions import Convention, partition_boundaries
-from spotsigs.records import Corpus, Measure, OnStore, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import (
+    Corpus,
+    FloatArray,
+    IntArray,
+    Measure,
+    OnStore,
+    Overlap,
+    Pairs,
+    ThreadedMatcher,
+    ThresholdMatcher,
+    Vectors,
+)
 
-COUNTERS = ("lists_opened", "candidates", "verifications", "continues", "list_breaks", "probe_breaks")
-LISTS, CANDIDATES, VERIFICATIONS, CONTINUES, LIST_BREAKS, PROBE_BREAKS = range(len(COUNTERS))
+COUNTERS = (
+    "lists_opened",
+    "candidates",
+    "verifications",
+    "continues",
+    "list_breaks",
+    "probe_breaks",
+    "candidates_next_door",  # those of the neighbouring partition
+)
+LISTS, CANDIDATES, VERIFICATIONS, CONTINUES, LIST_BREAKS, PROBE_BREAKS, NEXT_DOOR = range(len(COUNTERS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +51,9 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
         False puts all documents into a single partition (the paper's NoPart).
     pruning : bool
         False drops the continue and break conditions of lines 16, 18 and 26 (with ``partitioning=False`` NoPrune).
+    local_order : bool
+        Lists are processed in ascending order of their length in the document's partition; False takes their length
+        in the whole collection, which section 4.3.1 found slower.
     rho : int
         Largest partition boundary (section 5.1 uses 1,000).
     convention : Convention
@@ -57,6 +79,7 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
 
     partitioning: bool = True
     pruning: bool = True
+    local_order: bool = True
     rho: int = 1000
     convention: Convention = Convention.paper
 
@@ -73,12 +96,9 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs with multiset Jaccard of at least tau."""
         began = perf_counter()
-        boundaries = partition_boundaries(self.tau, self.rho, self.convention) if self.partitioning else np.ones(1)
-        index = build_index(_dense(corpus.vectors), boundaries.astype(np.int64))
+        index = self.index(corpus.vectors)
         indexed = perf_counter()
-        parts = over_blocks(
-            lambda start, stop: _probe_block(index, start, stop, self.tau, self.pruning), len(index.rows), self.threads
-        )
+        parts = over_blocks(lambda start, stop: self.probe(index, start, stop), len(index.rows), self.threads)
         i, j, similarity = joined(parts, (np.int32, np.int32, np.float64))
         counts = np.sum([np.zeros(len(COUNTERS), np.int64), *(part[3] for part in parts)], axis=0)
         return Pairs.build(
@@ -87,8 +107,36 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
             similarity,
             len(corpus.vectors),
             seconds={"sort_hash": indexed - began, "cluster": perf_counter() - indexed},
-            counters=dict(zip(COUNTERS, counts.tolist(), strict=True)) | {"partitions": len(boundaries)},
+            counters=dict(zip(COUNTERS, counts.tolist(), strict=True)) | {"partitions": len(index.boundaries)},
+            overlap=Overlap(corpus.vectors.lengths),
         )
+
+    def index(self, vectors: Vectors) -> Index:
+        """Return the documents by partition and length, with their inverted lists."""
+        boundaries = partition_boundaries(self.tau, self.rho, self.convention) if self.partitioning else np.ones(1)
+        return build_index(_dense(vectors), boundaries.astype(np.int64))
+
+    def probe(self, index: Index, start: int, stop: int) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+        """Look up the documents of some ranks, whose cost adds up: lines 3 to 33 of Algorithm 1.
+
+        Parameters
+        ----------
+        index : Index
+            Of the collection.
+        start, stop : int
+            The ranks that are looked up.
+
+        Returns
+        -------
+        i, j : ndarray of int32, shape (m,)
+            Pairs of rows, ``i`` among those looked up; a pair of one partition comes out from both sides.
+        similarity : ndarray of float64, shape (m,)
+        counters : ndarray of int64, shape (len(COUNTERS),)
+        """
+        found: tuple[IntArray, IntArray, FloatArray, IntArray] = _probe_block(
+            index, start, stop, self.tau, self.pruning, self.local_order
+        )
+        return found
 
     def memory_bytes(self, vectors: Vectors) -> int:
         """Return the paper's lower bound (section 5.4.1): id, frequency, list pointer an entry; 4 bytes a document."""
@@ -178,7 +226,7 @@ def _first_at_least(values, low, high, wanted):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _probe_block(index, start, stop, tau, pruning):  # type: ignore[no-untyped-def]
+def _probe_block(index, start, stop, tau, pruning, local_order):  # type: ignore[no-untyped-def]
     """Probe the ranks of one block: lines 3 to 33. Pairs of one partition come out from both sides."""
     out_i, out_j, out_s = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.float64)
     n_out = 0
@@ -189,6 +237,11 @@ def _probe_block(index, start, stop, tau, pruning):  # type: ignore[no-untyped-d
         first, size = index.indptr[row], index.indptr[row + 1] - index.indptr[row]
         heads, ends = np.empty(size, np.int64), np.empty(size, np.int64)
         order = np.arange(size)
+        if not local_order:
+            for s in range(size):
+                signature = index.ids[first + s]
+                heads[s] = index.list_starts[signature + 1] - index.list_starts[signature]
+            order = np.argsort(heads, kind="mergesort")
         k = index.partitions[probe]
         for visit in range(2):
             for s in range(size):
@@ -196,11 +249,13 @@ def _probe_block(index, start, stop, tau, pruning):  # type: ignore[no-untyped-d
                 low, high = index.list_starts[signature], index.list_starts[signature + 1]
                 heads[s] = _first_at_least(index.postings, low, high, index.starts[k])
                 ends[s] = _first_at_least(index.postings, heads[s], high, index.starts[k + 1])
-            if visit == 0:  # line 5; the neighbour reuses this order (section 4.3.1)
+            if visit == 0 and local_order:  # line 5; the neighbour reuses this order (section 4.3.1)
                 order = np.argsort(ends - heads, kind="mergesort")
+            met = counters[CANDIDATES]
             out_i, out_j, out_s, n_out = _probe_partition(
                 index, probe, k, order, heads, ends, tau, pruning, checked, counters, out_i, out_j, out_s, n_out
             )
+            counters[NEXT_DOOR] += visit * (counters[CANDIDATES] - met)
             # Line 29: go on only if the shortest document there may be could still be similar.
             if k + 1 == len(index.boundaries) or not index.lengths[probe] / index.boundaries[k + 1] >= tau:
                 break

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from spotsigs.arrays.parallel import grown, joined, over_blocks, overlap
-from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher
+from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +51,7 @@ class BruteForce(ThreadedMatcher, ThresholdMatcher):
             len(vectors),
             seconds={"sort_hash": 0.0, "cluster": perf_counter() - began},
             counters={"verifications": filled * (filled - 1) // 2},
+            overlap=Overlap(vectors.lengths),
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from spotsigs.arrays.parallel import grown, joined, over_blocks
-from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +64,7 @@ class Containment(ThreadedMatcher, ThresholdMatcher):
             len(vectors),
             seconds={"sort_hash": sorted_at - began, "cluster": perf_counter() - sorted_at},
             counters={"verifications": int(verified.sum())},
+            overlap=Overlap(vectors.lengths, self.measure),
         )
 
     def memory_bytes(self, vectors: Vectors) -> int:

@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.errors import as_tau
-from spotsigs.records import Corpus, FloatArray, Measure, OnStore, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
+from spotsigs.records import (
+    Corpus,
+    FloatArray,
+    Measure,
+    OnStore,
+    Overlap,
+    Pairs,
+    ThreadedMatcher,
+    ThresholdMatcher,
+    Vectors,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,7 +152,8 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
             side = read(source, stages)
         found = [search(side, side, tau, stages) if not copies_only or side.collided else Found.none()]
         i, j, similarity = expand(side, side, found.pop(), stages)  # which lets go of them as it goes on
-    return Pairs(i, j, similarity, len(vectors), stages.seconds, stages.counters)
+    overlap = Overlap(np.diff(vectors.indptr) if sets else vectors.lengths)
+    return Pairs(i, j, similarity, len(vectors), stages.seconds, stages.counters, overlap)
 
 
 def join(left: Vectors, right: Vectors, tau: float, *, threads: int | None = None, sets: bool = False) -> CrossPairs:

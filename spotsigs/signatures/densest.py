@@ -14,7 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.records import Tokens
-from spotsigs.signatures.spots import _FIRST_ANTECEDENT, SpotSignatures, _chain, _content_from, _hash_spots
+from spotsigs.signatures.spots import _FIRST_ANTECEDENT, SpotSignatures, _chain, _content_from
 from spotsigs.text.xxh64 import _xxh64
 
 TEXT, LINKED, LINK = range(3)
@@ -123,19 +123,18 @@ def outline_of(scheme: SpotSignatures, tokens: Tokens) -> tuple[NDArray[np.uint6
     kinds : ndarray of int32, shape (n,)
         `TEXT`, `LINKED` or `LINK`.
     """
-    table, roles = scheme._table, scheme._roles(tokens)
-    buffer, starts, ends = tokens.buffer, tokens.starts, tokens.ends
-    firsts = _firsts(roles, table.first_chain, table.distances, table.lengths)
-    spots = _hash_spots(
-        buffer, starts, ends, roles, table.first_chain, table.distances, table.lengths, scheme.include_antecedent
-    )
+    spots, table = scheme._spots(tokens)
+    if table is None:
+        firsts = np.arange(len(spots), dtype=np.int32)
+    else:
+        firsts = _firsts(table.words.roles_of(tokens), table.first_chain, table.distances, table.lengths)
     found: tuple[NDArray[np.uint64], NDArray[np.int32]] = _outline(
-        buffer, starts, ends, no_links(tokens), firsts, spots
+        tokens.buffer, tokens.starts, tokens.ends, no_links(tokens), firsts, spots
     )
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class DensestRegion(SpotSignatures):
     """Spot signatures of a page's densest region, found without looking at other pages.
 
@@ -147,7 +146,7 @@ class DensestRegion(SpotSignatures):
     ----------
     d, c : int
         Spot distance 1 and chain length 2: on short pages more signatures survive an edit than with the paper's.
-    antecedents, stopwords, include_antecedent
+    antecedents, stopwords, include_antecedent, language
         As in `spotsigs.signatures.spots.SpotSignatures`.
 
     References

@@ -27,6 +27,7 @@ from spotsigs.records import (
     SignatureScheme,
     Skipped,
 )
+from spotsigs.signatures.progress import reading
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
 
 _MISTAKES = (TypeError, AttributeError, NameError, ImportError, NotImplementedError)
@@ -416,8 +417,6 @@ def extract(
         If the scheme's parameters are wrong; where `strict`, for the collection's first record that cannot be read,
         whatever the engine.
     """
-    from tqdm import tqdm
-
     # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
     trial = Document(id="the first page", content=b"<p>the one")
     try:
@@ -427,14 +426,15 @@ def extract(
             _require_no_mistake(method, trial, error, anywhere=False)
         raise
     extracted = partial(extract_shard, text=text, scheme=scheme, strict=strict)
-    found = mapped(engine, extracted, collection.shards())
-    with closing(found) as batches, tqdm(unit=" pages", disable=None) as progress:
+    shards = collection.shards()
+    found = mapped(engine, extracted, shards)
+    with closing(found) as batches, reading(collection, len(shards)) as progress:
 
         def watched() -> Iterator[Signatures]:
             for batch in batches:
                 if strict and batch.skipped:
                     raise refusal(batch.skipped[0])
-                progress.update(len(batch))
+                progress(len(batch))
                 yield batch
 
         signatures = concatenate(watched())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +45,18 @@ class Rules(NamedTuple):
     anywhere: bool = True  # a main part's spots count wherever they stand on the other page
     per_spot: bool = True  # doubtful neighbours may agree on most of what each shares, not only all on nearly all
     around: bool = True  # what is shared stands around what is the page's own, which decides where agreement cannot
+
+
+class Worth(NamedTuple):
+    """What decides how much of what is left of a page stays."""
+
+    boilerplate: NDArray[np.uint64]  # spots of the boilerplate of many sites, ascending
+    share: float  # of a stretch of boilerplate may be none
+    spots: NDArray[np.uint64]  # the frequent ones, ascending
+    frequencies: NDArray[np.int64]  # pages that have each
+    others: int  # at most so many pages have any other spot
+    pages: int
+    least: float  # evidence, in nats, that a page must carry
 
 
 class Links(NamedTuple):
@@ -472,19 +485,140 @@ def _kept(pages: Portraits, page: int, dropped: NDArray[np.bool_]) -> NDArray[np
 
 
 @njit(cache=True, nogil=True)
+def _stretches(pages: Portraits, page: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each stretch of a page's kept spots begins, and their number: two links separate stretches."""
+    begin, bounds, n = pages.indptr[page], np.empty(len(places) + 1, np.int64), 0
+    for k in range(len(places)):
+        links = 2 if k == 0 else 0
+        for at in range(places[k - 1] + 1, places[k]) if k > 0 else range(0):
+            links += pages.kinds[begin + at] == LINK
+        if links >= 2:
+            bounds[n] = k
+            n += 1
+    bounds[n] = len(places)
+    return bounds[: n + 1]
+
+
+@njit(cache=True, nogil=True)
+def _find(spots: NDArray[np.uint64], hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return where hashes stand among spots (ascending), -1 where they do not."""
+    found = np.searchsorted(spots, hashes)
+    for k in range(len(hashes)):
+        if found[k] == len(spots) or spots[found[k]] != hashes[k]:
+            found[k] = -1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def count_buckets(hashes: NDArray[np.uint64], buckets: NDArray[np.uint8], many: int) -> None:
+    """Count hashes, up to many, by their low bits; the number of buckets is a power of two."""
+    mask = np.uint64(len(buckets) - 1)
+    for h in hashes:
+        at = h & mask
+        if buckets[at] < many:
+            buckets[at] += 1
+
+
+@njit(cache=True, nogil=True)
+def in_full_buckets(hashes: NDArray[np.uint64], buckets: NDArray[np.uint8], many: int) -> NDArray[np.bool_]:
+    """Tell of which hashes the bucket has counted many."""
+    mask = np.uint64(len(buckets) - 1)
+    full = np.zeros(len(hashes), np.bool_)
+    for k in range(len(hashes)):
+        full[k] = buckets[hashes[k] & mask] >= many
+    return full
+
+
+@njit(cache=True, nogil=True)
+def count_aside(
+    pages: Portraits,
+    dropped: NDArray[np.bool_],
+    spots: NDArray[np.uint64],
+    frequencies: NDArray[np.int64],
+    share: float,
+    first: int,
+    last: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the pages, of some, on which each of some spots (ascending) stands aside from what is the page's own.
+
+    Own is what at most a share of the spot's pages have. Most of what the page keeps must be, and hardly anything of
+    any stretch that the spot stands in. Spots that are not among the given ones count as own beside all of these.
+    Count also the pages that have nothing of their own.
+    """
+    aside, alone = np.zeros(len(spots), np.int64), np.zeros(len(spots), np.int64)
+    for page in range(first, last):
+        places = _kept(pages, page, dropped)
+        found = _find(spots, pages.hashes[pages.indptr[page] + places])
+        bounds = _stretches(pages, page, places)
+        frequency = np.zeros(len(places), np.int64)
+        for k in range(len(places)):
+            if found[k] >= 0:
+                frequency[k] = frequencies[found[k]]
+        everywhere, apart, n_own = np.sort(frequency), np.zeros(len(places), np.bool_), np.zeros(len(places), np.int64)
+        for s in range(len(bounds) - 1):
+            here = np.sort(frequency[bounds[s] : bounds[s + 1]])
+            for k in range(bounds[s], bounds[s + 1]):
+                own = np.searchsorted(everywhere, share * frequency[k], side="right")
+                own_here = np.searchsorted(here, share * frequency[k], side="right")
+                apart[k], n_own[k] = 2 * own > len(places) and own_here <= share * len(here), own
+        order = np.argsort(found)
+        at = np.searchsorted(found[order], 0)
+        while at < len(order):
+            spot, always = found[order[at]], True
+            alone[spot] += n_own[order[at]] == 0
+            while at < len(order) and found[order[at]] == spot:
+                always = always and apart[order[at]]
+                at += 1
+            aside[spot] += always
+    return aside, alone
+
+
+@njit(cache=True, nogil=True)
+def _said(
+    pages: Portraits, page: int, places: NDArray[np.int64], boilerplate: NDArray[np.uint64], share: float
+) -> NDArray[np.int64]:
+    """Return the kept places but for the stretches of which all but a share is boilerplate."""
+    is_boilerplate = _find(boilerplate, pages.hashes[pages.indptr[page] + places]) >= 0
+    bounds, stays = _stretches(pages, page, places), np.ones(len(places), np.bool_)
+    for s in range(len(bounds) - 1):
+        size = bounds[s + 1] - bounds[s]
+        if size - np.count_nonzero(is_boilerplate[bounds[s] : bounds[s + 1]]) <= share * size:
+            stays[bounds[s] : bounds[s + 1]] = False
+    return places[stays]
+
+
+@njit(cache=True, nogil=True)
+def _evidence(spots: NDArray[np.uint64], worth: Worth) -> float:
+    """Return how unlikely a page has all of some distinct spots by chance: minus the logarithm of the probability."""
+    total = 0.0
+    for at in _find(worth.spots, spots):
+        total += math.log(worth.pages / (worth.frequencies[at] if at >= 0 else worth.others))
+    return total
+
+
+@njit(cache=True, nogil=True)
 def suppress(
-    pages: Portraits, dropped: NDArray[np.bool_], first: int, last: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
-    """Return how many distinct spots stay of each of some pages, these, ascending, and their counts."""
+    pages: Portraits, dropped: NDArray[np.bool_], worth: Worth, first: int, last: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32], NDArray[np.bool_]]:
+    """Return how many distinct spots stay of each of some pages, these, ascending, their counts; and who says nothing.
+
+    A page whose spots are too little evidence keeps none. It says nothing if all it kept was boilerplate.
+    """
     room = pages.spot_indptr[last] - pages.spot_indptr[first]
     spots, counts, n = np.empty(room, np.uint64), np.empty(room, np.int32), 0
-    sizes = np.empty(last - first, np.int64)
+    sizes, says_nothing = np.empty(last - first, np.int64), np.zeros(last - first, np.bool_)
     for page in range(first, last):
-        begin = n
-        for spot in np.sort(pages.hashes[pages.indptr[page] + _kept(pages, page, dropped)]):
+        places, begin = _kept(pages, page, dropped), n
+        if len(worth.boilerplate) > 0:
+            said = _said(pages, page, places, worth.boilerplate, worth.share)
+            says_nothing[page - first] = len(places) > 0 and len(said) == 0
+            places = said
+        for spot in np.sort(pages.hashes[pages.indptr[page] + places]):
             if n == begin or spots[n - 1] != spot:
                 spots[n], counts[n] = spot, 0
                 n += 1
             counts[n - 1] += 1
+        if worth.least > 0 and _evidence(spots[begin:n], worth) < worth.least:
+            n = begin
         sizes[page - first] = n - begin
-    return sizes, spots[:n].copy(), counts[:n].copy()
+    return sizes, spots[:n].copy(), counts[:n].copy(), says_nothing

@@ -9,6 +9,7 @@ stays exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,14 +29,19 @@ from spotsigs.signatures.frame_kernels import (
     Links,
     Portraits,
     Rules,
+    Worth,
     among,
     count_among,
+    count_aside,
+    count_buckets,
+    in_full_buckets,
     meets,
     portray,
     search,
     suppress,
     vote,
 )
+from spotsigs.signatures.idf import FEWEST
 
 LOOKED = 64
 """So many pages, those whose links are most alike, are looked at to find a page's neighbours."""
@@ -43,10 +49,21 @@ LOOKED = 64
 WALKED = 2048
 """So many places in the lists of a page's links, all together, hold its candidates: it is what few links may cost."""
 
+MANY = 8
+"""So many pages must have kept a spot before it can be boilerplate: fewer may be copies of one text."""
+
 _BLOCK_PAGES = 2048
 
+_MOST_BUCKETS = 26
+"""Bits of the table in which spots are counted before the frequent ones are counted exactly."""
 
-@dataclass(frozen=True, kw_only=True)
+_NONE = np.empty(0, np.uint64)
+
+ALL = Worth(_NONE, 0.0, _NONE, np.empty(0, np.int64), 1, 1, 0.0)
+"""All that is left stays."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FramedSpots(DensestRegion, CollectionScheme):
     """Spot signatures of what a page says itself: its site's frame suppressed, its main part kept.
 
@@ -70,13 +87,21 @@ class FramedSpots(DensestRegion, CollectionScheme):
        pages that have it.
     4. The page's main part is found once more, where each dropped spot counts -1, and what lies outside is dropped. A
        page without mates keeps its main part but for what is dropped everywhere.
+    5. Boilerplate of many sites, whose spots at least `MANY` pages keep, stands aside from what these say themselves:
+       most of what a page keeps is its own, which at most a ``share`` of the spot's pages have, and at most a ``share``
+       of the stretches with the spot. It does so on all but a ``share`` of the pages with anything of their own, and
+       these are at least as many as those with nothing else. Stretches are dropped of which all but a ``share`` are
+       boilerplate.
+    6. Where ``chance`` is given, what is left must carry a pair. If spots were spread by chance, each over as many
+       pages as it is on (at least ``MANY - 1``), at most so many pages must be expected to have all of a page's. A page
+       with less keeps none. Fewer than 32 pages, whose document frequencies say nothing, keep what they have.
 
     The result depends neither on the order of the documents nor on threads. Text without links has neither neighbours
     nor anything to narrow it: all its spots stay that are not dropped everywhere.
 
     Attributes
     ----------
-    d, c, antecedents, stopwords, include_antecedent
+    d, c, antecedents, stopwords, include_antecedent, language
         As in `spotsigs.signatures.densest.DensestRegion`.
     alike : float
         Jaccard similarity in (0, 1/2) from which two sets are alike.
@@ -84,6 +109,9 @@ class FramedSpots(DensestRegion, CollectionScheme):
         Part in (0, 1) of a page's mates that makes a spot the frame's.
     sample : int
         Neighbours that are looked at, at least 1.
+    chance : float, optional
+        Pages, at most, that are expected to have all that is left of a page by chance. It costs the pairs of stubs,
+        real copies of hardly a word, so that nothing is asked where it is omitted.
     """
 
     label: ClassVar[str] = "SpotSigs, framed"
@@ -91,12 +119,16 @@ class FramedSpots(DensestRegion, CollectionScheme):
     alike: float = 0.1
     share: float = 1 / 3
     sample: int = 16
+    chance: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(0 < self.alike < 0.5, f"alike, a Jaccard similarity, must lie in (0, 0.5), got {self.alike}")
         require(0 < self.share < 1, f"share, of a page's mates, must lie in (0, 1), got {self.share}")
         require(self.sample >= 1, f"sample, of a page's neighbours, must be at least 1, got {self.sample}")
+        require(
+            self.chance is None or self.chance > 0, f"chance, expected pages, must be greater than 0, got {self.chance}"
+        )
 
     @property
     def rules(self) -> Rules:
@@ -128,7 +160,7 @@ class FramedSpots(DensestRegion, CollectionScheme):
         pages = portraits(outlines, over)
         frames = find_frames(outlines, pages, self.rules, self.sample, over)
         dropped = spots_of_frames(pages, frames.suspected, self.share, over)
-        return suppressed(outlines, pages, dropped, over)
+        return said(outlines, pages, dropped, self.share, self.chance, over)
 
 
 @dataclass(frozen=True)
@@ -419,8 +451,107 @@ def spots_of_frames(
     return over.joined(lambda first, last: (among(pages, frame, first, last),), n, np.bool_)[0]
 
 
-def suppressed(outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_], over: Over = HERE) -> Signatures:
-    """Drop from every page the spots of frames and those outside its main part.
+def said(
+    outlines: Signatures,
+    pages: Portraits,
+    dropped: NDArray[np.bool_],
+    share: float,
+    chance: float | None = None,
+    over: Over = HERE,
+) -> Signatures:
+    """Return what pages say themselves: without frames, what lies outside their main parts, and what is worth nothing.
+
+    Parameters
+    ----------
+    outlines : Signatures
+        See `FramedSpots.refine`.
+    pages : Portraits
+        Of the same documents.
+    dropped : ndarray of bool
+        Of each page's distinct spots, from `spots_of_frames`.
+    share, chance : float
+        See `FramedSpots`.
+    over : Over
+        How kernels run.
+
+    Returns
+    -------
+    Signatures
+    """
+    left = suppressed(outlines, pages, dropped, over)
+    worth = weigh(pages, dropped, left, share, chance, over)
+    if not len(worth.boilerplate) and not worth.least:
+        return left
+    return suppressed(outlines, pages, dropped, over, worth)
+
+
+def weigh(
+    pages: Portraits,
+    dropped: NDArray[np.bool_],
+    left: Signatures,
+    share: float,
+    chance: float | None = None,
+    over: Over = HERE,
+) -> Worth:
+    """Find the boilerplate of many sites, prose that their pages have beside what they say, and count frequent spots.
+
+    Parameters
+    ----------
+    pages : Portraits
+        Of all documents.
+    dropped : ndarray of bool
+        Of each page's distinct spots, from `spots_of_frames`.
+    left : Signatures
+        What is left of the same documents without frames.
+    share, chance : float
+        See `FramedSpots`.
+    over : Over
+        How kernels run.
+
+    Returns
+    -------
+    Worth
+    """
+    spots, frequencies = _frequent(left.hashes, over)
+    parts = over_blocks(
+        lambda first, last: count_aside(pages, dropped, spots, frequencies, share, first, last),
+        len(left) if len(spots) else 0,
+        over.threads,
+        blocks_a_thread=1,
+    )
+    aside, alone = (sum((part[k] for part in parts), np.zeros(len(spots), np.int64)) for k in (0, 1))
+    speaking = frequencies - alone
+    boilerplate = spots[(speaking - aside <= share * speaking) & (aside >= alone)]
+    n = int(np.count_nonzero(np.diff(left.indptr)))
+    least = math.log(n / chance) if chance is not None and n >= FEWEST else 0.0
+    return Worth(boilerplate, share, spots, frequencies, MANY - 1, n, least)
+
+
+def _frequent(hashes: NDArray[np.uint64], over: Over) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the hashes that occur at least `MANY` times, ascending, and how often each does."""
+    buckets = np.zeros(1 << min(max(len(hashes), 1).bit_length(), _MOST_BUCKETS), np.uint8)
+    count_buckets(hashes, buckets, MANY)
+    step = _BLOCK_PAGES << 6
+
+    def candidates(first: int, last: int) -> NDArray[np.uint64]:
+        some = hashes[first * step : last * step]
+        found: NDArray[np.uint64] = some[in_full_buckets(some, buckets, MANY)]
+        return found
+
+    n_steps = -(-len(hashes) // step)
+    found = over(lambda first, last: (distinct(candidates(first, last)),), n_steps)
+    spots = distinct(np.concatenate([np.empty(0, np.uint64), *(part[0] for part in found)]))
+    frequencies = np.zeros(len(spots), np.int64)
+    for k in range(n_steps):  # one after the other: what occurs often would fill the memory
+        frequencies += np.bincount(np.searchsorted(spots, candidates(k, k + 1)), minlength=len(spots))
+    many = frequencies >= MANY
+    return spots[many], frequencies[many]
+
+
+def suppressed(
+    outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_], over: Over = HERE, worth: Worth = ALL
+) -> Signatures:
+    """Drop from every page the spots of frames, those outside its main part, and what is worth nothing.
 
     Parameters
     ----------
@@ -432,16 +563,23 @@ def suppressed(outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_
         Of each page's distinct spots, from `spots_of_frames`.
     over : Over
         How kernels run.
+    worth : Worth
+        From `weigh`; by default all that is left stays.
 
     Returns
     -------
     Signatures
     """
-    sizes, hashes, counts = over.joined(
-        lambda first, last: suppress(pages, dropped, first, last), len(outlines), np.int64, np.uint64, np.int32
+    sizes, hashes, counts, says_nothing = over.joined(
+        lambda first, last: suppress(pages, dropped, worth, first, last),
+        len(outlines),
+        np.int64,
+        np.uint64,
+        np.int32,
+        np.bool_,
     )
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return replace(outlines, indptr=indptr, hashes=hashes, counts=counts)
+    return replace(outlines, indptr=indptr, hashes=hashes, counts=counts, boilerplate=says_nothing)
 
 
 def portraits(outlines: Signatures, over: Over = HERE) -> Portraits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -11,13 +11,24 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from xxhash import xxh64_intdigest
 
 from spotsigs.errors import InputError, require
 from spotsigs.records import SignatureScheme, Tokens
+from spotsigs.signatures.languages import (
+    AUTO,
+    ENGLISH,
+    IN_SHINGLES,
+    RAREST,
+    language_of,
+    require_language,
+    stopwords_of,
+    tokens_of,
+)
+from spotsigs.signatures.words import WordTable
 from spotsigs.text.charset import to_utf8
+from spotsigs.text.shingles import hash_shingles
 from spotsigs.text.tokens import tokenize
-from spotsigs.text.xxh64 import _read64, _xxh64
+from spotsigs.text.xxh64 import _xxh64
 
 ARTICLES = ("a", "an", "the")
 FLEXIONS = tuple(
@@ -25,7 +36,6 @@ FLEXIONS = tuple(
 )
 _STOPWORDS = Path(__file__).parent / "stopwords"
 _NOTATION = re.compile(r"\s*(?P<word>[^()\s]+)\s*(?:\(\s*(?P<d>\d+)\s*,\s*(?P<c>\d+)\s*\)\s*)?")
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MOST = 1000  # of distance and length
 _STOPWORD, _FIRST_ANTECEDENT = 1, 2  # roles of tokens; 0 is a content word
 
@@ -33,50 +43,10 @@ _STOPWORD, _FIRST_ANTECEDENT = 1, 2  # roles of tokens; 0 is a content word
 class _Table(NamedTuple):
     """What the kernels look up: roles by token, and the chains that start at each antecedent."""
 
-    prefixes: NDArray[np.uint64]  # open addressing, linear probing
-    hashes: NDArray[np.uint64]  # of words longer than their prefix, else 0
-    roles: NDArray[np.int32]  # 0 in an empty slot
+    words: WordTable
     first_chain: NDArray[np.int32]  # of each antecedent, in the two arrays below
     distances: NDArray[np.int64]
     lengths: NDArray[np.int64]
-
-
-@njit(cache=True, nogil=True)
-def _prefix(buffer: NDArray[np.uint8], start: int, end: int) -> np.uint64:
-    """Return the first eight bytes of a token as a number; distinct for distinct tokens of up to eight bytes."""
-    if start + 8 <= len(buffer):
-        return _read64(buffer, start) << np.uint64(8 * max(8 - end + start, 0))
-    prefix = np.uint64(0)
-    for at in range(start, end):
-        prefix = (prefix >> np.uint64(8)) | np.uint64(buffer[at]) << np.uint64(56)
-    return prefix
-
-
-@njit(cache=True, nogil=True)
-def _roles_of(
-    buffer: NDArray[np.uint8],
-    starts: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    prefixes: NDArray[np.uint64],
-    hashes: NDArray[np.uint64],
-    roles: NDArray[np.int32],
-) -> NDArray[np.int32]:
-    """Look up the role of each token."""
-    mask, shift = np.uint64(len(roles) - 1), np.uint64(64)
-    while len(roles) >> np.int64(64 - shift) > 1:
-        shift -= np.uint64(1)
-    found = np.empty(len(starts), np.int32)
-    for i in range(len(starts)):
-        prefix = _prefix(buffer, starts[i], ends[i])
-        slot = prefix * _GOLDEN >> shift
-        is_long = ends[i] - starts[i] > 8
-        # One test, which seldom holds: which words are stopwords cannot be predicted.
-        if (roles[slot] != 0) & (is_long | (prefixes[slot] != prefix) | (hashes[slot] != 0)):
-            key = _xxh64(buffer, starts[i], ends[i]) if is_long else np.uint64(0)
-            while roles[slot] != 0 and (prefixes[slot] != prefix or hashes[slot] != key):
-                slot = (slot + np.uint64(1)) & mask
-        found[i] = roles[slot]
-    return found
 
 
 @njit(cache=True, nogil=True)
@@ -165,7 +135,7 @@ def read_stopwords(name: str) -> list[str]:
     InputError
         If there is no such list.
     """
-    return list(dict.fromkeys(tokenize(to_utf8(_stopword_file(name).read_bytes()).decode()).words))
+    return tokens_of(to_utf8(_stopword_file(name).read_bytes()).decode())
 
 
 def _stopword_file(name: str) -> Path:
@@ -199,6 +169,11 @@ class SpotSignatures(SignatureScheme):
     include_antecedent : bool
         Whether the antecedent is part of the signature, as in the paper; without it, chains alone are, as in the
         authors' prototype.
+    language : str
+        ``en``, the default: the words above. The code of another language (``de``, ``fr``, …, see `languages`): its
+        stopwords are the antecedents. ``auto``: of each text the language that most of its stopwords are of; a
+        text with fewer than one stopword in twenty tokens, as where words are written without spaces, is cut into
+        shingles of ``c`` tokens instead.
 
     Raises
     ------
@@ -223,6 +198,7 @@ class SpotSignatures(SignatureScheme):
     c: int = 3
     stopwords: str | None = "prototype"
     include_antecedent: bool = True
+    language: str = ENGLISH
 
     def __post_init__(self) -> None:
         require(len(self.antecedents) > 0, "antecedents is empty; give at least one word")
@@ -237,6 +213,18 @@ class SpotSignatures(SignatureScheme):
                 _stopword_file(word[1:])
         if self.stopwords is not None:
             _stopword_file(self.stopwords)
+        require_language(self.language)
+
+    def __repr__(self) -> str:
+        """Return what is given to build it, without the language where that is the paper's: stores are told by it."""
+        given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        told = [f"{name}={value!r}" for name, value in given.items() if (name, value) != ("language", ENGLISH)]
+        return f"{type(self).__name__}({', '.join(told)})"
+
+    @property
+    def tells_languages(self) -> bool:
+        """Whether texts without known stopwords are cut into shingles."""
+        return self.language == AUTO
 
     def _parse(self, entry: str) -> tuple[str, int, int]:
         found = _NOTATION.fullmatch(entry)
@@ -260,28 +248,34 @@ class SpotSignatures(SignatureScheme):
         return chains
 
     @cached_property
-    def _table(self) -> _Table:
-        chains = self._chains_by_antecedent()
-        stopwords = [] if self.stopwords is None else read_stopwords(self.stopwords)
-        words = list(dict.fromkeys([*chains, *stopwords]))
-        bits = (8 * len(words)).bit_length()
-        prefixes, hashes = np.zeros((2, 1 << bits), np.uint64)
-        roles = np.zeros(1 << bits, np.int32)
-        for place, word in enumerate(words):
-            data = word.encode()
-            prefix = int.from_bytes(data[:8].rjust(8, b"\0"), "little")
-            slot = (prefix * int(_GOLDEN) & (1 << 64) - 1) >> 64 - bits
-            while roles[slot]:
-                slot = (slot + 1) & (1 << bits) - 1
-            prefixes[slot], hashes[slot] = prefix, xxh64_intdigest(data) if len(data) > 8 else 0
-            roles[slot] = _FIRST_ANTECEDENT + place if place < len(chains) else _STOPWORD
+    def _tables(self) -> dict[str, _Table]:
+        return {}
+
+    def _table(self, language: str) -> _Table:
+        """Return the table of a language, made when it is first met."""
+        if language not in self._tables:
+            chains = (
+                self._chains_by_antecedent()
+                if language == ENGLISH
+                else {word: [(self.d, self.c)] for word in stopwords_of(language)}
+            )
+            self._tables[language] = self._table_of(chains, language)
+        return self._tables[language]
+
+    def _table_for(self, tokens: Tokens) -> _Table | None:
+        """Return the table of a text's language; None where it has too few stopwords for any."""
+        if self.language != AUTO:
+            return self._table(self.language)
+        language, share = language_of(tokens)
+        return None if share < RAREST else self._table(language)
+
+    def _table_of(self, chains: dict[str, list[tuple[int, int]]], language: str) -> _Table:
+        listed = [] if self.stopwords is None or language != ENGLISH else read_stopwords(self.stopwords)
+        places = {word: _FIRST_ANTECEDENT + place for place, word in enumerate(chains)}
+        words = WordTable.build(places | {word: _STOPWORD for word in listed if word not in places})
         first_chain = np.cumsum([0, *map(len, chains.values())], dtype=np.int32)
         distances, lengths = np.array([pair for pairs in chains.values() for pair in pairs], np.int64).T.copy()
-        return _Table(prefixes, hashes, roles, first_chain, distances, lengths)
-
-    def _roles(self, tokens: Tokens) -> NDArray[np.int32]:
-        table = self._table
-        return _roles_of(tokens.buffer, tokens.starts, tokens.ends, table.prefixes, table.hashes, table.roles)
+        return _Table(words, first_chain, distances, lengths)
 
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
         """Return the hash of every spot signature.
@@ -296,17 +290,24 @@ class SpotSignatures(SignatureScheme):
         ndarray of uint64, shape (n_occurrences,)
             In text order of the antecedents; of one antecedent's several chains, in the order given.
         """
-        table, roles = self._table, self._roles(tokens)
-        return _hash_spots(
+        return self._spots(tokens)[0]
+
+    def _spots(self, tokens: Tokens) -> tuple[NDArray[np.uint64], _Table | None]:
+        """Return the hash of every signature, and the table they were found by; None where they are shingles."""
+        table = self._table_for(tokens)
+        if table is None:
+            return hash_shingles(tokens, self.c) | IN_SHINGLES, None
+        hashes: NDArray[np.uint64] = _hash_spots(
             tokens.buffer,
             tokens.starts,
             tokens.ends,
-            roles,
+            table.words.roles_of(tokens),
             table.first_chain,
             table.distances,
             table.lengths,
             self.include_antecedent,
         )
+        return hashes & ~IN_SHINGLES if self.language == AUTO else hashes, table
 
     def readable(self, text: str) -> list[str]:
         """Return every spot signature of a plain text in canonical form, in the same order.
@@ -323,7 +324,11 @@ class SpotSignatures(SignatureScheme):
 
     def chains(self, tokens: Tokens) -> list[list[int]]:
         """Return the numbers of the tokens that make each spot signature, in the same order: where it lies."""
-        table, roles = self._table, self._roles(tokens)
+        table = self._table_for(tokens)
+        if table is None:
+            size = min(self.c, len(tokens))
+            return [list(range(i, i + size)) for i in range(len(tokens) - size + 1)] if size else []
+        roles = table.words.roles_of(tokens)
         content, members = _content_from(roles), np.empty(len(roles), np.int32)
         chains = []
         for i in np.flatnonzero(roles >= _FIRST_ANTECEDENT).tolist():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -74,8 +75,15 @@ class Page(NamedTuple):
     main: set[int]
 
 
-def framed(outlines: Sequence[Sequence[Entry]], keys: Sequence[int], rules: Rules, most: int) -> list[dict[int, int]]:
-    """Frame-aware suppression page by page: neighbours, mates, votes, what is of frames, the main part."""
+def framed(
+    outlines: Sequence[Sequence[Entry]],
+    keys: Sequence[int],
+    rules: Rules,
+    most: int,
+    many: int | None = None,
+    chance: float | None = None,
+) -> list[dict[int, int]]:
+    """Frame-aware suppression page by page: neighbours, mates, votes, what is of frames, the main part, boilerplate."""
     pages = [Page(page, {h for h, kind in page if kind != LINK}, main_part(page)) for page in outlines]
     links = [{h for h, kind in page if kind == LINK} for page in outlines]
     near = neighbours(links, pages, keys, rules, most)
@@ -90,7 +98,55 @@ def framed(outlines: Sequence[Sequence[Entry]], keys: Sequence[int], rules: Rule
         for spot in set().union(*suspected)
         if sum(spot in own for own in suspected) >= rules.share * sum(spot in page.spots for page in pages)
     }
-    return [_left(page, of_frames) for page in outlines]
+    stretches = [_left(page, of_frames) for page in outlines]
+    return [_counted(page) for page in (said(stretches, rules.share, many, chance) if many else stretches)]
+
+
+def said(pages: Sequence[list[list[int]]], share: float, many: int, chance: float | None) -> list[list[list[int]]]:
+    """The pages' stretches, without those that consist of what many pages have beside what is their own.
+
+    None of a page of whose spots more than a number of pages are expected to have all by chance.
+    """
+    on = [{spot for stretch in page for spot in stretch} for page in pages]
+    having = {spot: sum(spot in spots for spots in on) for spots in on for spot in spots}
+    frequent = {spot: n for spot, n in having.items() if n >= many}
+    aside = {spot: sum(spot in on[k] and stands_aside(spot, page, frequent, share) for k, page in enumerate(pages))
+             for spot in frequent}  # fmt: skip
+    alone = {
+        spot: sum(
+            spot in on[k] and not any(frequent.get(h, 0) <= share * n for stretch in page for h in stretch)
+            for k, page in enumerate(pages)
+        )
+        for spot, n in frequent.items()
+    }
+    boilerplate = {
+        spot
+        for spot, n in frequent.items()
+        if n - alone[spot] - aside[spot] <= share * (n - alone[spot]) and aside[spot] >= alone[spot]
+    }
+    left = [
+        [s for s in page if sum(spot not in boilerplate for spot in s) > share * len(s)] if boilerplate else page
+        for page in pages
+    ]
+    n = sum(bool(page) for page in pages)
+
+    def unlikely(page: list[list[int]]) -> float:
+        return sum(math.log(n / frequent.get(spot, many - 1)) for spot in sorted({h for s in page for h in s}))
+
+    least = math.log(n / chance) if chance and n else 0
+    return [page if least <= 0 or unlikely(page) >= least else [] for page in left]
+
+
+def stands_aside(spot: int, page: list[list[int]], frequent: dict[int, int], share: float) -> bool:
+    """Most of the page is its own, and hardly anything of the stretches that the spot stands in."""
+
+    def own(spots: Sequence[int]) -> int:
+        return sum(frequent.get(other, 0) <= share * frequent[spot] for other in spots)
+
+    everything = [other for stretch in page for other in stretch]
+    return 2 * own(everything) > len(everything) and all(
+        own(stretch) <= share * len(stretch) for stretch in page if spot in stretch
+    )
 
 
 FEWEST_VOTES, CERTAIN, LOOKED, WALKED, SAME = 2, 5, 64, 2048, 0.5
@@ -201,13 +257,28 @@ def around(page: Page, votes: dict[int, int], n: int, share: float) -> tuple[boo
     return sum(own) - max(own) <= share * sum(own), sum(own) > 0 and mixed <= share * sum(own)
 
 
-def _left(outline: Sequence[Entry], dropped: set[int]) -> dict[int, int]:
+def _left(outline: Sequence[Entry], dropped: set[int]) -> list[list[int]]:
+    """The spots that stay, in stretches: two links since the last of them begin another one."""
     gains = []
     for h, kind in outline:
         gains.append(-1 if kind == LINK or h in dropped else int(kind == TEXT))
     start, stop = heaviest(gains)
-    counts: dict[int, int] = {}
+    stretches: list[list[int]] = []
+    links = 2
     for h, kind in outline[start:stop]:
-        if kind != LINK and h not in dropped:
+        if kind == LINK:
+            links += 1
+        elif h not in dropped:
+            if links >= 2:
+                stretches.append([])
+            stretches[-1].append(h)
+            links = 0
+    return stretches
+
+
+def _counted(stretches: Sequence[Sequence[int]]) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for stretch in stretches:
+        for h in stretch:
             counts[h] = counts.get(h, 0) + 1
     return dict(sorted(counts.items()))

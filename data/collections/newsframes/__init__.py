@@ -72,7 +72,7 @@ class NewsFrames(_Packaged):
     Parameters
     ----------
     seed : int
-        Of cluster sizes and of which version stands in which frame. Seeds 1 to 4 are for development, 5 to 8 for what
+        Of cluster sizes and of which version stands in which frame. Seeds 1 to 4 are for development, 5 to 9 for what
         is reported.
     pages : int
         Pages with a story, at least two for each.

@@ -7,6 +7,7 @@ const clusters = data.clusters;
 const ROW = 30;
 const MOST_EDITS = 1500;
 const TAIL = 20;
+const BINS = 150;
 
 // A list that draws only the rows in sight.
 class List {
@@ -86,6 +87,7 @@ function halves(text) {
   });
 }
 
+const short = (id) => id.slice(data.prefix.length);
 const number = (value) => (value === null ? "–" : value.toFixed(3));
 let order = clusters.map((_, k) => k);
 let open = null; // the open cluster
@@ -98,7 +100,7 @@ const clusterList = new List($("clusters"), (index) => {
   const cluster = clusters[order[index]];
   return [
     ["count", cluster.ids.length.toLocaleString("en")],
-    ["name", cluster.ids[0]],
+    ["name", short(cluster.ids[0])],
     [cluster.chain ? "value chain" : "value",
       `${cluster.giant ? "giant chain " : cluster.chain ? "chain " : ""}${number(cluster.low)}`],
   ];
@@ -108,7 +110,7 @@ const memberList = new List($("members"), (index) => {
   const name = index === left ? "left" : index === memberList.selected ? "right" : "";
   return [
     ["count", name],
-    ["name", open.ids[index]],
+    ["name", short(open.ids[index])],
     ["value", index ? number(open.similarities[index]) : "representative"],
   ];
 }, (index, event) => {
@@ -128,7 +130,8 @@ function reorder() {
   if (wanted) order = order.filter((k) => clusters[k].ids.some((id) => id.toLowerCase().includes(wanted)));
   order.sort(orders[$("order").value]);
   const shown = order.length === clusters.length ? "" : `${order.length.toLocaleString("en")} of `;
-  $("counts").textContent = `${shown}${clusters.length.toLocaleString("en")} clusters, ${data.told}`;
+  $("counts").textContent = `${shown}${clusters.length.toLocaleString("en")} clusters, ${data.told}` +
+    (data.prefix ? `; ids begin with ${data.prefix}` : "");
   clusterList.fill(order.length, 0);
   if (!order.length) show(null);
 }
@@ -137,8 +140,7 @@ async function show(k) {
   open = k === null ? null : clusters[k];
   content = null;
   left = 0;
-  $("left").replaceChildren();
-  $("right").replaceChildren();
+  for (const side of ["left", "right", "left-map", "right-map"]) $(side).replaceChildren();
   if (!open) {
     $("summary").textContent = clusters.length ? "No cluster has such a document." : "No near-duplicates were found.";
     memberList.fill(0, 0);
@@ -172,8 +174,8 @@ function compare() {
   at = -1;
   const right = memberList.selected;
   memberList.show();
-  $("left-name").textContent = open ? open.ids[left] : "";
-  $("right-name").textContent = open && right >= 0 ? open.ids[right] : "";
+  name("left", open ? open.ids[left] : "");
+  name("right", open && right >= 0 ? open.ids[right] : "");
   if (!open || !content) {
     $("comparison").textContent = "";
     return;
@@ -184,7 +186,10 @@ function compare() {
   const flags = texts.map((text, side) => marked(text ?? "", spots[side], shared[side]));
   let exact = true;
   if (texts[0] !== null && texts[1] !== null) exact = differ(texts, flags);
-  ["left", "right"].forEach((side, k) => paint($(side), texts[k], flags[k]));
+  ["left", "right"].forEach((side, k) => {
+    paint($(side), texts[k], flags[k]);
+    map($(`${side}-map`), flags[k]);
+  });
   const parts = [relation(Math.min(left, right), Math.max(left, right))];
   if (data.marked && texts[0] !== null && texts[1] !== null) {
     const all = spots[0].length + spots[1].length - shared[0].size;
@@ -197,10 +202,19 @@ function compare() {
     .sort((a, b) => a.offsetTop - b.offsetTop);
 }
 
+function name(side, id) {
+  $(`${side}-name`).textContent = short(id);
+  $(`${side}-name`).title = id;
+}
+
 // What is known of two members; of those without text, only how similar they are to the representative.
 function relation(low, high) {
   if (low === high) return "the same document";
   const pair = (content.pairs ?? []).find(([a, b]) => a === low && b === high);
+  if (pair && pair.length > 3) {
+    const inner = (pair[3] === 0 ? low : high) === left ? "left" : "right";
+    return `the ${inner} document is contained in the ${inner === "left" ? "right" : "left"} one by ${number(pair[2])}`;
+  }
   if (pair) return `similarity ${number(pair[2])}`;
   if (low === 0 && open.similarities[high] !== null) return `similarity ${number(open.similarities[high])}`;
   return high < (content.texts ?? []).length ? "not reported as a pair" : "how similar these two are is not in this page";
@@ -325,7 +339,31 @@ function paint(element, text, flags) {
     start = end;
   }
   element.replaceChildren(...nodes);
-  element.scrollTop = 0;
+  const first = element.querySelector(".shared");
+  element.scrollTop = first ? first.offsetTop - element.clientHeight / 4 : 0;
+}
+
+// Where the shared signatures lie in the whole text, beside the pane that shows a part of it.
+function map(element, flags) {
+  const marks = [];
+  const held = (bin) => flags.subarray(Math.floor(bin * flags.length / BINS), Math.ceil((bin + 1) * flags.length / BINS))
+    .some((flag) => flag & SHARED);
+  for (let bin = 0; bin < BINS; bin++) {
+    if (!held(bin)) continue;
+    const from = bin;
+    while (bin + 1 < BINS && held(bin + 1)) bin++;
+    const mark = document.createElement("i");
+    mark.style.top = `${100 * from / BINS}%`;
+    mark.style.height = `${100 * (bin + 1 - from) / BINS}%`;
+    marks.push(mark);
+  }
+  element.replaceChildren(...marks);
+}
+
+function go(side, event) {
+  const box = $(`${side}-map`).getBoundingClientRect();
+  const text = $(side);
+  text.scrollTop = text.scrollHeight * (event.clientY - box.top) / box.height - text.clientHeight / 2;
 }
 
 function step(by) {
@@ -390,6 +428,7 @@ document.addEventListener("keydown", (event) => {
 $("filter").addEventListener("input", reorder);
 $("order").addEventListener("change", reorder);
 $("theme").addEventListener("click", retheme);
+for (const side of ["left", "right"]) $(`${side}-map`).addEventListener("click", (event) => go(side, event));
 $("keys").addEventListener("click", help);
 $("help").addEventListener("close", () => $("keys").setAttribute("aria-expanded", "false"));
 reorder();

@@ -24,6 +24,10 @@ function show(index) {
   pairs.forEach((pair, k) => { pair.hidden = k !== at; });
   $("pair").value = String(at);
   $("place").textContent = `${at + 1} of ${pairs.length}`;
+  for (const text of pairs[at].querySelectorAll(".text")) {
+    const first = text.querySelector(".shared");
+    text.scrollTop = first ? first.offsetTop - text.clientHeight / 4 : 0;
+  }
 }
 
 if (pairs.length) {

@@ -1,0 +1,82 @@
+"""What README.md says of the results, written anew from them: ``python -m spotsigs.experiments.show.readme``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from spotsigs.experiments.claims.facts import Fact, read_facts
+from spotsigs.experiments.claims.judged_claims import judge_all
+from spotsigs.experiments.claims.published import published
+from spotsigs.experiments.claims.verdicts import Verdict
+from spotsigs.experiments.output_files import replacing
+
+COUNTED = {
+    Verdict.REPRODUCED: "{} are reproduced",
+    Verdict.DIRECTION: "{} in direction only",
+    Verdict.NOT_REPRODUCED: "{} are not reproduced",
+    Verdict.CONTRADICTED: "{} are contradicted",
+    Verdict.NOT_TESTABLE: "{} cannot be tested here",
+    Verdict.NOT_MEASURED: "{} were not measured",
+}
+
+
+def table(matrix: Mapping[str, Fact]) -> str:
+    """Return the rows of Table 1: published F1, and the best F1 of each collection with its threshold."""
+    names = dict.fromkeys(name.partition(":")[0] for name in matrix)
+    rows = [["", "published", *(f"`{name}`" for name in names)], ["---"] * (len(names) + 2)]
+    for row in published("table1"):
+        method = str(row["method"])
+        rows.append([method, _short(float(row["f1"] or 0), 2), *(_cell(matrix, name, method) for name in names)])
+    return (
+        "\n".join("| " + " | ".join(row) + " |" for row in rows).replace("|  |", "| |").replace("| --- ", "|---") + "\n"
+    )
+
+
+def _cell(matrix: Mapping[str, Fact], name: str, method: str) -> str:
+    f1, tau = (matrix.get(f"{name}: {method}: best {what}") for what in ("F1", "tau"))
+    assert f1 is not None
+    return _short(f1.value, 3) + (f" at {_short(round(tau.value, 2))}" if tau else "")
+
+
+def _short(value: float, digits: int | None = None) -> str:
+    return (f"{value:g}" if digits is None else f"{value:.{digits}f}").removeprefix("0")
+
+
+def counts(results: Path) -> str:
+    """Return how many claims got which verdict, as half a sentence."""
+    judged = judge_all(results)
+    found = Counter(item.verdict for item in judged)
+    told = [words.format(found[verdict]) for verdict, words in COUNTED.items() if found[verdict]]
+    sources = "of the paper, its slides and its sources"
+    return (
+        f"Of [{len(judged)} checkable statements](results/claims.md) {sources}, {', '.join(told[:-1])} and {told[-1]}"
+    )
+
+
+def written(text: str, results: Path) -> str:
+    """Return the text of README.md with its table and its counts as the results are.
+
+    Parameters
+    ----------
+    text : str
+        As it stands there.
+    results : Path
+        Folder with the results of ``matrix`` and of what the claims are judged by.
+
+    Returns
+    -------
+    str
+    """
+    matrix = read_facts(results / "matrix" / "facts.csv")
+    text = re.sub(r"(?m)^\| \| published \|(?:.*\n)(?:\|.*\n)+", lambda _: table(matrix), text)
+    return re.sub(r"Of \[\d+ checkable statements\].*?(?=; each has its verdict)", lambda _: counts(results), text)
+
+
+if __name__ == "__main__":
+    readme = Path("README.md")
+    new = written(readme.read_text(encoding="utf-8"), Path("results"))
+    with replacing(readme) as temporary:
+        temporary.write_text(new, encoding="utf-8")

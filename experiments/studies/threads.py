@@ -1,0 +1,98 @@
+"""Speed over threads: what parallel matching gains on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from spotsigs.arrays.parallel import all_cores
+from spotsigs.errors import require
+from spotsigs.experiments.claims.facts import Fact
+from spotsigs.experiments.config import Experiment, Settings
+from spotsigs.experiments.show.tables import Column, Table
+from spotsigs.experiments.studies.table2 import require_vectors
+from spotsigs.experiments.work.study import Line, Work
+from spotsigs.experiments.work.timing import quotient
+
+COLUMNS = [
+    Column(name="method", title="Method"),
+    Column(name="threads", title="Threads", form=".0f"),
+    Column(name="total_ms", title="Total (ms)", form=",.0f"),
+    Column(name="speed_up", title="Speed-up", form=".2f"),
+    Column(name="probed", title="Probed", form=".2%"),
+    Column(name="contended"),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threads(Experiment):
+    """Matchers on one thread, two, four and so on, up to the machine's cores.
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives ``threads/``.
+    methods : dict of str to str
+        The rows by label, each as on the command line.
+    repeats : int
+        Timed runs of each cell; the median counts.
+    budget : float
+        Seconds that Algorithm 1 may take; where it would take longer, a sample of the documents is timed.
+
+    References
+    ----------
+    Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, section 1.1: "highly parallelizable".
+    """
+
+    results: Path = Path("results")
+    methods: dict[str, str] = field(default_factory=dict)
+    repeats: int = 3
+    budget: float = 20.0
+
+    def __post_init__(self) -> None:
+        require(len(self.methods) > 0, "experiment.methods must name at least one")
+
+    def __call__(self, settings: Settings) -> str:
+        """Write the table; return it as text."""
+        require_vectors(settings)
+        work = Work.begin(self.results, settings)
+        stored = work.read()
+        counts = thread_counts(settings.threads or all_cores())
+        matchers = {label: Line.composed(label, words, settings).matcher for label, words in self.methods.items()}
+        rows: list[dict[str, Any]] = []
+        facts = []
+        for label, matcher in matchers.items():
+            cells = {}
+            for threads in counts:
+                alone = replace(work, settings=replace(settings, threads=threads))
+                given = [(stored, None, matcher)]
+                [cells[threads]] = alone.times(given, self.repeats, f"threads: {label}", budget=self.budget)
+            ratios = {n: quotient(f"{label}: speed-up on {n} threads", cells[1], cell) for n, cell in cells.items()}
+            rows += [_row(label, n, cells[n], ratios[n]) for n in counts]
+            facts += [ratio for n, ratio in ratios.items() if ratio is not None and n > 1]
+            last = ratios[counts[-1]]
+            if last is not None and counts[-1] > 1:
+                share = [value / counts[-1] for value in (last.value, *last.interval)]
+                facts.append(
+                    Fact(name=f"{label}: share of a linear speed-up", value=share[0], low=share[1], high=share[2])
+                )
+        work.facts(facts)
+        documents = f"{len(stored.corpus().vectors):,} documents"
+        return work.table(Table(caption=f"Speed over threads on {documents}", columns=COLUMNS, rows=rows), "threads")
+
+
+def thread_counts(cores: int) -> list[int]:
+    """Return 1, 2, 4, ... and the number of cores."""
+    return sorted({*(2**k for k in range(cores.bit_length()) if 2**k <= cores), cores})
+
+
+def _row(label: str, threads: int, cell: dict[str, Any], ratio: Fact | None) -> dict[str, Any]:
+    return {
+        "method": label,
+        "threads": threads,
+        "total_ms": None if cell["contended"] else cell["total_ms"],
+        "speed_up": ratio.value if ratio else None,
+        "probed": cell["probed"],
+        "contended": cell["contended"],
+    }

@@ -1,0 +1,107 @@
+"""What the notebooks share: pages with known clusters, the pairs that a method gets wrong, two texts side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from IPython.display import HTML
+
+import spotsigs
+from spotsigs.data.collections.gold import Gold
+from spotsigs.data.collections.newsframes import NewsFrames
+from spotsigs.engines import Serial
+from spotsigs.experiments.show.inspector import Piece, judged_pairs, marked
+from spotsigs.records import Collection, Pairs, Signatures, SignatureScheme, Truth, Vectors
+from spotsigs.signatures.extract import extract, texts
+from spotsigs.text.visible import VisibleText
+
+ROOT = next(path for path in [Path(__file__), *Path(__file__).parents] if (path / "run.py").exists())
+CACHE = ROOT / "data" / "cache"
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A collection whose duplicates are known."""
+
+    name: str
+    collection: Collection
+    may_be_shown: bool
+
+    def vectors(self, scheme: SignatureScheme, **band: float) -> tuple[Vectors, Truth]:
+        """Return the signatures within a band of IDF, and the true clusters."""
+        signatures = _extracted(self.collection, scheme)
+        truth = Truth.from_clusters(signatures.clusters)
+        assert truth is not None
+        return spotsigs.IdfFilter(**band)(signatures), truth
+
+    def side_by_side(self, pair: Sequence[int], scheme: SignatureScheme, characters: int = 700) -> HTML:
+        """Return two pages beside each other where they share most; words of shared signatures are bold."""
+        both = [text for row, text in enumerate(texts(self.collection, VisibleText())) if row in pair]
+        cells = []
+        for text, other in (both, both[::-1]):
+            shown = ""
+            for piece in _richest(marked(text, other, scheme), characters):
+                part = escape(" ".join(piece.text.split()) if piece.text.strip() else " ")
+                shown += f"<b>{part}</b> " if piece.kind == "shared" else f"{part} "
+            cells.append(f'<td style="text-align:left; vertical-align:top; width:50%">… {shown} …</td>')
+        return HTML(f"<table><tr>{''.join(cells)}</tr></table>")
+
+
+def _richest(pieces: Sequence[Piece], characters: int) -> Sequence[Piece]:
+    """Return the stretch of about so many characters that has most of what both texts share."""
+    ends = np.cumsum([len(piece.text) for piece in pieces])
+    shared = np.cumsum([len(piece.text) * (piece.kind == "shared") for piece in pieces])
+    last = np.searchsorted(ends, ends + characters)
+    gains = np.append(shared, shared[-1])[last] - shared
+    first = int(gains.argmax())
+    return pieces[first + 1 : int(last[first]) + 1]
+
+
+_KEPT: dict[str, Signatures] = {}
+
+
+def _extracted(collection: Collection, scheme: SignatureScheme) -> Signatures:
+    key = repr((collection, scheme))
+    if key not in _KEPT:
+        _KEPT[key] = extract(collection, VisibleText(), scheme, Serial())
+    return _KEPT[key]
+
+
+def labelled() -> list[Labelled]:
+    """Return the real pages, where they were fetched, and the generated ones."""
+    collections = [Labelled("gold", Gold(cache=CACHE), True)]
+    real = NewsFrames(seed=5, cache=str(CACHE))
+    try:
+        real.shards()
+    except spotsigs.InputError as error:
+        print(f"newsframes is left out: {error}")
+    else:
+        collections.insert(0, Labelled("newsframes", real, False))
+    return collections
+
+
+def quality(pairs: Pairs, truth: Truth) -> dict[str, float]:
+    """Return precision, recall, F1 and the number of pairs."""
+    found = spotsigs.evaluate(pairs, truth, resamples=0)
+    return {"precision": found.precision, "recall": found.recall, "F1": found.f1, "pairs": len(pairs)}
+
+
+def best(pairs: Pairs, truth: Truth) -> dict[str, float]:
+    """Return the quality at the threshold with the highest F1, of pairs that were verified at a low one."""
+    rows = [{"tau": tau} | quality(pairs.at(tau), truth) for tau in np.arange(0.06, 1.0, 0.02).round(2)]
+    return max(rows, key=lambda row: np.nan_to_num(row["F1"]))
+
+
+def lost(pairs: Pairs, truth: Truth) -> np.ndarray:
+    """Return the true pairs that were not found, shape (n, 2)."""
+    return judged_pairs(pairs, truth)["missed"]
+
+
+def true_pairs(truth: Truth) -> np.ndarray:
+    """Return all pairs of pages of one cluster, shape (n, 2)."""
+    none = np.empty(0, np.int64)
+    return lost(Pairs.build(none, none, np.empty(0), len(truth.labels)), truth)

@@ -1,0 +1,53 @@
+"""Rounds of tasks: each names what it reads, and leaves a result of its own, so that it can run again anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tqdm import tqdm
+
+from spotsigs.disk.places import place
+from spotsigs.disk.store import Reader, Writer, opened, writing
+from spotsigs.engines import Engine
+from spotsigs.errors import InputError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds:
+    """Where the tasks of a stage leave what they make.
+
+    Attributes
+    ----------
+    folder : str
+        Place that all workers see.
+    """
+
+    folder: str
+
+    def place(self, *names: object) -> Path:
+        """Return the place of a result."""
+        return place(self.folder).joinpath(*map(str, names))
+
+    def left(self, kind: str, *names: object) -> Reader:
+        """Open a result."""
+        return opened(self.place(kind, *names), kind, verify=None)
+
+    def leave(self, kind: str, *names: object, work: Callable[[Writer], None]) -> dict[str, Any]:
+        """Make a result, unless it is there; return its facts."""
+        try:
+            return self.left(kind, *names).facts
+        except InputError:
+            with writing(self.place(kind, *names), kind) as out:
+                work(out)
+            return out.facts
+
+
+def run(engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str) -> Iterator[Result]:
+    """Run the tasks of a round, showing how far it is."""
+    return iter(tqdm(engine.map(function, tasks), name, total=len(tasks), unit=" tasks", disable=None, leave=False))

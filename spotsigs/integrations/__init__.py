@@ -1,0 +1,1 @@
+"""Blocks for the pipelines of other libraries."""

@@ -1,0 +1,163 @@
+"""Exact near-duplicate removal as blocks of datatrove pipelines, in three steps as its own deduplication has.
+
+`NearDuplicateSignatures` reads documents in as many tasks as wanted, `NearDuplicatePairs` finds pairs and clusters in
+one, and `NearDuplicateFilter` drops documents in the tasks of the first step, which must read the same documents again.
+
+>>> reader = JsonlReader("pages/")  # doctest: +SKIP
+>>> LocalPipelineExecutor([reader, NearDuplicateSignatures("store")], tasks=8).run()  # doctest: +SKIP
+>>> LocalPipelineExecutor([NearDuplicatePairs("store", tau=0.44)], tasks=1).run()  # doctest: +SKIP
+>>> filtered = [reader, NearDuplicateFilter("store"), JsonlWriter("kept/")]  # doctest: +SKIP
+>>> LocalPipelineExecutor(filtered, tasks=8).run()  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+from datatrove.data import DocumentsPipeline
+from datatrove.pipeline.base import PipelineStep
+from datatrove.pipeline.filters.base_filter import BaseFilter
+
+from spotsigs.copies import Sameness
+from spotsigs.crawl.block_join import join_store
+from spotsigs.crawl.layout import build_vectors, parse_memory
+from spotsigs.crawl.segments import Segments
+from spotsigs.crawl.stages_on_disk import data_budget, with_copies
+from spotsigs.disk.places import place, sizes
+from spotsigs.disk.store import opened, save_signatures, writing
+from spotsigs.engines import Engine, Serial
+from spotsigs.errors import require
+from spotsigs.judging.clusters import cluster
+from spotsigs.judging.keep import decide
+from spotsigs.records import Document, SignatureScheme
+from spotsigs.signatures.extract import extract_shard
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
+
+SERIAL = Serial()
+
+
+def _name(rank: int) -> str:
+    return f"{rank:08d}"
+
+
+class NearDuplicateSignatures(PipelineStep):  # type: ignore[misc]
+    """Leave the signatures of a task's documents; nothing comes out, as of datatrove's own signatures.
+
+    Parameters
+    ----------
+    store : str
+        Folder or URL that all tasks see.
+    text : callable, optional
+        From a document to its visible text; contents that look like HTML are parsed by default.
+    scheme : SignatureScheme, optional
+        Spot signatures with the paper's best parameters by default.
+    """
+
+    type, name = "🫂 - DEDUPS", "🎯 spot signatures"
+
+    def __init__(
+        self, store: str, text: Callable[[Document], str] | None = None, scheme: SignatureScheme | None = None
+    ) -> None:
+        super().__init__()
+        self.store, self.text, self.scheme = store, text or VisibleText(), scheme or SpotSignatures()
+
+    def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> None:
+        """Read everything."""
+
+        def shard() -> Iterator[Document]:
+            for position, document in enumerate(data):
+                self.stat_update("total")
+                yield Document(id=f"{position}/{rank}/{document.id}", content=document.text)
+
+        with self.track_time():
+            signatures = extract_shard(shard, self.text, self.scheme)
+            save_signatures(place(self.store) / "segments" / _name(rank), signatures)
+
+
+class NearDuplicatePairs(PipelineStep):  # type: ignore[misc]
+    """Find all pairs of documents with multiset Jaccard similarity at least tau, and what is dropped of each cluster.
+
+    Parameters
+    ----------
+    store : str
+        That of `NearDuplicateSignatures`, whose tasks must all have ended.
+    tau : float
+        Similarity threshold in (0, 1].
+    idf : IdfFilter, optional
+        Which signatures and documents take part.
+    memory : str
+        Budget, such as 2GB.
+    engine : Engine
+        Where the join runs; in this task by default.
+    """
+
+    type, name = "🫂 - DEDUPS", "🎯 near-duplicate pairs"
+
+    def __init__(
+        self, store: str, tau: float = 0.44, idf: IdfFilter | None = None, memory: str = "2GB", engine: Engine = SERIAL
+    ) -> None:
+        super().__init__()
+        self.store, self.tau, self.idf, self.engine = store, tau, idf or IdfFilter(), engine
+        self.memory = parse_memory(memory)
+
+    def run(self, data: DocumentsPipeline = None, rank: int = 0, world_size: int = 1) -> None:
+        """Run it, in one task."""
+        require(world_size == 1, f"NearDuplicatePairs sees all documents at once: give it tasks=1, not {world_size}")
+        store, budget = place(self.store), data_budget(self.memory, self.engine.processes)
+        found = sorted(sizes(store / "segments"))
+        whole = bool(found) and found == [_name(k) for k in range(len(found))]
+        require(whole, f"{store} lacks signatures of some tasks; run NearDuplicateSignatures to its end first")
+        with self.track_time():
+            segments = Segments(tuple(store / "segments" / name for name in found))
+            copies = segments.copies(Sameness.text)
+            shared: dict[str, Any] = {"memory": budget, "engine": self.engine}
+            stored = build_vectors(store / "vectors", segments, self.idf, copies=copies, **shared)
+            pairs = join_store(store / "vectors", store / "pairs", self.tau, **shared)
+            pairs = with_copies(pairs, store / "pairs", copies, 0, budget)
+            decisions = decide(pairs.chunks(), cluster(pairs))
+        self.stat_update("pairs", value=len(pairs))
+        names, first = stored.doc_ids, 0
+        for k, size in enumerate(segments.sizes().tolist()):
+            rows = first + np.flatnonzero(~decisions.kept[first : first + size])
+            with writing(store / "removed" / _name(k), "removed") as out:
+                out.put("positions", np.array([int(names[row].partition("/")[0]) for row in rows.tolist()], np.int64))
+                out.strings("kept", (names[row].split("/", 2)[2] for row in decisions.instead[rows].tolist()))
+            first += size
+
+
+class NearDuplicateFilter(BaseFilter):  # type: ignore[misc]
+    """Drop all documents but the first of each cluster; the dropped ones say in their metadata for which.
+
+    Parameters
+    ----------
+    store : str
+        That of `NearDuplicatePairs`, which must have ended. The tasks read the documents of `NearDuplicateSignatures`.
+    exclusion_writer : DiskWriter, optional
+        Where dropped documents go, with ``near_duplicate_of``, the id of the one that stays.
+    """
+
+    name = "🎯 near-duplicates"
+
+    def __init__(self, store: str, exclusion_writer: Any = None) -> None:
+        super().__init__(exclusion_writer)
+        self.store = store
+
+    def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> DocumentsPipeline:
+        """Yield what stays."""
+        removed = opened(place(self.store) / "removed" / _name(rank), "removed")
+        positions = removed.whole("positions", np.int64).tolist()
+        self._instead, self._position = dict(zip(positions, removed.strings("kept"), strict=True)), count()
+        yield from super().run(data, rank, world_size)
+
+    def filter(self, doc: Any) -> bool | tuple[bool, str]:
+        """Tell whether the next document stays."""
+        instead = self._instead.get(next(self._position))
+        if instead is None:
+            return True
+        doc.metadata["near_duplicate_of"] = instead
+        return False, "near_duplicate"

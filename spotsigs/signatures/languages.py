@@ -1,0 +1,116 @@
+"""Stopwords of many languages, and which of these a text is in: that whose stopwords are most of its tokens.
+
+The lists are those of the package ``stopwordsiso`` (Stopwords ISO, MIT licence), for English that of the authors'
+prototype. They are part of the signatures, which is why the package is pinned.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.errors import InputError
+from spotsigs.records import Tokens
+from spotsigs.signatures.words import WordTable
+from spotsigs.text.charset import to_utf8
+from spotsigs.text.tokens import tokenize
+
+AUTO, ENGLISH = "auto", "en"
+RAREST = 0.05
+"""Share of the tokens that must be stopwords: rarer ones anchor too few signatures to compare a text by."""
+
+IN_SHINGLES = np.uint64(1)
+"""The bit of a hash that tells, where languages are told apart, shingles (1) from spot signatures (0)."""
+
+_LEFT_OUT = {"ja", "th", "zh", "ms"}  # without spaces tokens are no words; Malay and Indonesian are hard to tell apart
+_OWN = Path(__file__).parent / "stopwords"
+
+
+def tokens_of(words: str) -> list[str]:
+    """Return the tokens of a list of words, in its order, without repeats: ``don't`` gives ``don`` and ``t``."""
+    return list(dict.fromkeys(tokenize(words).words))
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """Return the ISO 639-1 codes of the languages whose stopwords are known: English first, then by code."""
+    from stopwordsiso import langs
+
+    return (ENGLISH, *sorted(set(langs()) - _LEFT_OUT - {ENGLISH}))
+
+
+@cache
+def stopwords_of(language: str) -> tuple[str, ...]:
+    """Return the stopwords of a language, as tokens.
+
+    Parameters
+    ----------
+    language : str
+        One of `languages`.
+
+    Returns
+    -------
+    tuple of str
+    """
+    from stopwordsiso import stopwords
+
+    if language == ENGLISH:
+        return tuple(tokens_of(to_utf8((_OWN / "prototype.txt").read_bytes()).decode()))
+    return tuple(tokens_of("\n".join(sorted(stopwords(language)))))
+
+
+def require_language(language: str) -> None:
+    """Refuse what is neither the code of a language with a list of stopwords nor ``auto``."""
+    if language in (AUTO, ENGLISH) or language in languages():
+        return
+    raise InputError(
+        f"no stopwords for language {language!r}: give {AUTO}, which cuts text without known stopwords into shingles, "
+        f"or one of {', '.join(languages())}"
+    )
+
+
+class _Listed(NamedTuple):
+    words: WordTable
+    lists: NDArray[np.bool_]  # whether each word is in the list of each language
+
+
+@cache
+def _listed() -> _Listed:
+    places: dict[str, int] = {}
+    found = [[places.setdefault(word, len(places)) for word in stopwords_of(language)] for language in languages()]
+    lists = np.zeros((len(places), len(found)), np.bool_)
+    for column, listed in enumerate(found):
+        lists[listed, column] = True
+    return _Listed(WordTable.build({word: place + 1 for word, place in places.items()}), lists)
+
+
+def language_of(tokens: Tokens) -> tuple[str, float]:
+    """Return the language whose stopwords are most of a text's tokens, and their share of them.
+
+    Parameters
+    ----------
+    tokens : Tokens
+        Of one document.
+
+    Returns
+    -------
+    language : str
+        One of `languages`: of several with as many, the first.
+    share : float
+        0 where no token is a stopword of any.
+    """
+    words, lists = _listed()
+    places = words.roles_of(tokens)
+    found = lists[places[places > 0] - 1].sum(axis=0)
+    best = int(found.argmax())
+    return languages()[best], int(found[best]) / max(len(tokens), 1)
+
+
+def count_in_shingles(indptr: NDArray[np.int64], hashes: NDArray[np.uint64]) -> int:
+    """Return how many rows of signatures, cut with ``language=auto``, are shingles."""
+    first = hashes[indptr[:-1][indptr[1:] > indptr[:-1]]]
+    return int(np.count_nonzero(first & IN_SHINGLES))

@@ -1,0 +1,95 @@
+"""Generated cases: consent texts on many sites, and teasers of articles in foreign frames."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_large import ran, same
+
+from spotsigs.data.collections.made_sites import MadeConsent, MadeTeasers
+from spotsigs.engines import Serial
+from spotsigs.errors import InputError
+from spotsigs.experiments.studies.ablated import Ablated
+from spotsigs.judging.metrics import micro_averages, tallies
+from spotsigs.matching.containment import Containment
+from spotsigs.matching.tight import SpotSigsTight
+from spotsigs.records import Corpus, Truth
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.framed import FramedSpots
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.text.visible import VisibleText
+
+
+@lru_cache(maxsize=4)
+def signatures(collection, scheme):
+    return extract(collection, VisibleText(), scheme, Serial())
+
+
+def quality(collection, scheme, matcher):
+    """Precision, recall and F1 over pairs."""
+    found = signatures(collection, scheme)
+    pairs = matcher(Corpus(IdfFilter()(found)))
+    return [float(value) for value in micro_averages(*tallies(pairs, Truth.from_clusters(found.clusters)))]
+
+
+def test_same_seed_same_pages():
+    for collection in (MadeConsent(sites=26, blocked=3), MadeTeasers(sites=2, stories=2)):
+        one, other = ([(page.id, page.content, page.cluster) for page in shard()] for shard in collection.shards() * 2)
+        assert one == other
+        assert len({name for name, *_ in one}) == len(one)
+    assert len(list(MadeConsent(sites=26, blocked=3).shards()[0]())) == 29
+    assert len(list(MadeTeasers(sites=2, stories=2).shards()[0]())) == 8
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: MadeConsent(sites=1), "sites must be at least 2"),
+        (lambda: MadeConsent(blocked=41), "blocked must lie between 0 and 40"),
+        (lambda: MadeTeasers(stories=0), "stories, of a site, must be at least 1"),
+        (lambda: MadeTeasers(part=0.0), r"part, of an article, must lie in \(0, 1\]"),
+    ],
+)
+def test_wrong_fields(make, sentence):
+    with pytest.raises(InputError, match=sentence):
+        make()
+
+
+def test_consent_is_no_content():
+    """40 sites with 3 consent texts: stories match, consent does not, and who has nothing else is told."""
+    collection, matcher = MadeConsent(), SpotSigsTight(tau=0.18)
+    before, after = quality(collection, Ablated(unsaid=False), matcher), quality(collection, FramedSpots(), matcher)
+    assert before[0] < 0.3
+    assert after[0] == 1
+    assert after[1] >= before[1] > 0.9
+    found = signatures(collection, FramedSpots())
+    blocked = np.array([name.startswith("blocked/") for name in found.doc_ids])
+    assert np.array_equal(found.boilerplate, blocked)
+
+
+def test_kept_csv_lists_boilerplate_in_memory_and_on_disk(tmp_path):
+    words = ["data=made_consent", "signature=spotsigs_framed", "tau=0.18", "engine=serial"]
+    told = ran(tmp_path / "memory", *words)
+    ran(tmp_path / "disk", *words, "memory=2GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    kept = pd.read_csv(tmp_path / "memory" / "kept.csv")
+    listed = kept[kept["compared"] == "boilerplate"]["doc"]
+    assert len(listed) == 3  # one of each text; the others are its copies
+    assert listed.str.startswith("blocked/").all()
+    assert "10 documents say nothing but what many sites say: boilerplate in kept.csv" in told
+    assert json.loads((tmp_path / "memory" / "metrics.json").read_text())["boilerplate"] == 10
+
+
+def test_teasers_are_contained_though_not_alike():
+    collection = MadeTeasers(sites=4, stories=10, part=0.2)
+    best = {
+        matcher: max(quality(collection, FramedSpots(), matcher(tau=tau))[2] for tau in (0.1, 0.2, 0.3, 0.5, 0.7, 0.9))
+        for matcher in (SpotSigsTight, Containment)
+    }
+    assert best[Containment] > best[SpotSigsTight] + 0.05
+    assert quality(collection, FramedSpots(), Containment(tau=0.44))[1] > 0.5
+    assert not quality(collection, FramedSpots(), SpotSigsTight(tau=0.44))[1] > 0
