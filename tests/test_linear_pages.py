@@ -29,6 +29,8 @@ OPEN = [
     "<svg><textarea>",
     "<select><xmp></select>",
     "<math><mi><title>",
+    "<frameset><title>",
+    "<frameset><textarea>",
 ]  # what begins raw text, or does not
 
 
@@ -84,7 +86,8 @@ def test_end_tags_close_nothing_beyond_a_scope(soup):
 
 @pytest.mark.parametrize("begin", OPEN)
 def test_raw_text_holds_no_tags(begin):
-    assert depth(simplify(begin.encode() + b"<div>" * 5000)) <= DEEPEST
+    for tag in (b"<div>", b"<frameset>"):
+        assert depth(simplify(begin.encode() + tag * 5000)) <= DEEPEST
 
 
 def test_ordinary_pages_keep_their_tags():

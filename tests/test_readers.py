@@ -429,7 +429,7 @@ def test_bodies_are_decoded(headers, body, expected):
 
 
 def test_unknown_encodings_and_bombs_are_refused():
-    with pytest.raises(ValueError, match="'zopfli' is unknown; known are chunked, gzip, deflate and br"):
+    with pytest.raises(ValueError, match="'zopfli' is unknown; known are chunked, gzip, deflate, br and zstd"):
         decode_body(parse_response(b"HTTP/1.1 200 OK\r\nContent-Encoding: zopfli\r\n\r\nx"))
     bomb = gzip.compress(bytes(300 << 20), 1)
     with pytest.raises(ValueError, match="unpacks to more than 256 MiB"):
@@ -932,7 +932,7 @@ QUOTES = [
     (b'id,text\n1,"a\nb ""q""\n c"\n2,x\n', ["1", "2"]),
     (b'id,text\r\n1,"a\r\n\r\nb"\r\n2,"x\r\n3,y\r\n', ["1", "3"]),
     (b'id,text\n1,x\n2,"', ["1"]),
-    (b'id,text\n1,"open\n' + b"2,x\n" * 40_000 + b'3,"', [*["2"] * 40_000]),
+    (b'id,text\n1,"open\n' + b"2,x\n" * 4000 + b'3,"z"', [*["2"] * 4000, "3"]),
 ]
 
 
