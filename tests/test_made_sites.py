@@ -38,7 +38,6 @@ class Pages(Collection):
 pages = lru_cache(maxsize=1)(Pages)
 
 
-@lru_cache(maxsize=4)
 def signatures(collection, scheme):
     return extract(pages(collection), VisibleText(), scheme, Serial())
 
