@@ -849,7 +849,7 @@ class Pairs:
         if doc_ids is not None:
             names = np.asarray(doc_ids, dtype=object)
             a, b = names[a], names[b]
-        numbers = {} if self.overlap is None else {"shared": self.shared, "union": self.union}
+        numbers: dict[str, Any] = {} if self.overlap is None else {"shared": self.shared, "union": self.union}
         return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity, **numbers})
 
 

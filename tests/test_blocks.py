@@ -50,7 +50,7 @@ def triples(pairs):
     return list(zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True))
 
 
-@examples(10)
+@examples(10, long=200)
 @given(
     seed=st.integers(0, 10**6),
     tau=st.sampled_from([0.2, 0.44, 0.7, 0.8, 1.0]),
@@ -70,7 +70,7 @@ def test_blocks_equal_brute_force(tmp_path_factory, seed, tau, memory):
     assert len(chunks) > 1 or len(expected) < 60
 
 
-@examples(10)
+@examples(10, long=200)
 @given(
     seed=st.integers(0, 10**6),
     tau=st.sampled_from([0.3, 0.8]),

@@ -92,7 +92,7 @@ def sweep(front_door, both, here, number, way, every):  # noqa: F811
 
 
 def test_some_calls_of_the_front_door_fail_once(front_door, both, tmp_path):  # noqa: F811
-    outcomes = sweep(front_door, both, tmp_path / "here", errno.ENOSPC, "with a copy", 40)
+    outcomes = sweep(front_door, both, tmp_path / "here", errno.ENOSPC, "with a copy", 70)
     assert any(outcome == "refused" for _, outcome in outcomes)
 
 
@@ -128,7 +128,7 @@ def test_every_call_of_the_front_door_fails_once(front_door, both, tmp_path, num
     sweep(front_door, both, tmp_path / "here", number, way, int(os.environ.get("SPOTSIGS_SWEEP", "1")))
 
 
-@pytest.mark.parametrize("every", [50, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [110, pytest.param(3, marks=pytest.mark.long)])
 def test_a_folder_that_vanishes_is_a_sentence_or_made_again(front_door, both, tmp_path, every):  # noqa: F811
     more = WITHIN["within a budget"]
     counting, new = both[1](more)

@@ -567,7 +567,7 @@ def count_aside(
             spot, always = found[order[at]], True
             alone[spot] += n_own[order[at]] == 0
             while at < len(order) and found[order[at]] == spot:
-                always = always and apart[order[at]]
+                always = always and bool(apart[order[at]])
                 at += 1
             aside[spot] += always
     return aside, alone
