@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -334,6 +335,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="folder for inputs and outputs, which stay; by default one that goes")
     parser.add_argument("--out", type=Path, help="folder of the table; results/race, or results/runs/race below 10,000")
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that no tool runs on
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(all_cores()))
     cores = usable[: chosen.cores]
     with tempfile.TemporaryDirectory() as folder:
