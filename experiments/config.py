@@ -307,8 +307,8 @@ def choices(group: str) -> list[str]:
 
 
 def overrides() -> list[str]:
-    """Return what the user overrode on the command line of the running job."""
-    return list(HydraConfig.get().overrides.task)
+    """Return what the user overrode on the command line of the running job; nothing where none runs."""
+    return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
 
 
 def files(config: DictConfig) -> dict[str, str]:

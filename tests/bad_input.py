@@ -551,7 +551,7 @@ CONFIGURATION = [
     ),
     Case(
         given="+matcher.k=3",
-        says="matcher.k: SpotSigs has no such parameter; it has tau, threads, partitioning, pruning, rho, convention",
+        says="matcher.k: SpotSigs has no such parameter; it has tau, threads, partitioning, pruning, local_order, rho, convention",
         make=given("+matcher.k=3"),
     ),
     Case(

@@ -335,6 +335,8 @@ def test_a_compressed_bomb_is_one_skipped_record(front_door, results, tmp_path, 
     _, _, err = front_door(f"data={data}", f"data.path={path}", "engine=serial", f"hydra.run.dir={results}")
     if (data, line[-1:]) == ("jsonl", b"\n"):
         assert "the line is not JSON" in err
+    elif (data, line[-1:]) == ("csv", b"\n"):
+        assert "a quote in this line is not closed" in err
     else:
         assert "longer than 1 MiB" in err, err
 

@@ -77,7 +77,7 @@ def probe_alone(collection, row, tau):
 
     index = build_index(collection, np.ones(1, np.int64))
     rank = index.rows.tolist().index(row)
-    return dict(zip(COUNTERS, _probe_block(index, rank, rank + 1, tau, True)[3].tolist(), strict=True))
+    return dict(zip(COUNTERS, _probe_block(index, rank, rank + 1, tau, True, False)[3].tolist(), strict=True))
 
 
 def test_counters_grow_as_partitioning_and_pruning_go():

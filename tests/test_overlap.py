@@ -70,7 +70,7 @@ def test_copies_share_what_the_page_that_stands_for_them_has():
     assert rows[0, 2][1] == rows[0, 2][2] > 0
     assert rows[0, 1] == rows[1, 2]
     assert rows[3, 4][0] == 1
-    assert rows[3, 4][1] == rows[3, 4][2]  # 0 where they are pairs by their text alone
+    assert rows[3, 4][1] == rows[3, 4][2]
 
 
 def test_the_same_columns_in_memory_and_on_disk(tmp_path):

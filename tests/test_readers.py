@@ -121,6 +121,8 @@ def settings(name):
 @pytest.mark.parametrize("name", [p.stem for p in sorted((ROOT / "conf" / "data").glob("*.yaml"))])
 def test_each_yaml_names_a_class_and_its_fields(name):
     values = yaml.safe_load((ROOT / "conf" / "data" / f"{name}.yaml").read_text())
+    for base in values.pop("defaults", []):
+        values = yaml.safe_load((ROOT / "conf" / "data" / f"{base}.yaml").read_text()) | values
     values = {key: value for key, value in values.items() if "${" not in str(value)}  # those come from the root
     module, _, cls = values.pop("_target_").rpartition(".")
     collection = getattr(__import__(module, fromlist=[cls]), cls)(**values)

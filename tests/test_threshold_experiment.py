@@ -42,7 +42,7 @@ def test_the_table_says_what_runs_at_each_threshold_do(tmp_path):
         assert int(row["removed"]) == pairs.n - len(groups.representatives)
         assert float(row["recall"]) == pytest.approx(quality.recall)
         assert float(row["f1_low"]) <= float(row["f1"]) <= float(row["f1_high"])
-    assert {path.suffix for path in folder.glob("similarities.*")} == {".csv", ".svg", ".png", ".json"}
+    assert {path.suffix for path in folder.glob("similarities.*")} == {".csv", ".svg", ".png", ".pdf", ".json"}
     counted = sum(float(row["y"]) for row in csv.DictReader((folder / "similarities.csv").open()))
     assert counted == len(BruteForce(tau=0.03)(corpus))
     facts = {row["name"]: row["value"] for row in csv.DictReader((folder / "facts.csv").open())}

@@ -193,7 +193,7 @@ class Part(NamedTuple):
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
         """Return the number of signatures of each document, their hashes and counts; none of those left out."""
         sizes, counts = self.sized()
-        return sizes, np.array(self.hashes()), counts
+        return sizes, self.hashes(), counts
 
     def sized(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return the number of signatures of each document, and the counts of all; none of those left out."""
@@ -203,8 +203,8 @@ class Part(NamedTuple):
         return np.where(self.rows, sizes, 0), counts[np.repeat(self.rows, sizes)]
 
     def hashes(self) -> NDArray[np.uint64]:
-        """Return the hashes alone."""
-        hashes = self.store.array("hashes", np.uint64)
+        """Return the hashes alone, read: many segments at once must not stay open."""
+        hashes = self.store.whole("hashes", np.uint64)
         if self.rows is None or self.rows.all():
             return hashes
         return hashes[np.repeat(self.rows, np.diff(self.store.indptr("hashes")))]
