@@ -90,8 +90,8 @@ class Figure7(Experiment):
         drawn = work.lines("figure7", CAPTION, panels, points)
         facts = _facts(cells, self.taus)
         work.facts(facts)
-        told = "; ".join(f"{fact.name}: {fact}" for fact in facts if "from which" in fact.name)
-        return f"Figure 7: {told or 'times were disturbed by other processes'}; {drawn}"
+        listed = "; ".join(f"{fact.name}: {fact}" for fact in facts if "from which" in fact.name)
+        return f"Figure 7: {listed or 'times were disturbed by other processes'}; {drawn}"
 
     def _wanted(self, settings: Settings) -> list[tuple[str, float, Matcher]]:
         """Return every point to time: label, threshold, method."""
