@@ -188,7 +188,7 @@ def slack(longest: int) -> float:
     return (16 * longest + 256) * 2.0**-53
 
 
-class Index(NamedTuple):
+class SuffixIndex(NamedTuple):
     """Documents by effective length, the frequent signatures of each first, and inverted lists of their suffixes.
 
     A document's rank is its position by ascending effective length. Documents whose shared signatures alone weigh too
@@ -232,7 +232,7 @@ class Index(NamedTuple):
     low: float
 
 
-def build_index(weighted: Weighted, tau: float) -> Index:
+def build_index(weighted: Weighted, tau: float) -> SuffixIndex:
     """Sort the documents by effective length into partitions, and index the suffix of each.
 
     Parameters
@@ -244,9 +244,9 @@ def build_index(weighted: Weighted, tau: float) -> Index:
 
     Returns
     -------
-    Index
+    SuffixIndex
     """
-    place = _places(weighted.frequencies, len(weighted.squares))
+    place = _id_positions(weighted.frequencies, len(weighted.squares))
     low = tau * (1 - slack(int(np.diff(weighted.indptr).max(initial=0))))
     lengths, reaches = effective_lengths(weighted, place >= 0, low)
     rows = np.argsort(lengths, kind="stable")
@@ -259,7 +259,7 @@ def build_index(weighted: Weighted, tau: float) -> Index:
     indptr, places, weights = _order_rows(weighted, rows, place, n_places)
     norms, remaining, split = _bounds(indptr, places, weights, n_places, low)
     lists, postings, posting_weights, posting_norms = _fill_lists(indptr, places, weights, norms, split, n_places)
-    return Index(
+    return SuffixIndex(
         rows,
         lengths,
         reaches,
@@ -278,7 +278,7 @@ def build_index(weighted: Weighted, tau: float) -> Index:
     )
 
 
-def _places(frequencies: NDArray[np.int64], n: int) -> NDArray[np.int32]:
+def _id_positions(frequencies: NDArray[np.int64], n: int) -> NDArray[np.int32]:
     """Return the place of each signature of two to ``n - 1`` documents, the most frequent first; -1 for the others."""
     shared = np.flatnonzero((frequencies >= 2) & (frequencies < n))
     place = np.full(len(frequencies), -1, np.int32)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,57 +160,6 @@ class IMatch(Matcher):
         salt = np.random.SeedSequence([self.seed, lexicon]).generate_state(1, np.uint64)[0]
         uniform = (splitmix64(hashes ^ salt) >> np.uint64(11)).astype(np.float64) * 2.0**-53
         return uniform < self.lexicon_share
-
-
-class LexicaGain(NamedTuple):
-    """What I-Match finds with the first ``lexica`` lexica: one row of a figure.
-
-    ``found`` of the ``reference`` pairs are among the ``pairs`` returned; ``gain`` is the growth of ``found`` over
-    lexicon 0 alone (0.5: half as many again), NaN where that finds none.
-    """
-
-    lexica: int
-    pairs: int
-    found: int
-    recall: float
-    precision: float
-    gain: float
-
-
-def lexica_gain(matcher: IMatch, vectors: Vectors, reference: Pairs) -> list[LexicaGain]:
-    """Return recall against the number of lexica, from 1 to ``matcher.lexica``.
-
-    Parameters
-    ----------
-    matcher : IMatch
-        Its ``lexica`` is the largest number tried; the first k lexica are those of a run with ``lexica=k``.
-    vectors : Vectors
-        The documents' signatures.
-    reference : Pairs
-        The pairs to be found: the truth, or those of an exact matcher.
-
-    Returns
-    -------
-    list of LexicaGain
-    """
-    n = max(len(vectors), 1)
-    wanted = reference.i.astype(np.int64) * n + reference.j
-    keys, rows = np.empty(0, np.int64), list[LexicaGain]()
-    for lexica, labels in enumerate(matcher.bucket_labels(vectors), start=1):
-        keys = np.union1d(keys, _bucket_keys(labels))
-        found = len(np.intersect1d(keys, wanted, assume_unique=True))
-        first = rows[0].found if rows else found
-        rows.append(
-            LexicaGain(
-                lexica=lexica,
-                pairs=len(keys),
-                found=found,
-                recall=found / len(wanted) if len(wanted) else np.nan,
-                precision=found / len(keys) if len(keys) else np.nan,
-                gain=found / first - 1 if first else np.nan,
-            )
-        )
-    return rows
 
 
 def agreement_probability(changed: int, lexica: int, lexicon_share: float) -> float:

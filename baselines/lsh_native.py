@@ -17,7 +17,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 MINIMA_BYTES = 2**28
 """Most bytes of min-hashes held at once: tables are built in groups, and only their chains stay."""
@@ -434,24 +434,3 @@ def s_curve(k: int, l: int, similarity: ArrayLike) -> FloatArray:  # noqa: E741 
     require(bool(np.all((similarity >= 0) & (similarity <= 1))), "similarities must lie in [0, 1]")
     with np.errstate(divide="ignore"):
         return np.asarray(-np.expm1(l * np.log1p(-(similarity**k))), dtype=np.float64)
-
-
-def s_curve_table(k: int = 6, l: int = 32, points: int = 101) -> pd.DataFrame:  # noqa: E741 - the paper's name
-    """Return the S-curve as data.
-
-    Parameters
-    ----------
-    k, l : int
-        As in `s_curve`.
-    points : int
-        Evenly spaced similarities from 0 to 1.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``similarity`` and ``probability``.
-    """
-    import pandas as pd
-
-    similarity = np.linspace(0, 1, points)
-    return pd.DataFrame({"similarity": similarity, "probability": s_curve(k, l, similarity)})

@@ -136,8 +136,8 @@ class Bench:
         except subprocess.TimeoutExpired:
             return {"status": "limit", "reason": f"> {LIMIT_SECONDS} s"}
         if done.returncode != 0:
-            told = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-            return {"status": "failed", "reason": told[-1]}
+            said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+            return {"status": "failed", "reason": said[-1]}
         return dict(json.loads(done.stdout.splitlines()[-1]))
 
     def _too_slow(self, cell: Cell) -> str:
@@ -159,8 +159,8 @@ class Bench:
         small = self._seconds(cell, smaller)
         smallest = self._seconds(cell, SMALLER.get(smaller, ""))
         if small is None:
-            told = self.done.get(Cell(smaller, cell.tool, cell.tau, cell.threads), {"status": ""})["status"]
-            return math.inf if told in ("limit", "too slow") else 0.0
+            said = self.done.get(Cell(smaller, cell.tool, cell.tau, cell.threads), {"status": ""})["status"]
+            return math.inf if said in ("limit", "too slow") else 0.0
         steps = _ratio(cell.collection, smaller)
         exponent = 1.0
         if smallest is not None:

@@ -19,7 +19,7 @@ from spotsigs.matching.tight import self_join
 from spotsigs.records import RowNumbers, Vectors
 
 BATCH_SECONDS = 0.5
-"""Runs are timed in batches at least this long, so that the load of other processes beside them can be told."""
+"""Runs are timed in batches at least this long, so that the load of other processes beside them can be seen."""
 ENOUGH_SECONDS = 1.5
 """Quiet runs are collected for so long; one run suffices if it takes longer."""
 PATIENCE_SECONDS = 4.0
@@ -85,13 +85,13 @@ def _agreement(found: Any, vectors: Vectors, tau: float, tool: str) -> dict[str,
     if TOOLS[tool].flags:
         paired = np.zeros(n, np.bool_)
         paired[exact.i] = paired[exact.j] = True
-        shared, expected, told = int((found & paired).sum()), int(paired.sum()), int(found.sum())
+        shared, expected, reported = int((found & paired).sum()), int(paired.sum()), int(found.sum())
     else:
         i, j = found
         keys = np.unique(np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j))
-        told, expected = len(keys), len(exact)
+        reported, expected = len(keys), len(exact)
         shared = len(np.intersect1d(exact.i.astype(np.int64) * n + exact.j, keys, assume_unique=True))
-    return {"pairs": told, "recall": shared / max(expected, 1), "precision": shared / max(told, 1)}
+    return {"pairs": reported, "recall": shared / max(expected, 1), "precision": shared / max(reported, 1)}
 
 
 def _forget_peak() -> None:

@@ -145,10 +145,10 @@ def timed(arguments: Sequence[str], cores: Sequence[int], log: Path) -> dict[str
     seconds: dict[int, float] = {}
     peak = 0
     began = time.perf_counter()
-    with ForeignLoad() as load, log.open("wb") as told:
+    with ForeignLoad() as load, log.open("wb") as output:
         pin = partial(os.sched_setaffinity, 0, cores) if hasattr(os, "sched_setaffinity") else None
         process = subprocess.Popen(
-            arguments, cwd=ROOT, stdout=told, stderr=subprocess.STDOUT, preexec_fn=pin, start_new_session=True
+            arguments, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, preexec_fn=pin, start_new_session=True
         )
         main = psutil.Process(process.pid)
         try:
@@ -241,8 +241,8 @@ def exact_again(path: Path, tool: str, work: Path, *, is_html: bool) -> Pairs:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
     arguments = [*command(tool, path, out, is_html=is_html), "memory=1500MB"]
-    with (work / "again.log").open("wb") as told:
-        subprocess.run(arguments, cwd=ROOT, stdout=told, stderr=subprocess.STDOUT, check=True)
+    with (work / "again.log").open("wb") as output:
+        subprocess.run(arguments, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, check=True)
     numbers = {document["id"]: row for row, document in enumerate(documents(path))}
     i, j = found_pairs(out, numbers)
     return Pairs.build(i, j, np.ones(len(i)), len(numbers))
@@ -316,8 +316,8 @@ def race(names: Sequence[str], tools: Sequence[str], size: int | None, cores: Se
             if facts["contended"]:
                 facts["remark"] = f"{facts['remark']} other processes ran beside it".strip()
             results.append({"collection": name, "tool": tool} | facts)
-            told = {key: round(value, 3) if isinstance(value, float) else value for key, value in results[-1].items()}
-            print(json.dumps(told), flush=True)
+            output = {key: round(value, 3) if isinstance(value, float) else value for key, value in results[-1].items()}
+            print(json.dumps(output), flush=True)
     settings = [f"{tool}: {contestant.settings}." for tool, contestant in CONTESTANTS.items()]
     settings += [f"{tool}: {' '.join(key for key in keys if key != 'main')}." for tool, keys in OURS.items()]
     caption = f"From files to kept documents, {len(cores)} cores"

@@ -133,19 +133,19 @@ def _take_language(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--language",
         metavar="CODE",
-        help="of the pages: en, de, fr, …; told from each page where omitted (a store's, where there is one)",
+        help="of the pages: en, de, fr, …; summary from each page where omitted (a store's, where there is one)",
     )
 
 
 def _take_input(verb: argparse.ArgumentParser) -> None:
-    from spotsigs.data.formats.told import FORMATS
+    from spotsigs.data.formats.summary import FORMATS
     from spotsigs.judging.keep import Keep
 
     verb.add_argument("input", help="file, folder, 'pattern*', URL, or - for standard input")
     _take_tau(verb)
     _take_language(verb)
     verb.add_argument("--keep", choices=[keep.value for keep in Keep], default="first", help="which document stays")
-    verb.add_argument("--format", choices=sorted(FORMATS), help="told by the content where omitted")
+    verb.add_argument("--format", choices=sorted(FORMATS), help="detected by the content where omitted")
     for column in ("id", "text", "html", "cluster", "date"):
         verb.add_argument(f"--{column}", metavar="COLUMN", help=f"column of a table that holds the {column}")
     verb.add_argument("--memory", metavar="SIZE", help="hard budget of all processes, such as 2GB")
@@ -177,11 +177,11 @@ def settings_of(asked: argparse.Namespace) -> Any:
     from spotsigs.copies import Sameness
     from spotsigs.crawl.layout import parse_memory
     from spotsigs.crawl.stages_on_disk import default_memory
-    from spotsigs.data.collections.stored import Stored
-    from spotsigs.data.formats.told import collection_of
+    from spotsigs.data.collections.stored import StoredCollection
+    from spotsigs.data.formats.summary import collection_of
     from spotsigs.engines import Processes
     from spotsigs.experiments.settings import AUTO, Settings
-    from spotsigs.judging.clusters import Method
+    from spotsigs.judging.clusters import ClusterMethod
     from spotsigs.judging.keep import Keep
     from spotsigs.judging.threshold import FLOOR
     from spotsigs.matching.containment import Containment
@@ -196,7 +196,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
     tau = FLOOR if auto else _number(asked.tau)
     tau = as_tau(tau)
     if asking:
-        name, collection = "stored", Stored()
+        name, collection = "stored", StoredCollection()
     else:
         columns = {f"{column}_column": getattr(asked, column) for column in ("id", "text", "html", "cluster", "date")}
         name, collection = collection_of(asked.input, asked.format, **columns)
@@ -220,7 +220,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
         auto=auto,
         tau=tau,
         sets=False,
-        clusters=Method.components,
+        clusters=ClusterMethod.components,
         keep=Keep(getattr(asked, "keep", "first")),
         copy=asked.out if asked.verb == "dedup" else None,
         page=asked.verb == "inspect",
@@ -276,8 +276,8 @@ def _ran(asked: argparse.Namespace, folder: Path, say: Callable[..., object] = p
     from spotsigs.experiments.run.runner import run
 
     settings = settings_of(asked)
-    told = run(settings, folder, about=_about(settings), say=say)
-    return "\n".join(line for line in told.splitlines() if not line.startswith(("next:", "no precision")))
+    summary = run(settings, folder, about=_about(settings), say=say)
+    return "\n".join(line for line in summary.splitlines() if not line.startswith(("next:", "no precision")))
 
 
 def _dedup(asked: argparse.Namespace) -> None:
@@ -296,12 +296,12 @@ def _table(asked: argparse.Namespace, name: str, columns: Sequence[str]) -> None
         print(text, file=sys.stderr)
 
     with tempfile.TemporaryDirectory(prefix="spotsigs-") as folder:
-        told = _ran(asked, Path(folder), say)
+        summary = _ran(asked, Path(folder), say)
         print(*columns, sep="\t")
         for batch in ParquetFile(Path(folder) / name).iter_batches(columns=list(columns)):
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 print(*(_cell(value) for value in row), sep="\t")
-    say("\n".join(line for line in told.splitlines() if not line.startswith("results:")))
+    say("\n".join(line for line in summary.splitlines() if not line.startswith("results:")))
 
 
 def _cell(value: Any) -> str:

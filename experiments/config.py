@@ -27,7 +27,7 @@ from spotsigs.disk.places import is_remote, place
 from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.experiments.run.runs import variant
 from spotsigs.experiments.settings import AUTO, Settings
-from spotsigs.judging.clusters import Method
+from spotsigs.judging.clusters import ClusterMethod
 from spotsigs.judging.keep import Keep
 from spotsigs.judging.threshold import FLOOR
 from spotsigs.signatures.idf import Idf, IdfFilter
@@ -50,7 +50,7 @@ class Root:
     idf_max: float = 1.0
     idf: Idf = Idf.paper
     min_spots: int = 1
-    clusters: Method = Method.components
+    clusters: ClusterMethod = ClusterMethod.components
     copies: Sameness = Sameness.text
     keep: Keep = Keep.first
     copy: str | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 from spotsigs.copies import Sameness
 from spotsigs.engines import Engine
-from spotsigs.judging.clusters import Method
+from spotsigs.judging.clusters import ClusterMethod
 from spotsigs.judging.keep import Keep
 from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.signatures.idf import IdfFilter
@@ -47,7 +47,7 @@ class Settings:
     tau: float
     sets: bool
     copies: Sameness
-    clusters: Method
+    clusters: ClusterMethod
     keep: Keep
     copy: str | None
     page: bool

@@ -88,7 +88,7 @@ for axis, pages in zip(axes[0], collections, strict=True):
     axis.set(title=pages.name, xlabel="signatures of one page only", xlim=(0, 120), ylim=(0, 1))
 axes[0, 0].set_ylabel("share of true pairs with at most so many")
 axes[0, 0].legend()
-figure.suptitle("True pairs differ in many spot signatures, most of them the frames'")
+figure.suptitle("True pairs differ in dozens of spot signatures, mostly the frames'")
 plt.show()
 pd.DataFrame(
     [

@@ -171,8 +171,8 @@ def dedup(
     scheme = signature or SpotSignatures(language=language)
     pairs, signatures = _found(have.pages, tau, scheme, band, copies, measure, threads)
     dates = have.column(date) if policy is Keep.newest else None
-    told = None if dates is None else [None if day is None else str(day) for day in dates]
-    order = priority(policy, pairs.n, signatures.occurrences(), told)
+    days = None if dates is None else [None if day is None else str(day) for day in dates]
+    order = priority(policy, pairs.n, signatures.occurrences(), days)
     decisions = decide(pairs, cluster(pairs, priority=order), policy)
     return have.take(np.flatnonzero(decisions.kept).tolist())
 

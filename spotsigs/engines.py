@@ -402,7 +402,7 @@ def _in_order(submit: Callable[[Task], Any], tasks: Iterator[Task], window: int)
 
 
 def _submitted(submit: Callable[[Task], Any], task: Task) -> Any:
-    """Return the future of a task; that a worker died while the task was handed over is told when its turn comes."""
+    """Return the future of a task; a worker that died while it was handed over is reported at its turn."""
     from concurrent.futures import Future
     from concurrent.futures.process import BrokenProcessPool
 

@@ -48,3 +48,23 @@ def _is_mine(folder: Path) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077
+
+
+def forgive_former_versions() -> None:
+    """Let the compiler make kernels anew whose index names a type that is gone, as after an upgrade in place.
+
+    An index is unpickled before numba looks whether its source has changed since, so that a type that was renamed
+    would end the first call of the kernel with an AttributeError.
+    """
+    from numba.core.caching import IndexDataCacheFile
+
+    load = IndexDataCacheFile._load_index
+
+    def forgiving(self: IndexDataCacheFile) -> dict[object, str]:
+        try:
+            found: dict[object, str] = load(self)
+        except (AttributeError, ImportError):
+            return {}
+        return found
+
+    IndexDataCacheFile._load_index = forgiving

@@ -593,7 +593,7 @@ class Matcher(ABC):
         return self
 
     def with_threads(self, threads: int) -> Self:
-        """Return the method with so many threads; unchanged if it runs on one."""
+        """Return the method with that number of threads; unchanged if it runs on one."""
         return self
 
     def on_store(self) -> OnStore | None:
@@ -651,7 +651,7 @@ class ThreadedMatcher(Matcher):
         require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
 
     def with_threads(self, threads: int) -> Self:
-        """Return the method with so many threads."""
+        """Return the method with that number of threads."""
         return replace(self, threads=threads)
 
 

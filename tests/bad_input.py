@@ -428,7 +428,7 @@ RECORDS = [
     ),
     Case(
         given="an HTTP body in an unknown encoding",
-        says="http://x/bad: its encoding 'zip' is unknown; known are chunked, gzip, deflate and br",
+        says="http://x/bad: its encoding 'zip' is unknown; known are chunked, gzip, deflate, br and zstd",
         make=warc(WARC, response(b"x", "Content-Encoding: zip\r\n")),
     ),
     Case(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from spotsigs.data.collections.gold import Gold, GoldDrift, GoldVersions
-from spotsigs.data.formats.folder import Clusters, Folder
+from spotsigs.data.formats.folder import Folder, SortedBy
 from spotsigs.engines import Serial
 from spotsigs.experiments.show.quality_figures import thresholds
 from spotsigs.experiments.studies.ablated import Ablated
@@ -41,7 +41,7 @@ from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
 
 ROOT = Path(__file__).parents[1]
-TINY = Folder(path=str(ROOT / "data" / "tiny"), clusters=Clusters.folders)
+TINY = Folder(path=str(ROOT / "data" / "tiny"), clusters=SortedBy.folders)
 
 
 def source(scheme) -> Source:

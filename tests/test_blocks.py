@@ -18,7 +18,7 @@ from spotsigs.crawl.shuffle import stretches
 from spotsigs.disk.store import open_vectors, save_vectors
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.judging.clusters import Cohesion, Method, cluster, cohesion
+from spotsigs.judging.clusters import ClusterMethod, Cohesion, cluster, cohesion
 from spotsigs.judging.keep import Decisions, Keep, decide
 from spotsigs.judging.parquet import write_pairs
 from spotsigs.matching.brute_force import BruteForce
@@ -144,7 +144,7 @@ def test_clusters_and_table_equal_those_in_memory(tmp_path, engine):
     save_vectors(tmp_path / "v", vectors)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.6, engine, memory=SMALL)
     pairs = BruteForce(tau=0.6)(Corpus(vectors))
-    for method, priority in itertools.product(Method, (None, -vectors.lengths)):
+    for method, priority in itertools.product(ClusterMethod, (None, -vectors.lengths)):
         ours = found.cluster(3000, priority, method=method)
         theirs = cluster(pairs, method=method, priority=priority)
         for name in ("labels", "representatives", "similarity_to_representative"):

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -78,6 +79,14 @@ def sent():
         begun.touch()
         return call(task)
 
+    def slow(task, call, parent, marker):
+        """Let one of the workers take its time over every task."""
+        if os.getpid() != parent and not marker.exists():
+            marker.write_text(str(os.getpid()))
+        if marker.exists() and marker.read_text() == str(os.getpid()):
+            time.sleep(0.3)
+        return call(task)
+
     def dies_at(*task, call, at, parent, marker, **more):
         """Kill the worker that comes to a task, once, and do the task wherever it comes again."""
         number = task[-1][0] if isinstance(task[-1], tuple) else task[-1]
@@ -86,10 +95,10 @@ def sent():
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*task, **more)
 
-    return square, dies, dies_second, dies_at
+    return square, dies, dies_second, dies_at, slow
 
 
-square, dies, dies_second, dies_at = sent()
+square, dies, dies_second, dies_at, slow = sent()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -154,14 +163,15 @@ def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkey
     np.testing.assert_array_equal(again.load().i, found.load().i)
 
 
+@pytest.mark.parametrize("harm", [dies_second, slow])
 @pytest.mark.parametrize("step", ["scatter", "tally", "number", "gather"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_vectors_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
+def test_vectors_are_identical_with_a_worker_killed_or_slow(engine, step, harm, tmp_path, monkeypatch):
     monkeypatch.setattr(layout, "LEAST_ENTRIES", 400)
     collection = written(tmp_path / "x.jsonl", stories(300))
     parts = segments.extract_segments(tmp_path / "s", collection, *PARTS[:2], Serial())
     layout.build_vectors(tmp_path / "q", parts, PARTS[2], memory=10**8)
-    harmful = partial(dies_second, call=getattr(layout, step), parent=os.getpid(), marker=tmp_path / "died")
+    harmful = partial(harm, call=getattr(layout, step), parent=os.getpid(), marker=tmp_path / "died")
     monkeypatch.setattr(layout, step, harmful)
     layout.build_vectors(tmp_path / "p", parts, PARTS[2], memory=300_000, engine=engine)
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))

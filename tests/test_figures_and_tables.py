@@ -23,6 +23,7 @@ from spotsigs.experiments.config import GROUPS, settings
 from spotsigs.experiments.studies.figure4 import cosine_within
 from spotsigs.experiments.studies.lcs_tables import Sets, site_of
 from spotsigs.experiments.studies.partition_sizes import pairs_left, partition_sizes
+from spotsigs.experiments.studies.threads import thread_counts
 from spotsigs.experiments.work.curves import Curve, judge
 from spotsigs.experiments.work.extracted import Source, read
 from spotsigs.experiments.work.study import PAPER_BAND
@@ -68,7 +69,6 @@ def results(tmp_path_factory):
         ("chain_length", (STEP, "experiment.values=[2,3]")),
         ("exactness", ("experiment.collections=2", "experiment.documents=30")),
         ("partitions", ("data=wt10g_like", "data.documents=2000")),
-        ("threads", ("data=wt10g_like", "data.documents=2000", "threads=2", "experiment.repeats=1")),
         ("claims", ()),
     ):
         assert run(experiment, folder, *overrides)
@@ -101,15 +101,6 @@ class TestResults:
     def test_tables_come_in_four_files(self, results):
         for suffix in ("csv", "md", "tex", "json"):
             assert (results / f"exactness/exactness.{suffix}").stat().st_size > 0
-
-    def test_threads_start_with_one(self, results):
-        found = rows(results / "threads" / "threads.csv")
-        assert {(row["method"], row["threads"]) for row in found} == {
-            (method, threads)
-            for method in ("SpotSigs", "SpotSigs, tight bounds", "LSH-S (native)")
-            for threads in ("1", "2")
-        }
-        assert {float(row["speed_up"]) for row in found if row["threads"] == "1" and row["speed_up"]} <= {1.0}
 
     def test_figure5_shows_what_a_run_measures(self, results):
         chosen = settings_for("data=tiny")
@@ -347,3 +338,17 @@ def test_the_worked_examples_come_out_of_the_product():
     assert facts["deduplication example: pair d1, d3"] is True
     assert facts["4-shingles of the example"] == 9
     assert facts["LCS of the example"] == 4
+
+
+@pytest.mark.long
+def test_threads_start_with_one(tmp_path):
+    given = ("data=wt10g_like", "data.documents=2000", "threads=2", "experiment.repeats=1")
+    assert run("threads", tmp_path, *given)
+    found = rows(tmp_path / "threads" / "threads.csv")
+    methods = ("SpotSigs", "SpotSigs, tight bounds", "LSH-S (native)")
+    assert {(row["method"], row["threads"]) for row in found} == {(m, n) for m in methods for n in ("1", "2")}
+    assert {float(row["speed_up"]) for row in found if row["threads"] == "1" and row["speed_up"]} <= {1.0}
+
+
+def test_threads_are_doubled_up_to_the_cores():
+    assert [thread_counts(cores) for cores in (1, 2, 6, 8)] == [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]]

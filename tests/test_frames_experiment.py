@@ -10,7 +10,7 @@ from test_newsframes import collection, tarballs  # noqa: F401
 from spotsigs.engines import Serial
 from spotsigs.experiments.show.quality_figures import thresholds
 from spotsigs.experiments.studies import frames as study
-from spotsigs.experiments.studies.frames import BEST, FIXED, Frames, Seeded, methods
+from spotsigs.experiments.studies.frames import BEST, FIXED, FrameDensity, Seeded, methods
 from spotsigs.experiments.work.curves import Curve, judge
 from spotsigs.experiments.work.extracted import Source, read
 from spotsigs.experiments.work.study import Work
@@ -69,7 +69,7 @@ def test_the_figure(tarballs, tmp_path, monkeypatch):  # noqa: F811
             settings=settings, folder=results / "frames", cells=SimpleNamespace(folder=tmp_path / "cells", log=[])
         ),
     )  # fmt: skip
-    told = Frames(results=tmp_path, seeds=[5, 6], densities=[0.15], step=0.02)(settings)
+    told = FrameDensity(results=tmp_path, seeds=[5, 6], densities=[0.15], step=0.02)(settings)
     assert "Signatures over the density of spots in frames" in told
     folder = tmp_path / "frames"
     for suffix in ("svg", "png", "csv", "json"):

@@ -24,11 +24,11 @@ from spotsigs.data.collections.gold.dice import Bag, Dice
 from spotsigs.data.collections.gold.edits import edit
 from spotsigs.data.collections.gold.language import gerund, participle, past, plural, third_person, tidy, toml
 from spotsigs.data.collections.gold.newsroom import Newsroom
-from spotsigs.data.collections.gold.pages import Page, generate
+from spotsigs.data.collections.gold.pages import GoldPage, generate
 from spotsigs.data.collections.gold.plan import cluster_sizes, outside_stories, plan
 from spotsigs.data.collections.gold.reports import report
 from spotsigs.data.collections.gold.sites import dropcap, sites, wrapped
-from spotsigs.data.collections.gold.stories import Story, Table, tell
+from spotsigs.data.collections.gold.stories import ArticleTable, Story, tell
 from spotsigs.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -39,7 +39,7 @@ FULL_SHA256 = "c972de4e93ffbac9d72681b807706414df5546ddf5a43a5b41c5e9e6d20c4093"
 WIRE = next(site for site in sites() if site.key == "wire-list")
 
 
-def sha256(pages: list[Page]) -> str:
+def sha256(pages: list[GoldPage]) -> str:
     digest = hashlib.sha256()
     for page in pages:
         digest.update(f"{page.cluster}/{page.name}\0".encode() + page.content)
@@ -47,12 +47,12 @@ def sha256(pages: list[Page]) -> str:
 
 
 def sentences(story: Story) -> list[str]:
-    blocks = [block for block in (story.leads[0], *story.paragraphs) if not isinstance(block, Table)]
+    blocks = [block for block in (story.leads[0], *story.paragraphs) if not isinstance(block, ArticleTable)]
     return [sentence.replace("|", "") for block in blocks for sentence in block]
 
 
 @pytest.fixture(scope="module")
-def small() -> list[Page]:
+def small() -> list[GoldPage]:
     return list(generate(**SMALL))
 
 
@@ -62,7 +62,7 @@ def cache(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def full() -> list[Page]:
+def full() -> list[GoldPage]:
     return list(generate(2008, 2160, 68))
 
 
@@ -416,7 +416,7 @@ def test_teasers_quote_other_stories(small):
 
 
 def test_crawls_of_a_version_differ_around_the_article(small):
-    by_site: dict[tuple[str, str], list[Page]] = {}
+    by_site: dict[tuple[str, str], list[GoldPage]] = {}
     for page in small:
         by_site.setdefault((page.cluster, page.site.key), []).append(page)
     recrawled = [pages for pages in by_site.values() if len(pages) > 1]

@@ -8,7 +8,15 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from spotsigs.data.collections.axes import PUBLISHED, PUBLISHED_COSINE, PUBLISHED_MEMORY, Told, measure, table, told
+from spotsigs.data.collections.axes import (
+    PUBLISHED,
+    PUBLISHED_COSINE,
+    PUBLISHED_MEMORY,
+    KnownPage,
+    known_pages,
+    measure,
+    table,
+)
 from spotsigs.data.collections.gold import Gold, GoldProse
 from spotsigs.data.collections.gold.listed import NAMES, carriers, generate, plan
 from spotsigs.text.visible import visible_text
@@ -89,22 +97,22 @@ def check(axes):
 @pytest.mark.long
 def test_calibration():
     """Pages have the published counts of the Gold Set and the axes of real frames."""
-    check(measure(told("gold", 2008)))
+    check(measure(known_pages("gold", 2008)))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_calibration_of_other_seeds(seed):
-    check(measure(told("gold", seed)))
+    check(measure(known_pages("gold", seed)))
 
 
 def test_axes_of_pages_that_can_be_counted_by_hand():
     article = "the big storm came over is hills and valleys"
     pages = [
-        Told("a", "s", f"menu home {article}", article),
-        Told("a", "s", f"menu home {article}", article),
-        Told("b", "s", "menu home the quiet lake", "the quiet lake"),
-        Told("b", "t", "other place the quiet lake", "the quiet lake"),
+        KnownPage("a", "s", f"menu home {article}", article),
+        KnownPage("a", "s", f"menu home {article}", article),
+        KnownPage("b", "s", "menu home the quiet lake", "the quiet lake"),
+        KnownPage("b", "t", "other place the quiet lake", "the quiet lake"),
     ]
     axes = measure(pages)
     assert (axes.pages, axes.clusters, axes.sites) == (4, 2, 2)

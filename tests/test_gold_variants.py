@@ -12,7 +12,7 @@ from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.gold.drift import LINKS, LISTS, drifted
 from spotsigs.data.collections.gold.edits import edit
 from spotsigs.data.collections.gold.newsroom import Newsroom
-from spotsigs.data.collections.gold.pages import Page, generate
+from spotsigs.data.collections.gold.pages import GoldPage, generate
 from spotsigs.data.collections.gold.plan import outside_stories
 from spotsigs.data.collections.gold.site_archives import generate_archives
 from spotsigs.data.collections.gold.sites import sites
@@ -25,7 +25,7 @@ DRIFT_SHA256 = "16a6bda34fe337b810000049d9e37ef4cf560bb42aa8a8ecf94942489999be2e
 VERSIONS_SHA256 = "2807c224e09302bef2ea2a3cdb3e8748b9a8b94fd665c49b91aef91ae93a7b30"
 
 
-def sha256(pages: list[Page]) -> str:
+def sha256(pages: list[GoldPage]) -> str:
     digest = hashlib.sha256()
     for page in pages:
         digest.update(f"{page.cluster}/{page.name}\0".encode() + page.content)
@@ -33,12 +33,12 @@ def sha256(pages: list[Page]) -> str:
 
 
 @pytest.fixture(scope="module")
-def drifting() -> list[Page]:
+def drifting() -> list[GoldPage]:
     return list(generate(1, 60, 6, 0.3))
 
 
 @pytest.fixture(scope="module")
-def archives() -> list[Page]:
+def archives() -> list[GoldPage]:
     return list(generate_archives(1, 3, 8, 4, 0.3))
 
 
@@ -88,7 +88,7 @@ def test_two_fetches_drift_apart():
 
 
 def test_archives_are_stories_of_one_site_in_versions(archives):
-    clusters: dict[str, list[Page]] = {}
+    clusters: dict[str, list[GoldPage]] = {}
     for page in archives:
         clusters.setdefault(page.cluster, []).append(page)
     assert len(clusters) == 24

@@ -16,7 +16,7 @@ from archives import warc_record
 from spotsigs.api import near_duplicates
 from spotsigs.data.collections.package_docs import _members
 from spotsigs.data.formats.archive import fault
-from spotsigs.data.formats.input_files import Source, open_bytes
+from spotsigs.data.formats.input_files import InputFile, open_bytes
 from spotsigs.data.formats.responses import parse_response
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import LAYOUT, Warc
@@ -239,7 +239,7 @@ def test_other_cells_stay_as_they_are():
     "name", ["../../x", "/etc/x", "a/../../x", "..\\..\\x", "C:\\x", "\\\\host\\share\\x", "./../x", "a/./b/../../../x"]
 )
 def test_a_copy_never_lies_outside_of_its_folder(name, tmp_path):
-    path = place(tmp_path / "copy", Source(Path("stdin"), name))
+    path = place(tmp_path / "copy", InputFile(Path("stdin"), name))
     assert path.resolve().is_relative_to((tmp_path / "copy").resolve())
     assert path.name.endswith("x")
 

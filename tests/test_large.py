@@ -243,22 +243,36 @@ def test_asking_prints_no_id_that_a_terminal_would_obey(tmp_path):
     assert answer.splitlines()[-1] == "  1.000000  a\\x1b[2J\\n  1.000000  forged\\r\\u202e  (identical content)"
 
 
-@pytest.mark.parametrize("matcher", ["spotsigs", "spotsigs_tight", "sketch"])
-def test_the_threshold_on_disk_is_the_matchers_own(tmp_path, matcher):
-    asked = ["data=tiny", "tau=0.3", "matcher.tau=0.8", f"matcher={matcher}", "engine=serial"]
-    ran(tmp_path / "memory", *asked)
-    ran(tmp_path / "disk", *asked, "memory=1GB")
-    assert same(tmp_path / "memory", tmp_path / "disk")
-    assert pd.read_parquet(tmp_path / "disk/pairs.parquet")["similarity"].min() >= 0.8
-    assert json.loads((tmp_path / "disk/metrics.json").read_text())["tau"] == 0.8
+MATCHERS = sorted(path.stem for path in (ROOT / "conf" / "matcher").glob("*.yaml"))
+ENGINES = sorted(path.stem for path in (ROOT / "conf" / "engine").glob("*.yaml"))
 
 
+@pytest.mark.parametrize("threshold", [None, 0.8])
 @pytest.mark.parametrize(
-    "matcher", ["brute_force", "spotsigs_noprune", "spotsigs_nopart", "cosine", "lsh", "lcs", "imatch", "simhash"]
+    "engine", [pytest.param(name, marks=() if name == "serial" else pytest.mark.long) for name in ENGINES]
 )
-def test_what_has_no_form_on_disk_is_refused_by_name(tmp_path, matcher):
-    with pytest.raises(InputError, match=f"matcher={matcher} has no form for vectors on disk"):
-        ran(tmp_path / "run", "data=tiny", f"matcher={matcher}", "memory=1GB")
+@pytest.mark.parametrize("matcher", MATCHERS)
+def test_every_matcher_on_disk_is_what_it_is_in_memory_or_refused(tmp_path, matcher, engine, threshold):
+    asked = ["data=tiny", "tau=0.3", f"matcher={matcher}", f"engine={engine}", "workers=2"]
+    chosen = configured(*asked).matcher
+    if threshold is not None:
+        if chosen.threshold is None:
+            pytest.skip("a method without a threshold")
+        asked.append(f"matcher.tau={threshold}")
+    if chosen.on_store() is None:
+        with pytest.raises(InputError, match=f"matcher={matcher} has no form for vectors on disk"):
+            ran(tmp_path / "run", *asked, "memory=2GB")
+        return
+    ran(tmp_path / "memory", *asked[:3], *asked[5:], "engine=serial")
+    ran(tmp_path / "disk", *asked, "memory=2GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    assert pd.read_parquet(tmp_path / "disk/pairs.parquet")["similarity"].min() >= (threshold or 0.3)
+    assert json.loads((tmp_path / "disk/metrics.json").read_text())["tau"] == (threshold or 0.3)
+
+
+@pytest.mark.parametrize("matcher", ["brute_force", "spotsigs_noprune", "spotsigs_nopart", "cosine", "lsh", "lcs"])
+def test_a_method_that_is_not_the_join_on_disk_does_not_claim_to_be(matcher):
+    assert configured("data=tiny", f"matcher={matcher}").matcher.on_store() is None
 
 
 def test_the_label_on_disk_is_that_of_the_method_that_ran(tmp_path):

@@ -18,10 +18,10 @@ from spotsigs.data.collections.newsframes import NewsFrames, ReutersVersions
 from spotsigs.data.collections.newsframes import packages as fetching
 from spotsigs.data.collections.newsframes.assembly import drifted, plan, printed, sizes
 from spotsigs.data.collections.newsframes.density import density, with_density
-from spotsigs.data.collections.newsframes.frames import Frame, Page, Piece, Rejected, frame, visible
+from spotsigs.data.collections.newsframes.frames import AnnotatedPage, Frame, FramePiece, Rejected, frame, visible
 from spotsigs.data.collections.newsframes.packages import Packages
 from spotsigs.data.collections.newsframes.selectors import selectors
-from spotsigs.data.collections.newsframes.stories import Story, Text, apart, edited, paragraphs, resent, words
+from spotsigs.data.collections.newsframes.stories import NewsStory, Text, apart, edited, paragraphs, resent, words
 from spotsigs.errors import InputError
 from spotsigs.records import Document
 from spotsigs.text.visible import visible_text
@@ -160,14 +160,14 @@ def test_equal_texts_are_one_version():
         ),
     )
     three = Text("3", "h", ("Other words",))
-    assert Story("s", (one, two, three)).versions == [one, three]
-    assert edited([Story("s", (one, two)), Story("t", (one, three))]) == [Story("t", (one, three))]
+    assert NewsStory("s", (one, two, three)).versions == [one, three]
+    assert edited([NewsStory("s", (one, two)), NewsStory("t", (one, three))]) == [NewsStory("t", (one, three))]
 
 
 def test_of_stories_that_share_text_the_first_stays():
     a, b = prose("a", 200), prose("b", 200)
-    first, second = Story("a", (Text("1", "h", (a,)),)), Story("b", (Text("2", "h", (b,)),))
-    both = Story("c", (Text("3", "h", (b + " " + prose("c", 900) + " " + a[:200],)),))
+    first, second = NewsStory("a", (Text("1", "h", (a,)),)), NewsStory("b", (Text("2", "h", (b,)),))
+    both = NewsStory("c", (Text("3", "h", (b + " " + prose("c", 900) + " " + a[:200],)),))
     assert apart([first, both, second]) == [first, second]
 
 
@@ -182,7 +182,7 @@ def test_paragraphs_and_sign_off():
 
 def test_a_frame_is_the_page_without_its_article():
     parts = article("x")
-    found = frame(Page("site", "n", newspage("x", parts), "Big x story told today", "\n\n".join(parts)))
+    found = frame(AnnotatedPage("site", "n", newspage("x", parts), "Big x story told today", "\n\n".join(parts)))
     assert isinstance(found, Frame)
     assert list(found.paragraphs) == parts
     assert not set(words(" ".join(parts))) - {"the", "of", "and", "to", "is", "was"} & set(words(visible(found.bare())))
@@ -194,7 +194,7 @@ def test_a_frame_is_the_page_without_its_article():
 def test_a_block_that_breaks_lines_is_one_slot():
     parts = article("x")
     html = newspage("x", []).replace("<div class=ad>", "<br><br>".join(parts) + "<div class=ad>")
-    found = frame(Page("site", "n", html, "", "\n\n".join(parts)))
+    found = frame(AnnotatedPage("site", "n", html, "", "\n\n".join(parts)))
     assert isinstance(found, Frame)
     assert [piece.kind for piece in found.pieces].count("slot") == 1
 
@@ -216,7 +216,7 @@ def test_pages_that_are_no_frames(page, reason):
         mixed = " ".join(a + " " + b for a, b in zip(words(parts[0])[:0] + parts[0].split(), "qrst" * 10, strict=True))
         choices = {"extra": f"<div>{parts[0]} {mixed} {mixed}</div>"}
     html = newspage(key, parts, **choices)
-    assert frame(Page("site", "n", html, "", text or "\n\n".join(parts))) == Rejected("n", reason)
+    assert frame(AnnotatedPage("site", "n", html, "", text or "\n\n".join(parts))) == Rejected("n", reason)
 
 
 def test_selectors_are_read_not_run():
@@ -254,10 +254,12 @@ def made(n_frames=6, n_stories=3):
     frames = []
     for i in range(n_frames):
         key, parts = f"f{i}", article(f"f{i}")
-        page = Page(f"s{i // 2}", str(i), newspage(key, parts), f"Big {key} story told today", "\n\n".join(parts))
+        page = AnnotatedPage(
+            f"s{i // 2}", str(i), newspage(key, parts), f"Big {key} story told today", "\n\n".join(parts)
+        )
         frames.append(frame(page))
     stories = [
-        Story(
+        NewsStory(
             f"story{i}", tuple(Text(str(j), f"Head {i} <{j}>", (prose(f"v{i}{j}", 30), "Two & <b>")) for j in range(2))
         )
         for i in range(n_stories)
@@ -485,7 +487,7 @@ def test_the_npm_of_the_extra_is_the_second_choice(monkeypatch):
 
 
 def test_a_piece_tells_its_text():
-    assert Piece("block", "a<br>b<script>c</script>").text.split() == ["a", "b"]
+    assert FramePiece("block", "a<br>b<script>c</script>").text.split() == ["a", "b"]
 
 
 def test_no_mark_is_left_behind(tarballs):

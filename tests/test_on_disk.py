@@ -218,9 +218,10 @@ def test_the_budget_is_kept(tmp_path):
         [sys.executable, "-c", SCRIPT, str(tmp_path), str(memory)],
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
         cwd=Path(__file__).parent.parent,
     )
+    assert not run.returncode, run.stderr
     pairs, tasks, peak = map(int, run.stdout.split())
     assert pairs == len(self_join(vectors, 0.5))
     assert tasks > 10

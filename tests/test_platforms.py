@@ -14,7 +14,10 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from archives import packed, warc_record
 
 from spotsigs import kernel_cache
 
@@ -139,6 +142,38 @@ def test_a_checkout_without_git_and_a_path_with_spaces_and_letters(tmp_path):
     assert json.loads((folder / "metrics.json").read_text())["pairs"] > 0
 
 
+KERNEL = """
+from typing import NamedTuple
+import numpy as np
+from numba import njit
+import spotsigs.arrays.parallel
+
+
+class {name}(NamedTuple):
+    ids: object
+
+
+@njit(cache=True)
+def total(rows):
+    return rows.ids.sum()
+
+
+print(total({name}(np.arange(4))))
+"""
+
+
+def test_kernels_of_a_former_version_are_made_anew(tmp_path):
+    module = tmp_path / "kernels.py"
+    for name in ("Former", "Renamed"):  # as an upgrade in place leaves the first one's index
+        module.write_text(KERNEL.format(name=name))
+        done = subprocess.run(
+            [sys.executable, "-c", "import kernels"], cwd=tmp_path, capture_output=True, text=True, check=False,
+            env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "NUMBA_DISABLE_JIT": "0"},
+        )  # fmt: skip
+        assert (done.returncode, done.stdout.strip()) == (0, "6"), done.stderr
+    assert list((tmp_path / "__pycache__").glob("*.nbi"))
+
+
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
     """Let neither of the compiler's usual places be writable; return what stands for the temporary folder."""
@@ -207,3 +242,33 @@ def test_calls_that_only_posix_has_are_guarded():
     files = [path for room in ("spotsigs", "baselines", "data", "experiments") for path in (ROOT / room).rglob("*.py")]
     found = {(path.name, use[0]) for path in files for use in ONLY_POSIX.finditer(path.read_text())}
     assert found <= GUARDED
+
+
+@pytest.mark.long
+def test_pip_installs_the_wheel_and_the_command_reads_archives_and_tables(wheel, tmp_path):
+    home = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    programs = home / ("Scripts" if os.name == "nt" else "bin")
+    installing = [programs / "python", "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel]
+    done = subprocess.run(list(map(str, installing)), capture_output=True, text=True)
+    if "No matching distribution" in done.stderr or "Could not find a version" in done.stderr:
+        pytest.skip(f"needs a package index: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    pages = {path.name: path.read_bytes() for path in sorted((ROOT / "data" / "tiny" / "ferry").glob("*.html"))}
+    records = [warc_record(f"https://news.example/{name}", page) for name, page in pages.items()]
+    (tmp_path / "pages.warc.gz").write_bytes(packed(records, ".gz"))
+    texts = [page.decode("utf-8", "replace") for page in pages.values()]
+    pq.write_table(pa.table({"url": list(pages), "html": texts}), tmp_path / "pages.parquet")
+    removed = []
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    for name, *more in (("pages.warc.gz",), ("pages.parquet", "--id", "url")):
+        command = [programs / "spotsigs", "dedup", name, *more, "--out", f"kept-{name}", "--tau", "0.25"]
+        done = subprocess.run(
+            list(map(str, command)), cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        assert f"{len(pages)} pages, " in done.stdout
+        assert (tmp_path / f"kept-{name}" / name).is_file()
+        listed = (tmp_path / f"kept-{name}-results" / "removed.csv").read_text().splitlines()[1:]
+        removed.append([line.split(",")[0].rpartition("/")[2] for line in listed])
+    assert removed[0] == removed[1]
+    assert removed[0]

@@ -15,8 +15,8 @@ from strategies import examples
 from spotsigs.baselines.sketch import sketches as module
 from spotsigs.baselines.sketch.sketch_tasks import cluster_sketches, cut
 from spotsigs.baselines.sketch.sketches import (
-    Groups,
     Kind,
+    SharedShingles,
     Sketch,
     Sketches,
     aggregate,
@@ -217,7 +217,7 @@ class TestSteps:
 
     def test_too_frequent_shingles_are_refused(self):
         with pytest.raises(InputError, match=r"shared by 70,000 documents.*set max_documents"):
-            triplets(Groups(np.array([0, 70_000]), np.arange(70_000, dtype=np.int32)))
+            triplets(SharedShingles(np.array([0, 70_000]), np.arange(70_000, dtype=np.int32)))
 
 
 class TestEstimators:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from spotsigs.data.formats.arc import Arc
 from spotsigs.data.formats.columns import Csv, Parquet
 from spotsigs.data.formats.folder import Folder
-from spotsigs.data.formats.input_files import Source, open_bytes
+from spotsigs.data.formats.input_files import InputFile, open_bytes
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import Warc
@@ -218,7 +218,7 @@ def test_copy_of_a_truncated_file_ends_where_it_ends(tmp_path):
 
 def test_no_name_leads_out_of_the_copy(tmp_path):
     for name in ("../../etc/passwd", "/etc/passwd", "a/../../b", "..\\..\\b", "C:\\x"):
-        target = place(tmp_path, Source(Path("stdin"), name))
+        target = place(tmp_path, InputFile(Path("stdin"), name))
         assert target.is_relative_to(tmp_path)
         assert ".." not in target.parts
 
@@ -244,7 +244,7 @@ def test_files_keep_their_names_whatever_bytes_those_have(tmp_path):
 
 def test_two_files_never_become_one_in_a_copy(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"text": "the cat"}\n')
-    twice = [Source(tmp_path / "x.jsonl", name) for name in ("b/x.jsonl", "b/./x.jsonl")]
+    twice = [InputFile(tmp_path / "x.jsonl", name) for name in ("b/x.jsonl", "b/./x.jsonl")]
     place(tmp_path, twice[0]).write_bytes(b"")
     with pytest.raises(InputError, match=r"'b/./x.jsonl' and another file .* would be one in a copy; rename one"):
         place(tmp_path, twice[1])

@@ -211,7 +211,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         numbers: NDArray[np.int64] = np.argsort(np.argsort(first))[labels]
         return numbers
 
-    def compare(self, pages: Pages, labels: NDArray[np.int64]) -> Found:
+    def compare(self, pages: Pages, labels: NDArray[np.int64]) -> LcsPairs:
         """Compare the pages within each set (stages two and three).
 
         Parameters
@@ -223,7 +223,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
 
         Returns
         -------
-        Found
+        LcsPairs
         """
         members, starts = group_rows(labels)
         sizes = np.diff(starts)
@@ -231,7 +231,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         with ThreadPoolExecutor(self.threads or all_cores()) as pool:
             parts = list(pool.map(lambda batch: self.compare_sets(pages, batch), _batches(sets, pages.indptr)))
         empty = np.empty(0, np.int64)
-        return Found(
+        return LcsPairs(
             a=np.concatenate([empty, *(part.a for part in parts)]),
             b=np.concatenate([empty, *(part.b for part in parts)]),
             r=np.concatenate([np.empty(0), *(part.r for part in parts)]),
@@ -239,7 +239,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
             comparisons=sum(part.comparisons for part in parts),
         )
 
-    def compare_sets(self, pages: Pages, sets: list[NDArray[np.int64]]) -> Found:
+    def compare_sets(self, pages: Pages, sets: list[NDArray[np.int64]]) -> LcsPairs:
         """Compare the pages within each of some sets, given as ascending page numbers, on one thread."""
         members = np.concatenate(sets)
         sizes = np.diff(pages.indptr)[members]
@@ -250,7 +250,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         a, b, r, candidates, comparisons = _compare_sets(
             tokens, indptr, _runs(tokens, indptr, self.sketch), np.cumsum([0, *map(len, sets)]), rules
         )
-        return Found(members[a], members[b], r, candidates, comparisons)
+        return LcsPairs(members[a], members[b], r, candidates, comparisons)
 
 
 class Pages(NamedTuple):
@@ -268,7 +268,7 @@ class Pages(NamedTuple):
     fingerprint_pages: NDArray[np.int64]
 
 
-class Found(NamedTuple):
+class LcsPairs(NamedTuple):
     """Similar pages ``a < b`` with their ``r``, and the work: pairs looked at, and pairs whose LCS was computed."""
 
     a: NDArray[np.int64]
@@ -524,7 +524,7 @@ def _least_common(n_a: int, n_b: int, rules: _Rules) -> int:
 
 @njit(cache=True, nogil=True)
 def _ratio(common: int, span_a: int, span_b: int, n_a: int, n_b: int, rules: _Rules) -> float:
-    """Return r for a number of matched tokens, which span so many tokens of pages of these lengths."""
+    """Return r for a number of matched tokens and the number of tokens they span, in pages of these lengths."""
     if rules.trust:
         n_a = max(span_a, int(np.ceil(rules.central * n_a)))
         n_b = max(span_b, int(np.ceil(rules.central * n_b)))

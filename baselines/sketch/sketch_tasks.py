@@ -49,7 +49,7 @@ BYTES_A_VALUE = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class SketchJob:
     """One clustering: what its tasks must know.
 
     Attributes
@@ -89,7 +89,7 @@ class Job:
 
 
 def search_store(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sketch) -> PairFiles:
-    """Find the pairs of a store of vectors by sketches, cut so that each task holds at most so many bytes."""
+    """Find the pairs of a store of vectors by sketches, cut so that each task holds at most ``memory`` bytes."""
     rows = len(open_vectors(store, verify=None))
     return cluster_sketches(store, folder, sketch, engine, **cut(sketch, rows, memory))
 
@@ -133,7 +133,7 @@ def cluster_sketches(
     require(documents >= 1, f"documents must be at least 1, got {documents}")
     require(buckets >= 1, f"buckets must be at least 1, got {buckets}")
     stored = open_vectors(store, verify=None)
-    job = Job(
+    job = SketchJob(
         store=absolute(store),
         folder=absolute(folder),
         sketch=replace(sketch, threads=1),
@@ -168,7 +168,7 @@ def cluster_sketches(
 
 
 def cut(sketch: Sketch, n: int, memory: int) -> dict[str, int]:
-    """Return how many documents and buckets make tasks that hold about so many bytes, beside what a bucket pairs.
+    """Return how many documents and buckets make tasks of about that number of bytes, beside what a bucket pairs.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def _done(place: Path, kind: str, make: Callable[[], dict[str, int]]) -> dict[st
         return make()
 
 
-def map_documents(job: Job, task: int) -> dict[str, int]:
+def map_documents(job: SketchJob, task: int) -> dict[str, int]:
     """Sketch a range of documents (step 1) and sort their shingles into buckets (step 2)."""
 
     def make() -> dict[str, int]:
@@ -221,7 +221,7 @@ def map_documents(job: Job, task: int) -> dict[str, int]:
     return _done(job.place("map", task), "sketches", make)
 
 
-def _sketched(job: Job, reader: Reader, vectors: Vectors) -> Sketches:
+def _sketched(job: SketchJob, reader: Reader, vectors: Vectors) -> Sketches:
     """Sketch some rows; of a remote vocabulary only what they use is read."""
     count = int(reader.facts["n_signatures"])
     if "vocabulary.npy" not in reader.facts["files"]:
@@ -238,7 +238,7 @@ def _sketched(job: Job, reader: Reader, vectors: Vectors) -> Sketches:
     return sketches._replace(values=positions * np.uint64(count) + used[ids].astype(np.uint64))
 
 
-def _span(job: Job, task: int) -> tuple[int, int]:
+def _span(job: SketchJob, task: int) -> tuple[int, int]:
     return task * job.documents, min((task + 1) * job.documents, job.n)
 
 
@@ -248,7 +248,7 @@ def _slice(reader: Reader, task: int, *columns: tuple[str, Any]) -> Iterator[NDA
     return (reader.part(name, kind, start, stop) for name, kind in columns)
 
 
-def reduce_shingles(job: Job, task: int) -> dict[str, int]:
+def reduce_shingles(job: SketchJob, task: int) -> dict[str, int]:
     """Group a bucket by shingle (step 3), pair the documents of each group (step 4), and add up (step 5)."""
 
     def make() -> dict[str, int]:
@@ -274,7 +274,7 @@ def reduce_shingles(job: Job, task: int) -> dict[str, int]:
     return _done(job.place("reduce", task), "triplets", make)
 
 
-def sum_documents(job: Job, task: int) -> dict[str, int]:
+def sum_documents(job: SketchJob, task: int) -> dict[str, int]:
     """Add up what all buckets have of a range of smaller documents (step 5), and keep what reaches tau (step 6)."""
 
     def make() -> dict[str, int]:
@@ -300,7 +300,7 @@ def sum_documents(job: Job, task: int) -> dict[str, int]:
     return _done(job.place("pairs", task), "pairs", make)
 
 
-def _sketches(job: Job, documents: NDArray[np.int32]) -> Sketches:
+def _sketches(job: SketchJob, documents: NDArray[np.int32]) -> Sketches:
     """Return the sketches of some documents; their sizes alone where no estimate looks at the values."""
     place = np.empty(job.n, np.int64)
     rows = opened(job.store, "vectors", verify=None).part("rows", np.int64, 0, job.n)

@@ -80,7 +80,7 @@ class Sketches(NamedTuple):
     values: NDArray[np.uint64]
 
 
-class Groups(NamedTuple):
+class SharedShingles(NamedTuple):
     """The documents of every shingle that several documents share.
 
     Attributes
@@ -306,7 +306,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
             return union
         return np.minimum(union, self.size)
 
-    def without_frequent(self, groups: Groups) -> tuple[Groups, dict[str, int]]:
+    def without_frequent(self, groups: SharedShingles) -> tuple[SharedShingles, dict[str, int]]:
         """Apply ``max_documents``; return the groups left, and counts of what was left out."""
         sizes = np.diff(groups.starts)
         kept = sizes <= (sizes.max(initial=0) if self.max_documents is None else self.max_documents)
@@ -319,7 +319,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
                 "%d shingles of more than %d documents are left out", len(sizes) - kept.sum(), self.max_documents
             )
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[kept])])
-        return Groups(starts, groups.documents[np.repeat(kept, sizes)]), skipped
+        return SharedShingles(starts, groups.documents[np.repeat(kept, sizes)]), skipped
 
 
 def shingle_document_pairs(sketches: Sketches, first_document: int = 0) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
@@ -342,7 +342,7 @@ def shingle_document_pairs(sketches: Sketches, first_document: int = 0) -> tuple
     return sketches.values, documents
 
 
-def group_by_shingle(shingles: NDArray[np.uint64], documents: NDArray[np.int32]) -> Groups:
+def group_by_shingle(shingles: NDArray[np.uint64], documents: NDArray[np.int32]) -> SharedShingles:
     """Group pairs by shingle and drop the shingles of a single document (step 3: shuffle).
 
     Parameters
@@ -354,7 +354,7 @@ def group_by_shingle(shingles: NDArray[np.uint64], documents: NDArray[np.int32])
 
     Returns
     -------
-    Groups
+    SharedShingles
         In ascending order of the shingle.
     """
     order = np.argsort(shingles, kind="stable")
@@ -362,15 +362,15 @@ def group_by_shingle(shingles: NDArray[np.uint64], documents: NDArray[np.int32])
     edges = np.concatenate([np.flatnonzero(np.diff(shingles, prepend=~shingles[:1]) != 0), [len(shingles)]])
     sizes = np.diff(edges)
     members = np.repeat(sizes > 1, sizes)
-    return Groups(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[sizes > 1])]), documents[members])
+    return SharedShingles(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[sizes > 1])]), documents[members])
 
 
-def triplets(groups: Groups) -> Triplets:
+def triplets(groups: SharedShingles) -> Triplets:
     """Output (smaller document, larger document, 1) for each pair of documents of each group (step 4: reduce).
 
     Parameters
     ----------
-    groups : Groups
+    groups : SharedShingles
         Documents of a group in any order, without repeats.
 
     Returns
@@ -475,7 +475,7 @@ def common_values(
     i, j : ndarray of int, shape (n_pairs,)
         Row numbers.
     among : int, optional
-        Count those among so many smallest values of the union only.
+        Count those among that number of smallest values of the union only.
     threads : int or None
         Threads over blocks of pairs; None takes all cores.
 
@@ -517,19 +517,19 @@ def _filtered(
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)])[indptr], values[keep]
 
 
-def pair_counts(groups: Groups) -> NDArray[np.int64]:
+def pair_counts(groups: SharedShingles) -> NDArray[np.int64]:
     """Return how many pairs of documents each group makes."""
     sizes = np.diff(groups.starts)
     return np.asarray(sizes * (sizes - 1) // 2, dtype=np.int64)
 
 
-def shards_of(groups: Groups) -> Iterator[Groups]:
+def shards_of(groups: SharedShingles) -> Iterator[SharedShingles]:
     """Yield groups in shards of a limited number of triplets; a group that has more is a shard of its own."""
     made = np.concatenate([np.zeros(1, np.int64), np.cumsum(pair_counts(groups))])
     first = 0
     while first < len(made) - 1:
         last = max(int(np.searchsorted(made, made[first] + SHARD_TRIPLETS, side="right")) - 1, first + 1)
-        yield Groups(groups.starts[first : last + 1], groups.documents)
+        yield SharedShingles(groups.starts[first : last + 1], groups.documents)
         first = last
 
 

@@ -39,7 +39,7 @@ A_CLUSTER = 60
 """Pairs of each cluster that similarities of articles are averaged over, drawn with replacement."""
 
 
-class Told(NamedTuple):
+class KnownPage(NamedTuple):
     """A page whose article is known.
 
     Attributes
@@ -97,12 +97,12 @@ class Axes:
     own: float
 
 
-def measure(pages: Iterable[Told]) -> Axes:
+def measure(pages: Iterable[KnownPage]) -> Axes:
     """Measure a collection in one pass over its pages.
 
     Parameters
     ----------
-    pages : iterable of Told
+    pages : iterable of KnownPage
         At least two clusters of two pages.
 
     Returns
@@ -200,7 +200,7 @@ def _versions_shared(clusters: Sequence[str], spots: Sequence[Counter[int]], cha
     return float(np.mean(found))
 
 
-def told(name: str, seed: int, **choices: object) -> Iterator[Told]:
+def known_pages(name: str, seed: int, **choices: object) -> Iterator[KnownPage]:
     """Iterate over the pages of a collection whose articles are known.
 
     Parameters
@@ -221,14 +221,16 @@ def told(name: str, seed: int, **choices: object) -> Iterator[Told]:
         for page in collection.layout():
             text = stories[page.story].versions[page.version]
             html = printed(frames[page.frame], text)
-            yield Told(page.cluster, frames[page.frame].site, _text(html), "\n".join((text.headline, *text.paragraphs)))
+            yield KnownPage(
+                page.cluster, frames[page.frame].site, _text(html), "\n".join((text.headline, *text.paragraphs))
+            )
         return
     from spotsigs.data.collections.gold import listed
     from spotsigs.data.collections.gold import pages as prose
 
     for made in (listed if name == "gold" else prose).generate(seed, 2160, 68):
         article = _text("<body><p>" + "</p><p>".join((made.version.headline, *made.version.paragraphs)))
-        yield Told(made.cluster, made.site.key, _text(made.html), article)
+        yield KnownPage(made.cluster, made.site.key, _text(made.html), article)
 
 
 def _text(html: str) -> str:
@@ -292,7 +294,7 @@ def main() -> None:
     measured = {}
     for name in chosen.names:
         choices = {"path": chosen.path} if name == "newsframes" and chosen.path else {}
-        measured[name] = measure(told(name, chosen.seed, **choices))
+        measured[name] = measure(known_pages(name, chosen.seed, **choices))
     sys.stdout.write(table(measured))
 
 

@@ -184,10 +184,10 @@ def _fetch(package: str, version: str, known: str | None, target: Path, place: P
         )
         found = list(fetched.glob("*.tar.gz")) if run.returncode == 0 else []
         if not found:
-            told = run.stderr.splitlines() or ["it found no .tar.gz"]
-            errors = [line for line in told if line.startswith("ERROR") and "from versions" not in line]
+            messages = run.stderr.splitlines() or ["it found no .tar.gz"]
+            errors = [line for line in messages if line.startswith("ERROR") and "from versions" not in line]
             raise InputError(
                 f"pip could not fetch the source distribution of {package} {version} (is there a network?), it says: "
-                f"{(errors or told)[-1][:300]}; a copy of it may be put at {place}"
+                f"{(errors or messages)[-1][:300]}; a copy of it may be put at {place}"
             )
         os.replace(found[0], target)

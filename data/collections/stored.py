@@ -10,7 +10,7 @@ from spotsigs.records import Collection, Shard
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored(Collection):
+class StoredCollection(Collection):
     """All documents of ``store=``, also those that were added later: nothing is read again."""
 
     def shards(self) -> Sequence[Shard]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from spotsigs.data.formats.folder import Clusters, Folder
+from spotsigs.data.formats.folder import Folder, SortedBy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,9 +16,9 @@ class Tiny(Folder):
     ----------
     path : str
         The pages.
-    clusters : Clusters
+    clusters : SortedBy
         Their sub-folders are the truth.
     """
 
     path: str = str(Path(__file__).parents[1] / "tiny")
-    clusters: Clusters = Clusters.folders
+    clusters: SortedBy = SortedBy.folders

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from spotsigs.data.formats.archive import Head, Layout, Record, archive_shards, block_length, copy_archives
-from spotsigs.data.formats.input_files import SHARD_BYTES, Source, find_sources
+from spotsigs.data.formats.archive import ArchiveLayout, Head, Record, archive_shards, block_length, copy_archives
+from spotsigs.data.formats.input_files import SHARD_BYTES, InputFile, find_sources
 from spotsigs.data.formats.responses import HTML_TYPES, iso_date, page, parse_response
 from spotsigs.data.formats.writers import Keep
 from spotsigs.errors import require
@@ -45,7 +45,7 @@ class Arc(CopyableCollection):
     def __post_init__(self) -> None:
         require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[InputFile]:
         """Return the files the collection reads."""
         return find_sources(self.path, [".arc", ".arc.gz"])
 
@@ -86,7 +86,7 @@ def _page(record: Record) -> Document | Skipped | None:
     return page(record.head.uri, response, date) if response.is_page else None
 
 
-LAYOUT = Layout(
+LAYOUT = ArchiveLayout(
     name="an ARC file",
     head=_FIRST,
     line=re.compile(rb"(?<=\n)" + _FIELDS),

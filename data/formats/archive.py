@@ -25,7 +25,7 @@ from spotsigs.data.formats.input_files import (
     END,
     READ_ERRORS,
     ZSTD_PIECE,
-    Source,
+    InputFile,
     compression,
     file_shards,
     raw,
@@ -122,7 +122,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ArchiveLayout:
     """How the records of an archive format look.
 
     Attributes
@@ -156,13 +156,13 @@ def block_length(digits: bytes) -> int:
     return int(digits)
 
 
-def archive_shards(sources: Sequence[Source], layout: Layout, shard_bytes: int) -> list[Shard]:
+def archive_shards(sources: Sequence[InputFile], layout: ArchiveLayout, shard_bytes: int) -> list[Shard]:
     """Return the shares of a collection of archives, see `spotsigs.data.formats.input_files.file_shards`."""
     cut = partial(archive_shares, layout=layout, shard_bytes=shard_bytes)
     return file_shards(sources, partial(fault, layout=layout), cut, partial(_read, layout=layout))
 
 
-def _read(source: Source, start: int, stop: int, layout: Layout) -> Iterator[Document | Skipped]:
+def _read(source: InputFile, start: int, stop: int, layout: ArchiveLayout) -> Iterator[Document | Skipped]:
     for record in records(source, layout, start, stop):
         if isinstance(record, Skipped):
             yield record
@@ -170,7 +170,7 @@ def _read(source: Source, start: int, stop: int, layout: Layout) -> Iterator[Doc
             yield from layout.documents(record)
 
 
-def records(source: Source, layout: Layout, start: int = 0, stop: int = END) -> Iterator[Record | Skipped]:
+def records(source: InputFile, layout: ArchiveLayout, start: int = 0, stop: int = END) -> Iterator[Record | Skipped]:
     """Iterate over the records that begin in a share; behind a damaged one go on where the next one begins.
 
     A record whose block turns out to be damaged or cut short is followed by the reason.
@@ -292,7 +292,7 @@ def _dictionary(file: IO[bytes]) -> zstandard.ZstdCompressionDict:
     return zstandard.ZstdCompressionDict(content)
 
 
-def copy_archives(sources: Sequence[Source], layout: Layout, folder: Path, keep: Keep) -> None:
+def copy_archives(sources: Sequence[InputFile], layout: ArchiveLayout, folder: Path, keep: Keep) -> None:
     """Copy every record but the removed documents', each compressed on its own; what is no archive stays as it is."""
     for source in sources:
         if unreadable(source.path, partial(fault, layout=layout)):
@@ -313,11 +313,11 @@ def copy_archives(sources: Sequence[Source], layout: Layout, folder: Path, keep:
                         out.truncate()
 
 
-def _removed(layout: Layout, record: Record, keep: Keep) -> bool:
+def _removed(layout: ArchiveLayout, record: Record, keep: Keep) -> bool:
     return any(isinstance(found, Document) and not keep(found) for found in layout.documents(record))
 
 
-def fault(path: Path, layout: Layout) -> str | None:
+def fault(path: Path, layout: ArchiveLayout) -> str | None:
     """Return why a file is no archive of this format, or None if it is one."""
     packing = compression(path)
     with raw(path) as file:
@@ -329,7 +329,7 @@ def fault(path: Path, layout: Layout) -> str | None:
     return None if layout.head.match(begin) else f"the file is not {layout.name}: it begins with {begin[:24]!r}"
 
 
-def archive_shares(path: Path, layout: Layout, shard_bytes: int) -> list[tuple[int, int]]:
+def archive_shares(path: Path, layout: ArchiveLayout, shard_bytes: int) -> list[tuple[int, int]]:
     """Return the shares of an archive as byte ranges of the file, each beginning at a record."""
     size = path.stat().st_size
     parts = 1 if compression(path) == "zstd with dictionary" else max(1, round(size / shard_bytes))
@@ -342,7 +342,7 @@ def archive_shares(path: Path, layout: Layout, shard_bytes: int) -> list[tuple[i
     return list(zip(starts, [*starts[1:], END], strict=True))
 
 
-def next_record(path: Path, layout: Layout, position: int) -> int:
+def next_record(path: Path, layout: ArchiveLayout, position: int) -> int:
     """Return where the first record at or behind a byte of the file begins; the file's size where none does."""
     packing = compression(path)
     mark = _MARKS.get(packing, layout.line)

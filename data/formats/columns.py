@@ -17,7 +17,7 @@ from spotsigs.data.formats.csv_rows import csv_rows
 from spotsigs.data.formats.input_files import (
     END,
     STREAM_SHARDS,
-    Source,
+    InputFile,
     beginning,
     file_shards,
     open_bytes,
@@ -26,7 +26,7 @@ from spotsigs.data.formats.input_files import (
     windows,
 )
 from spotsigs.data.formats.parquet_pages import largest_pages
-from spotsigs.data.formats.rows import Rows
+from spotsigs.data.formats.rows import RowCollection
 from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole, place
 from spotsigs.disk.places import is_remote
 from spotsigs.errors import InputError, require
@@ -38,7 +38,7 @@ _MOST_HEADER = 1 << 22  # bytes of strings and values in a footer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parquet(Rows):
+class Parquet(RowCollection):
     """One row a document; column names are given.
 
     A share is a range of rows of one row group. Shares of the same row group decode it from its beginning, so that a
@@ -69,7 +69,7 @@ class _TooLargeError(ValueError):
 
 
 def _group_batches(
-    source: Source, file: pq.ParquetFile, group: int, columns: list[str] | None = None
+    source: InputFile, file: pq.ParquetFile, group: int, columns: list[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read a row group, so few rows at a time that they fit: a value is never larger than the page it lies in."""
     most = 2 * largest_page()
@@ -82,7 +82,7 @@ def _group_batches(
     yield from file.iter_batches(min(max(most // max(size, 1), 1), _BATCH_ROWS), row_groups=[group], columns=columns)
 
 
-def _copy_parquet(collection: Parquet, source: Source, target: Path, keep: Keep) -> None:
+def _copy_parquet(collection: Parquet, source: InputFile, target: Path, keep: Keep) -> None:
     file = _opened(source.path)
     groups = range(file.num_row_groups)
     codec = file.metadata.row_group(0).column(0).compression if groups else "none"
@@ -103,7 +103,7 @@ def _copy_parquet(collection: Parquet, source: Source, target: Path, keep: Keep)
             out.write_table(pa.Table.from_batches(batches, file.schema_arrow))
 
 
-def _whole(source: Source, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _whole(source: InputFile, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Refuse damage: a table cannot be copied up to somewhere inside a row group."""
     try:
         yield from batches
@@ -112,7 +112,9 @@ def _whole(source: Source, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
         raise InputError(f"{source.path} cannot be copied, for it cannot all be read: {why}; see kept.csv") from error
 
 
-def _parquet_record(collection: Parquet, source: Source, row: int, values: dict[str, Any] | str) -> Document | Skipped:
+def _parquet_record(
+    collection: Parquet, source: InputFile, row: int, values: dict[str, Any] | str
+) -> Document | Skipped:
     place = f"{source.name}#{row}"
     return collection.document(place, values) if isinstance(values, dict) else Skipped(place, values)
 
@@ -137,7 +139,7 @@ def _row_ranges(collection: Parquet, path: Path) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairwise(edges) if a < b]
 
 
-def _parquet_records(collection: Parquet, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
+def _parquet_records(collection: Parquet, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
     """Read the rows ``[start, stop)`` of a file."""
     file = _opened(source.path)
     columns = collection.check_columns(source.path, file.schema_arrow.names)
@@ -164,7 +166,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | str]:
 
 
 def _batches(
-    source: Source, file: pq.ParquetFile, columns: list[str], start: int, stop: int
+    source: InputFile, file: pq.ParquetFile, columns: list[str], start: int, stop: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     first = 0
     for group in range(file.num_row_groups):
@@ -182,7 +184,7 @@ def _batches(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Csv(Rows):
+class Csv(RowCollection):
     """One row a document; the first row names the columns, quotes may enclose line breaks, plain, gzip or zstd.
 
     Whether a line break ends a row is known only from all that stands before it. Each share of a file, eight at most,
@@ -246,12 +248,12 @@ def _names(header: list[bytes]) -> list[str]:
     return [name.decode("utf-8", "replace").strip() for name in header]
 
 
-def _csv_records(collection: Csv, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
+def _csv_records(collection: Csv, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
     return (record for _, record in _csv_pieces(collection, source, start, stop) if record is not None)
 
 
 def _csv_pieces(
-    collection: Csv, source: Source, start: int, stop: int
+    collection: Csv, source: InputFile, start: int, stop: int
 ) -> Iterator[tuple[bytes, Document | Skipped | None]]:
     """Iterate over the text of the rows of a share and the records that they are, the header's first."""
     with open_bytes(source.path) as stream:

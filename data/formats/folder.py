@@ -10,14 +10,22 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, cast
 
-from spotsigs.data.formats.input_files import SHARD_BYTES, Source, file_name, find_sources, lines, not_readable, reason
+from spotsigs.data.formats.input_files import (
+    SHARD_BYTES,
+    InputFile,
+    file_name,
+    find_sources,
+    lines,
+    not_readable,
+    reason,
+)
 from spotsigs.data.formats.writers import Keep, copy_whole, place
 from spotsigs.errors import InputError, require
 from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 from spotsigs.text.limits import in_words, largest_page
 
 
-class Clusters(StrEnum):
+class SortedBy(StrEnum):
     """What says which pages of a folder are duplicates."""
 
     none = "none"
@@ -32,7 +40,7 @@ class Folder(CopyableCollection):
     ----------
     path : str
         Folder, single file, glob pattern, or ``-`` to read the names of files, one a line, from standard input.
-    clusters : Clusters
+    clusters : SortedBy
         ``folders`` where somebody sorted duplicates into folders: the first level of sub-folders below `path` names
         the clusters, files directly in `path` carry none. The folders of a mirrored site say nothing of the kind.
     html_suffixes, text_suffixes : list of str
@@ -44,7 +52,7 @@ class Folder(CopyableCollection):
     truth_by: ClassVar[str] = "data.clusters=folders does, where each sub-folder holds the duplicates of one page"
 
     path: str
-    clusters: Clusters = Clusters.none
+    clusters: SortedBy = SortedBy.none
     html_suffixes: list[str] = field(default_factory=lambda: [".html", ".htm", ".xhtml", ""])
     text_suffixes: list[str] = field(default_factory=lambda: [".txt", ".text"])
     shard_bytes: int = SHARD_BYTES
@@ -52,13 +60,13 @@ class Folder(CopyableCollection):
     def __post_init__(self) -> None:
         require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[InputFile]:
         """Return the files the collection reads."""
         found = find_sources(self.path)
         if self.path != "-":
             return found
         names = [Path(os.fsdecode(line.rstrip(b"\r\n"))) for _, line in lines(found[0].path) if line.strip()]
-        sources = [Source(name, file_name(name)) for name in names]
+        sources = [InputFile(name, file_name(name)) for name in names]
         require(bool(sources), "standard input names no file; give one name a line")
         return sources
 
@@ -79,15 +87,15 @@ class Folder(CopyableCollection):
             elif keep(record):
                 place(folder, source).write_bytes(cast("bytes", record.content))
 
-    def _media_type(self, source: Source) -> str | None:
+    def _media_type(self, source: InputFile) -> str | None:
         suffix = Path(source.name).suffix.lower()
         if suffix in self.html_suffixes:
             return "text/html"
         return "text/plain" if suffix in self.text_suffixes else None
 
 
-def _batches(sources: Sequence[Source], shard_bytes: int) -> Iterator[tuple[Source, ...]]:
-    batch: list[Source] = []
+def _batches(sources: Sequence[InputFile], shard_bytes: int) -> Iterator[tuple[InputFile, ...]]:
+    batch: list[InputFile] = []
     size = 0
     for source in sources:
         batch.append(source)
@@ -106,16 +114,16 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _read(collection: Folder, sources: Sequence[Source]) -> Iterator[Document | Skipped]:
+def _read(collection: Folder, sources: Sequence[InputFile]) -> Iterator[Document | Skipped]:
     return (_record(collection, source) for source in sources)
 
 
-def _record(collection: Folder, source: Source) -> Document | Skipped:
+def _record(collection: Folder, source: InputFile) -> Document | Skipped:
     media_type = collection._media_type(source)
     if media_type is None:
         return Skipped(source.name, f"a file ending in {Path(source.name).suffix!r} is taken for no page")
     folder, _, rest = source.name.partition("/")
-    truth = collection.clusters == Clusters.folders
+    truth = collection.clusters == SortedBy.folders
     cluster = folder if truth and rest and collection.path != "-" else None
     if not source.path.is_file():
         return Skipped(source.name, not_readable(source.path))

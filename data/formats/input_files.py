@@ -45,7 +45,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x5d\x2a\x4d\x18":
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputFile:
     """An input file and the name its records are known by: its path below the collection's folder."""
 
     path: Path
@@ -55,10 +55,10 @@ class Source:
 Read = TypeVar("Read")
 Fault = Callable[[Path], str | None]
 Cut = Callable[[Path], list[tuple[int, int]]]
-Reader = Callable[[Source, int, int], Iterator[Document | Skipped]]
+Reader = Callable[[InputFile, int, int], Iterator[Document | Skipped]]
 
 
-def find_sources(path: str, suffixes: Sequence[str] = ()) -> list[Source]:
+def find_sources(path: str, suffixes: Sequence[str] = ()) -> list[InputFile]:
     """Find the files of a collection.
 
     Parameters
@@ -82,37 +82,39 @@ def find_sources(path: str, suffixes: Sequence[str] = ()) -> list[Source]:
     """
     require(path != "", "path is empty; give a file, a folder or a pattern such as 'crawl/*.gz'")
     if path == "-":
-        return [Source(_spooled_input(), "stdin")]
+        return [InputFile(_spooled_input(), "stdin")]
     given = place(path)
     if is_remote(given):
         return _remote_sources(path, given, suffixes)
     if given.is_file():
-        return [Source(given, file_name(Path(given.name)))]
+        return [InputFile(given, file_name(Path(given.name)))]
     if given.is_dir():
-        found = [Source(p, file_name(p.relative_to(given))) for p in _walk(given) if _ends_in(p, suffixes)]
+        found = [InputFile(p, file_name(p.relative_to(given))) for p in _walk(given) if _ends_in(p, suffixes)]
         wanted = f"no file ending in {', '.join(suffixes)}" if suffixes else "no file"
         _require_found(found, f"the folder {path} holds {wanted}")
     elif glob.has_magic(path):
         root = Path(re.split(r"[*?\[]", path, maxsplit=1)[0] + "x").parent
         names = (Path(p) for p in glob.glob(path, recursive=True))
-        found = [Source(p, file_name(p.relative_to(root))) for p in names if p.is_file()]
+        found = [InputFile(p, file_name(p.relative_to(root))) for p in names if p.is_file()]
         _require_found(found, f"no file matches {path}")
     else:
         raise InputError(f"{path} does not exist; give a file, a folder or a pattern such as 'crawl/*.gz'")
     return sorted(found, key=lambda source: source.name)
 
 
-def _remote_sources(path: str, given: Path, suffixes: Sequence[str]) -> list[Source]:
+def _remote_sources(path: str, given: Path, suffixes: Sequence[str]) -> list[InputFile]:
     """Find files that fsspec reaches, as `find_sources` does, with one listing."""
     start = re.split(r"[*?\[]", path, maxsplit=1)[0]
     root = given if start == path else place(start + "x").parent
     names = [name for name in files_below(root, None if root is given else path) if not re.search(r"(^|/)\.", name)]
     if root is given and names == [""]:
-        return [Source(given, given.name)]
+        return [InputFile(given, given.name)]
     found = [name for name in names if root is not given or name.lower().endswith(tuple(suffixes or [""]))]
     ending = f" ending in {', '.join(suffixes)}" if suffixes else ""
-    _require_found([Source(root / name, name) for name in found], f"{path} is no file, and no file{ending} is below it")
-    return [Source(root / name, name) for name in sorted(found)]
+    _require_found(
+        [InputFile(root / name, name) for name in found], f"{path} is no file, and no file{ending} is below it"
+    )
+    return [InputFile(root / name, name) for name in sorted(found)]
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -125,7 +127,7 @@ def _ends_in(path: Path, suffixes: Sequence[str]) -> bool:
     return not suffixes or path.name.lower().endswith(tuple(suffixes))
 
 
-def _require_found(found: Sequence[Source], sentence: str) -> None:
+def _require_found(found: Sequence[InputFile], sentence: str) -> None:
     if not found:
         raise InputError(f"{sentence}; give another path")
 
@@ -147,7 +149,7 @@ def raw(path: Path) -> IO[bytes]:
 
 
 def compression(path: Path) -> str:
-    """Return ``gzip``, ``zstd``, ``zstd with dictionary`` or ``plain``, told by the first bytes, not by the name."""
+    """Return ``gzip``, ``zstd``, ``zstd with dictionary`` or ``plain``, detected by the first bytes, not the name."""
     with raw(path) as file:
         head = file.read(4)
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "plain")
@@ -274,12 +276,12 @@ def _content_size(path: Path) -> int:
     return known if known >= packed else guess
 
 
-def file_shards(sources: Sequence[Source], fault: Fault, cut: Cut, read: Reader) -> list[Shard]:
+def file_shards(sources: Sequence[InputFile], fault: Fault, cut: Cut, read: Reader) -> list[Shard]:
     """Return the shares of a collection of files.
 
     Parameters
     ----------
-    sources : sequence of Source
+    sources : sequence of InputFile
         The files, in order.
     fault : callable
         ``(path) -> str or None``: why a file is not of the format at all.
@@ -318,7 +320,7 @@ def file_shards(sources: Sequence[Source], fault: Fault, cut: Cut, read: Reader)
     return shards
 
 
-def _guarded(read: Reader, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
+def _guarded(read: Reader, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
     """Let a share end where its file cannot be read further, and say so once for all shares.
 
     Every share of a compressed stream that lies behind the damage meets it; only the last one tells.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spotsigs.data.formats.input_files import (
     END,
     READ_ERRORS,
-    Source,
+    InputFile,
     beginning,
     file_shards,
     find_sources,
@@ -24,7 +24,7 @@ from spotsigs.data.formats.input_files import (
     unreadable,
     windows,
 )
-from spotsigs.data.formats.rows import Rows
+from spotsigs.data.formats.rows import RowCollection
 from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Shard, Skipped
@@ -34,7 +34,7 @@ _VALUES = b",[{"  # what stands before a value of JSON, which holds more than it
 
 
 @dataclass(frozen=True, kw_only=True)
-class Jsonl(Rows):
+class Jsonl(RowCollection):
     """One JSON object a line: ``id``, ``html`` or ``text``, optional ``cluster`` and ``date``.
 
     A plain file is cut into byte ranges at line ends; see `.input_files.windows` for compressed ones.
@@ -74,12 +74,12 @@ def _fault(path: Path) -> str | None:
     return None
 
 
-def _records(collection: Jsonl, source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
+def _records(collection: Jsonl, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
     return (record for _, record in _lines(collection, source, start, stop) if record is not None)
 
 
 def _lines(
-    collection: Jsonl, source: Source, start: int, stop: int
+    collection: Jsonl, source: InputFile, start: int, stop: int
 ) -> Iterator[tuple[bytes, Document | Skipped | None]]:
     """Iterate over the lines of a share and the records that they are; one that is too long comes in pieces."""
     inside = False

@@ -225,7 +225,7 @@ def _unbrotlied(body: bytes) -> bytes:
         while not stream.is_finished():
             content.append(stream.process(b"" if content else body, output_buffer_limit=most + 1))
             _require_room(sum(map(len, content)) <= most)
-            if not content[-1] and stream.can_accept_more_data():
+            if not content[-1] and not stream.is_finished() and stream.can_accept_more_data():
                 raise DamageError("its compressed body is cut short")
     except (brotli.error, DamageError) as error:
         if _is_text(body):

@@ -7,13 +7,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from spotsigs.data.formats.input_files import SHARD_BYTES, Source, find_sources
+from spotsigs.data.formats.input_files import SHARD_BYTES, InputFile, find_sources
 from spotsigs.errors import InputError, require
 from spotsigs.records import CopyableCollection, Document, Skipped
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows(CopyableCollection):
+class RowCollection(CopyableCollection):
     """A collection of rows.
 
     Parameters
@@ -46,7 +46,7 @@ class Rows(CopyableCollection):
     suffixes: ClassVar[tuple[str, ...]] = ()
     truth_by: ClassVar[str] = "a column does, named by data.cluster_column=, that is the same for duplicates"
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[InputFile]:
         """Return the files the collection reads."""
         return find_sources(self.path, self.suffixes)
 

@@ -1,4 +1,4 @@
-"""Which format an input has, told by its content."""
+"""Detection of the format of an input by its content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spotsigs.data.formats.columns import Csv, Parquet
 from spotsigs.data.formats.folder import Folder
 from spotsigs.data.formats.input_files import READ_ERRORS, beginning, find_sources
 from spotsigs.data.formats.jsonl import Jsonl
-from spotsigs.data.formats.rows import Rows
+from spotsigs.data.formats.rows import RowCollection
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import Warc
 from spotsigs.errors import InputError, require
@@ -52,7 +52,7 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
     path : str
         A file, a folder, a glob pattern, a URL, or ``-`` for standard input.
     name : str, optional
-        One of `FORMATS`; told by the content where omitted.
+        One of `FORMATS`; detected by the content where omitted.
     **columns : str or None
         Columns of a table, such as ``text_column="body"``; those that are None keep their usual names.
 
@@ -71,7 +71,7 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
     name = name or told(path)
     given = {key: value for key, value in columns.items() if value is not None}
     require(
-        not given or issubclass(FORMATS[name], Rows),
+        not given or issubclass(FORMATS[name], RowCollection),
         f"{path} is of the format {name}, which has no columns; leave out {', '.join(given)}",
     )
     if name == "csv" and "delimiter" not in given:

@@ -13,7 +13,7 @@ from pathlib import Path
 from spotsigs.data.formats.input_files import (
     END,
     SHARD_BYTES,
-    Source,
+    InputFile,
     beginning,
     file_shards,
     find_sources,
@@ -60,7 +60,7 @@ class Trec(CopyableCollection):
     def __post_init__(self) -> None:
         require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[InputFile]:
         """Return the files the collection reads."""
         return find_sources(self.path)
 
@@ -81,11 +81,11 @@ def _fault(path: Path) -> str | None:
     return None if b"<DOC>" in beginning(path).upper() else "the file is not in TREC form: no <DOC> at its beginning"
 
 
-def _records(source: Source, start: int, stop: int) -> Iterator[Document | Skipped]:
+def _records(source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
     return (record for _, record in _blocks(source, start, stop) if record is not None)
 
 
-def _blocks(source: Source, start: int, stop: int) -> Iterator[tuple[bytes, Document | Skipped | None]]:
+def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[bytes, Document | Skipped | None]]:
     """Iterate over the text of the documents that begin in ``[start, stop)``, and over the lines between them.
 
     ``<DOC>`` opens a document only where ``<DOCNO>`` follows soon: a page may contain the tag itself. A document that
@@ -117,7 +117,7 @@ def _blocks(source: Source, start: int, stop: int) -> Iterator[tuple[bytes, Docu
         yield _finished(source, begin, block)
 
 
-def _finished(source: Source, begin: int, block: Sequence[bytes]) -> tuple[bytes, Document | Skipped]:
+def _finished(source: InputFile, begin: int, block: Sequence[bytes]) -> tuple[bytes, Document | Skipped]:
     text = b"".join(block)
     return text, _document(f"{source.name}@{begin}", text)
 

@@ -10,14 +10,14 @@ from typing import IO
 
 from spotsigs.data.formats.archive import (
     LINE,
+    ArchiveLayout,
     Head,
-    Layout,
     Record,
     archive_shards,
     block_length,
     copy_archives,
 )
-from spotsigs.data.formats.input_files import SHARD_BYTES, Source, find_sources
+from spotsigs.data.formats.input_files import SHARD_BYTES, InputFile, find_sources
 from spotsigs.data.formats.responses import (
     BEGINNING,
     HTML_TYPES,
@@ -62,7 +62,7 @@ class Warc(CopyableCollection):
     def __post_init__(self) -> None:
         require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[InputFile]:
         """Return the files the collection reads."""
         return find_sources(self.path, [f".{kind}{pack}" for kind in ("warc", "wet") for pack in ("", ".gz", ".zst")])
 
@@ -138,7 +138,7 @@ def _documents(record: Record) -> Iterator[Document | Skipped]:
         yield Document(id=uri, content=record.whole(), media_type=kind, charset=charset, date=date)
 
 
-LAYOUT = Layout(
+LAYOUT = ArchiveLayout(
     name="a WARC file",
     head=_FIRST,
     line=re.compile(rb"(?<=\n)WARC/[01]\.\d+\r?\n(?=(?:[\w-]+:[^\n]*\n)*?WARC-Type:)"),

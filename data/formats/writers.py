@@ -14,9 +14,9 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from spotsigs.arrays.arrow import in_words, joined, numbers, text
+from spotsigs.arrays.arrow import concat_strings, in_words, numbers, text
 from spotsigs.data.collections.downloads import replacing
-from spotsigs.data.formats.input_files import Source, compression, file_name, raw, until_damage
+from spotsigs.data.formats.input_files import InputFile, compression, file_name, raw, until_damage
 from spotsigs.disk.atomic import beside
 from spotsigs.disk.store import names
 from spotsigs.errors import InputError, reason
@@ -207,7 +207,7 @@ def write_table(path: Path, header: Sequence[str], batches: Iterable[Sequence[An
         file.write(f"{','.join(header)}\n".encode())
         for columns in batches:
             cells = [_quoted(_harmless(column), alone=len(columns) == 1) for column in columns]
-            lines = joined(*list(chain.from_iterable((cell, ",") for cell in cells))[:-1], "\n")
+            lines = concat_strings(*list(chain.from_iterable((cell, ",") for cell in cells))[:-1], "\n")
             file.write(lines.buffers()[2])  # one line after the other
 
 
@@ -218,14 +218,14 @@ def _quoted(cells: Any, *, alone: bool) -> Any:
     special = pc.match_substring_regex(cells, '[",\r\n]' + "|^$" * alone)
     if not pc.any(special).as_py():
         return cells
-    return pc.if_else(special, joined('"', pc.replace_substring(cells, '"', '""'), '"'), cells)
+    return pc.if_else(special, concat_strings('"', pc.replace_substring(cells, '"', '""'), '"'), cells)
 
 
 def _harmless(cells: Any) -> Any:
     import pyarrow.compute as pc
 
     formula = pc.match_substring_regex(cells, _ARROW_FORMULA)
-    return pc.if_else(formula, joined("'", cells), cells) if pc.any(formula).as_py() else cells
+    return pc.if_else(formula, concat_strings("'", cells), cells) if pc.any(formula).as_py() else cells
 
 
 def harmless(cell: str) -> str:
@@ -239,7 +239,7 @@ def harmless(cell: str) -> str:
     return f"'{cell}" if cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n")) else cell
 
 
-def place(folder: Path, source: Source) -> Path:
+def place(folder: Path, source: InputFile) -> Path:
     """Return where a file of the collection lies in a copy, never outside of it, with its folder made.
 
     It keeps its name, whatever bytes that has; on Windows, signs that lead to another place are replaced.
@@ -262,7 +262,7 @@ def place(folder: Path, source: Source) -> Path:
 
 
 def copy_pieces(
-    source: Source, folder: Path, pieces: Iterator[tuple[bytes, Document | Skipped | None]], keep: Keep
+    source: InputFile, folder: Path, pieces: Iterator[tuple[bytes, Document | Skipped | None]], keep: Keep
 ) -> None:
     """Copy a file piece by piece, each a document or not, but for the removed documents."""
     with place(folder, source).open("xb") as file, packed(file, compression(source.path)) as out:
@@ -271,7 +271,7 @@ def copy_pieces(
                 out.write(piece)
 
 
-def copy_whole(source: Source, folder: Path) -> None:
+def copy_whole(source: InputFile, folder: Path) -> None:
     """Copy a file that is no document as it is; one that cannot be read is left out, as it was from the matching."""
     try:
         file = raw(source.path) if source.path.is_file() else None

@@ -88,9 +88,9 @@ def summary(judged: Sequence[Judged]) -> str:
     lines = [f"{len(judged)} claims"]
     for kind, name in KINDS.items():
         counts = Counter(item.verdict for item in judged if item.claim.kind == kind)
-        told = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
-        if told:
-            lines.append(f"- {counts.total()} of {name}: {told}")
+        listed = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict if counts[verdict])
+        if listed:
+            lines.append(f"- {counts.total()} of {name}: {listed}")
     return "\n".join(lines)
 
 

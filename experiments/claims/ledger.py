@@ -9,7 +9,7 @@ from typing import Any
 
 from spotsigs.errors import require
 from spotsigs.experiments.claims.published import PAPER
-from spotsigs.experiments.claims.verdicts import HOLDS, About, Beyond, Equal, Rule, Untestable
+from spotsigs.experiments.claims.verdicts import HOLDS, About, Direction, Equal, Rule, Untestable
 
 KINDS = {
     "algorithm": "algorithm and exactness",
@@ -92,7 +92,7 @@ def _rule(name: str, entry: dict[str, Any]) -> Rule:
     if name == "about":
         return About(published=value, tolerance=entry.pop("tolerance"), neutral=entry.pop("neutral", None))
     if name in ("above", "below"):
-        return Beyond(neutral=value, above=name == "above")
+        return Direction(neutral=value, above=name == "above")
     if name == "untestable":
         return Untestable(reason=value)
     return HOLDS if name == "holds" else Equal(published=value)

@@ -62,7 +62,7 @@ class About:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beyond:
+class Direction:
     """A direction without a value: the quantity lies above (or below) ``neutral``."""
 
     neutral: float
@@ -96,7 +96,7 @@ class Untestable:
         return Verdict.NOT_TESTABLE
 
 
-Rule = About | Beyond | Equal | Untestable
+Rule = About | Direction | Equal | Untestable
 
 HOLDS = Equal(published=1)
 

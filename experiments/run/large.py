@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.crawl.stages_on_disk import Match, OnDisk, fitting, match_on_disk, query_page
-from spotsigs.data.collections.stored import Stored
+from spotsigs.data.collections.stored import StoredCollection
 from spotsigs.disk.places import is_remote, place
 from spotsigs.disk.store import claim
 from spotsigs.errors import InputError, printable, reason, require
@@ -41,7 +41,7 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
     folder : Path
         The run's folder; holds the store where ``store=`` names none.
     say : callable
-        Told what each stage is going to take.
+        Called with what each stage is going to take.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def matched_on_disk(settings: Settings, folder: Path, say: Callable[[str], objec
     assert settings.memory is not None
     found = match_on_disk(
         own_store(settings, folder) if settings.store is None else kept_store(settings.store),
-        None if isinstance(collection, Stored) else collection,
+        None if isinstance(collection, StoredCollection) else collection,
         settings.text,
         settings.signature,
         settings.idf_filter,
@@ -129,7 +129,7 @@ def _prepared(settings: Settings, found: OnDisk) -> Prepared:
     vectors = replace(found.stored.vectors, doc_ids=found.stored.doc_ids)
 
     def texts() -> Iterator[str | None]:
-        if isinstance(settings.collection, Stored):
+        if isinstance(settings.collection, StoredCollection):
             return iter(())
         return chain(repeat(None, found.new_from), texts_of(settings.collection, settings.text))
 

@@ -16,7 +16,7 @@ from spotsigs.copies import Copies, Sameness
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
 from spotsigs.experiments.run.provenance import PeakMemory
-from spotsigs.judging.clusters import Cohesion, Method, cluster, cohesion
+from spotsigs.judging.clusters import ClusterMethod, Cohesion, cluster, cohesion
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import RESAMPLES, Quality, evaluate
 from spotsigs.records import Clusters, Corpus, Matcher, PairChunks, Signatures, SignatureScheme, Skipped, Truth, Vectors
@@ -221,7 +221,7 @@ def prepare(
 def match(
     prepared: Prepared,
     matcher: Matcher,
-    method: Method = Method.components,
+    method: ClusterMethod = ClusterMethod.components,
     keep: Keep = Keep.first,
     *,
     resamples: int = RESAMPLES,
@@ -234,7 +234,7 @@ def match(
         From `prepare`.
     matcher : Matcher
         Corpus to pairs.
-    method : Method
+    method : ClusterMethod
         What a cluster is.
     keep : Keep
         Which document of a cluster represents it.
@@ -256,7 +256,7 @@ def judged(
     prepared: Prepared,
     pairs: PairChunks,
     label: str,
-    method: Method,
+    method: ClusterMethod,
     order: NDArray[np.int64],
     peak_rss_bytes: int = 0,
     *,
@@ -272,7 +272,7 @@ def judged(
         What was found.
     label : str
         Name of the method that found them.
-    method : Method
+    method : ClusterMethod
         What a cluster is.
     order : ndarray of int64, shape (n,)
         The smallest value of a cluster is its representative, see `spotsigs.judging.keep.priority`.

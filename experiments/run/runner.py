@@ -63,7 +63,7 @@ def run(
     about : mapping of str to str, optional
         Files that say how the run was configured, by their names in the folder ``.hydra``.
     say : callable
-        Told what a run on disk is going to take.
+        Called with what a run on disk is going to take.
 
     Returns
     -------

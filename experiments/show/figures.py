@@ -17,6 +17,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from spotsigs.experiments.output_files import replacing, write_csv
 
@@ -50,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A published value: a cross where it stands, or a line across where only one coordinate is published.
+    """A published value: a star where it stands, or a line across where only one coordinate is published.
 
     Attributes
     ----------
@@ -58,11 +59,14 @@ class Mark:
         What is printed beside it.
     x, y : float or None
         None for a line along that axis.
+    side : str
+        Where the label of a star stands: ``right``, ``left`` or ``below``.
     """
 
     label: str
     x: float | None = None
     y: float | None = None
+    side: str = "right"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,10 +249,12 @@ def _prepare(axis: Axes, panel: Panel, panels: int) -> None:
 def _draw_mark(axis: Axes, mark: Mark) -> None:
     """Draw a published value, in the colour of the guides, and its label beside it."""
     look: dict[str, Any] = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}
-    text: dict[str, Any] = {"fontsize": 7, "color": "0.25", "textcoords": "offset points"}
+    halo = [withStroke(linewidth=2, foreground="white")]
+    text: dict[str, Any] = {"fontsize": 7, "color": "0.1", "textcoords": "offset points", "path_effects": halo}
     if mark.x is not None and mark.y is not None:
-        axis.plot([mark.x], [mark.y], marker="x", markersize=6, markeredgewidth=1.4, color="black", linestyle="none")
-        axis.annotate(mark.label, (mark.x, mark.y), xytext=(5, 4), **text)
+        axis.plot([mark.x], [mark.y], marker="*", markersize=9, color="black", linestyle="none")
+        offset = {"right": (5, 4), "left": (-6, -2), "below": (5, -9)}[mark.side]
+        axis.annotate(mark.label, (mark.x, mark.y), xytext=offset, ha="right" if offset[0] < 0 else "left", **text)
     elif mark.y is not None:
         axis.axhline(mark.y, **look)
         axis.annotate(mark.label, (1, mark.y), xycoords=("axes fraction", "data"), xytext=(-2, 3), ha="right", **text)

@@ -85,7 +85,7 @@ def sample_pairs(
     scheme : SpotSignatures
         What is marked in the texts.
     each : int
-        Pairs of every kind, as far as there are so many.
+        Pairs of every kind, or all where there are fewer.
     seed : int
         Of the draw.
 

@@ -76,7 +76,7 @@ class Report(Experiment):
     results : Path
         Folder with the experiments' results; receives ``report.html``.
     each : int
-        True, false and missed pairs in the inspector, of each so many.
+        Number of true, of false and of missed pairs in the inspector.
     """
 
     results: Path = Path("results")

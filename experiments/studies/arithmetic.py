@@ -80,8 +80,8 @@ def _partitions() -> list[Fact]:
         for convention in ("paper", "prototype"):
             series = partition_boundaries(tau, convention=convention)
             same = all(series[k] == length for k, length in SLIDES_SERIES.items())
-            told = ", ".join(map(str, series[:9]))
-            facts.append(Fact(name=f"the slides' series at tau {tau:g}, {convention}", value=same, text=told))
+            listed = ", ".join(map(str, series[:9]))
+            facts.append(Fact(name=f"the slides' series at tau {tau:g}, {convention}", value=same, text=listed))
     for convention in ("paper", "prototype"):
         violated = [sum(counts) for counts in zip(*(_violations(tau, convention) for tau in TAUS), strict=True)]
         facts.append(Fact(name=f"condition (A) is violated, {convention}", value=violated[0]))

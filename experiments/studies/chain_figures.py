@@ -27,7 +27,7 @@ NAMES = {Parameter.c: "chain length", Parameter.d: "spot distance"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scheme(Experiment):
+class ChainFigure(Experiment):
     """F1 over tau for several chain lengths or spot distances, the other at the paper's best.
 
     Attributes
@@ -79,5 +79,5 @@ class Scheme(Experiment):
             Fact(name="range of best F1", value=max(best.values()) - min(best.values())),
         ]
         work.facts(facts)
-        told = ", ".join(f"{label} {best[value]:.3f}" for value, label in labels.items())
-        return f"F1 by {NAMES[self.parameter]}: best {told}; {drawn}"
+        listed = ", ".join(f"{label} {best[value]:.3f}" for value, label in labels.items())
+        return f"F1 by {NAMES[self.parameter]}: best {listed}; {drawn}"

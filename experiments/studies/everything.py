@@ -61,20 +61,20 @@ class Everything(Experiment):
         wanted = [(name, mine) for name in self.pages] + [(name, general) for name in self.vectors]
         wanted += [(name, mine) for name in CONCLUSIONS]
         plans = [composed(f"experiment={name}", *given) for name, given in wanted]
-        told: list[str] = []
+        parts: list[str] = []
         rows: list[dict[str, Any]] = []
         for (name, _), plan in zip(tqdm(wanted, "experiments", unit="experiment", disable=None), plans, strict=True):
             began = perf_counter()
             try:
-                told.append(plan.experiment(plan))
+                parts.append(plan.experiment(plan))
             except InputError as error:
                 if name not in FETCHED:
                     raise
-                told.append(f"{name} is left out: {error}")
+                parts.append(f"{name} is left out: {error}")
             rows.append({"experiment": name, "seconds": perf_counter() - began} | _cells(self.results / name))
         rows.append({"experiment": "all"} | {key: sum(row[key] for row in rows) for key in ("seconds", "done", "kept")})
         table = Table(caption="Wall time of each experiment", columns=COLUMNS, rows=rows)
-        return "\n\n".join([*told, Work.begin(self.results, settings).table(table, "times")])
+        return "\n\n".join([*parts, Work.begin(self.results, settings).table(table, "times")])
 
 
 def _cells(folder: Path) -> dict[str, int]:

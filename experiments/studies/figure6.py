@@ -53,7 +53,9 @@ class Figure6(Experiment):
         lines = lines_of(self.methods | self.rivals, settings)
         curves = work.curves(lines, thresholds(self.step), "figure6")
         points = [point for label in sets for point in curve_points(curves[label], "", label)]
-        panel = replace(f1_panel(""), marks=[Mark(label="published: articles and flexions .94", x=0.44, y=0.94)])
+        panel = replace(
+            f1_panel(""), marks=[Mark(label="published: articles and flexions .94", x=0.44, y=0.94, side="below")]
+        )
         drawn = work.lines("figure6", CAPTION, [panel], points)
         best = {label: float(curve.micro[2, curve.best]) for label, curve in curves.items()}
         second = max((label for label in sets if label != BEST), key=best.__getitem__)

@@ -101,7 +101,7 @@ def _at(curve: Curve, tau: float | None) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Frames(Experiment):
+class FrameDensity(Experiment):
     """Quality of signatures over the density of spots in frames.
 
     Attributes

@@ -109,8 +109,8 @@ class Matrix(Experiment):
             chosen = composed(*words.split(), *seed.split(), f"workers={work.settings.workers}")
             chosen = replace(chosen, names=work.settings.names | {"data": name})
             lines = lines_of(self.methods, work.settings)
-            told = f"matrix: {name} {seed}".strip()
-            for label, curve in replace(work, settings=chosen).curves(lines, thresholds(self.step), told).items():
+            describe = f"matrix: {name} {seed}".strip()
+            for label, curve in replace(work, settings=chosen).curves(lines, thresholds(self.step), describe).items():
                 found[label].append(curve)
         return found
 

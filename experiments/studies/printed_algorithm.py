@@ -12,7 +12,7 @@ Number = float | Fraction
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class AsPrinted:
     """What the printed algorithm reports.
 
     Attributes
@@ -35,7 +35,7 @@ class _Partition:
     lists: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
 
 
-def algorithm1(documents: Sequence[Multiset], tau: Number, rho: int = 1000) -> Found:
+def algorithm1(documents: Sequence[Multiset], tau: Number, rho: int = 1000) -> AsPrinted:
     """Run the paper's Algorithm 1, every bound written as ``(1 - tau) * length``.
 
     Compared documents are marked as checked whatever the outcome, as the prose says; line 21 marks similar ones only.
@@ -51,7 +51,7 @@ def algorithm1(documents: Sequence[Multiset], tau: Number, rho: int = 1000) -> F
 
     Returns
     -------
-    Found
+    AsPrinted
 
     References
     ----------
@@ -69,7 +69,7 @@ def algorithm1(documents: Sequence[Multiset], tau: Number, rho: int = 1000) -> F
             partitions[place[i]].members.append(i)
             for signature in documents[i]:
                 partitions[place[i]].lists[signature].append(i)
-    found = Found(pairs=set(), comparisons=[0] * len(documents))
+    found = AsPrinted(pairs=set(), comparisons=[0] * len(documents))
     for i, length in enumerate(lengths):
         if not length:
             continue
@@ -89,7 +89,7 @@ def _process(
     order: Sequence[int],
     checked: set[int],
     tau: Number,
-    found: Found,
+    found: AsPrinted,
 ) -> None:
     """Process a document's lists in one partition: lines 8 to 28."""
     delta1 = 0

@@ -201,19 +201,19 @@ class Scale(Experiment):
         notes = [
             f"{facts['documents']:,} pages, {facts['input_bytes'] / 1e9:.2f} GB, {facts['pairs']:,} pairs, "
             f"{facts['clusters']:,} clusters; peak {facts['peak_bytes'] / 1e6:,.0f} MB of "
-            f"{facts['memory'] / 1e6:,.0f} MB" + _told(facts)
+            f"{facts['memory'] / 1e6:,.0f} MB" + _join_comparison(facts)
         ]
-        told = [work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")]
+        parts = [work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")]
         if len(runs) > 1:
             caption = f"Growth from {runs[0]['documents']:,} to {runs[-1]['documents']:,} documents"
-            told.append(work.table(Table(caption=caption, columns=GROWTH, rows=growth(runs)), "growth"))
+            parts.append(work.table(Table(caption=caption, columns=GROWTH, rows=growth(runs)), "growth"))
             caption = f"Planned from the runs of {runs[-2]['documents']:,} and {runs[-1]['documents']:,} documents"
             note = (
                 f"Extraction: core seconds a byte of the largest run, {PAGE_BYTES:,} bytes a page. Other stages: core "
                 "seconds of the largest run, grown by the exponent between the two largest, at least 1. "
                 f"{PRICE} dollars for a core hour."
             )
-            told.append(work.table(Table(caption=caption, columns=PLAN, rows=plan(runs), notes=[note]), "plan"))
+            parts.append(work.table(Table(caption=caption, columns=PLAN, rows=plan(runs), notes=[note]), "plan"))
         work.facts(
             [
                 Fact(name="documents", value=facts["documents"]),
@@ -222,7 +222,7 @@ class Scale(Experiment):
                 Fact(name="pairs", value=facts["pairs"]),
             ]
         )
-        return "\n\n".join(told)
+        return "\n\n".join(parts)
 
 
 def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
@@ -239,7 +239,7 @@ def _bytes_below(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-class Sample(NamedTuple):
+class TraceLine(NamedTuple):
     """A line of a trace: wall and processor seconds since the beginning, stage, resident bytes of all processes."""
 
     seconds: float
@@ -248,9 +248,9 @@ class Sample(NamedTuple):
     core_seconds: float
 
 
-def read_trace(path: Path) -> list[Sample]:
+def read_trace(path: Path) -> list[TraceLine]:
     """Return the samples of a trace; the seconds of several attempts add up."""
-    found: list[Sample] = []
+    found: list[TraceLine] = []
     base, zero, last = (0.0, 0.0), (0.0, 0.0), (1e99, 0.0)
     with path.open(encoding="utf-8") as file:
         for row in csv.reader(file):
@@ -261,7 +261,7 @@ def read_trace(path: Path) -> list[Sample]:
                 zero = now
                 base = (found[-1].seconds, found[-1].core_seconds) if found else base
             last = now
-            found.append(Sample(base[0] + now[0] - zero[0], row[1], int(row[3]), base[1] + now[1] - zero[1]))
+            found.append(TraceLine(base[0] + now[0] - zero[0], row[1], int(row[3]), base[1] + now[1] - zero[1]))
     if not found:
         raise InputError(f"{path} holds no samples")
     return found
@@ -341,7 +341,7 @@ def _seconds(run: dict[str, Any], stage: str) -> float:
     return next(float(row["core_seconds"]) for row in run["rows"] if row["stage"] == stage)
 
 
-def _told(facts: dict[str, Any]) -> str:
+def _join_comparison(facts: dict[str, Any]) -> str:
     """Say that the pairs were compared, and how much longer it took to find them on disk."""
     core = facts["join_in_memory_core_seconds"]
     if core is None:

@@ -70,7 +70,7 @@ class Systems(Experiment):
 
     def __call__(self, settings: Settings) -> str:
         """Write one table a collection; return them as text."""
-        told, left_out = [], []
+        parts, left_out = [], []
         mine = [word for word in overrides() if not word.startswith(("data=", "data.", "experiment"))]
         for name in self.collections:
             work = Work.begin(self.results, composed("experiment=systems", *mine, f"data={name}"))
@@ -81,9 +81,9 @@ class Systems(Experiment):
                 continue
             rows = [self._row(work, system, tried) for system, tried in self._systems(settings)]
             table = Table(caption=f"Every system on {name}, each at its best setting", columns=COLUMNS, rows=rows)
-            told.append(work.table(replace(table, notes=NOTES), name))
-        require(len(told) > 0, "; ".join(left_out))
-        return "\n\n".join([*told, *left_out])
+            parts.append(work.table(replace(table, notes=NOTES), name))
+        require(len(parts) > 0, "; ".join(left_out))
+        return "\n\n".join([*parts, *left_out])
 
     def _systems(self, settings: Settings) -> Iterator[tuple[str, list[tuple[str, Line]]]]:
         """Yield each system's name and the settings to try; matchers that no system names come by themselves."""

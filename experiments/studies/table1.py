@@ -87,10 +87,10 @@ class Table1(Experiment):
         cells = self._timed(work, lines, curves)
         rows = self._rows(work, lines, curves, cells)
         caption = "Table 1: SpotSigs against the other systems"
-        told = work.table(Table(caption=caption, columns=COLUMNS, rows=rows, notes=NOTES), "table1")
+        text = work.table(Table(caption=caption, columns=COLUMNS, rows=rows, notes=NOTES), "table1")
         beside, band_facts = self._default_band(work, lines)
         work.facts([*_quality_facts(rows, curves), *_cost_facts(rows, cells), *band_facts])
-        return f"{told}\n\n{beside}"
+        return f"{text}\n\n{beside}"
 
     def _timed(self, work: Work, lines: Sequence[Line], curves: dict[str, Curve]) -> TimedRows:
         """Return the times of every method, by label and kind of row."""

@@ -53,7 +53,7 @@ def in_words(values: NDArray[Any], form: Callable[[Any], str]) -> Any:
     return text(map(form, distinct.tolist())).take(numbers(places))
 
 
-def joined(*parts: Any) -> Any:
+def concat_strings(*parts: Any) -> Any:
     """Return the strings of several arrays, each row's one after the other; a str is part of every row."""
     import pyarrow.compute as pc
 

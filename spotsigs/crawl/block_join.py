@@ -42,7 +42,7 @@ from spotsigs.disk.places import absolute, place
 from spotsigs.disk.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
-from spotsigs.judging.clusters import Method, cluster
+from spotsigs.judging.clusters import ClusterMethod, cluster
 from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
 
 BYTES_AN_OCCURRENCE = 64
@@ -216,7 +216,7 @@ class PairFiles:
         return max(1, self.memory // BYTES_A_PAIR)
 
     def within(self, memory: int) -> PairFiles:
-        """Return the same pairs, of which so many bytes may be in memory at a time."""
+        """Return the same pairs with a limit on the bytes that are in memory at a time."""
         return replace(self, memory=memory)
 
     def chunks(self, memory: int | None = None) -> Iterator[Found]:
@@ -247,7 +247,7 @@ class PairFiles:
             yield found
 
     def _edges(self, readers: Sequence[Reader], most: int) -> Iterator[int]:
-        """Cut the document numbers into ranges with at most so many pairs, and yield where each begins and the end."""
+        """Cut the document numbers into ranges with limited numbers of pairs, and yield their edges."""
         width = max(1, self.n >> 16)
         bins = np.zeros(self.n // width + 1, np.int64)
         for reader in readers:
@@ -261,7 +261,9 @@ class PairFiles:
             taken += size
         yield self.n
 
-    def cluster(self, memory: int, priority: IntArray | None = None, *, method: Method = Method.components) -> Clusters:
+    def cluster(
+        self, memory: int, priority: IntArray | None = None, *, method: ClusterMethod = ClusterMethod.components
+    ) -> Clusters:
         """Group the documents, as `spotsigs.judging.clusters.cluster` does.
 
         Parameters
@@ -270,7 +272,7 @@ class PairFiles:
             Bytes of pairs at a time.
         priority : ndarray of int, shape (n,), optional
             The smallest value of a cluster is its representative, ties going to the first document.
-        method : Method
+        method : ClusterMethod
             What a cluster is.
 
         Returns

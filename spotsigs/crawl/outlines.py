@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from spotsigs.crawl.segments import Segments
 from spotsigs.disk.atomic import beside, replacing
 from spotsigs.disk.places import exists, place, read
-from spotsigs.disk.store import fingerprint, load_signatures, mapped, remove_tree, save_signatures, sealed, unsealed
+from spotsigs.disk.store import (
+    concatenated_on_disk,
+    fingerprint,
+    load_signatures,
+    remove_tree,
+    save_signatures,
+    sealed,
+    unsealed,
+)
 from spotsigs.errors import require
 from spotsigs.records import CollectionScheme, Signatures
 from spotsigs.signatures.densest import LINK
@@ -34,8 +42,8 @@ BYTES_A_DOCUMENT = 96
 def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionScheme, *, memory: int) -> Segments:
     """Turn outlines on disk into signatures on disk, segment by segment.
 
-    Outlines, portraits, votes and signatures are memory-mapped files of this machine; what is held is what pages share
-    by links.
+    Outlines, portraits, votes and signatures are memory-mapped files of this machine; memory holds
+    what pages share by links.
 
     Parameters
     ----------
@@ -110,7 +118,7 @@ def _gathered(segments: Segments, scratch: Path) -> Signatures:
             sizes.append(size)
             yield hashes, counts
 
-    hashes, kinds = mapped(rows(), (np.uint64, np.int32), scratch)
+    hashes, kinds = concatenated_on_disk(rows(), (np.uint64, np.int32), scratch)
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))])
     return Signatures(("",) * (len(indptr) - 1), (None,) * (len(indptr) - 1), indptr, hashes, kinds)
 

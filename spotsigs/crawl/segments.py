@@ -135,8 +135,10 @@ def _files(collection: Any) -> list[list[Any]]:
     sources = collection.sources()
     with ThreadPoolExecutor(4) as pool:
         found = pool.map(lambda source: content_of(source.path), sources)
-        told = tqdm(found, "looking for changed input", len(sources), unit=" files", disable=None, leave=False, delay=2)
-        return [[source.name, *content] for source, content in zip(sources, told, strict=True)]
+        shown = tqdm(
+            found, "looking for changed input", len(sources), unit=" files", disable=None, leave=False, delay=2
+        )
+        return [[source.name, *content] for source, content in zip(sources, shown, strict=True)]
 
 
 def _name(k: int) -> str:
@@ -345,7 +347,7 @@ class Segments:
         return np.concatenate(found)
 
     def in_shingles(self) -> int:
-        """Return how many documents are compared by shingles, where languages were told apart."""
+        """Return how many documents are compared by shingles, where languages were shown apart."""
         return sum(
             count_in_shingles(part.store.indptr("hashes"), part.store.array("hashes", np.uint64))
             for part in self.parts()

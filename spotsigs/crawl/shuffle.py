@@ -55,7 +55,7 @@ BINS = 4096
 """Ranges of signatures that parts are made of."""
 
 SAMPLED = 32
-"""Every so manieth row of a stretch tells how many signatures go to each part."""
+"""One row in this many is sampled to learn how many signatures go to each part."""
 
 LEAST_TOKENS = 2**21
 """Tokens of a part below which another one would cost more than it gives."""
@@ -140,7 +140,7 @@ def make_plan(job: Job, indptr: NDArray[np.int64], lengths: NDArray[np.int64]) -
 
 
 def stretches(indptr: NDArray[np.int64], first: int, budget: int, an_entry: int, a_row: int) -> NDArray[np.int64]:
-    """Cut the rows from `first` on into stretches of so many bytes; a row beyond it is one of its own."""
+    """Cut the rows from `first` on into stretches of a number of bytes; a larger row is a stretch of its own."""
     n = len(indptr) - 1
     edges = [first]
     while edges[-1] < n:

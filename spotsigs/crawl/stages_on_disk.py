@@ -177,7 +177,7 @@ def match_on_disk(
     search : tuple of (str, callable), optional
         Another method in place of the join, and what tells it from others. It cannot `add`.
     say : callable, optional
-        Told in a sentence what each stage is going to take.
+        Called with a sentence on what each stage is going to take.
 
     Returns
     -------

@@ -110,7 +110,7 @@ def alone(folder: Path, say: Callable[[str], object] = lambda sentence: None) ->
     folder : Path
         The store.
     say : callable, optional
-        Told if it has to wait.
+        Called if it has to wait.
     """
     if is_remote(folder):
         yield

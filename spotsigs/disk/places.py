@@ -86,7 +86,7 @@ def absolute(path: str | Path) -> str:
 
 
 def require_reachable(path: Path) -> None:
-    """Refuse a remote place whose bucket is missing, or that cannot be asked; whether anything is there is not told."""
+    """Refuse a remote place whose bucket is missing, or cannot be asked; it may be empty or absent."""
     if not is_remote(path):
         return
     with _reaching(path):

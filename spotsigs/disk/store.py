@@ -505,7 +505,7 @@ class Reader:
             If they do not cut that array into rows, or it has another length than the counts.
         """
         indptr = self.array("indptr", np.int64)
-        sound = len(indptr) >= 1 and int(indptr[0]) == 0 and bool((indptr[1:] >= indptr[:-1]).all())
+        sound = len(indptr) >= 1 and int(indptr[0]) == 0 and _rises(indptr)
         _require_sound(sound and int(indptr[-1]) == self.length(entries) == self.length("counts"), self)
         return indptr
 
@@ -551,7 +551,7 @@ class Reader:
         """
         text, ends = self.array(f"{name}.text", np.uint8), self.array(f"{name}.ends", np.int64)
         last = int(ends[-1]) if len(ends) else 0
-        if last != len(text) or (len(ends) and int(ends[0]) < 0) or not bool((np.diff(ends) >= 0).all()):
+        if last != len(text) or (len(ends) and int(ends[0]) < 0) or not _rises(ends):
             raise InputError(f"{self.folder / name} does not end where its text does; build the store again")
         return Strings(text, ends)
 
@@ -594,7 +594,7 @@ def _unreadable(path: Path, error: BaseException) -> InputError:
     return InputError(f"{path} is no array of a store: {error}; build the store again")
 
 
-class Later(Sequence[Any]):
+class LazyArray(Sequence[Any]):
     """An array of a remote store that is read when its values are looked at, and not for its length.
 
     Parameters
@@ -835,7 +835,7 @@ def open_vectors(folder: str | Path, *, verify: bool | None = True) -> StoredVec
     store = opened(folder, "vectors", verify=verify)
     has_vocabulary = "vocabulary.npy" in store.facts["files"]
     rows, doc_ids = store.array("rows", np.int64), store.strings("doc_ids")
-    large: Any = partial(Later, store) if is_remote(store.folder) else store.array
+    large: Any = partial(LazyArray, store) if is_remote(store.folder) else store.array
     vectors = Vectors(
         indptr=store.array("indptr", np.int64),
         ids=large("ids", np.int32),
@@ -863,8 +863,7 @@ def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> No
     fits = fits and len(stored.clusters) in (0, n)
     for numbers in (stored.copies.content, stored.copies.stands):
         fits = fits and len(numbers) == n and int(numbers.min(initial=0)) >= 0 and int(numbers.max(initial=-1)) < n
-    fits = fits and bool((np.bincount(rows[(rows >= 0) & (rows < n)], minlength=n) == 1).all())
-    fits = fits and bool((vectors.lengths[1:] >= vectors.lengths[:-1]).all()) and not (vectors.lengths[:1] < 0).any()
+    fits = fits and _are_all(rows) and _rises(vectors.lengths) and not (vectors.lengths[:1] < 0).any()
     fits = fits and (vectors.vocabulary is None or len(vectors.vocabulary) == store.facts["n_signatures"])
     _require_sound(fits, store)
     first = 0
@@ -876,6 +875,23 @@ def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> No
         ids, counts = store.part("ids", np.int32, *span), store.part("counts", np.int32, *span)
         check_rows(store, part, ids, counts, vectors.lengths[first:last])
         first = last
+
+
+def _rises(values: NDArray[np.int64]) -> bool:
+    """Whether no value is below the one before; some are looked at at a time."""
+    parts = (values[start : start + _CHECKED + 1] for start in range(0, len(values), _CHECKED))
+    return all(bool((part[1:] >= part[:-1]).all()) for part in parts)
+
+
+def _are_all(rows: NDArray[np.int64]) -> bool:
+    """Whether rows are all numbers below how many there are, each once; a byte is held for each."""
+    n = len(rows)
+    if n and not 0 <= int(rows.min()) <= int(rows.max()) < n:
+        return False
+    seen = np.zeros(n, np.bool_)
+    for start in range(0, n, _CHECKED):
+        seen[rows[start : start + _CHECKED]] = True
+    return bool(seen.all())
 
 
 def check_rows(
@@ -991,7 +1007,9 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
     )
 
 
-def mapped(parts: Iterator[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...], scratch: Path) -> list[NDArray[Any]]:
+def concatenated_on_disk(
+    parts: Iterator[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...], scratch: Path
+) -> list[NDArray[Any]]:
     """Concatenate arrays column by column, as `spotsigs.arrays.parallel.joined` does, into memory-mapped files.
 
     Parameters

@@ -17,7 +17,7 @@ GIANT = 20
 """Documents from which on a cluster that hangs together by few pairs is a giant chain."""
 
 
-class Method(Enum):
+class ClusterMethod(Enum):
     """What a cluster is.
 
     ``components``: everything connected by pairs. ``anchored``: every member reaches tau to the representative.
@@ -31,7 +31,7 @@ def cluster(
     pairs: PairChunks,
     n: int | None = None,
     *,
-    method: str | Method = Method.components,
+    method: str | ClusterMethod = ClusterMethod.components,
     priority: IntArray | None = None,
 ) -> Clusters:
     """Group documents by their pairs.
@@ -60,13 +60,13 @@ def cluster(
     """
     n = pairs.n if n is None else n
     try:
-        method = Method(method)
+        method = ClusterMethod(method)
     except ValueError:
         raise InputError(f"clusters must be 'components' or 'anchored', got '{method}'") from None
     priority = np.zeros(n, np.int64) if priority is None else np.asarray(priority)
     require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
     order = np.argsort(priority, kind="stable")
-    heads = (_component_heads if method is Method.components else _anchored_heads)(pairs, n, order)
+    heads = (_component_heads if method is ClusterMethod.components else _anchored_heads)(pairs, n, order)
     representatives, labels = _numbered(heads)
     return Clusters(labels, representatives, _similarity_to(heads, pairs))
 

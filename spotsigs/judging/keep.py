@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.arrays.arrow import in_words, joined, numbers
+from spotsigs.arrays.arrow import concat_strings, in_words, numbers
 from spotsigs.copies import CONTENT, TEXT, Copies
 from spotsigs.disk.store import names
 from spotsigs.errors import InputError, require
@@ -135,18 +135,23 @@ class Decisions:
         kept, nearest = names(doc_ids, instead), names(doc_ids, partner)
         to_kept, to_nearest = _percent(self.similarity_to_instead[rows]), _percent(self.similarity[rows])
         of_kept, of_nearest = self.copies.kinds(rows, instead), self.copies.kinds(rows, partner)
-        by_way = _by_kind(of_nearest, joined(" (identical content)"), joined(" (identical text)"), to_nearest)
+        by_way = _by_kind(
+            of_nearest, concat_strings(" (identical content)"), concat_strings(" (identical text)"), to_nearest
+        )
         return pc.case_when(
             pc.make_struct(numbers(alone), numbers(direct)),
-            joined(_copy_or_near(of_nearest, nearest, to_nearest), ", and no document that has one is kept"),
-            joined(_copy_or_near(of_kept, kept, to_kept), ", which is kept"),
-            joined("in one cluster with ", kept, ", which is kept, by way of ", nearest, by_way),
+            concat_strings(_copy_or_near(of_nearest, nearest, to_nearest), ", and no document that has one is kept"),
+            concat_strings(_copy_or_near(of_kept, kept, to_kept), ", which is kept"),
+            concat_strings("in one cluster with ", kept, ", which is kept, by way of ", nearest, by_way),
         )
 
 
 def _copy_or_near(kinds: NDArray[np.int8], others: Any, similarity: Any) -> Any:
-    content, text = joined("identical content: copy of ", others), joined("identical text: copy of ", others)
-    return _by_kind(kinds, content, text, joined("near-duplicate of ", others, similarity))
+    content, text = (
+        concat_strings("identical content: copy of ", others),
+        concat_strings("identical text: copy of ", others),
+    )
+    return _by_kind(kinds, content, text, concat_strings("near-duplicate of ", others, similarity))
 
 
 def _by_kind(kinds: NDArray[np.int8], content: Any, text: Any, near: Any) -> Any:

@@ -174,7 +174,7 @@ class DensestRegion(SpotSignatures):
         return [chain for chain, kept in zip(super().chains(tokens), self._inside(tokens), strict=True) if kept]
 
     def _inside(self, tokens: Tokens) -> NDArray[np.bool_]:
-        """Tell of each spot whether it lies inside."""
+        """Return for each spot whether it lies inside."""
         _, kinds = outline_of(self, tokens)
         start, stop = heaviest(own_gains(kinds))
         inside = np.zeros(len(kinds), np.bool_)

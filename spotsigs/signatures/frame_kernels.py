@@ -15,10 +15,10 @@ SAME = 0.5
 """Two main parts that share this much say the same, whatever their frames: the pages are versions, never mates."""
 
 FEWEST_VOTES = 2
-"""So many mates must have a spot, where there are so many, before it counts as the frame's: one may be a version."""
+"""Mates that must have a spot (all, where there are fewer) before it counts as the frame's: one may be a version."""
 
 CERTAIN = 5
-"""So many pages of different content may disagree as the share says on what is their frame; fewer must agree better."""
+"""Pages of different content from which on the share of them may disagree on their frame; fewer must agree better."""
 
 
 class Portraits(NamedTuple):
@@ -59,7 +59,7 @@ class Worth(NamedTuple):
     least: float  # evidence, in nats, that a page must carry
 
 
-class Links(NamedTuple):
+class PageLinks(NamedTuple):
     """The distinct links of some pages, ascending, and the pages of each link, ascending."""
 
     rows: NDArray[np.int64]  # of the pages, in their portraits
@@ -143,11 +143,13 @@ def _is_new(value: int, slots: NDArray[np.int32]) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _candidates(own: NDArray[np.int32], right: Links, itself: int, width: int) -> tuple[NDArray[np.int32], int, int]:
+def _candidates(
+    own: NDArray[np.int32], right: PageLinks, itself: int, width: int
+) -> tuple[NDArray[np.int32], int, int]:
     """Return the next pages, up to a width, in the list of each of a page's links, where lists are circles.
 
     Those come first that are in a list without more pages than these. Return how many they are, and the number of the
-    other lists: so many links, at most, do all other candidates share with the page.
+    other lists: it bounds the links that any other candidate shares with the page.
     """
     entries, n_long = 0, 0
     for link in own:
@@ -174,7 +176,7 @@ def _candidates(own: NDArray[np.int32], right: Links, itself: int, width: int) -
 @njit(cache=True, nogil=True)
 def _keep_most_alike(
     own: NDArray[np.int32],
-    right: Links,
+    right: PageLinks,
     itself: int,
     others: NDArray[np.int32],
     at_most: int,
@@ -214,7 +216,7 @@ def _keep_most_alike(
 def _of_other_content(
     pages: Portraits,
     page: int,
-    right: Links,
+    right: PageLinks,
     itself: int,
     steps: NDArray[np.int64],
     likeness: NDArray[np.float64],
@@ -235,8 +237,8 @@ def _of_other_content(
 @njit(cache=True, nogil=True)
 def search(
     pages: Portraits,
-    left: Links,
-    right: Links,
+    left: PageLinks,
+    right: PageLinks,
     ranks: NDArray[np.int32],
     rules: Rules,
     most: int,
@@ -271,7 +273,7 @@ def search(
 
 @njit(cache=True, nogil=True)
 def meets(
-    right: Links, ranks: NDArray[np.int32], n_new: NDArray[np.int64], most: int, walked: int, first: int, last: int
+    right: PageLinks, ranks: NDArray[np.int32], n_new: NDArray[np.int64], most: int, walked: int, first: int, last: int
 ) -> NDArray[np.bool_]:
     """Tell, for some right pages, whether a new page is among their candidates.
 

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.dense import distinct
 from spotsigs.arrays.parallel import all_cores, joined, over_blocks
-from spotsigs.disk.store import mapped
+from spotsigs.disk.store import concatenated_on_disk
 from spotsigs.errors import require
 from spotsigs.records import CollectionScheme, Signatures, Tokens
 from spotsigs.signatures.densest import LINK, DensestRegion, outline_of
 from spotsigs.signatures.frame_kernels import (
-    Links,
+    PageLinks,
     Portraits,
     Rules,
     Worth,
@@ -44,10 +44,10 @@ from spotsigs.signatures.frame_kernels import (
 from spotsigs.signatures.idf import FEWEST
 
 LOOKED = 64
-"""So many pages, those whose links are most alike, are looked at to find a page's neighbours."""
+"""Pages that are looked at to find a page's neighbours: those whose links are most alike."""
 
 WALKED = 2048
-"""So many places in the lists of a page's links, all together, hold its candidates: it is what few links may cost."""
+"""Entries in the lists of a page's links, all together, that hold its candidates: what few links may cost."""
 
 MANY = 8
 """So many pages must have kept a spot before it can be boilerplate: fewer may be copies of one text."""
@@ -190,7 +190,7 @@ class Over:
         if self.scratch is None:
             return joined(self(kernel, n), dtypes)
         blocks = (kernel(first, min(first + _BLOCK_PAGES, n)) for first in range(0, n, _BLOCK_PAGES))
-        return mapped(blocks, dtypes, self.scratch)
+        return concatenated_on_disk(blocks, dtypes, self.scratch)
 
 
 HERE = Over()
@@ -654,7 +654,7 @@ def _invert(indptr, ids, n_ids):  # type: ignore[no-untyped-def]
     return starts, rows
 
 
-def _links(outlines: Signatures, pages: NDArray[np.int64], over: Over) -> Links:
+def _links(outlines: Signatures, pages: NDArray[np.int64], over: Over) -> PageLinks:
     """Number the links of some pages, by hash."""
     from spotsigs.signatures.idf import dense_ids
 
@@ -665,19 +665,19 @@ def _links(outlines: Signatures, pages: NDArray[np.int64], over: Over) -> Links:
     ids, vocabulary = dense_ids(links)
     del links
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return Links(pages, indptr, ids, *_invert(indptr, ids, len(vocabulary)))
+    return PageLinks(pages, indptr, ids, *_invert(indptr, ids, len(vocabulary)))
 
 
-def _take(links: Links, rows: NDArray[np.int64]) -> Links:
+def _take(links: PageLinks, rows: NDArray[np.int64]) -> PageLinks:
     """Return the links of some pages, beside the lists of all."""
     indptr, ids = _spread(links.indptr, links.ids, rows)
-    return Links(links.rows[rows], indptr, ids, links.posting_indptr, links.postings)
+    return PageLinks(links.rows[rows], indptr, ids, links.posting_indptr, links.postings)
 
 
 def _search(
     pages: Portraits,
-    left: Links,
-    right: Links,
+    left: PageLinks,
+    right: PageLinks,
     ranks: NDArray[np.int32],
     rules: Rules,
     most: int,
@@ -691,9 +691,9 @@ def _search(
 
 
 def _meets(
-    links: Links, ranks: NDArray[np.int32], is_new: NDArray[np.bool_], most: int, over: Over
+    links: PageLinks, ranks: NDArray[np.int32], is_new: NDArray[np.bool_], most: int, over: Over
 ) -> NDArray[np.bool_]:
-    """Tell of each of some pages whether a new one is among its candidates."""
+    """Return for each of some pages whether a new one is among its candidates."""
     n_new = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_new[links.postings])])
     parts = over(lambda first, last: (meets(links, ranks, n_new, most, WALKED, first, last),), len(ranks))
     return joined(parts, (np.bool_,))[0]

@@ -57,10 +57,11 @@ _SPACE, _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = b" !\"#&'"
 _DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION = b"-/<=>?"
 _BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
 _A, _HREF = (np.uint64(int.from_bytes(name, "big")) for name in (b"a", b"href"))
-_DD, _DT, _P, _DIV, _ADDRESS, _LI, _OL, _UL, _BUTTON, _FORM, _TABLE, _TEMPLATE = (
+_DD, _DT, _P, _DIV, _ADDRESS, _LI, _OL, _UL, _BUTTON, _FORM, _TABLE, _TEMPLATE, _SELECT, _FRAMESET = (
     np.uint64(int.from_bytes(name, "big"))
     for name in (
-        b"dd", b"dt", b"p", b"div", b"address", b"li", b"ol", b"ul", b"button", b"form", b"table", b"template"
+        b"dd", b"dt", b"p", b"div", b"address", b"li", b"ol", b"ul", b"button", b"form", b"table", b"template",
+        b"select", b"frameset",
     )
 )  # fmt: skip
 _GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
@@ -265,6 +266,15 @@ def _is_foreign(roles: NDArray[np.uint8], depth: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def _is_raw(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int) -> bool:
+    """Tell whether a title, say, surely begins raw text: it does not in SVG, and where the parser passes over it."""
+    for level in range(depth):
+        if roles[level] == _ROOT or stack[level] == _SELECT or stack[level] == _FRAMESET:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
 def _close_item(stack: NDArray[np.uint64], depth: int, key: np.uint64) -> int:
     """Return the depth before a list item: it closes the one before, and the paragraphs and divisions in that."""
     for level in range(depth - 1, -1, -1):
@@ -384,13 +394,12 @@ def _simplify(
         size = _write_tag(html, start, end, is_end, is_closed, out, size)
         if kind == _LITERAL and not is_end and not is_empty:
             text_end = _raw_text_end(html, at, start, end, False)
+            is_raw = _is_raw(stack, open_roles, depth)
             while at < text_end:
                 out[size] = html[at]
                 size += 1
-                if (
-                    html[at] == _LT
-                ):  # text in any case, also where the parser does not take it for raw: in SVG, in a select
-                    out[size] = _SPACE
+                if html[at] == _LT and not is_raw:
+                    out[size] = _SPACE  # so that it is text in any case
                     size += 1
                 at += 1
     return size

@@ -14,7 +14,7 @@ from spotsigs.errors import InputError, reason, require
 from spotsigs.records import Collection, Document, Shard, Skipped
 
 if TYPE_CHECKING:
-    from spotsigs.data.collections.gold.pages import Page
+    from spotsigs.data.collections.gold.pages import GoldPage
 
 SHARD_BYTES = 3_000_000
 """Content a shard holds, at least, but for the last."""
@@ -34,7 +34,7 @@ class _Generated(Collection):
         """Return the name of the pages' folder, up to the generator's fingerprint."""
         raise NotImplementedError
 
-    def _pages(self) -> Iterator[Page]:
+    def _pages(self) -> Iterator[GoldPage]:
         """Generate the pages in the order of their paths."""
         raise NotImplementedError
 
@@ -122,7 +122,7 @@ class Gold(_Generated):
     def _name(self) -> str:
         return f"gold-{self.seed}-{self.pages}-{self.clusters}"
 
-    def _pages(self) -> Iterator[Page]:
+    def _pages(self) -> Iterator[GoldPage]:
         from spotsigs.data.collections.gold.listed import generate
 
         return generate(self.seed, self.pages, self.clusters)
@@ -141,7 +141,7 @@ class GoldProse(Gold):
     def _name(self) -> str:
         return f"gold-prose-{self.seed}-{self.pages}-{self.clusters}"
 
-    def _pages(self) -> Iterator[Page]:
+    def _pages(self) -> Iterator[GoldPage]:
         from spotsigs.data.collections.gold.pages import generate
 
         return generate(self.seed, self.pages, self.clusters)
@@ -172,7 +172,7 @@ class GoldDrift(GoldProse):
     def _name(self) -> str:
         return f"gold-drift-{self.seed}-{self.pages}-{self.clusters}-{self.drift:g}"
 
-    def _pages(self) -> Iterator[Page]:
+    def _pages(self) -> Iterator[GoldPage]:
         from spotsigs.data.collections.gold.pages import generate
 
         return generate(self.seed, self.pages, self.clusters, self.drift)
@@ -216,7 +216,7 @@ class GoldVersions(_Generated):
     def _name(self) -> str:
         return f"gold-versions-{self.seed}-{self.sites}-{self.stories}-{self.versions}-{self.rewritten:g}"
 
-    def _pages(self) -> Iterator[Page]:
+    def _pages(self) -> Iterator[GoldPage]:
         from spotsigs.data.collections.gold.site_archives import generate_archives
 
         return generate_archives(self.seed, self.sites, self.stories, self.versions, self.rewritten)

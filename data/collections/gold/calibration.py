@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from selectolax.lexbor import LexborHTMLParser
 
 from spotsigs.data.collections.gold import GoldProse
-from spotsigs.data.collections.gold.pages import Page, generate
+from spotsigs.data.collections.gold.pages import GoldPage, generate
 
 ARTICLES = frozenset(("a", "an", "the"))
 CLOSED_CLASS = """
@@ -67,12 +67,12 @@ class Figures:
     shingles: int
 
 
-def measure(pages: Iterable[Page]) -> Figures:
+def measure(pages: Iterable[GoldPage]) -> Figures:
     """Measure a collection's figures, in one pass over its pages.
 
     Parameters
     ----------
-    pages : iterable of Page
+    pages : iterable of GoldPage
         As `spotsigs.data.collections.gold.pages.generate` yields them.
 
     Returns

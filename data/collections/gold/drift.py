@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.gold.stories import Story, Writer, town_name
+from spotsigs.data.collections.gold.stories import ProseWriter, Story, town_name
 
 if TYPE_CHECKING:
     from spotsigs.data.collections.gold.newsroom import Newsroom
@@ -36,7 +36,7 @@ def drifted(newsroom: Newsroom, shown: dict[str, Any], story: Story, drift: floa
     dict
         The same keys, lists of the same lengths.
     """
-    writer = Writer(story.lexicon, story.cast, dice, here=newsroom.site.town)
+    writer = ProseWriter(story.lexicon, story.cast, dice, here=newsroom.site.town)
 
     def fresh(kind: str, old: Any) -> Any:
         if not dice.chance(100 * drift):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.gold.sites import Site
-from spotsigs.data.collections.gold.stories import Paragraph, Story, Table, Writer, names
+from spotsigs.data.collections.gold.stories import ArticleTable, Paragraph, ProseWriter, Story, names
 
-Block = Paragraph | Table
+Block = Paragraph | ArticleTable
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def edit(story: Story, site: Site, strength: int, dice: Dice) -> Version:
     blocks = _cut(story.paragraphs, strength, dice)
     blocks = [_shorten(block) if dice.chance(3 * strength) else block for block in blocks]
     blocks = _rearrange(blocks, strength, dice)
-    local = Writer(story.lexicon, story.cast, dice, here=site.town)
+    local = ProseWriter(story.lexicon, story.cast, dice, here=site.town)
     for _ in range(dice.below(2 + strength // 2) if strength else 0):
         blocks.insert(dice.between(1, len(blocks)), local.paragraph("local"))
     if site.pages:
@@ -88,7 +88,7 @@ def _cut(paragraphs: Sequence[Block], strength: int, dice: Dice) -> list[Block]:
 
 def _shorten(block: Block) -> Block:
     """Drop a paragraph's last sentence, or the tail of its only one."""
-    if isinstance(block, Table):
+    if isinstance(block, ArticleTable):
         return block
     if len(block) > 1:
         return block[:-1]

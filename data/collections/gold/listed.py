@@ -15,7 +15,7 @@ from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.gold.edits import Version
 from spotsigs.data.collections.gold.language import toml
 from spotsigs.data.collections.gold.newsroom import Item, Newsroom
-from spotsigs.data.collections.gold.pages import Page, crawled
+from spotsigs.data.collections.gold.pages import GoldPage, crawled
 from spotsigs.data.collections.gold.plan import FOLLOW_UP, Cluster, cluster_sizes, report_of, spread
 from spotsigs.data.collections.gold.sites import Site, sites
 from spotsigs.data.collections.gold.stories import SPAN, Story, date_of, invent, make_lexicon, tell, title
@@ -34,7 +34,7 @@ REPORTS = 7
 NAMES, SHOWN = 700, 94
 """Names of a site, and how many of 100 a page shows."""
 EDITION, EDITION_DAYS = 100, 4
-"""Names whose order stays for so many days."""
+"""Days for which the order of names stays."""
 SMALL_SHARE = 7
 """Small words before 100 names."""
 SMALL = ("the", "a", "is", "the", "an", "was", "are", "the", "a", "will", "has", "the", "be", "can")
@@ -143,12 +143,12 @@ class Listed(Newsroom):
         return self._editions[number]
 
 
-def generate(seed: int, pages: int, clusters: int) -> Iterator[Page]:
+def generate(seed: int, pages: int, clusters: int) -> Iterator[GoldPage]:
     """Generate a collection, page by page; parameters as in `spotsigs.data.collections.gold.pages.generate`.
 
     Yields
     ------
-    Page
+    GoldPage
     """
     newsrooms = {site.key: Listed(site, seed) for site in carriers()}
     for cluster in plan(seed, pages, clusters):

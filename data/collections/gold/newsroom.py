@@ -18,8 +18,8 @@ from spotsigs.data.collections.gold.stories import (
     DAYS,
     MONTHS,
     SPAN,
+    ProseWriter,
     Story,
-    Writer,
     company_name,
     date_of,
     make_lexicon,
@@ -189,7 +189,7 @@ class Newsroom:
         key = f"{story.slug} {story.day}"
         if key not in self._threads:
             dice = Dice(self.seed, "thread", self.site.key, key)
-            writer = Writer(story.lexicon, story.cast, dice, here=self.site.town)
+            writer = ProseWriter(story.lexicon, story.cast, dice, here=self.site.town)
             date = date_of(story.day)
             self._threads[key] = [
                 {

@@ -13,7 +13,7 @@ from spotsigs.data.collections.gold.sites import Site, sites
 
 
 @dataclass(frozen=True)
-class Page:
+class GoldPage:
     """One page of the collection.
 
     Attributes
@@ -42,7 +42,7 @@ class Page:
         return self.site.encode(self.html)
 
 
-def generate(seed: int, pages: int, clusters: int, drift: float = 0.0) -> Iterator[Page]:
+def generate(seed: int, pages: int, clusters: int, drift: float = 0.0) -> Iterator[GoldPage]:
     """Generate a collection, page by page, cluster by cluster, in the order of their names.
 
     Parameters
@@ -56,7 +56,7 @@ def generate(seed: int, pages: int, clusters: int, drift: float = 0.0) -> Iterat
 
     Yields
     ------
-    Page
+    GoldPage
     """
     layout = plan(seed, pages, clusters)
     news = [cluster.story for cluster in layout] + outside_stories(seed)
@@ -66,7 +66,7 @@ def generate(seed: int, pages: int, clusters: int, drift: float = 0.0) -> Iterat
             yield from crawled(newsrooms[site.key], cluster, crawls, seed)
 
 
-def crawled(newsroom: Newsroom, cluster: Cluster, crawls: int, seed: int) -> Iterator[Page]:
+def crawled(newsroom: Newsroom, cluster: Cluster, crawls: int, seed: int) -> Iterator[GoldPage]:
     """Yield the pages a site served of one story; some sites update their version once."""
     site, story = newsroom.site, cluster.story
     dice = Dice(seed, "versions", cluster.name, site.key)
@@ -76,4 +76,4 @@ def crawled(newsroom: Newsroom, cluster: Cluster, crawls: int, seed: int) -> Ite
     for crawl in range(crawls):
         version = first if crawl < update_at else updated
         html = newsroom.render(story, version, crawl, Dice(seed, "crawl", cluster.name, site.key, crawl))
-        yield Page(cluster.name, f"{site.key}-{crawl:02d}.html", site, version, html)
+        yield GoldPage(cluster.name, f"{site.key}-{crawl:02d}.html", site, version, html)

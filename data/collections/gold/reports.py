@@ -9,9 +9,9 @@ from spotsigs.data.collections.gold.language import Terminal, compile_rules, exp
 from spotsigs.data.collections.gold.stories import (
     DAYS,
     MONTHS,
+    ArticleTable,
     Paragraph,
     Story,
-    Table,
     company_name,
     date_of,
     make_cast,
@@ -70,7 +70,7 @@ def report(series: str, day: int, seed: int) -> Story:
         "firm": partial(str, lasting.pick(names("company")) + " Securities"),
     }
 
-    def paragraph(rule: str) -> Paragraph | Table:
+    def paragraph(rule: str) -> Paragraph | ArticleTable:
         if lines[rule].startswith("["):
             return _table(lines[rule].strip("[]"), indices, "+" if up else "-", dice)
         return tuple(tidy(sentence) for sentence in expand(rule, rules, terminals, dice).split(" ^"))
@@ -156,11 +156,11 @@ def _amount_terminals(dice: Dice) -> dict[str, Terminal]:
     }
 
 
-def _table(kind: str, indices: dict[str, dict[str, str]], sign: str, dice: Dice) -> Table:
+def _table(kind: str, indices: dict[str, dict[str, str]], sign: str, dice: Dice) -> ArticleTable:
     """Return a table of quotes: of the indices, of contracts, or of the companies that moved most."""
     if kind == "indices":
         rows = [(_INDICES[key][0], v["level"], sign + v["points"], sign + v["pct"] + "%") for key, v in indices.items()]
-        return Table((("Index", "Last", "Change", "Percent"), *rows))
+        return ArticleTable((("Index", "Last", "Change", "Percent"), *rows))
     low, high, labels = _CONTRACTS.get(kind, (8, 96, [company_name(dice) for _ in range(8)]))
     quotes = [
         (
@@ -171,4 +171,4 @@ def _table(kind: str, indices: dict[str, dict[str, str]], sign: str, dice: Dice)
         )
         for label in labels
     ]
-    return Table((("Contract" if kind in _CONTRACTS else "Company", "Last", "Change", "Volume"), *quotes))
+    return ArticleTable((("Contract" if kind in _CONTRACTS else "Company", "Last", "Change", "Volume"), *quotes))

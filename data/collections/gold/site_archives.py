@@ -9,10 +9,10 @@ from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.gold.edits import edit
 from spotsigs.data.collections.gold.language import toml
 from spotsigs.data.collections.gold.newsroom import Newsroom
-from spotsigs.data.collections.gold.pages import Page
+from spotsigs.data.collections.gold.pages import GoldPage
 from spotsigs.data.collections.gold.plan import outside_stories
 from spotsigs.data.collections.gold.sites import Site, sites
-from spotsigs.data.collections.gold.stories import SPAN, Paragraph, Story, Table, Writer, tell
+from spotsigs.data.collections.gold.stories import SPAN, ArticleTable, Paragraph, ProseWriter, Story, tell
 
 STRENGTH = 3
 """How heavily each version is edited besides, of 10."""
@@ -20,7 +20,7 @@ CRAWLS_APART = 6
 """Crawls from one version to the next: two days, in which the surroundings change."""
 
 
-def generate_archives(seed: int, n_sites: int, stories: int, versions: int, rewritten: float) -> Iterator[Page]:
+def generate_archives(seed: int, n_sites: int, stories: int, versions: int, rewritten: float) -> Iterator[GoldPage]:
     """Generate a collection site by site, story by story, in the order of their names.
 
     Parameters
@@ -36,11 +36,11 @@ def generate_archives(seed: int, n_sites: int, stories: int, versions: int, rewr
 
     Yields
     ------
-    Page
+    GoldPage
         Its cluster is the story.
     """
     chosen = sorted(Dice(seed, "archive").sample(sites(), n_sites), key=lambda site: site.key)
-    archives = {site.key: [_told(seed, site, i) for i in range(stories)] for site in chosen}
+    archives = {site.key: [_own_story(seed, site, i) for i in range(stories)] for site in chosen}
     outside = outside_stories(seed)
     for site in chosen:
         newsroom = Newsroom(site, seed, archives[site.key] + outside)
@@ -53,10 +53,10 @@ def generate_archives(seed: int, n_sites: int, stories: int, versions: int, rewr
                     version = _rewritten(version, site, rewritten, dice)
                 printed = edit(version, site, STRENGTH, dice)
                 html = newsroom.render(story, printed, CRAWLS_APART * k, Dice(seed, "crawl", name, k))
-                yield Page(name, f"{site.key}-{k:02d}.html", site, printed, html)
+                yield GoldPage(name, f"{site.key}-{k:02d}.html", site, printed, html)
 
 
-def _told(seed: int, site: Site, number: int) -> Story:
+def _own_story(seed: int, site: Site, number: int) -> Story:
     """Write a site's own story."""
     dice = Dice(seed, "archive story", site.key, number)
     topic = dice.pick([topic for topic in toml("words.toml") if topic != "general"])
@@ -65,8 +65,8 @@ def _told(seed: int, site: Site, number: int) -> Story:
 
 def _rewritten(story: Story, site: Site, share: float, dice: Dice) -> Story:
     """Replace a share of a story's paragraphs by new ones about the same people in the same words."""
-    writer = Writer(story.lexicon, story.cast, dice, here=site.town)
-    paragraphs: list[Paragraph | Table] = [
+    writer = ProseWriter(story.lexicon, story.cast, dice, here=site.town)
+    paragraphs: list[Paragraph | ArticleTable] = [
         writer.paragraph("middle") if dice.chance(100 * share) else old for old in story.paragraphs
     ]
     return replace(story, paragraphs=tuple(paragraphs))

@@ -11,7 +11,7 @@ from html.entities import codepoint2name
 import jinja2
 
 from spotsigs.data.collections.gold.language import HERE, toml
-from spotsigs.data.collections.gold.stories import Table, title
+from spotsigs.data.collections.gold.stories import ArticleTable, title
 
 _QUOTES = {
     "straight": ('"', '"', "'", "'", "'"),
@@ -91,9 +91,9 @@ class Site:
             return codecs.BOM_UTF16_LE + html.encode("utf-16-le")
         return html.encode(self.encoding, errors="xmlcharrefreplace")
 
-    def block(self, paragraph: Sequence[str] | Table) -> str:
+    def block(self, paragraph: Sequence[str] | ArticleTable) -> str:
         """Return a paragraph or table of an article as HTML."""
-        if isinstance(paragraph, Table):
+        if isinstance(paragraph, ArticleTable):
             rows = ("<td>" + "</td><td>".join(map(self.markup, row)) + "</td>" for row in paragraph.rows)
             return "<table><tr>" + "</tr>\n<tr>".join(rows) + "</tr></table>"
         return self.markup(" ".join(paragraph).replace("|", ""))

@@ -89,7 +89,7 @@ class Cast:
 
 
 @dataclass(frozen=True)
-class Table:
+class ArticleTable:
     """A table inside an article, row by row."""
 
     rows: tuple[tuple[str, ...], ...]
@@ -109,7 +109,7 @@ class Story:
         Day of publication, counted from the first day of the collection.
     headlines, leads : tuple
         Alternatives, the story's own first.
-    paragraphs : tuple of (tuple of str or Table)
+    paragraphs : tuple of (tuple of str or ArticleTable)
         Everything after the lead.
     captions : tuple of str
         For its photographs.
@@ -123,8 +123,8 @@ class Story:
     topic: str
     day: int
     headlines: tuple[str, ...]
-    leads: tuple[Paragraph | Table, ...]
-    paragraphs: tuple[Paragraph | Table, ...]
+    leads: tuple[Paragraph | ArticleTable, ...]
+    paragraphs: tuple[Paragraph | ArticleTable, ...]
     captions: tuple[str, ...]
     reporter: str
     agency: int
@@ -217,7 +217,7 @@ def date_of(day: int) -> date:
     return FIRST_DAY + timedelta(days=day)
 
 
-class Writer:
+class ProseWriter:
     """Writes prose about one story: supplies the grammar with words, names, numbers and dates.
 
     Parameters
@@ -349,10 +349,10 @@ def tell(
     """
     lexicon = earlier.lexicon if earlier else lexicon or make_lexicon(topic, dice)
     cast = earlier.cast if earlier else make_cast(lexicon, dice)
-    writer = Writer(lexicon, cast, dice)
-    leads = (writer.paragraph("lead"), Writer(lexicon, cast, dice).paragraph("lead"))
+    writer = ProseWriter(lexicon, cast, dice)
+    leads = (writer.paragraph("lead"), ProseWriter(lexicon, cast, dice).paragraph("lead"))
     plan = ["history" if i % 5 == 3 else "middle" for i in range(length - 1)] + ["close"]
-    paragraphs: list[Paragraph | Table] = [writer.paragraph(symbol) for symbol in plan]
+    paragraphs: list[Paragraph | ArticleTable] = [writer.paragraph(symbol) for symbol in plan]
     if earlier:
         known = [p for i, p in enumerate(earlier.paragraphs) if i % 5 == 3][:2]
         paragraphs[-1:-1] = known

@@ -16,11 +16,11 @@ from spotsigs.data.collections.downloads import replacing
 from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.newsframes.assembly import Placed, drifted, plan, printed
 from spotsigs.data.collections.newsframes.density import with_density
-from spotsigs.data.collections.newsframes.frames import Frame, Piece
+from spotsigs.data.collections.newsframes.frames import Frame, FramePiece
 from spotsigs.data.collections.newsframes.frames import frame as cut
 from spotsigs.data.collections.newsframes.generated import generated
 from spotsigs.data.collections.newsframes.packages import Packages
-from spotsigs.data.collections.newsframes.stories import Story, Text, apart, edited, resent
+from spotsigs.data.collections.newsframes.stories import NewsStory, Text, apart, edited, resent
 from spotsigs.errors import require
 from spotsigs.records import Collection, Document, Shard, Skipped
 
@@ -46,7 +46,7 @@ class _Packaged(Collection):
     accept_licence: bool = False
     cache: str = "data/cache"
 
-    def sent(self) -> tuple[Story, ...]:
+    def sent(self) -> tuple[NewsStory, ...]:
         """Return all stories that were sent more than once, in the order in which they went out."""
         return _sent(self._prepared("stories"))
 
@@ -113,7 +113,7 @@ class NewsFrames(_Packaged):
         n = len(self.layout())
         return [partial(_documents, self, at, min(at + A_SHARD, n)) for at in range(0, n, A_SHARD)]
 
-    def parts(self) -> tuple[tuple[Story, ...], tuple[Frame, ...]]:
+    def parts(self) -> tuple[tuple[NewsStory, ...], tuple[Frame, ...]]:
         """Return the stories and the frames that pages are made of, before any drift."""
         stories = generated(self.seed) if self.stories == "gold" else _apart(self._prepared("stories"))
         prepared = self._prepared("frames")
@@ -182,16 +182,16 @@ def _layout(collection: NewsFrames) -> list[Placed]:
 
 
 @lru_cache(maxsize=2)
-def _sent(prepared: Path) -> tuple[Story, ...]:
+def _sent(prepared: Path) -> tuple[NewsStory, ...]:
     held = json.loads(prepared.read_text(encoding="utf-8"))
     return tuple(
-        Story(story["name"], tuple(Text(t["id"], t["headline"], tuple(t["paragraphs"])) for t in story["texts"]))
+        NewsStory(story["name"], tuple(Text(t["id"], t["headline"], tuple(t["paragraphs"])) for t in story["texts"]))
         for story in held
     )
 
 
 @lru_cache(maxsize=2)
-def _apart(prepared: Path) -> tuple[Story, ...]:
+def _apart(prepared: Path) -> tuple[NewsStory, ...]:
     return tuple(apart(edited(_sent(prepared))))
 
 
@@ -199,7 +199,7 @@ def _apart(prepared: Path) -> tuple[Story, ...]:
 def _cut(prepared: Path) -> tuple[Frame, ...]:
     held = json.loads(prepared.read_text(encoding="utf-8"))
     return tuple(
-        Frame(f["site"], f["name"], tuple(Piece(**piece) for piece in f["pieces"]), tuple(f["paragraphs"]))
+        Frame(f["site"], f["name"], tuple(FramePiece(**piece) for piece in f["pieces"]), tuple(f["paragraphs"]))
         for f in held
     )
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from html import escape
 
 from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.newsframes.frames import LEAD_LETTERS, Frame, Piece
-from spotsigs.data.collections.newsframes.stories import Story, Text
+from spotsigs.data.collections.newsframes.frames import LEAD_LETTERS, Frame, FramePiece
+from spotsigs.data.collections.newsframes.stories import NewsStory, Text
 from spotsigs.errors import require
 
 FEWEST = 2
@@ -52,7 +52,7 @@ def sizes(pages: int, clusters: int, seed: int) -> list[int]:
     return sorted(result, reverse=True)
 
 
-def plan(stories: Sequence[Story], frames: Sequence[Frame], pages: int, served: int, seed: int) -> list[Placed]:
+def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, served: int, seed: int) -> list[Placed]:
     """Lay out a collection.
 
     A page takes one of the frames that were used least so far, never one that its version already stands in; the
@@ -115,7 +115,7 @@ def printed(frame: Frame, text: Text) -> str:
     return "".join(_piece(piece, shares.get(i, ()), text.headline, lead) for i, piece in enumerate(frame.pieces))
 
 
-def _piece(piece: Piece, paragraphs: Sequence[str], headline: str, lead: str) -> str:
+def _piece(piece: FramePiece, paragraphs: Sequence[str], headline: str, lead: str) -> str:
     if piece.kind == "headline":
         return piece.opening + escape(headline) + piece.closing
     if piece.kind == "lead":

@@ -103,7 +103,7 @@ def _paragraph(frames: Sequence[Frame], dice: Dice) -> _Held:
 
 
 def _plain(frames: Sequence[Frame], size: int, dice: Dice) -> list[_Held]:
-    """Draw blocks without spots, of about so many words in all."""
+    """Draw blocks without spots, of about that number of words in all."""
     found: list[_Held] = []
     for _ in range(100 * size):
         if sum(part.words for part in found) >= size:

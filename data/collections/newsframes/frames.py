@@ -45,7 +45,7 @@ _MARK = re.compile("\u27e6(\\d+)\u27e7")
 
 
 @dataclass(frozen=True)
-class Piece:
+class FramePiece:
     """A piece of a frame, in the order of the page.
 
     Attributes
@@ -80,7 +80,7 @@ class Frame:
         Its host, without ``www.``.
     name : str
         Different for each frame.
-    pieces : tuple of Piece
+    pieces : tuple of FramePiece
         One after another they are the page.
     paragraphs : tuple of str
         The article that stood in it, without markup.
@@ -88,7 +88,7 @@ class Frame:
 
     site: str
     name: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[FramePiece, ...]
     paragraphs: tuple[str, ...]
 
     @property
@@ -110,7 +110,7 @@ class Frame:
         return replace(self, pieces=pieces)
 
 
-class Page(NamedTuple):
+class AnnotatedPage(NamedTuple):
     """A page and what people said of its article.
 
     Attributes
@@ -132,7 +132,7 @@ class Page(NamedTuple):
     text: str
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """An element that holds text and no other element of a block's kind that does; or a whole slot that does."""
 
     node: LexborNode
@@ -147,7 +147,7 @@ class Rejected(NamedTuple):
     reason: str
 
 
-def frame(page: Page) -> Frame | Rejected:
+def frame(page: AnnotatedPage) -> Frame | Rejected:
     """Cut the article out of a page.
 
     A block is a slot where at least `SLOT_SHARE` of its 4-grams stand in the article's text as people marked it. A
@@ -156,7 +156,7 @@ def frame(page: Page) -> Frame | Rejected:
 
     Parameters
     ----------
-    page : Page
+    page : AnnotatedPage
         With the article's text.
 
     Returns
@@ -210,13 +210,13 @@ def _texts(node: LexborNode) -> Iterator[str]:
                 yield "\n"
 
 
-def _scan(node: LexborNode, known: set[tuple[str, ...]]) -> tuple[str, list[Block]]:
+def _scan(node: LexborNode, known: set[tuple[str, ...]]) -> tuple[str, list[TextBlock]]:
     """Return an element's text and the innermost blocks with text in it, itself if there are none below it.
 
     Where much of its text stands beside such blocks, the element as a whole is the slot if it is one.
     """
     texts: list[str] = []
-    below: list[Block] = []
+    below: list[TextBlock] = []
     for child in node.iter(include_text=True):
         tag = child.tag
         if tag == "-text":
@@ -234,7 +234,7 @@ def _scan(node: LexborNode, known: set[tuple[str, ...]]) -> tuple[str, list[Bloc
     own = words(text)
     beside = len(own) - held
     whole = not below or (2 * beside >= len(own) and node.tag != "body" and _is_slot(own, known))
-    return text, ([Block(node, own, _is_slot(own, known))] if own else []) if whole else below
+    return text, ([TextBlock(node, own, _is_slot(own, known))] if own else []) if whole else below
 
 
 def _is_slot(tokens: Sequence[str], known: set[tuple[str, ...]]) -> bool:
@@ -242,20 +242,20 @@ def _is_slot(tokens: Sequence[str], known: set[tuple[str, ...]]) -> bool:
     return bool(found) and sum(found) >= SLOT_SHARE * len(found)
 
 
-def _is_headline(block: Block, title: set[str]) -> bool:
+def _is_headline(block: TextBlock, title: set[str]) -> bool:
     own = set(block.words)
     heading = block.node.tag in ("h1", "h2", "h3") or block.node.css_first("h1, h2") is not None
     return heading and bool(title) and len(own & title) >= ALIKE * len(own | title)
 
 
 def _cut(
-    tree: LexborHTMLParser, headline: str, slots: list[Block], headings: list[Block], rest: list[Block]
-) -> Iterator[Piece]:
+    tree: LexborHTMLParser, headline: str, slots: list[TextBlock], headings: list[TextBlock], rest: list[TextBlock]
+) -> Iterator[FramePiece]:
     """Iterate over the pieces of a page; its tree is used up."""
-    pieces: list[Piece] = []
+    pieces: list[FramePiece] = []
 
     def mark(kind: Kind, html: str, opening: str = "", closing: str = "") -> str:
-        pieces.append(Piece(kind, html, opening, closing))
+        pieces.append(FramePiece(kind, html, opening, closing))
         return f"\u27e6{len(pieces) - 1}\u27e7"
 
     _mark_head(tree, headline, mark)
@@ -277,7 +277,7 @@ def _cut(
         if i % 2:
             yield pieces[int(part)]
         elif part:
-            yield Piece("markup", part)
+            yield FramePiece("markup", part)
 
 
 def _mark_head(tree: LexborHTMLParser, headline: str, mark: Callable[[Kind, str], str]) -> None:

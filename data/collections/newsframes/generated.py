@@ -8,13 +8,13 @@ from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.gold.edits import edit
 from spotsigs.data.collections.gold.listed import plan
 from spotsigs.data.collections.newsframes.frames import visible
-from spotsigs.data.collections.newsframes.stories import Story, Text
+from spotsigs.data.collections.newsframes.stories import NewsStory, Text
 
 _LIKE_GOLD = (2160, 68)
 
 
 @lru_cache(maxsize=1)
-def generated(seed: int) -> tuple[Story, ...]:
+def generated(seed: int) -> tuple[NewsStory, ...]:
     """Return the stories of ``data=gold``, in the versions of the sites that carry them.
 
     Parameters
@@ -30,5 +30,5 @@ def generated(seed: int) -> tuple[Story, ...]:
             version = edit(cluster.story, site, cluster.strength, dice)
             paragraphs = tuple(" ".join(visible(html).split()) for html in version.paragraphs)
             texts.append(Text(f"{cluster.name}/{site.key}", " ".join(visible(version.headline).split()), paragraphs))
-        stories.append(Story(cluster.name, tuple(texts)))
+        stories.append(NewsStory(cluster.name, tuple(texts)))
     return tuple(stories)

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from spotsigs.data.collections.downloads import file_sha256, registered, replacing
-from spotsigs.data.collections.newsframes.frames import HIDDEN, Page, visible
+from spotsigs.data.collections.newsframes.frames import HIDDEN, AnnotatedPage, visible
 from spotsigs.data.collections.newsframes.selectors import selectors
 from spotsigs.errors import InputError
 
@@ -49,7 +49,7 @@ class Packages:
         files = _read(self._archive(*REUTERS), "data/full/", ".json")
         return [row for name in sorted(files) for row in json.loads(files[name])]
 
-    def pages(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[AnnotatedPage]:
         """Iterate over the pages whose article people have marked, by their names."""
         yield from _marked_by_text(_read(self._archive(*ARTICLE), "test/reallife/"))
         yield from _marked_by_selectors(
@@ -126,25 +126,25 @@ def _read(archive: Path, below: str, suffix: str = "") -> dict[str, bytes]:
     return found
 
 
-def _marked_by_text(files: Mapping[str, bytes]) -> Iterator[Page]:
+def _marked_by_text(files: Mapping[str, bytes]) -> Iterator[AnnotatedPage]:
     """Iterate over the pages of the package that gives each page's article as text."""
     places = {row["key"]: row["href"] for row in json.loads(files["datamap.json"])}
     for key, address in sorted(places.items()):
         marked = json.loads(files[f"expected/{key}.json"])
         html = _decoded(files[f"source/{key}.html"])
-        yield Page(
+        yield AnnotatedPage(
             _site(urlsplit(address).hostname or key), key[:12], html, marked["title"] or "", marked["text"] or ""
         )
 
 
-def _marked_by_selectors(files: Mapping[str, bytes]) -> Iterator[Page]:
+def _marked_by_selectors(files: Mapping[str, bytes]) -> Iterator[AnnotatedPage]:
     """Iterate over the pages of the package that gives the place of each site's article by selectors."""
     for path in sorted(files):
         host, _, name = path.partition("/")
         source = files.get(f"{host}/index.js")
         if name.endswith(".html") and source is not None:
             html, script = _decoded(files[path]), source.decode()
-            yield Page(_site(host), name.removesuffix(".html"), html, *_selected(html, script))
+            yield AnnotatedPage(_site(host), name.removesuffix(".html"), html, *_selected(html, script))
 
 
 def _selected(html: str, script: str) -> tuple[str, str]:

@@ -44,7 +44,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Story:
+class NewsStory:
     """All texts of one story, in the order in which they went out.
 
     Attributes
@@ -74,7 +74,7 @@ def grams(tokens: Sequence[str], n: int) -> set[tuple[str, ...]]:
     return set(zip(*(tokens[i:] for i in range(n)), strict=False))
 
 
-def resent(rows: Iterable[Mapping[str, Any]]) -> list[Story]:
+def resent(rows: Iterable[Mapping[str, Any]]) -> list[NewsStory]:
     """Group texts by the rule: same headline, soon after one another, long enough.
 
     What bodies share is not looked at. Headlines are equal in their words and have at least `HEADLINE_WORDS`; a text
@@ -106,20 +106,20 @@ def resent(rows: Iterable[Mapping[str, Any]]) -> list[Story]:
         for start, stop in pairwise([0, *breaks, len(texts)]):
             if stop - start >= 2:
                 found.append((texts[start][:2], tuple(text for _, _, text in texts[start:stop])))
-    return [Story(_name(texts), texts) for _, texts in sorted(found, key=lambda item: item[0])]
+    return [NewsStory(_name(texts), texts) for _, texts in sorted(found, key=lambda item: item[0])]
 
 
-def edited(stories: Iterable[Story]) -> list[Story]:
+def edited(stories: Iterable[NewsStory]) -> list[NewsStory]:
     """Return the stories with at least two different texts."""
     return [story for story in stories if len(story.versions) >= 2]
 
 
-def apart(stories: Sequence[Story]) -> list[Story]:
+def apart(stories: Sequence[NewsStory]) -> list[NewsStory]:
     """Return the stories without those that share more than `SHARED` of their 5-grams with an earlier one.
 
     The share is that of the smaller of both stories' sets of 5-grams.
     """
-    kept: list[Story] = []
+    kept: list[NewsStory] = []
     sets: list[set[tuple[str, ...]]] = []
     for story in stories:
         own = set().union(*(grams(text.words, 5) for text in story.texts))
