@@ -35,13 +35,7 @@ class Pages(Collection):
         return [lambda: iter(self.documents)]
 
 
-def pages(collection):
-    return pages_named(repr(collection))
-
-
-@lru_cache(maxsize=1)
-def pages_named(name):
-    return Pages(eval(name, vars(made_sites)))
+pages = lru_cache(maxsize=1)(Pages)
 
 
 def signatures(collection, scheme):
@@ -85,7 +79,7 @@ def test_consent_is_no_content():
     before, after = quality(collection, Ablated(unsaid=False), matcher), quality(collection, FramedSpots(), matcher)
     assert before[0] < 0.3
     assert after[0] > 0.95
-    assert after[1] >= before[1] >= 0.7
+    assert after[1] > before[1] + 0.1
     found = signatures(collection, FramedSpots())
     blocked = np.array([name.startswith("blocked/") for name in found.doc_ids])
     assert np.array_equal(found.boilerplate, blocked)
