@@ -138,7 +138,7 @@ def _take_language(verb: argparse.ArgumentParser) -> None:
 
 
 def _take_input(verb: argparse.ArgumentParser) -> None:
-    from spotsigs.data.formats.summary import FORMATS
+    from spotsigs.data.formats.recognised import FORMATS
     from spotsigs.judging.keep import Keep
 
     verb.add_argument("input", help="file, folder, 'pattern*', URL, or - for standard input")
@@ -178,7 +178,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
     from spotsigs.crawl.layout import parse_memory
     from spotsigs.crawl.stages_on_disk import default_memory
     from spotsigs.data.collections.stored import StoredCollection
-    from spotsigs.data.formats.summary import collection_of
+    from spotsigs.data.formats.recognised import collection_of
     from spotsigs.engines import Processes
     from spotsigs.experiments.settings import AUTO, Settings
     from spotsigs.judging.clusters import ClusterMethod

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spotsigs.data.formats.told import collection_of, told
+from spotsigs.data.formats.recognised import collection_of, format_of
 from spotsigs.errors import InputError
 from spotsigs.experiments.command import VERBS, main
 
@@ -56,12 +56,12 @@ class TestFormats:
     )
     def test_one_file_is_told_by_its_content(self, tmp_path, content, name):
         (tmp_path / "input.txt").write_bytes(content)
-        assert told(str(tmp_path / "input.txt")) == name
+        assert format_of(str(tmp_path / "input.txt")) == name
 
     def test_a_folder_is_what_its_files_are(self, tmp_path):
         rows(tmp_path / "a.parquet", "text")
-        assert told(str(tmp_path)) == "parquet"
-        assert told(str(TINY)) == "folder"
+        assert format_of(str(tmp_path)) == "parquet"
+        assert format_of(str(TINY)) == "folder"
 
     def test_columns_and_delimiters(self, tmp_path):
         (tmp_path / "x.tsv").write_text("key\ttext\n1\tone\n")
@@ -74,7 +74,7 @@ class TestFormats:
     def test_what_is_none_is_refused(self, tmp_path):
         (tmp_path / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
         with pytest.raises(InputError, match="is of no known format"):
-            told(str(tmp_path / "x.png"))
+            format_of(str(tmp_path / "x.png"))
 
 
 def test_pairs_and_clusters_are_tables_on_standard_output(tmp_path):

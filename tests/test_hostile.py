@@ -126,7 +126,7 @@ REVIEWED = {
         r"\r?\n[ \t]++": "possessive",
         r"[\0-\x08\x0e-\x1a\x1c-\x1f]": "one byte",
     },
-    "data/formats/told.py": {
+    "data/formats/recognised.py": {
         r"pattern": "fixed beginnings of formats, on the first bytes of a file",
         r"\s*<": "nothing follows the run",
     },

@@ -68,7 +68,7 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
         If nothing is there, or it is of none of the formats.
     """
     require(name is None or name in FORMATS, f"format {name} is not known; choose one of: {', '.join(FORMATS)}")
-    name = name or told(path)
+    name = name or format_of(path)
     given = {key: value for key, value in columns.items() if value is not None}
     require(
         not given or issubclass(FORMATS[name], RowCollection),
@@ -79,7 +79,7 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
     return name, FORMATS[name](path=path, **given)
 
 
-def told(path: str) -> str:
+def format_of(path: str) -> str:
     """Return the name of the format that an input has.
 
     Parameters
@@ -98,7 +98,7 @@ def told(path: str) -> str:
         If nothing is there, or a single file is of none of the formats.
     """
     sources = find_sources(path)
-    found = Counter(_told(source.path) for source in sources[:SAMPLE])
+    found = Counter(_format_of(source.path) for source in sources[:SAMPLE])
     name = found.most_common(1)[0][0]
     if name is None and len(sources) == 1:
         raise InputError(
@@ -108,7 +108,7 @@ def told(path: str) -> str:
     return name or "folder"
 
 
-def _told(path: Path) -> str | None:
+def _format_of(path: Path) -> str | None:
     try:
         head = beginning(path, 1 << 14)
     except READ_ERRORS as error:
