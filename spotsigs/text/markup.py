@@ -40,7 +40,7 @@ _ITEM_NAMES = "dd dt li"
 # Elements that the standard calls special: an end tag of an element it does not know closes nothing beyond them.
 _SPECIAL_NAMES = """address applet article aside blockquote button caption center dd details dir div dl dt fieldset
     figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup li listing main marquee menu nav object ol p plaintext
-    pre search section select summary table template ul ruby"""
+    pre search section select summary table template ul ruby body br embed head hr img meta"""
 # Those beyond which the end tag of no element closes anything, but of a table and a template.
 _BARRIER_NAMES = """applet marquee object select table template annotation-xml desc foreignobject mi mn mo ms mtext
     title"""
@@ -57,11 +57,11 @@ _SPACE, _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = b" !\"#&'"
 _DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION = b"-/<=>?"
 _BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
 _A, _HREF = (np.uint64(int.from_bytes(name, "big")) for name in (b"a", b"href"))
-_DD, _DT, _P, _DIV, _ADDRESS, _LI, _OL, _UL, _BUTTON, _FORM, _TABLE, _TEMPLATE, _SELECT, _FRAMESET = (
+_DD, _DT, _P, _DIV, _ADDRESS, _LI, _OL, _UL, _BUTTON, _FORM, _TABLE, _TEMPLATE, _SELECT, _FRAMESET, _BR = (
     np.uint64(int.from_bytes(name, "big"))
     for name in (
         b"dd", b"dt", b"p", b"div", b"address", b"li", b"ol", b"ul", b"button", b"form", b"table", b"template",
-        b"select", b"frameset",
+        b"select", b"frameset", b"br",
     )
 )  # fmt: skip
 _GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
@@ -298,9 +298,12 @@ def _nest(
     is_empty: bool,
 ) -> int:
     """Return the depth after a tag; where there is no room for its element, one more than there is room for."""
-    if is_end:
+    # In SVG and MathML all elements nest, and what is special ends them: then "/>" closes nothing more.
+    foreign = (kind == _FLAT or key == _P) and _is_foreign(open_roles, depth)
+    if is_end and not (foreign and (key in (_P, _BR))):
         return _close(stack, open_roles, depth, key, role)
-    if (kind != _NESTED and kind != _FOREIGN and kind != _ITEM) or (is_empty and not role & _SPECIAL):
+    nests = kind in (_NESTED, _FOREIGN, _ITEM) or foreign
+    if not nests or (is_empty and not role & _SPECIAL):
         return depth
     if kind == _ITEM:
         depth = _close_item(stack, depth, key)
@@ -382,7 +385,7 @@ def _simplify(
         if before != _GT and (before != _BLOCK if marked else not _is_white(before)):
             out[size] = _BLOCK if marked else _SPACE
             size += 1
-        is_empty = is_closed and _is_foreign(open_roles, depth)
+        is_empty = is_closed and (kind == _FOREIGN or _is_foreign(open_roles, depth))
         if kind in (_HIDDEN, _SCRIPT):
             if not is_end and not is_empty:
                 at = _raw_text_end(html, at, start, end, kind == _SCRIPT)
@@ -429,7 +432,7 @@ def _is_deep(
             break
         slot = _slot_of(key, keys)
         kind = np.int64(kinds[slot])
-        is_empty = is_closed and _is_foreign(open_roles, depth)
+        is_empty = is_closed and (kind == _FOREIGN or _is_foreign(open_roles, depth))
         if kind in (_HIDDEN, _SCRIPT, _LITERAL) and not is_end and not is_empty:
             at = _raw_text_end(html, at, start, end, kind == _SCRIPT)
         depth = _nest(stack, open_roles, depth, key, kind, roles[slot], is_end, is_empty)
