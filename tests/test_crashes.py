@@ -35,7 +35,7 @@ if __name__ == "__main__":
     engine = {"serial": Serial(), "processes": Processes(workers=2), "dask": Dask(workers=2)}[sys.argv[1]]
     found = match_on_disk(
         Path(sys.argv[3]) / "store", Jsonl(path=sys.argv[2], shard_bytes=30_000), VisibleText(), SpotSignatures(),
-        IdfFilter(), 0.5, engine, memory=1_200_000_000,
+        IdfFilter(), 0.5, engine, memory=1_700_000_000,
     )
     write_pairs(Path(sys.argv[3]) / "pairs.parquet", found.stored.doc_ids, found.pairs.chunks(10_000_000))
 """

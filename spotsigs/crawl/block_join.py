@@ -48,6 +48,9 @@ from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vec
 BYTES_AN_OCCURRENCE = 64
 """What a query holds for each occurrence of the rows it looks at: at most 58 were measured."""
 
+JOB = "job.json"
+"""What the folder of a join is for."""
+
 ROUNDS = ("plan", "parts", "spread", "weigh", "met")
 """What a join leaves beside its pairs until it has ended."""
 
@@ -100,7 +103,7 @@ def join_store(
     require("classes.npy" in reader.facts["files"], f"the store {store} was built by a former version; build it again")
     facts: dict[str, Any] = {"checksum": fingerprint(place(store)), "tau": tau, "new_from": new_from, "memory": memory}
     require(
-        not claim(folder, "job.json", facts),
+        not claim(folder, JOB, facts),
         f"{folder} holds the pairs of another join; give another place or delete it",
     )
     job = Job(

@@ -15,14 +15,14 @@ import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.copies import WORDS, Copies, Sameness
-from spotsigs.crawl.block_join import PairFiles, estimate, join_store, query
+from spotsigs.crawl.block_join import JOB, PairFiles, estimate, join_store, query
 from spotsigs.crawl.layout import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.crawl.outlines import refine_segments
 from spotsigs.crawl.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.crawl.shuffle import BYTES_A_PAIR
 from spotsigs.disk.atomic import alone, destination
 from spotsigs.disk.places import exists, place, require_reachable, sizes
-from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, writing
+from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
 from spotsigs.engines import Engine, Processes, Serial
 from spotsigs.errors import InputError, as_tau, reason, require
 from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
@@ -306,10 +306,14 @@ def _begun(folder: Path, job: str, budget: int) -> tuple[Path, int]:
     """Return the place of a job's pairs and the bytes that its tasks were cut for.
 
     A stopped job goes on with the tasks it began with where they fit, whatever budget or number of workers is given
-    now: another cut would give the same pairs and lose what is done.
+    now: another cut would give the same pairs and lose what is done. A place that no longer says what it is for, its
+    folder having vanished under a run, is begun again.
     """
     name = f"pairs-{job}-"
     known = [path.removeprefix(name) for path in sizes(folder) if path.startswith(name)]
+    for cut in known:
+        if not exists(folder / f"{name}{cut}" / JOB):
+            remove_tree(folder / f"{name}{cut}")
     fits = max((int(cut) for cut in known if cut.isdigit() and int(cut) <= budget), default=budget)
     return folder / f"{name}{fits}", fits
 
