@@ -7,6 +7,7 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 KEY = "NUMBA_CACHE_DIR"
 
@@ -56,15 +57,16 @@ def forgive_former_versions() -> None:
     An index is unpickled before numba looks whether its source has changed since, so that a type that was renamed
     would end the first call of the kernel with an AttributeError.
     """
-    from numba.core.caching import IndexDataCacheFile
+    from numba.core import caching
 
-    load = IndexDataCacheFile._load_index
+    index: Any = caching.IndexDataCacheFile
+    load = index._load_index
 
-    def forgiving(self: IndexDataCacheFile) -> dict[object, str]:
+    def forgiving(self: object) -> dict[object, str]:
         try:
             found: dict[object, str] = load(self)
         except (AttributeError, ImportError):
             return {}
         return found
 
-    IndexDataCacheFile._load_index = forgiving
+    index._load_index = forgiving

@@ -44,6 +44,7 @@ def test_every_method_of_every_experiment_composes(path):
 
 def test_a_collection_that_cannot_be_fetched_is_left_out(conf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where nothing was fetched
+    monkeypatch.setattr("spotsigs.experiments.studies.systems.overrides", list)
     with initialize_config_dir(str(conf), version_base="1.3"):
         settings = composed("experiment=systems", "experiment.collections=[newsframes]", "data=tiny")
         with pytest.raises(InputError, match=r"newsframes is left out: .*accept_licence"):
