@@ -21,8 +21,8 @@ REPEATS = 2500
 # SVG and MathML have rules of their own, of which only some cases are tested below.
 NAMES = """a address applet article b base blockquote body br button caption center col colgroup dd desc details div dl
     dt em fieldset font foo foreignobject form frameset g h1 h2 head hr html i iframe img input label li main marquee
-    menu mi mo ms mtext nobr noscript object ol optgroup option p param path pre rb rp rt rtc ruby search section
-    select span summary svg math path g table tbody td template textarea tfoot th thead title tr ul annotation-xml x-card""".split()
+    math menu mi mo ms mtext nobr noscript object ol optgroup option p param path pre rb rp rt rtc ruby search section
+    select span summary svg table tbody td template textarea tfoot th thead title tr ul annotation-xml x-card""".split()
 
 
 OPEN = [
