@@ -145,8 +145,8 @@ def test_clusters_and_table_equal_those_in_memory(tmp_path, engine):
     found = join_store(tmp_path / "v", tmp_path / "p", 0.6, engine, memory=SMALL)
     pairs = BruteForce(tau=0.6)(Corpus(vectors))
     for method, priority in itertools.product(ClusterMethod, (None, -vectors.lengths)):
-        ours = found.cluster(3000, priority, method=method)
-        theirs = cluster(pairs, method=method, priority=priority)
+        ours = found.cluster(3000, priority, clusters=method)
+        theirs = cluster(pairs, clusters=method, priority=priority)
         for name in ("labels", "representatives", "similarity_to_representative"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
         one, other = cohesion(ours, found.chunks(3000)), cohesion(theirs, pairs.chunks())

@@ -34,7 +34,7 @@ def test_components_equal_union_find(edges):
 
 @given(EDGES)
 def test_anchored_members_all_pair_with_their_representative(edges):
-    clusters = cluster(pairs_of(edges), method="anchored")
+    clusters = cluster(pairs_of(edges), clusters="anchored")
     head = naive.anchored(12, edges)
     assert clusters.representatives[clusters.labels].tolist() == [head[x] for x in range(12)]
     assert not np.isnan(clusters.similarity_to_representative).any()
@@ -46,7 +46,7 @@ def test_cohesion_equals_its_definition(edges, method, cut, random):
     values = [random.choice([0.3, 0.5, 0.7, np.nan]) for _ in edges]
     i, j = np.array(edges, np.int64).reshape(-1, 2).T
     pairs = Pairs.build(i, j, np.array(values, float), 12)
-    clusters = cluster(pairs, method=method)
+    clusters = cluster(pairs, clusters=method)
     chunks = [
         (pairs.i[k : k + cut], pairs.j[k : k + cut], pairs.similarity[k : k + cut]) for k in range(0, len(i), cut)
     ]
@@ -95,6 +95,6 @@ def test_bad_arguments_are_refused():
     with pytest.raises(InputError, match="too small"):
         cluster(pairs_of([(0, 5)]), n=3)
     with pytest.raises(InputError, match="components"):
-        cluster(pairs_of([]), method="chains")
+        cluster(pairs_of([]), clusters="chains")
     with pytest.raises(InputError, match="priority"):
         cluster(pairs_of([]), priority=np.arange(3))

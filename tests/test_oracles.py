@@ -66,7 +66,7 @@ def test_clusters_against_networkx(edges, priority):
     for k, members in enumerate(components):
         assert held.pairs[k] == graph.subgraph(members).number_of_edges()
         assert held.apart[k] == len(members) - 1 - graph.degree[int(clusters.representatives[k])]
-    heads = cluster(pairs, method="anchored", priority=np.array(priority)).representatives.tolist()
+    heads = cluster(pairs, clusters="anchored", priority=np.array(priority)).representatives.tolist()
     assert nx.is_dominating_set(graph, heads)
     assert graph.subgraph(heads).number_of_edges() == 0
 

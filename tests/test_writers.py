@@ -397,7 +397,7 @@ def test_decisions_against_counting(data):
     weighted = [(a, b, v) for (a, b), v in zip(edges, values, strict=True)]
     pairs = pairs_of(weighted, n)
     for method in ("components", "anchored"):
-        groups = cluster(pairs, method=method)
+        groups = cluster(pairs, clusters=method)
         decisions = decide(pairs, groups, Keep.first)
         for row in range(n):
             own = [(-v, b if a == row else a) for a, b, v in weighted if row in (a, b)]

@@ -285,7 +285,7 @@ def judged(
     -------
     Outcome
     """
-    clusters = cluster(pairs, method=method, priority=order)
+    clusters = cluster(pairs, clusters=method, priority=order)
     truth = prepared.truth
     quality = None if truth is None else evaluate(pairs.chunks(), truth, clusters, resamples=resamples)
     held = cohesion(clusters, pairs.chunks())

@@ -177,7 +177,7 @@ class Scale(Experiment):
         )
         chunk = found.budget // 16
         memory.stage = "clusters"
-        clusters = found.pairs.cluster(chunk, method=settings.clusters)
+        clusters = found.pairs.cluster(chunk, clusters=settings.clusters)
         held = cohesion(clusters, found.pairs.chunks(chunk))
         kept = decide(found.pairs.chunks(chunk), clusters, settings.keep).kept
         memory.stage = "tables"

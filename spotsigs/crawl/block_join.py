@@ -265,7 +265,7 @@ class PairFiles:
         yield self.n
 
     def cluster(
-        self, memory: int, priority: IntArray | None = None, *, method: ClusterMethod = ClusterMethod.components
+        self, memory: int, priority: IntArray | None = None, *, clusters: ClusterMethod = ClusterMethod.components
     ) -> Clusters:
         """Group the documents, as `spotsigs.judging.clusters.cluster` does.
 
@@ -275,14 +275,14 @@ class PairFiles:
             Bytes of pairs at a time.
         priority : ndarray of int, shape (n,), optional
             The smallest value of a cluster is its representative, ties going to the first document.
-        method : ClusterMethod
+        clusters : ClusterMethod
             What a cluster is.
 
         Returns
         -------
         Clusters
         """
-        return cluster(self.within(memory), method=method, priority=priority)
+        return cluster(self.within(memory), clusters=clusters, priority=priority)
 
 
 def _whole(reader: Reader, name: str) -> NDArray[np.int64]:

@@ -31,7 +31,7 @@ def cluster(
     pairs: PairChunks,
     n: int | None = None,
     *,
-    method: str | ClusterMethod = ClusterMethod.components,
+    clusters: str | ClusterMethod = ClusterMethod.components,
     priority: IntArray | None = None,
 ) -> Clusters:
     """Group documents by their pairs.
@@ -42,7 +42,7 @@ def cluster(
         Near-duplicate pairs, in memory or on disk.
     n : int, optional
         Number of documents; by default the one the pairs carry.
-    method : {"components", "anchored"}
+    clusters : {"components", "anchored"}
         ``components``: connected components. ``anchored``: in order of priority, each document that belongs to no
         cluster yet becomes a representative and takes its unassigned partners, so chains cannot grow.
     priority : ndarray of int, shape (n,), optional
@@ -56,17 +56,17 @@ def cluster(
     Raises
     ------
     InputError
-        If a pair lies outside ``range(n)``, or the method is unknown.
+        If a pair lies outside ``range(n)``, or `clusters` is unknown.
     """
     n = pairs.n if n is None else n
     try:
-        method = ClusterMethod(method)
+        way = ClusterMethod(clusters)
     except ValueError:
-        raise InputError(f"clusters must be 'components' or 'anchored', got '{method}'") from None
+        raise InputError(f"clusters must be 'components' or 'anchored', got '{clusters}'") from None
     priority = np.zeros(n, np.int64) if priority is None else np.asarray(priority)
     require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
     order = np.argsort(priority, kind="stable")
-    heads = (_component_heads if method is ClusterMethod.components else _anchored_heads)(pairs, n, order)
+    heads = (_component_heads if way is ClusterMethod.components else _anchored_heads)(pairs, n, order)
     representatives, labels = _numbered(heads)
     return Clusters(labels, representatives, _similarity_to(heads, pairs))
 
