@@ -68,7 +68,7 @@ def test_giant_chains():
     short = [(30 + k, 31 + k) for k in range(GIANT - 2)]
     whole = [(a, b) for a in range(60, 60 + GIANT) for b in range(a + 1, 60 + GIANT)]
     for method, expected in (("components", [True, False, False]), ("anchored", [])):
-        clusters = cluster(pairs_of(chain + short + whole, 100), method=method)
+        clusters = cluster(pairs_of(chain + short + whole, 100), clusters=method)
         flags = cohesion(clusters, pairs_of(chain + short + whole, 100).chunks()).chain
         assert flags[clusters.labels[[0, 30, 60]]].tolist() == (expected or [False] * 3)
 
