@@ -113,6 +113,14 @@ def test_a_store_is_asked(tmp_path):
     assert page.name in asked.stdout
 
 
+def test_a_threshold_is_looked_for(tmp_path, capsys):
+    path = rows(tmp_path / "pages.parquet", "body")
+    main(["threshold", str(path), "--text", "body", "--workers", "1", "--out", str(tmp_path / "out")])
+    [page] = (tmp_path / "out").rglob("threshold.html")
+    assert str(page.relative_to(tmp_path)) in capsys.readouterr().out
+    assert "Pairs to judge" in page.read_text()
+
+
 def test_run_is_the_other_door(tmp_path):
     done = spotsigs("run", "data=tiny", "tau=0.5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
