@@ -201,7 +201,10 @@ def settings_of(asked: argparse.Namespace) -> Any:
         columns = {f"{column}_column": getattr(asked, column) for column in ("id", "text", "html", "cluster", "date")}
         name, collection = collection_of(asked.input, asked.format, **columns)
         require(asked.workers >= 1, f"--workers must be at least 1, got {asked.workers}")
-        require(not getattr(asked, "add", False) or asked.store is not None, "--add needs a store: name it with --store FOLDER")
+        require(
+            not getattr(asked, "add", False) or asked.store is not None,
+            "--add needs a store: name it with --store FOLDER",
+        )
     memory = None if asking or asked.memory is None else parse_memory(asked.memory)
     if memory is None and getattr(asked, "store", None) is not None:
         memory = default_memory()
