@@ -44,7 +44,7 @@ if __name__ == "__main__":
 
 
 def test_documents_of_two_runs_that_add_at_once_are_all_there(tmp_path):
-    rounds = 8 if is_long() else 3
+    rounds = 8 if is_long() else 1
     rows = stories(24)
     written(tmp_path / "one.jsonl", rows[:8])
     written(tmp_path / "two.jsonl", rows[8:16])
@@ -113,6 +113,7 @@ def test_of_two_claims_the_first_one_stays(remote, tmp_path, monkeypatch):
     assert claim(folder, "facts.json", {"who": "one"}) == []
 
 
+@pytest.mark.long
 def test_a_question_is_asked_again_while_another_run_replaces_the_vectors(tmp_path, monkeypatch):
     from spotsigs.crawl import stages_on_disk
 

@@ -331,7 +331,7 @@ def test_a_compressed_bomb_is_one_skipped_record(front_door, results, tmp_path, 
     """A stream that unpacks to far more than a record may have; the limit is lowered, so that the test is quick."""
     monkeypatch.setattr("spotsigs.text.limits._largest", ContextVar("largest page", default=1 << 20))
     path = tmp_path / f"x.{data}.gz"
-    path.write_bytes(gzip.compress(head + line * (32 * (1 << 20) // len(line)), 1))
+    path.write_bytes(gzip.compress(head + line * (8 * (1 << 20) // len(line)), 1))
     _, _, err = front_door(f"data={data}", f"data.path={path}", "engine=serial", f"hydra.run.dir={results}")
     if (data, line[-1:]) == ("jsonl", b"\n"):
         assert "the line is not JSON" in err

@@ -139,6 +139,7 @@ def test_many_small_values_count_for_what_they_hold(tmp_path, form, content):
     assert "larger than 64 KiB" in found[0].reason or "not closed" in found[0].reason
 
 
+@pytest.mark.long
 def test_tags_count_for_what_they_hold(tmp_path):
     page = b"<p>" * (LIMIT // 4)
     with pages_up_to(LIMIT):

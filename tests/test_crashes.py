@@ -194,6 +194,7 @@ def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_no
 # two at once
 
 
+@pytest.mark.long
 def test_two_runs_in_one_folder_leave_the_results_of_one_of_them(crawl, tmp_path):
     one, other = (
         Job(

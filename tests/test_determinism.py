@@ -77,6 +77,7 @@ LONG = {
     "on disk, ray",
     "on disk, spark",
     "2 workers",
+    "hash seed 1",
     "hash seed 4242",
     "1 worker",
     "serial",

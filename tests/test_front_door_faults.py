@@ -128,7 +128,8 @@ def test_every_call_of_the_front_door_fails_once(front_door, both, tmp_path, num
     sweep(front_door, both, tmp_path / "here", number, way, int(os.environ.get("SPOTSIGS_SWEEP", "1")))
 
 
-@pytest.mark.parametrize("every", [110, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("every", [110, 3])
 def test_a_folder_that_vanishes_is_a_sentence_or_made_again(front_door, both, tmp_path, every):  # noqa: F811
     more = WITHIN["within a budget"]
     counting, new = both[1](more)

@@ -227,6 +227,7 @@ def test_large_files_go_up_in_parts(s3, monkeypatch, tmp_path):
     np.testing.assert_array_equal(reader.part("many", np.int64, 10**6, 10**6 + 9), values[10**6 : 10**6 + 9])
 
 
+@pytest.mark.long
 def test_a_stopped_run_goes_on(tmp_path, s3):
     collection = written(tmp_path / "x.jsonl", stories(150))
 
@@ -360,6 +361,7 @@ def kill_one(process, url, pids, engine):
     max(workers, key=lambda worker: sum(worker.cpu_times()[:2])).kill()
 
 
+@pytest.mark.long
 def test_worker_processes_read_and_write_an_object_store(tmp_path, s3):
     asked = pages(tmp_path / "x.jsonl", 600)
     ran(tmp_path / "serial", *asked, "engine=serial", f"store={tmp_path / 'store'}")

@@ -97,6 +97,7 @@ def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
     assert len(pd.read_parquet(tmp_path / "pairs.parquet")) == metrics["pairs"] > 0
 
 
+@pytest.mark.long
 def test_framed_signatures_of_few_pages_fall_back_to_a_default(tmp_path):
     """Two pages make no histogram; plain signatures are refused, whose best threshold differs from site to site."""
     (tmp_path / "pages").mkdir()

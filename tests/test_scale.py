@@ -99,6 +99,7 @@ def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
     assert rows["tables"]["documents_a_second"] is None
 
 
+@pytest.mark.long
 def test_a_small_run_and_its_growth(tmp_path):
     asked = ["experiment=scale", "engine=serial", f"experiment.results={tmp_path}", "experiment.memory=1GB"]
     for size in (300, 300, 600) if is_long() else (300, 600):

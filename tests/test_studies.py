@@ -63,6 +63,7 @@ def test_all_goes_on_without_what_must_be_fetched(tmp_path):
     assert (tmp_path / "results" / "report.html").exists()
 
 
+@pytest.mark.long
 def test_a_matcher_appears_among_the_systems_by_itself(conf):
     (conf / "matcher" / "nearest_bits.yaml").write_text("_target_: spotsigs.baselines.simhash.SimHash\nradius: 2\n")
     with initialize_config_dir(str(conf), version_base="1.3"):

@@ -266,6 +266,12 @@ def _is_foreign(roles: NDArray[np.uint8], depth: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
+def _may_be_foreign(roles: NDArray[np.uint8], depth: int) -> bool:
+    """Tell whether what follows may be SVG or MathML: not all that is special ends these."""
+    return bool((roles[:depth] == _ROOT).any())
+
+
+@njit(cache=True, nogil=True)
 def _is_raw(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int) -> bool:
     """Tell whether a title, say, surely begins raw text: it does not in SVG, and where the parser passes over it."""
     for level in range(depth):
@@ -303,6 +309,8 @@ def _nest(
     if is_end and not (foreign and (key in (_P, _BR))):
         return _close(stack, open_roles, depth, key, role)
     nests = kind in (_NESTED, _FOREIGN, _ITEM) or foreign
+    if kind == _FLAT and not role & _SPECIAL and _may_be_foreign(open_roles, depth):
+        nests = True
     if not nests or (is_empty and not role & _SPECIAL):
         return depth
     if kind == _ITEM:
