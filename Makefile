@@ -24,7 +24,7 @@ reproduce: $(VENV)/.installed ## the main job on the built-in collection
 	$(BIN)/python run.py
 
 test: $(VENV)/.installed ## the quick tests, on all cores
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 test-long: $(VENV)/.installed ## the long tests too
 	$(BIN)/python -m pytest -q -m ''

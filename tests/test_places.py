@@ -288,7 +288,10 @@ def test_what_goes_wrong_is_said(tmp_path, bucket, monkeypatch):
 @pytest.mark.parametrize(
     ("environment", "says"),
     [
-        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "s3://crawls/x cannot be reached: .*127.0.0.1:9"),
+        (
+            {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"},
+            "s3://crawls/x cannot be reached: .*127.0.0.1:9",
+        ),
         (
             {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_CONFIG_FILE": "/none", "HOME": "/none"},
             "s3://crawls/x needs credentials: Unable to locate credentials; give them",
