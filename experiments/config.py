@@ -301,6 +301,17 @@ def composed(*overrides: str) -> Settings:
     return settings(config, {group: str(config.hydra.runtime.choices[group]) for group in GROUPS})
 
 
+def quoted(value: str) -> str:
+    """Return a value as an override takes it, whatever signs it has.
+
+    Examples
+    --------
+    >>> quoted("results/tau=0.4,0.5")
+    "'results/tau=0.4,0.5'"
+    """
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def choices(group: str) -> list[str]:
     """Return the choices of a group, those on the search path of the running job, sorted."""
     return sorted(GlobalHydra.instance().config_loader().get_group_options(group, ObjectType.CONFIG))

@@ -19,7 +19,7 @@ from spotsigs.engines import Serial
 from spotsigs.experiments.claims.facts import read_facts
 from spotsigs.experiments.claims.judged_claims import judge_all
 from spotsigs.experiments.claims.verdicts import Verdict
-from spotsigs.experiments.config import GROUPS, settings
+from spotsigs.experiments.config import GROUPS, quoted, settings
 from spotsigs.experiments.studies.figure4 import cosine_within
 from spotsigs.experiments.studies.lcs_tables import Sets, site_of
 from spotsigs.experiments.studies.partition_sizes import pairs_left, partition_sizes
@@ -87,6 +87,13 @@ def test_all_names_every_experiment():
     everything = settings_for("experiment=all", "data=tiny").experiment
     named = {*everything.pages, *everything.vectors, "all", "claims", "report"}
     assert named >= set(EXPERIMENTS) - OTHERS
+
+
+def test_everything_goes_to_a_folder_of_any_name(tmp_path):
+    """As of a variant, which is named by what was overridden."""
+    folder = tmp_path / "all" / "experiment.pages=-a+b,c'd"
+    run("all", quoted(str(folder)), "experiment.pages=[]", "experiment.vectors=[]")
+    assert (folder / "report.html").exists()
 
 
 OTHERS: set[str] = {"beyond", "compare", "scale", "threshold", "today"}

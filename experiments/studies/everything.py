@@ -10,7 +10,7 @@ from typing import Any
 from tqdm import tqdm
 
 from spotsigs.errors import InputError
-from spotsigs.experiments.config import Experiment, Settings, composed, overrides
+from spotsigs.experiments.config import Experiment, Settings, composed, overrides, quoted
 from spotsigs.experiments.output_files import read_json
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.study import Work
@@ -54,7 +54,7 @@ class Everything(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Run them; return what each says and how long it took."""
         mine = [word for word in overrides() if not word.startswith("experiment")]
-        mine.append(f"experiment.results={self.results}")
+        mine.append(f"experiment.results={quoted(str(self.results))}")  # a variant's folder has = in its name
         general = [word for word in mine if not word.startswith(("data=", "data."))]
         if self.documents is not None:
             general.append(f"data.documents={self.documents}")
