@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import grown, joined, over_blocks
 from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
@@ -123,7 +124,7 @@ def weigh(vectors: Vectors) -> Weighted:
     frequencies = vectors.document_frequencies
     idf = inverse_document_frequencies(frequencies, len(vectors))
     kept = idf[vectors.ids] > 0
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])[vectors.indptr]
+    indptr = row_starts(kept)[vectors.indptr]
     ids = vectors.ids[kept]
     values, squares = _weigh_rows(indptr, ids, vectors.counts[kept], idf)
     return Weighted(indptr, ids, values, squares, frequencies)

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import grown, joined, over_blocks
 from spotsigs.baselines.verify import compare
 from spotsigs.errors import InputError, require
@@ -218,7 +219,7 @@ def number_tokens(vectors: Vectors) -> NDArray[np.int64]:
         number of dimensions.
     """
     highest = _highest_counts(vectors.ids, vectors.counts, vectors.n_signatures)
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(highest)])
+    return row_starts(highest)
 
 
 @njit(cache=True, nogil=True)

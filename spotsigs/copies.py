@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.errors import require
 from spotsigs.records import Document, FloatArray, IntArray, Pairs, Signatures
 
@@ -162,7 +163,7 @@ class Copies:
     @cached_property
     def _sets(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Sets of copies by the document that stands for them: where each begins, and all members, ascending."""
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(self.stands, minlength=len(self)))])
+        indptr = row_starts(np.bincount(self.stands, minlength=len(self)))
         return indptr, np.argsort(self.stands, kind="stable").astype(np.int32)
 
     def members(self, document: int) -> NDArray[np.int32]:

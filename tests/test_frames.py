@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import frames as naive
+from stores import segments_of
 from strategies import examples
 
 from spotsigs.crawl import outlines as kept_signatures
 from spotsigs.crawl.outlines import refine_segments
-from spotsigs.crawl.segments import segments_of
 from spotsigs.crawl.stages_on_disk import match_on_disk
 from spotsigs.data.collections.gold import GoldVersions
 from spotsigs.data.formats.jsonl import Jsonl

@@ -6,15 +6,17 @@ import tracemalloc
 from dataclasses import replace
 from itertools import count
 
+import naive.extract as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib.externals.loky import get_reusable_executor
+from stores import segments_of
 
 from spotsigs.copies import Copies
 from spotsigs.crawl.layout import build_vectors, parse_memory, spans
-from spotsigs.crawl.segments import extract_segments, segments_of
+from spotsigs.crawl.segments import extract_segments
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
@@ -170,7 +172,7 @@ def test_the_calling_process_holds_nothing_of_the_entries(tmp_path, monkeypatch)
 
 
 @given(names=st.lists(st.sampled_from(["a", "a#2", "a#3", "b", "b#2"]), max_size=12), cut=st.integers(0, 12))
-def test_ids_are_made_unique_as_in_memory(tmp_path_factory, names, cut):
+def test_ids_are_made_unique(tmp_path_factory, names, cut):
     def signatures(part):
         none = np.empty(0)
         return Signatures(
@@ -182,7 +184,7 @@ def test_ids_are_made_unique_as_in_memory(tmp_path_factory, names, cut):
         )
 
     parts = segments_of([signatures(names[:cut]), signatures(names[cut:])], tmp_path_factory.mktemp("ids"))
-    assert tuple(parts.doc_ids()) == unique_ids(names)
+    assert tuple(parts.doc_ids()) == unique_ids(names) == naive.unique_ids(names)
 
 
 def pages(path, n, seed=1):

@@ -8,7 +8,7 @@ complete need not.
 - *Reduce* (steps 3, 4 and 5), a bucket of shingles: the summed-up triplets of its groups, by range of documents.
 - *Sum* (steps 5 and 6), a range of documents: the sums over all buckets, and of these the pairs that reach tau.
 
-Step 7, the components, is `spotsigs.crawl.block_join.PairFiles.cluster`.
+Step 7, the components, is `spotsigs.judging.clusters.cluster`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.baselines.sketch.sketches import (
     Kind,
     Sketch,
@@ -318,5 +319,5 @@ def _sketches(job: SketchJob, documents: NDArray[np.int32]) -> Sketches:
             all_values = reader.array("values", np.uint64)
             for at, row in zip(held.tolist(), local.tolist(), strict=True):
                 values[at] = np.array(all_values[indptr[row] : indptr[row + 1]])
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    indptr = row_starts(sizes)
     return Sketches(indptr, np.concatenate([np.empty(0, np.uint64), *values]))

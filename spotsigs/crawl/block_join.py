@@ -42,8 +42,7 @@ from spotsigs.disk.places import absolute, place
 from spotsigs.disk.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
-from spotsigs.judging.clusters import ClusterMethod, cluster
-from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
+from spotsigs.records import FloatArray, Overlap, Pairs, Vectors
 
 BYTES_AN_OCCURRENCE = 64
 """What a query holds for each occurrence of the rows it looks at: at most 58 were measured."""
@@ -191,7 +190,7 @@ class PairFiles:
     overlap : Overlap, optional
         As in `spotsigs.records.Pairs`.
     memory : int
-        Bytes of pairs that may be in memory at a time.
+        Bytes of pairs that may be in memory at a time; those of a single document can exceed it.
     """
 
     folders: tuple[Path, ...]
@@ -206,7 +205,7 @@ class PairFiles:
 
     def load(self) -> Pairs:
         """Return all pairs, in memory."""
-        [(i, j, similarity)] = self.chunks(BYTES_A_PAIR * (len(self) + 1))
+        [(i, j, similarity)] = self.within(BYTES_A_PAIR * (len(self) + 1)).chunks()
         return Pairs.build(i, j, similarity, self.n, self.seconds, self.counters, self.overlap)
 
     def in_memory(self) -> Pairs | None:
@@ -222,13 +221,8 @@ class PairFiles:
         """Return the same pairs with a limit on the bytes that are in memory at a time."""
         return replace(self, memory=memory)
 
-    def chunks(self, memory: int | None = None) -> Iterator[Found]:
-        """Iterate over the pairs in ascending order of (i, j), as many at a time as a budget allows.
-
-        Parameters
-        ----------
-        memory : int, optional
-            Bytes; the pairs of a single document can exceed it. Those that the pairs know by default.
+    def chunks(self) -> Iterator[Found]:
+        """Iterate over the pairs in ascending order of (i, j), as many at a time as the memory allows.
 
         Yields
         ------
@@ -237,7 +231,7 @@ class PairFiles:
         similarity : ndarray of float64
         """
         readers = [opened(folder, "pairs") for folder in self.folders]
-        edges = list(self._edges(readers, (self if memory is None else self.within(memory)).held))
+        edges = list(self._edges(readers, self.held))
         places = [np.searchsorted(_whole(reader, "i"), edges).tolist() for reader in readers]
         for k in range(len(edges) - 1):
             found = _sorted(
@@ -263,26 +257,6 @@ class PairFiles:
                 taken = 0
             taken += size
         yield self.n
-
-    def cluster(
-        self, memory: int, priority: IntArray | None = None, *, clusters: ClusterMethod = ClusterMethod.components
-    ) -> Clusters:
-        """Group the documents, as `spotsigs.judging.clusters.cluster` does.
-
-        Parameters
-        ----------
-        memory : int
-            Bytes of pairs at a time.
-        priority : ndarray of int, shape (n,), optional
-            The smallest value of a cluster is its representative, ties going to the first document.
-        clusters : ClusterMethod
-            What a cluster is.
-
-        Returns
-        -------
-        Clusters
-        """
-        return cluster(self.within(memory), clusters=clusters, priority=priority)
 
 
 def _whole(reader: Reader, name: str) -> NDArray[np.int64]:

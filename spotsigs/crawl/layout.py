@@ -25,6 +25,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.copies import Copies
 from spotsigs.crawl.rounds import Rounds, run
@@ -159,7 +160,7 @@ def build_vectors(
     with writing(folder, "vectors") as store:
         _put_together(store, layout, len(stretches))
         store.strings("doc_ids", segments.doc_ids())
-        store.strings("clusters", segments.clusters())
+        store.strings("clusters", (name or "" for name in segments.clusters()))
         store.put("content", copies.content)
         store.put("stands", copies.stands)
         store.facts |= {"rows": n, **(facts or {})}
@@ -245,8 +246,8 @@ def _batches(
     """Put segments together while they have at most so many entries and documents; a larger one stands alone."""
     weights = entries + sizes
     most = _share(weights, layout.memory // (2 * BYTES_AN_ENTRY))
-    behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(weights)])
-    rows = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    behind = row_starts(weights)
+    rows = row_starts(sizes)
     for number, (start, stop) in enumerate(spans(behind, most)):
         first, last = int(rows[start]), int(rows[stop])
         counted = None if segments.rows is None else segments.rows[first:last]
@@ -377,8 +378,7 @@ def _put_by_length(
     from spotsigs.crawl import shuffle_kernels as kernels
 
     order = np.argsort(lengths, kind="stable")
-    zero = np.zeros(1, np.int64)
-    indptr, ends = np.append(zero, np.cumsum(sizes)), np.append(zero, np.cumsum(sizes[order]))
+    indptr, ends = row_starts(sizes), row_starts(sizes[order])
     ordered = kernels.Block(ends, np.empty_like(ids), np.empty_like(counts), np.empty_like(lengths))
     kernels.gather(kernels.Block(indptr, ids, counts, lengths), order, ordered)
     for name, values in (("ends", ends[1:]), ("lengths", ordered.lengths), ("ids", ordered.ids)):

@@ -11,6 +11,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.crawl.segments import Segments
 from spotsigs.disk.atomic import beside, replacing
 from spotsigs.disk.places import exists, place, read
@@ -119,7 +120,7 @@ def _gathered(segments: Segments, scratch: Path) -> Signatures:
             yield hashes, counts
 
     hashes, kinds = concatenated_on_disk(rows(), (np.uint64, np.int32), scratch)
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))])
+    indptr = row_starts(np.concatenate([np.empty(0, np.int64), *sizes]))
     return Signatures(("",) * (len(indptr) - 1), (None,) * (len(indptr) - 1), indptr, hashes, kinds)
 
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.crawl import shuffle_kernels as kernels
 from spotsigs.crawl.rounds import Rounds
 from spotsigs.crawl.shuffle_kernels import Block, Groups, Lists, Runs, Share
@@ -640,7 +641,7 @@ def _members(job: Job, reader: Reader, rows: NDArray[np.int64]) -> Groups:
     of, copy = np.concatenate(copied), np.concatenate(copies)
     begin, end = np.searchsorted(of, rows), np.searchsorted(of, rows, side="right")
     sizes = 1 + end - begin
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    starts = row_starts(sizes)
     members = np.repeat(numbers, sizes)
     places = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
     members[places > 0] = copy[(np.repeat(begin, sizes) + places - 1)[places > 0]]

@@ -33,7 +33,7 @@ import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.arrays.arrow import text
-from spotsigs.arrays.csr import INT32_MAX
+from spotsigs.arrays.csr import INT32_MAX, row_starts
 from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.copies import Copies
 from spotsigs.disk import places
@@ -918,7 +918,7 @@ def check_rows(
     """
     _check_entries(store, indptr, ids, counts)
     limit = store.facts["n_signatures"] if "vocabulary.npy" in store.facts["files"] else INT32_MAX
-    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])[indptr]
+    sums = row_starts(counts)[indptr]
     fits = int(ids.max(initial=-1)) < limit and int(ids.min(initial=0)) >= 0
     _require_sound(fits and np.array_equal(np.diff(sums), lengths), store)
 
@@ -939,7 +939,7 @@ def _require_sound(sound: bool, store: Reader) -> None:
     require(sound, f"the arrays of the store {store.folder} do not fit together; build the store again")
 
 
-def save_signatures(folder: str | Path, signatures: Signatures, *, further: int = 0) -> None:
+def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) -> None:
     """Write signatures before any filter as a store, in document order.
 
     Parameters
@@ -948,8 +948,8 @@ def save_signatures(folder: str | Path, signatures: Signatures, *, further: int 
         Place of the store; a former store there is replaced.
     signatures : Signatures
         Of a collection or of a part of it.
-    further : int
-        Number of other stores with what comes before.
+    **facts
+        JSON values for the manifest.
     """
     with writing(folder, "signatures") as store:
         store.put("indptr", signatures.indptr)
@@ -964,7 +964,7 @@ def save_signatures(folder: str | Path, signatures: Signatures, *, further: int 
         store.strings("dates", (date or "" for date in signatures.dates))
         store.strings("skipped", (skipped.id for skipped in signatures.skipped))
         store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
-        store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes, "further": further}
+        store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes, **facts}
 
 
 def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signatures:

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.dense import renumbered
 from spotsigs.arrays.parallel import grown, joined, over_blocks, overlap
 from spotsigs.errors import require
@@ -187,7 +188,7 @@ def build_index(vectors: Vectors, boundaries: NDArray[np.int64]) -> Index:
     partitions = np.searchsorted(boundaries, vectors.lengths, side="right") - 1
     rows = np.lexsort((-vectors.lengths, partitions))
     rows = rows[vectors.lengths[rows] > 0]
-    list_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(vectors.document_frequencies)])
+    list_starts = row_starts(vectors.document_frequencies)
     postings = _fill_lists(rows, vectors.indptr, vectors.ids, list_starts[:-1].copy(), len(vectors.ids))
     return Index(
         rows,

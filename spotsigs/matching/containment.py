@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import grown, joined, over_blocks
 from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
@@ -80,7 +81,7 @@ def _ordered(vectors: Vectors):  # type: ignore[no-untyped-def]
     rank = np.empty(len(names), np.int32)
     rank[np.argsort(frequency, kind="stable")] = np.arange(len(names), dtype=np.int32)
     sizes = np.diff(vectors.indptr)[order]
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    indptr = row_starts(sizes)
     at = np.arange(indptr[-1]) + np.repeat(vectors.indptr[order] - indptr[:-1], sizes)
     tokens, counts = rank[places][at], vectors.counts[at]
     within = np.lexsort((tokens, np.repeat(np.arange(len(order)), sizes)))

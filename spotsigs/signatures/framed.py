@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.dense import distinct
 from spotsigs.arrays.parallel import all_cores, joined, over_blocks
 from spotsigs.disk.store import concatenated_on_disk
@@ -578,7 +579,7 @@ def suppressed(
         np.int32,
         np.bool_,
     )
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    indptr = row_starts(sizes)
     return replace(outlines, indptr=indptr, hashes=hashes, counts=counts, boilerplate=says_nothing)
 
 
@@ -590,7 +591,7 @@ def portraits(outlines: Signatures, over: Over = HERE) -> Portraits:
         len(outlines),
         *(np.int64, np.uint64, np.bool_, np.int64, np.int64),
     )
-    return Portraits(indptr, hashes, kinds, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), *columns)
+    return Portraits(indptr, hashes, kinds, row_starts(sizes), *columns)
 
 
 @njit(cache=True, nogil=True)
@@ -664,7 +665,7 @@ def _links(outlines: Signatures, pages: NDArray[np.int64], over: Over) -> PageLi
     del parts
     ids, vocabulary = dense_ids(links)
     del links
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    indptr = row_starts(sizes)
     return PageLinks(pages, indptr, ids, *_invert(indptr, ids, len(vocabulary)))
 
 
@@ -687,14 +688,14 @@ def _search(
         lambda first, last: search(pages, left, right, ranks, rules, most, LOOKED, WALKED, first, last), len(left.rows)
     )
     sizes, found = joined(parts, (np.int64, np.int32))
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), found
+    return row_starts(sizes), found
 
 
 def _meets(
     links: PageLinks, ranks: NDArray[np.int32], is_new: NDArray[np.bool_], most: int, over: Over
 ) -> NDArray[np.bool_]:
     """Return for each of some pages whether a new one is among its candidates."""
-    n_new = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_new[links.postings])])
+    n_new = row_starts(is_new[links.postings])
     parts = over(lambda first, last: (meets(links, ranks, n_new, most, WALKED, first, last),), len(ranks))
     return joined(parts, (np.bool_,))[0]
 
@@ -704,5 +705,5 @@ def _spread(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the given rows of a CSR, in the given order."""
     sizes = indptr[rows + 1] - indptr[rows]
-    spread = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    spread = row_starts(sizes)
     return spread, values[np.arange(spread[-1]) + np.repeat(indptr[rows] - spread[:-1], sizes)]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import numbers, values
+from spotsigs.arrays.csr import row_starts
 from spotsigs.copies import Copies
 from spotsigs.errors import require
 from spotsigs.records import Signatures, Vectors
@@ -87,7 +88,7 @@ class IdfFilter:
         entries &= (lengths >= self.min_spots)[rows]
         sizes = np.bincount(rows[entries], minlength=len(signatures))
         return Vectors(
-            indptr=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            indptr=row_starts(sizes),
             ids=number[ids[entries]],
             counts=signatures.counts[entries],
             lengths=np.where(lengths >= self.min_spots, lengths, 0).astype(np.int64),
