@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
-from spotsigs.arrays.parallel import grown, joined, over_blocks
+from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 COUNTERS = ("lists_opened", "postings", "candidates", "verifications")
@@ -68,7 +68,7 @@ class Cosine(ThreadedMatcher, ThresholdMatcher):
             self.threads,
             blocks_a_thread=32,
         )
-        i, j, similarity = joined(parts, (np.int32, np.int32, np.float64))
+        i, j, similarity = concatenated(parts, (np.int32, np.int32, np.float64))
         counts = np.sum([np.zeros(len(COUNTERS), np.int64), *(part[3] for part in parts)], axis=0)
         return Pairs.build(
             i,

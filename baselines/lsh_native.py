@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from spotsigs.arrays.csr import row_starts
-from spotsigs.arrays.parallel import grown, joined, over_blocks
+from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.baselines.verify import compare
 from spotsigs.errors import InputError, require
 from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
@@ -94,7 +94,7 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
         chains, buckets, hashing = self.tables(vectors)
         hashed = perf_counter()
         parts = over_blocks(lambda start, stop: self._block(vectors, chains, start, stop), len(vectors), self.threads)
-        i, j, similarity = joined(parts, (np.int32, np.int32, np.float64))
+        i, j, similarity = concatenated(parts, (np.int32, np.int32, np.float64))
         counts = np.sum([np.zeros(len(COUNTERS), np.int64), *(part[3] for part in parts)], axis=0)
         return Pairs.build(
             i,

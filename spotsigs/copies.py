@@ -18,16 +18,13 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
 from spotsigs.errors import require
-from spotsigs.records import Document, FloatArray, IntArray, Pairs, Signatures
+from spotsigs.records import MOST_PAIRS, Document, FloatArray, IntArray, Pairs, Signatures
 
 WORDS = 2
 """Numbers of 64 bits in a checksum: 128 bits of BLAKE2b, which nobody can forge a collision of."""
 
 CONTENT, TEXT = 2, 1
 """Copies of identical content, and of identical text alone."""
-
-MOST_PAIRS = 2**31
-"""Pairs that can be listed in memory."""
 
 Chunk = tuple[IntArray, IntArray, FloatArray]
 """First documents, second documents and similarities of some pairs."""

@@ -52,7 +52,9 @@ class Engine(Protocol):
         ...
 
 
-def mapped(engine: Engine, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
+def task_results(
+    engine: Engine, function: Callable[[Task], Result], tasks: Iterable[Task]
+) -> Generator[Result, None, None]:
     """Yield what `Engine.map` yields; closed early, it gives up the tasks that wait."""
     yield from engine.map(function, tasks)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import normalise_csr, row_starts, row_sums
+from spotsigs.arrays.csr import normalise_csr, row_starts, row_sums, take_rows
 from spotsigs.errors import InputError, as_tau, require
 
 if TYPE_CHECKING:
@@ -470,17 +470,14 @@ class Vectors:
     def take(self, rows: IntArray) -> Vectors:
         """Return the given rows, in the given order."""
         rows = np.asarray(rows, dtype=np.int64)
-        sizes = self.indptr[rows + 1] - self.indptr[rows]
-        indptr = row_starts(sizes)
-        flat = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], sizes)
-        doc_ids = tuple(self.doc_ids[r] for r in rows.tolist())
+        indptr, entries = take_rows(self.indptr, rows)
         return replace(
             self,
             indptr=indptr,
-            ids=self.ids[flat],
-            counts=self.counts[flat],
+            ids=self.ids[entries],
+            counts=self.counts[entries],
             lengths=self.lengths[rows],
-            doc_ids=doc_ids,
+            doc_ids=tuple(self.doc_ids[r] for r in rows.tolist()),
         )
 
 
@@ -700,7 +697,7 @@ class Overlap:
 
 
 class PairChunks(Protocol):
-    """Pairs that pass in chunks: in memory all at once, on disk as many at a time as a budget allows."""
+    """Pairs in chunks: in memory a single one, on disk chunks that fit a budget."""
 
     @property
     def n(self) -> int:
@@ -730,6 +727,19 @@ class PairChunks(Protocol):
 
     def in_memory(self) -> Pairs | None:
         """Return all pairs at once, None if they do not fit."""
+
+
+MOST_PAIRS = 2**31
+"""Pairs that can be listed."""
+
+
+def require_listable(pairs: int) -> None:
+    """Refuse more pairs than can be listed."""
+    require(
+        pairs <= MOST_PAIRS,
+        f"{pairs:,} pairs are similar, more than the {MOST_PAIRS:,} that can be listed; "
+        "keep one of each set of identical documents, or raise tau",
+    )
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joblib.externals.loky import get_reusable_executor
-from stores import segments_of
+from stores import Elsewhere, StopsAt, segments_of
 
 from spotsigs.copies import Copies
 from spotsigs.crawl.layout import build_vectors, parse_memory, spans
@@ -78,21 +77,6 @@ def large_batches(rng, sizes=(60, 1, 0, 80, 40)):
     return [batch(rng, n, names) for n in sizes]
 
 
-class StopsAt:
-    """Runs tasks until one is to begin that shall not."""
-
-    processes = 0
-
-    def __init__(self, last):
-        self.begun, self.last = count(), last
-
-    def map(self, function, tasks):
-        for task in tasks:
-            if next(self.begun) == self.last:
-                raise KeyboardInterrupt
-            yield function(task)
-
-
 def files(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
@@ -132,17 +116,6 @@ def test_what_other_arguments_left_is_not_used(tmp_path):
     build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=MEMORY)
     build_vectors(tmp_path / "w", segments, IdfFilter(idf_min=0), memory=MEMORY)
     assert files(tmp_path / "v") == files(tmp_path / "w")
-
-
-class Elsewhere:
-    """Runs every task in another process."""
-
-    processes = 1
-
-    def map(self, function, tasks):
-        with get_reusable_executor(1) as pool:
-            for task in tasks:
-                yield pool.submit(function, task).result()
 
 
 @pytest.mark.long

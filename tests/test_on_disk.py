@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stores import named, segments_of
 
 from spotsigs.crawl.stages_on_disk import LEAST, PROGRAM, data_budget, fitting, match_on_disk, query_page
 from spotsigs.data.formats.jsonl import Jsonl
@@ -41,13 +42,6 @@ def stories(n, seed=1):
 def written(path, rows):
     path.write_text("\n".join(map(json.dumps, rows)))
     return Jsonl(path=str(path), shard_bytes=20_000)
-
-
-def named(pairs, ids):
-    return {
-        (*sorted((ids[i], ids[j])), s)
-        for i, j, s in zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True)
-    }
 
 
 def in_memory(collection, tau):
@@ -198,7 +192,6 @@ print(len(pairs), pairs.counters["tasks"], int(peak.split()[1]) * 1024)  # getru
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux counts it")
 def test_the_budget_is_kept(tmp_path):
-    from stores import segments_of
 
     from spotsigs.data.collections.wt10g_like import Wt10gLike
     from spotsigs.matching.tight import self_join

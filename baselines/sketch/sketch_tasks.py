@@ -39,7 +39,7 @@ from spotsigs.baselines.sketch.sketches import (
 )
 from spotsigs.crawl.block_join import PairFiles
 from spotsigs.crawl.shuffle import read_block
-from spotsigs.disk.places import absolute, is_remote, place
+from spotsigs.disk.places import absolute, as_path, is_remote
 from spotsigs.disk.store import Reader, claim, fingerprint, open_vectors, opened, writing
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
@@ -84,9 +84,9 @@ class SketchJob:
         """Number of map tasks and of sums."""
         return -(-self.n // self.documents)
 
-    def place(self, stage: str, task: int) -> Path:
+    def path(self, stage: str, task: int) -> Path:
         """Return where a task leaves its result."""
-        return place(self.folder) / f"{stage}-{task:08d}"
+        return as_path(self.folder) / f"{stage}-{task:08d}"
 
 
 def search_store(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sketch) -> PairFiles:
@@ -145,9 +145,9 @@ def cluster_sketches(
     cut = [documents, buckets]
     require(
         not claim(
-            place(folder),
+            as_path(folder),
             "job.json",
-            {"checksum": fingerprint(place(store)), "sketch": repr(job.sketch), "cut": cut},
+            {"checksum": fingerprint(as_path(store)), "sketch": repr(job.sketch), "cut": cut},
         ),
         f"{folder} holds another clustering; give another place or delete it",
     )
@@ -165,7 +165,7 @@ def cluster_sketches(
         )
         for name in names
     }
-    return PairFiles(tuple(job.place("pairs", task) for task in range(job.ranges)), job.n, counters=counters)
+    return PairFiles(tuple(job.path("pairs", task) for task in range(job.ranges)), job.n, counters=counters)
 
 
 def cut(sketch: Sketch, n: int, memory: int) -> dict[str, int]:
@@ -210,7 +210,7 @@ def map_documents(job: SketchJob, task: int) -> dict[str, int]:
         bucket = (mixed(shingles) % np.uint64(job.buckets)).astype(np.int64)
         order = np.argsort(bucket, kind="stable")
         counts = {"values": len(shingles)}
-        with writing(job.place("map", task), "sketches") as out:
+        with writing(job.path("map", task), "sketches") as out:
             out.put("indptr", sketches.indptr)
             out.put("values", sketches.values)
             out.put("shingles", shingles[order])
@@ -219,7 +219,7 @@ def map_documents(job: SketchJob, task: int) -> dict[str, int]:
             out.facts = {"counts": counts}
         return counts
 
-    return _done(job.place("map", task), "sketches", make)
+    return _done(job.path("map", task), "sketches", make)
 
 
 def _sketched(job: SketchJob, reader: Reader, vectors: Vectors) -> Sketches:
@@ -255,7 +255,7 @@ def reduce_shingles(job: SketchJob, task: int) -> dict[str, int]:
     def make() -> dict[str, int]:
         shingles, documents = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
         for number in range(job.ranges):
-            reader = opened(job.place("map", number), "sketches", verify=None)
+            reader = opened(job.path("map", number), "sketches", verify=None)
             values, rows = _slice(reader, task, ("shingles", np.uint64), ("documents", np.int32))
             shingles.append(values)
             documents.append(rows)
@@ -264,7 +264,7 @@ def reduce_shingles(job: SketchJob, task: int) -> dict[str, int]:
         )
         smaller, larger, common = sum_of_shards(aggregate(*triplets(shard)) for shard in shards_of(groups))
         counts = {"shared_shingles": len(groups.starts) - 1, "triplets": int(pair_counts(groups).sum()), **skipped}
-        with writing(job.place("reduce", task), "triplets") as out:
+        with writing(job.path("reduce", task), "triplets") as out:
             out.put("smaller", smaller)
             out.put("larger", larger)
             out.put("common", common)
@@ -272,7 +272,7 @@ def reduce_shingles(job: SketchJob, task: int) -> dict[str, int]:
             out.facts = {"counts": counts}
         return counts
 
-    return _done(job.place("reduce", task), "triplets", make)
+    return _done(job.path("reduce", task), "triplets", make)
 
 
 def sum_documents(job: SketchJob, task: int) -> dict[str, int]:
@@ -281,7 +281,7 @@ def sum_documents(job: SketchJob, task: int) -> dict[str, int]:
     def make() -> dict[str, int]:
         columns = [("smaller", np.int32), ("larger", np.int32), ("common", np.int32)]
         parts = [
-            list(_slice(opened(job.place("reduce", number), "triplets", verify=None), task, *columns))
+            list(_slice(opened(job.path("reduce", number), "triplets", verify=None), task, *columns))
             for number in range(job.buckets)
         ]
         smaller, larger, common = aggregate(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -291,14 +291,14 @@ def sum_documents(job: SketchJob, task: int) -> dict[str, int]:
         i, j, estimate = job.sketch.judged(
             sketches, places[: len(smaller)], places[len(smaller) :], common, recount=job.recount
         )
-        with writing(job.place("pairs", task), "pairs") as out:
+        with writing(job.path("pairs", task), "pairs") as out:
             out.put("i", rows[i].astype(np.int64))
             out.put("j", rows[j].astype(np.int64))
             out.put("similarity", estimate)
             out.facts = {"pairs": len(i), "counts": counts}
         return counts
 
-    return _done(job.place("pairs", task), "pairs", make)
+    return _done(job.path("pairs", task), "pairs", make)
 
 
 def _sketches(job: SketchJob, documents: NDArray[np.int32]) -> Sketches:
@@ -310,7 +310,7 @@ def _sketches(job: SketchJob, documents: NDArray[np.int32]) -> Sketches:
     sizes, values = np.zeros(len(documents), np.int64), [np.empty(0, np.uint64)] * len(documents)
     filled = job.recount or job.sketch.kind is Kind.smallest
     for task in np.unique(wanted // job.documents).tolist():
-        reader = opened(job.place("map", task), "sketches", verify=None)
+        reader = opened(job.path("map", task), "sketches", verify=None)
         indptr = reader.array("indptr", np.int64)
         held = np.flatnonzero(wanted // job.documents == task)
         local = wanted[held] - task * job.documents

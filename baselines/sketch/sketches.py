@@ -684,7 +684,7 @@ def estimator_table(
 
 
 def _pairs_of_resemblance(resemblance: float, union: int, trials: int) -> tuple[Vectors, float]:
-    """Return documents of which each two in turn share as many shingles as make up about the given resemblance."""
+    """Return documents, two after two, whose pairs have about the given resemblance."""
     common = round(resemblance * union)
     left = (union - common) // 2
     first = np.arange(common + left)

@@ -17,7 +17,7 @@ from spotsigs.disk.store import Renumbered
 from spotsigs.errors import counted, require
 from spotsigs.experiments.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.experiments.run.pipeline import Outcome, outcome_of, readable_texts
-from spotsigs.experiments.run.provenance import TreeMemory, provenance
+from spotsigs.experiments.run.provenance import MIB, TreeMemory, provenance
 from spotsigs.experiments.run.stores import ask, discard, own_store
 from spotsigs.experiments.settings import Settings
 from spotsigs.judging.clusters import GIANT
@@ -28,8 +28,6 @@ from spotsigs.judging.threshold import Suggestion
 from spotsigs.records import CopyableCollection, Document, VectorCollection
 from spotsigs.signatures.extract import is_readable, name_hash
 from spotsigs.text.limits import BUDGET_PAGE, pages_up_to
-
-MIB = 1024 * 1024
 
 COMPLETE = "metrics.json"
 """The file that comes last: a folder without it does not hold all results of one run."""

@@ -9,7 +9,7 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-from spotsigs.disk.places import is_remote, place
+from spotsigs.disk.places import as_path, is_remote
 from spotsigs.disk.store import claim
 from spotsigs.errors import InputError, printable, reason, require
 from spotsigs.experiments.settings import Settings
@@ -43,7 +43,7 @@ def discard(store: Path) -> None:
 
 def kept_store(store: str) -> Path:
     """Return a store that the user names; if a run has made it for itself, it is the user's from now on."""
-    named = place(store)
+    named = as_path(store)
     if not is_remote(named):
         (named / OWN).unlink(missing_ok=True)
     return named

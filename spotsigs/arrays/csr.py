@@ -84,6 +84,12 @@ def row_starts(sizes: Any) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
+def take_rows(indptr: NDArray[np.int64], rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where some rows begin when they lie one after the other, and which entries they consist of."""
+    starts = row_starts(indptr[rows + 1] - indptr[rows])
+    return starts, np.arange(starts[-1]) + np.repeat(indptr[rows] - starts[:-1], np.diff(starts))
+
+
 def row_sums(indptr: NDArray[np.int64], counts: NDArray[Any]) -> NDArray[np.int64]:
     """Return the sum of the counts of each row, int64, shape (n,)."""
     return np.diff(row_starts(counts)[indptr])

@@ -38,7 +38,7 @@ from spotsigs.crawl.shuffle import (
     verify,
     weigh,
 )
-from spotsigs.disk.places import absolute, place
+from spotsigs.disk.places import absolute, as_path
 from spotsigs.disk.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
@@ -96,11 +96,16 @@ def join_store(
         wrote no classes of document frequency.
     """
     tau = as_tau(tau)
-    folder = place(folder)
+    folder = as_path(folder)
     stored = open_vectors(store, verify=None)
     reader = opened(store, "vectors", verify=None)
     require("classes.npy" in reader.facts["files"], f"the store {store} was built by a former version; build it again")
-    facts: dict[str, Any] = {"checksum": fingerprint(place(store)), "tau": tau, "new_from": new_from, "memory": memory}
+    facts: dict[str, Any] = {
+        "checksum": fingerprint(as_path(store)),
+        "tau": tau,
+        "new_from": new_from,
+        "memory": memory,
+    }
     require(
         not claim(folder, JOB, facts),
         f"{folder} holds the pairs of another join; give another place or delete it",
@@ -144,8 +149,8 @@ def _joined(job: Job, engine: Engine) -> dict[str, Any]:
     tokens = sum(run(engine, spread, spans, "spreading"))
     weighed = run(engine, weigh, [(job, part) for part in range(parts)], "weighing")
     meets = cut_meetings(job, [meeting for meetings in weighed for meeting in meetings])
-    dearest = sorted(meets, key=lambda task: -(task.meeting.work // task.n))  # files are named before
-    visits = [facts["visits"] for facts in run(engine, meet, dearest, "joining")]
+    costliest = sorted(meets, key=lambda task: -(task.meeting.work // task.n))  # files are named before
+    visits = [facts["visits"] for facts in run(engine, meet, costliest, "joining")]
     verified = list(run(engine, verify, cut_cells(job, len(meets)), "verifying"))
     work = [task.meeting.work // task.n for task in meets]
     counters = {
@@ -222,7 +227,7 @@ class PairFiles:
         return replace(self, memory=memory)
 
     def chunks(self) -> Iterator[Found]:
-        """Iterate over the pairs in ascending order of (i, j), as many at a time as the memory allows.
+        """Iterate over the pairs in ascending order of (i, j), in chunks that fit the memory.
 
         Yields
         ------

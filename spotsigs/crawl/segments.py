@@ -18,9 +18,9 @@ from tqdm import tqdm
 
 from spotsigs.arrays.csr import row_sums
 from spotsigs.copies import WORDS, Copies, Sameness
-from spotsigs.disk.places import absolute, content_of, exists, place, read
+from spotsigs.disk.places import absolute, as_path, content_of, exists, read
 from spotsigs.disk.store import Reader, claim, opened, save_signatures, unsealed
-from spotsigs.engines import Engine, mapped
+from spotsigs.engines import Engine, task_results
 from spotsigs.errors import InputError, require
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import unique_names
@@ -72,7 +72,7 @@ def extract_segments(
     from spotsigs.signatures.extract import refusal
     from spotsigs.text.tokens import tokenize
 
-    folder = place(folder)
+    folder = as_path(folder)
     scheme(tokenize(""))  # a scheme that cannot work says so here, once, and not once a document
     shards = collection.shards()
     differing = claim(folder, _SOURCE, source_of(collection, text, scheme) | {"shards": len(shards)})
@@ -84,7 +84,7 @@ def extract_segments(
     task = partial(
         _extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict, largest=largest_page()
     )
-    done = mapped(engine, task, enumerate(shards))
+    done = task_results(engine, task, enumerate(shards))
     with closing(done), reading(collection, len(shards)) as progress:
         for pages, refused in done:
             if refused is not None:
@@ -154,7 +154,7 @@ def _extract_segment(
     from spotsigs.signatures.extract import extract_parts
 
     k, shard = task
-    target = place(folder) / _name(k)
+    target = as_path(folder) / _name(k)
     try:
         opened(target, "signatures", verify=None)
     except InputError:

@@ -21,7 +21,7 @@ from spotsigs.crawl.outlines import refine_segments
 from spotsigs.crawl.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.crawl.shuffle import BYTES_A_PAIR
 from spotsigs.disk.atomic import alone, destination
-from spotsigs.disk.places import exists, place, require_reachable, sizes
+from spotsigs.disk.places import as_path, exists, require_reachable, sizes
 from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine
 from spotsigs.errors import InputError, as_tau, counted, reason, require
@@ -109,7 +109,7 @@ def data_budget(memory: int, workers: int = 0) -> int:
 
 
 def fitting(engine: Engine, memory: int) -> Engine:
-    """Return an engine with as many worker processes of this machine as a budget has room for.
+    """Return an engine with no more worker processes on this machine than fit a budget.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def match_on_disk(
         If tau or the budget is out of range, or the store was made otherwise.
     """
     tau = as_tau(tau)
-    folder = place(folder)
+    folder = as_path(folder)
     require_reachable(folder)
     budget = data_budget(memory, engine.processes)
     say(_shares(memory, engine, budget))
@@ -369,7 +369,7 @@ def _require_made_with(batch: Path, text: Any, scheme: SignatureScheme) -> None:
 
 def stored_language(folder: str | Path) -> str | None:
     """Return the language that a store of spot signatures was made with; None where there is no store yet."""
-    batches = _batches(place(folder))
+    batches = _batches(as_path(folder))
     if not batches:
         return None
     told = re.search(r"language='(\w+)'", known_source(batches[0])["scheme"])
@@ -384,7 +384,7 @@ def stored_segments(folder: str | Path) -> Segments:
     InputError
         If there are none, or an extraction was stopped.
     """
-    batches = _batches(place(folder))
+    batches = _batches(as_path(folder))
     require(bool(batches), f"{folder} is no store of documents; make it with store={folder} data=...")
     return _finished(batches)
 
@@ -492,7 +492,7 @@ def query_page(
         not isinstance(scheme, CollectionScheme),
         "a page cannot be asked for alone where its signatures depend on the other pages; add it with add=true",
     )
-    folder = place(folder)
+    folder = as_path(folder)
     require_reachable(folder)
     batches = _batches(folder)
     require(

@@ -38,7 +38,7 @@ from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.copies import Copies
 from spotsigs.disk import places
 from spotsigs.disk.atomic import beside, create, destination, is_empty
-from spotsigs.disk.places import is_remote, place
+from spotsigs.disk.places import as_path, is_remote
 from spotsigs.errors import InputError, reason, require
 from spotsigs.records import Signatures, Skipped, Vectors
 
@@ -276,7 +276,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
     InputError
         If the place is taken by something that is no store, or cannot be written to.
     """
-    folder = place(folder)
+    folder = as_path(folder)
     if _holds_something_else(folder):
         raise InputError(f"{folder} is no store and will not be overwritten; give another place")
     try:
@@ -653,7 +653,7 @@ def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Read
     InputError
         If there is no such store, it has another version, or a file of it is missing, truncated or damaged.
     """
-    folder = place(folder)
+    folder = as_path(folder)
     manifest = _manifest(folder)
     if manifest.get("kind") != kind:
         raise InputError(f"the store {folder} holds {manifest.get('kind')}, not {kind}")
@@ -719,7 +719,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def fingerprint(store: str | Path) -> str:
     """Return what changes with any file of a store."""
-    files = _manifest(place(store))["files"]
+    files = _manifest(as_path(store))["files"]
     return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
 
 
@@ -1010,7 +1010,7 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
 def concatenated_on_disk(
     parts: Iterator[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...], scratch: Path
 ) -> list[NDArray[Any]]:
-    """Concatenate arrays column by column, as `spotsigs.arrays.parallel.joined` does, into memory-mapped files.
+    """Concatenate arrays column by column, as `spotsigs.arrays.parallel.concatenated` does, into memory-mapped files.
 
     Parameters
     ----------
@@ -1039,7 +1039,7 @@ def concatenated_on_disk(
 
 def remove(folder: str | Path) -> None:
     """Delete a store; refuse a folder that is none."""
-    folder = place(folder)
+    folder = as_path(folder)
     if folder.exists():
         if not (folder / _MANIFEST).is_file():
             raise InputError(f"{folder} is no store and will not be deleted")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.dense import renumbered
-from spotsigs.arrays.parallel import grown, joined, over_blocks, overlap
+from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap
 from spotsigs.errors import require
 from spotsigs.matching.partitions import Convention, partition_boundaries
 from spotsigs.records import (
@@ -100,7 +100,7 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
         index = self.index(corpus.vectors)
         indexed = perf_counter()
         parts = over_blocks(lambda start, stop: self.probe(index, start, stop), len(index.rows), self.threads)
-        i, j, similarity = joined(parts, (np.int32, np.int32, np.float64))
+        i, j, similarity = concatenated(parts, (np.int32, np.int32, np.float64))
         counts = np.sum([np.zeros(len(COUNTERS), np.int64), *(part[3] for part in parts)], axis=0)
         return Pairs.build(
             i,

@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.copies import Copies, Sameness, checksums
-from spotsigs.engines import Engine, mapped
+from spotsigs.engines import Engine, task_results
 from spotsigs.errors import InputError
 from spotsigs.records import (
     Collection,
@@ -457,7 +457,7 @@ def extract(
         raise
     extracted = partial(extract_shard, text=text, scheme=scheme, strict=strict)
     shards = collection.shards()
-    found = mapped(engine, extracted, shards)
+    found = task_results(engine, extracted, shards)
     with closing(found) as batches, reading(collection, len(shards)) as progress:
 
         def watched() -> Iterator[Signatures]:
