@@ -14,7 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.arrays.parallel import grown, joined, over_blocks
+from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 COUNTERS = ("lists_opened", "postings", "candidates", "verifications")
@@ -67,7 +68,7 @@ class Cosine(ThreadedMatcher, ThresholdMatcher):
             self.threads,
             blocks_a_thread=32,
         )
-        i, j, similarity = joined(parts, (np.int32, np.int32, np.float64))
+        i, j, similarity = concatenated(parts, (np.int32, np.int32, np.float64))
         counts = np.sum([np.zeros(len(COUNTERS), np.int64), *(part[3] for part in parts)], axis=0)
         return Pairs.build(
             i,
@@ -123,7 +124,7 @@ def weigh(vectors: Vectors) -> Weighted:
     frequencies = vectors.document_frequencies
     idf = inverse_document_frequencies(frequencies, len(vectors))
     kept = idf[vectors.ids] > 0
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])[vectors.indptr]
+    indptr = row_starts(kept)[vectors.indptr]
     ids = vectors.ids[kept]
     values, squares = _weigh_rows(indptr, ids, vectors.counts[kept], idf)
     return Weighted(indptr, ids, values, squares, frequencies)

@@ -162,31 +162,6 @@ class IMatch(Matcher):
         return uniform < self.lexicon_share
 
 
-def agreement_probability(changed: int, lexica: int, lexicon_share: float) -> float:
-    """Return the probability that two documents agree under at least one lexicon.
-
-    A randomised lexicon hides the difference iff it keeps none of the ``changed`` terms, which has probability
-    ``(1 - lexicon_share) ** changed``; the ``lexica - 1`` randomised lexica are independent, and lexicon 0 hides
-    nothing (Kolcz et al. 2004). That a document may be left with fewer than ``min_terms`` terms is not counted.
-
-    Parameters
-    ----------
-    changed : int
-        Terms of lexicon 0 in exactly one of the two documents.
-    lexica : int
-        Lexica, lexicon 0 included.
-    lexicon_share : float
-        Share of the terms that a randomised lexicon keeps.
-
-    Returns
-    -------
-    float
-    """
-    if changed == 0:
-        return 1.0
-    return float(1.0 - (1.0 - (1.0 - lexicon_share) ** changed) ** (lexica - 1))
-
-
 def _sha1_labels(terms: bytes, sizes: NDArray[np.int64], min_terms: int) -> NDArray[np.int64]:
     """Return the number, by first appearance, of the SHA-1 of each consecutive stretch of 8-byte terms."""
     labels = np.full(len(sizes), -1, dtype=np.int64)

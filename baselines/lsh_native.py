@@ -11,7 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from spotsigs.arrays.parallel import grown, joined, over_blocks
+from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.baselines.verify import compare
 from spotsigs.errors import InputError, require
 from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
@@ -93,7 +94,7 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
         chains, buckets, hashing = self.tables(vectors)
         hashed = perf_counter()
         parts = over_blocks(lambda start, stop: self._block(vectors, chains, start, stop), len(vectors), self.threads)
-        i, j, similarity = joined(parts, (np.int32, np.int32, np.float64))
+        i, j, similarity = concatenated(parts, (np.int32, np.int32, np.float64))
         counts = np.sum([np.zeros(len(COUNTERS), np.int64), *(part[3] for part in parts)], axis=0)
         return Pairs.build(
             i,
@@ -218,7 +219,7 @@ def number_tokens(vectors: Vectors) -> NDArray[np.int64]:
         number of dimensions.
     """
     highest = _highest_counts(vectors.ids, vectors.counts, vectors.n_signatures)
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(highest)])
+    return row_starts(highest)
 
 
 @njit(cache=True, nogil=True)

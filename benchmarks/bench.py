@@ -2,7 +2,7 @@
 
 Every cell (collection, tool, tau, threads) runs in a process of its own with a time limit. Finished cells are kept, so
 that a run that was stopped goes on where it was; cells that other processes disturbed are measured again in the whole
-run. Writes what `benchmarks.report` says.
+run. Writes what `benchmarks.charts` says.
 """
 
 from __future__ import annotations

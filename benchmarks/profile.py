@@ -17,8 +17,8 @@ from typing import Any
 
 import pandas as pd
 
+from benchmarks.charts import STAGES, markdown
 from benchmarks.inputs import COLLECTIONS
-from benchmarks.report import STAGES, markdown
 from spotsigs.matching import join_kernels
 from spotsigs.matching.tight import self_join
 

@@ -33,7 +33,7 @@ from benchmarks.contestants import CONTESTANTS, documents, with_texts
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.data.collections.newsframes import NewsFrames
 from spotsigs.data.collections.newsframes.packages import Packages
-from spotsigs.data.collections.newsframes.stories import resent
+from spotsigs.data.collections.newsframes.reuters_stories import resent
 from spotsigs.data.collections.synthetic import Synthetic
 from spotsigs.engines import Processes
 from spotsigs.errors import InputError

@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from spotsigs.copies import Sameness
-from spotsigs.disk.places import is_remote, place
+from spotsigs.disk.places import as_path, is_remote
 from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.experiments.run.runs import variant
 from spotsigs.experiments.settings import AUTO, Settings
@@ -216,7 +216,7 @@ def _require_outside(key: str, named: str | None, path: object) -> None:
     if named is None or not isinstance(path, str) or path in ("", "-"):
         return
     fixed, deep, _ = path.partition("**")
-    root, written = place(fixed), place(named)
+    root, written = as_path(fixed), as_path(named)
     if is_remote(root) or is_remote(written):
         inside = f"{named.rstrip('/')}/".startswith(f"{fixed.rstrip('/')}/")
     else:

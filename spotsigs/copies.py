@@ -16,17 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.errors import require
-from spotsigs.records import Document, FloatArray, IntArray, Pairs, Signatures
+from spotsigs.records import MOST_PAIRS, Document, FloatArray, IntArray, Pairs, Signatures
 
 WORDS = 2
 """Numbers of 64 bits in a checksum: 128 bits of BLAKE2b, which nobody can forge a collision of."""
 
 CONTENT, TEXT = 2, 1
 """Copies of identical content, and of identical text alone."""
-
-MOST_PAIRS = 2**31
-"""Pairs that can be listed in memory."""
 
 Chunk = tuple[IntArray, IntArray, FloatArray]
 """First documents, second documents and similarities of some pairs."""
@@ -162,7 +160,7 @@ class Copies:
     @cached_property
     def _sets(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Sets of copies by the document that stands for them: where each begins, and all members, ascending."""
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(self.stands, minlength=len(self)))])
+        indptr = row_starts(np.bincount(self.stands, minlength=len(self)))
         return indptr, np.argsort(self.stands, kind="stable").astype(np.int32)
 
     def members(self, document: int) -> NDArray[np.int32]:

@@ -52,7 +52,9 @@ class Engine(Protocol):
         ...
 
 
-def mapped(engine: Engine, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
+def task_results(
+    engine: Engine, function: Callable[[Task], Result], tasks: Iterable[Task]
+) -> Generator[Result, None, None]:
     """Yield what `Engine.map` yields; closed early, it gives up the tasks that wait."""
     yield from engine.map(function, tasks)
 
@@ -69,7 +71,23 @@ class Serial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Processes:
+class WorkerEngine:
+    """An engine with worker processes: the base of those below.
+
+    Attributes
+    ----------
+    workers : int
+        How many at most.
+    """
+
+    workers: int = 8
+
+    def __post_init__(self) -> None:
+        require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Processes(WorkerEngine):
     """Worker processes of this machine, in a reusable loky pool.
 
     Attributes
@@ -77,11 +95,6 @@ class Processes:
     workers : int
         Processes; for extraction no more than there are cores.
     """
-
-    workers: int = 8
-
-    def __post_init__(self) -> None:
-        require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
 
     @property
     def processes(self) -> int:
@@ -154,7 +167,19 @@ def _watch(parent: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dask:
+class ClusterEngine(WorkerEngine):
+    """A cluster that runs already, by its address, or one of this machine."""
+
+    address: str | None = None
+
+    @property
+    def processes(self) -> int:
+        """Worker processes; on this machine no more than there are cores."""
+        return self.workers if self.address is not None else min(self.workers, all_cores())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dask(ClusterEngine):
     """Workers of a Dask cluster: a running one by its address, or one on this machine.
 
     Tasks name files, so all workers must see the same folders. A task whose worker dies runs again on another one.
@@ -166,17 +191,6 @@ class Dask:
     address : str or None
         Scheduler of a running cluster, for example ``tcp://head:8786``; for Slurm, the one that dask-jobqueue starts.
     """
-
-    workers: int = 8
-    address: str | None = None
-
-    def __post_init__(self) -> None:
-        require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
-
-    @property
-    def processes(self) -> int:
-        """Worker processes; on this machine no more than there are cores."""
-        return self.workers if self.address is not None else min(self.workers, all_cores())
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order."""
@@ -207,7 +221,7 @@ def _imported(module: str, extra: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ray:
+class Ray(ClusterEngine):
     """Workers of a Ray cluster: a running one by its address, or one on this machine.
 
     Tasks name files, so all workers must see the same folders. A task whose worker dies runs again.
@@ -219,17 +233,6 @@ class Ray:
     address : str or None
         A running cluster, ``auto`` or ``ray://head:10001``.
     """
-
-    workers: int = 8
-    address: str | None = None
-
-    def __post_init__(self) -> None:
-        require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
-
-    @property
-    def processes(self) -> int:
-        """Worker processes; on this machine no more than there are cores."""
-        return self.workers if self.address is not None else min(self.workers, all_cores())
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order."""
@@ -290,7 +293,7 @@ def _run(function: Callable[[Task], Result], task: Task) -> Result:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spark:
+class Spark(ClusterEngine):
     """Workers of a Spark cluster: a running one by its address, or one on this machine.
 
     Each task is a job of one partition, so that results come back one by one. Tasks name files, so all workers must see
@@ -304,17 +307,6 @@ class Spark:
         Master of a cluster, for example ``spark://head:7077`` or ``yarn``; ``local-cluster[2,1,1024]`` starts a master,
         two workers of one core and their executors of 1,024 MB on this machine.
     """
-
-    workers: int = 8
-    address: str | None = None
-
-    def __post_init__(self) -> None:
-        require(self.workers >= 1, f"workers must be at least 1, got {self.workers}")
-
-    @property
-    def processes(self) -> int:
-        """Worker processes; on this machine no more than there are cores."""
-        return self.workers if self.address is not None else min(self.workers, all_cores())
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order."""

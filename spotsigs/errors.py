@@ -51,6 +51,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number of things: ``1 task``, ``2 tasks``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def reason(error: OSError) -> str:
     """Return what the system says is wrong, without the words that libraries put around it.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import normalise_csr
+from spotsigs.arrays.csr import normalise_csr, row_starts, row_sums, take_rows
 from spotsigs.errors import InputError, as_tau, require
 
 if TYPE_CHECKING:
@@ -90,6 +90,13 @@ class Collection(ABC):
     def judged(self, doc_ids: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]] | None:
         """Return pairs of rows that were judged, ``(i, j, positive)`` with ``i < j``; None where none were."""
         return None
+
+    def truth(self, clusters: Iterable[str | None], doc_ids: Sequence[str]) -> Truth | None:
+        """Return what is known to be duplicate: its judged pairs, else the clusters of its documents, else None."""
+        truth, judged = Truth.from_clusters(clusters), self.judged(doc_ids)
+        if judged is None:
+            return truth
+        return replace(truth or Truth(np.full(len(doc_ids), -1, np.int32)), judged=judged)
 
 
 class CopyableCollection(Collection):
@@ -214,9 +221,9 @@ class Signatures:
 
     Attributes
     ----------
-    doc_ids : tuple of str
+    doc_ids : sequence of str
         One per document.
-    clusters : tuple of (str or None)
+    clusters : sequence of (str or None)
         Truth labels, one per document.
     indptr : ndarray of int64, shape (n + 1,)
         Row ``r`` lies at ``indptr[r]:indptr[r + 1]``.
@@ -236,8 +243,8 @@ class Signatures:
         Whether a document said nothing but what many sites say; empty where nobody looked.
     """
 
-    doc_ids: tuple[str, ...]
-    clusters: tuple[str | None, ...]
+    doc_ids: Sequence[str]
+    clusters: Sequence[str | None]
     indptr: NDArray[np.int64]
     hashes: NDArray[np.uint64]
     counts: NDArray[np.int32]
@@ -252,8 +259,7 @@ class Signatures:
 
     def occurrences(self) -> NDArray[np.int64]:
         """Return the signature occurrences of each document: how much prose it has."""
-        totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts, dtype=np.int64)])
-        return np.diff(totals[self.indptr])
+        return row_sums(self.indptr, self.counts)
 
     def only(self, rows: NDArray[np.bool_]) -> Signatures:
         """Return the same documents, with the signatures of some of them; the others become empty rows."""
@@ -261,7 +267,7 @@ class Signatures:
             return self
         sizes = np.diff(self.indptr)
         entries = np.repeat(rows, sizes)
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.where(rows, sizes, 0))])
+        indptr = row_starts(np.where(rows, sizes, 0))
         return replace(self, indptr=indptr, hashes=self.hashes[entries], counts=self.counts[entries])
 
 
@@ -335,9 +341,7 @@ class Vectors:
             doc_ids = RowNumbers(n)
         elif len(doc_ids) != n:
             raise InputError(f"doc_ids has {len(doc_ids)} entries for {n} rows; give one per row")
-        totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-        lengths = totals[indptr[1:]] - totals[indptr[:-1]]
-        return cls(indptr, ids, counts, lengths, doc_ids, vocabulary)
+        return cls(indptr, ids, counts, row_sums(indptr, counts), doc_ids, vocabulary)
 
     @classmethod
     def from_counters(cls, counters: Iterable[Mapping[Any, int]], doc_ids: Sequence[str] | None = None) -> Vectors:
@@ -466,17 +470,14 @@ class Vectors:
     def take(self, rows: IntArray) -> Vectors:
         """Return the given rows, in the given order."""
         rows = np.asarray(rows, dtype=np.int64)
-        sizes = self.indptr[rows + 1] - self.indptr[rows]
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        flat = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], sizes)
-        doc_ids = tuple(self.doc_ids[r] for r in rows.tolist())
+        indptr, entries = take_rows(self.indptr, rows)
         return replace(
             self,
             indptr=indptr,
-            ids=self.ids[flat],
-            counts=self.counts[flat],
+            ids=self.ids[entries],
+            counts=self.counts[entries],
             lengths=self.lengths[rows],
-            doc_ids=doc_ids,
+            doc_ids=tuple(self.doc_ids[r] for r in rows.tolist()),
         )
 
 
@@ -696,7 +697,7 @@ class Overlap:
 
 
 class PairChunks(Protocol):
-    """Pairs that pass in chunks: in memory all at once, on disk as many at a time as a budget allows."""
+    """Pairs in chunks: in memory a single one, on disk chunks that fit a budget."""
 
     @property
     def n(self) -> int:
@@ -726,6 +727,19 @@ class PairChunks(Protocol):
 
     def in_memory(self) -> Pairs | None:
         """Return all pairs at once, None if they do not fit."""
+
+
+MOST_PAIRS = 2**31
+"""Pairs that can be listed."""
+
+
+def require_listable(pairs: int) -> None:
+    """Refuse more pairs than can be listed."""
+    require(
+        pairs <= MOST_PAIRS,
+        f"{pairs:,} pairs are similar, more than the {MOST_PAIRS:,} that can be listed; "
+        "keep one of each set of identical documents, or raise tau",
+    )
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def test_of_two_claims_the_first_one_stays(remote, tmp_path, monkeypatch):
         pytest.importorskip("upath")
     from spotsigs.disk import places
 
-    folder = places.place(f"memory://claims-{os.getpid()}/x") if remote else tmp_path / "x"
+    folder = places.as_path(f"memory://claims-{os.getpid()}/x") if remote else tmp_path / "x"
     assert claim(folder, "facts.json", {"who": "one"}) == []
     monkeypatch.setattr(places, "exists", lambda path: False)
     monkeypatch.setattr("spotsigs.disk.store.is_empty", lambda path: True)

@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stores import segments_of
 from strategies import examples
 
 from spotsigs.crawl.block_join import PairFiles, estimate, join_store, query
 from spotsigs.crawl.layout import build_vectors
-from spotsigs.crawl.segments import segments_of
 from spotsigs.crawl.shuffle import stretches
 from spotsigs.disk.store import open_vectors, save_vectors
 from spotsigs.engines import Processes, Serial
@@ -65,7 +65,7 @@ def test_blocks_equal_brute_force(tmp_path_factory, seed, tau, memory):
     assert triples(found.load()) == triples(expected)
     assert len(found) == len(expected)
     assert (found.counters["tasks"] > 6) == (memory < LARGE)
-    chunks = list(found.chunks(memory=2000))
+    chunks = list(found.within(2000).chunks())
     assert [t for i, j, s in chunks for t in zip(i.tolist(), j.tolist(), s.tolist(), strict=True)] == triples(expected)
     assert len(chunks) > 1 or len(expected) < 60
 
@@ -145,15 +145,15 @@ def test_clusters_and_table_equal_those_in_memory(tmp_path, engine):
     found = join_store(tmp_path / "v", tmp_path / "p", 0.6, engine, memory=SMALL)
     pairs = BruteForce(tau=0.6)(Corpus(vectors))
     for method, priority in itertools.product(ClusterMethod, (None, -vectors.lengths)):
-        ours = found.cluster(3000, priority, clusters=method)
+        ours = cluster(found.within(3000), priority=priority, clusters=method)
         theirs = cluster(pairs, clusters=method, priority=priority)
         for name in ("labels", "representatives", "similarity_to_representative"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
-        one, other = cohesion(ours, found.chunks(3000)), cohesion(theirs, pairs.chunks())
+        one, other = cohesion(ours, found.within(3000).chunks()), cohesion(theirs, pairs.chunks())
         for column in fields(Cohesion):
             np.testing.assert_array_equal(getattr(one, column.name), getattr(other, column.name))
         for keep in (Keep.longest, Keep.none):
-            left, right = decide(found.chunks(3000), ours, keep), decide(pairs, theirs, keep)
+            left, right = decide(found.within(3000).chunks(), ours, keep), decide(pairs, theirs, keep)
             for column in fields(Decisions)[:5]:  # without the copies, of which there are none
                 np.testing.assert_array_equal(getattr(left, column.name), getattr(right, column.name))
 
@@ -166,7 +166,7 @@ def test_the_table_of_pairs_is_the_same_file_for_any_budget(tmp_path, monkeypatc
     pairs = BruteForce(tau=0.6)(Corpus(vectors))
     write_pairs(tmp_path / "memory.parquet", vectors.doc_ids, pairs.chunks(), pairs.overlap)
     for budget in (2_000, 12_000, LARGE):
-        write_pairs(tmp_path / "disk.parquet", vectors.doc_ids, found.chunks(budget), found.overlap)
+        write_pairs(tmp_path / "disk.parquet", vectors.doc_ids, found.within(budget).chunks(), found.overlap)
         assert (tmp_path / "disk.parquet").read_bytes() == (tmp_path / "memory.parquet").read_bytes()
     table = pq.read_table(tmp_path / "disk.parquet").to_pandas()
     assert table.equals(pairs.to_pandas(vectors.doc_ids).astype(table.dtypes.to_dict()))
@@ -212,5 +212,5 @@ def test_nothing_to_join(tmp_path):
     save_vectors(tmp_path / "v", Vectors.from_csr([0, 0, 0], []))
     found = join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=SMALL)
     assert len(found.load()) == 0
-    assert len(found.cluster(SMALL).sizes) == 2
+    assert len(cluster(found.within(SMALL)).sizes) == 2
     assert isinstance(found, PairFiles)

@@ -141,9 +141,7 @@ class TestEveryMatcher:
         texts += [f"page{x} number{x} is{x} all{x} alone{x} here{x}." for x in range(20)]
         found = named(built("matcher", choice)(corpus_of(texts)))
         everyone = {(a, b) for a in range(5) for b in range(a + 1, 5)}
-        assert found.keys() & everyone == everyone or (
-            found.keys() & everyone and "represent" in (built("matcher", choice).__doc__ or "")
-        )
+        assert everyone <= found.keys()
 
 
 @pytest.mark.parametrize("choice", choices("signature"))

@@ -24,6 +24,7 @@ from spotsigs.crawl.block_join import join_store
 from spotsigs.disk.store import save_vectors
 from spotsigs.engines import Dask, Processes, Ray, Serial, Spark, _in_order
 from spotsigs.errors import InputError
+from spotsigs.judging.clusters import cluster
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.records import Corpus
 
@@ -199,7 +200,7 @@ def test_sketches_are_identical_with_a_worker_killed(engine, step, tmp_path, mon
     assert triples(found.load()) == triples(sketch(Corpus(vectors)))
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
     assert content(tmp_path / "p") == content(tmp_path / "q")
-    np.testing.assert_array_equal(found.cluster(10**6).labels, again.cluster(10**6).labels)
+    np.testing.assert_array_equal(cluster(found.within(10**6)).labels, cluster(again.within(10**6)).labels)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import frames as naive
+from stores import named, segments_of
 from strategies import examples
 
 from spotsigs.crawl import outlines as kept_signatures
 from spotsigs.crawl.outlines import refine_segments
-from spotsigs.crawl.segments import segments_of
 from spotsigs.crawl.stages_on_disk import match_on_disk
 from spotsigs.data.collections.gold import GoldVersions
 from spotsigs.data.formats.jsonl import Jsonl
@@ -29,12 +29,10 @@ from spotsigs.signatures.extract import extract
 from spotsigs.signatures.frame_kernels import Rules
 from spotsigs.signatures.framed import (
     FramedSpots,
-    Frames,
+    features_of,
     find_frames,
-    portraits,
     spots_of_frames,
     suppressed,
-    update_frames,
 )
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -107,10 +105,10 @@ LIMITS = st.fixed_dictionaries({"LOOKED": st.sampled_from([1, 3, 64]), "WALKED":
 @examples(50)
 @given(collections(), RULES, st.integers(1, 6), LIMITS, st.integers(1, 3))
 def test_any_collection(pages, rules, sample, limits, threads):
-    drawn, over = outlines(pages), module.Over(threads)
+    drawn, blocks = outlines(pages), module.PageBlocks(threads)
     with patch.multiple(module, **limits), patch.multiple(naive, **limits):
-        expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), rules, sample)
-        found = find_frames(drawn, portraits(drawn, over), rules, sample, over)
+        expected = naive.framed(pages, module._keys(drawn, module.IN_MEMORY).tolist(), rules, sample)
+        found = find_frames(drawn, features_of(drawn, blocks), rules, sample, blocks)
         assert rows(kept(drawn, found, rules.share)) == expected
 
 
@@ -129,7 +127,7 @@ def test_what_any_collection_says(pages, rules, sample, many, chance, threads):
     drawn = outlines(pages)
     with patch.multiple(module, MANY=many, FEWEST=1):
         left = scheme.refine(drawn, threads=threads)
-    expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), scheme.rules, sample, many, chance)
+    expected = naive.framed(pages, module._keys(drawn, module.IN_MEMORY).tolist(), scheme.rules, sample, many, chance)
     assert rows(left) == expected
 
 
@@ -151,28 +149,9 @@ def test_copies_of_a_page_look_for_its_neighbours_together(pages, which):
         assert found[-1] == found[which % (len(pages) - 1)]
 
 
-def kept(drawn: Signatures, frames: Frames, share: float) -> Signatures:
-    pages = portraits(drawn)
-    return suppressed(drawn, pages, spots_of_frames(pages, frames.suspected, share, module.HERE))
-
-
-@examples(50)
-@given(collections(), RULES, st.integers(1, 6), LIMITS, st.integers(0, 14))
-def test_pages_added_later(pages, rules, sample, limits, n_old):
-    n_old = min(n_old, len(pages))
-    old, everything = outlines(pages[:n_old]), outlines(pages)
-    with patch.multiple(module, **limits):
-        before = find_frames(old, portraits(old), rules, sample)
-        frames, affected = update_frames(before, everything, portraits(everything), rules, sample)
-        fresh = find_frames(everything, portraits(everything), rules, sample)
-    assert np.array_equal(frames.suspected, fresh.suspected)
-    assert np.array_equal(frames.n_mates, fresh.n_mates)
-    for found, expected in zip(vars(frames.neighbours).items(), vars(fresh.neighbours).items(), strict=True):
-        assert found[0] == expected[0]
-        assert np.array_equal(found[1], expected[1]), found[0]
-    was = rows(kept(old, before, rules.share))
-    now = rows(kept(everything, frames, rules.share))
-    assert {k for k in range(n_old) if was[k] != now[k]} <= set(affected.tolist())
+def kept(drawn: Signatures, suspected: np.ndarray, share: float) -> Signatures:
+    pages = features_of(drawn)
+    return suppressed(drawn, pages, spots_of_frames(pages, suspected, share, module.IN_MEMORY))
 
 
 def test_more_pages_than_are_gone_through_at_once():
@@ -183,7 +162,7 @@ def test_more_pages_than_are_gone_through_at_once():
         article = [(int(h), TEXT) for h in random.integers(0, 5000, 6)]
         pages.append([*frames[k % 300], (20_000 + k % 300, TEXT), *article])
     drawn = outlines(pages)
-    expected = naive.framed(pages, module._keys(drawn, module.HERE).tolist(), SCHEME.rules, 16)
+    expected = naive.framed(pages, module._keys(drawn, module.IN_MEMORY).tolist(), SCHEME.rules, 16)
     assert rows(SCHEME.refine(drawn, threads=2)) == expected
     assert not any(h >= 20_000 for row in expected for h in row)
 
@@ -223,7 +202,7 @@ def edited(random: np.random.Generator, text: list[int], part: float, in_one_blo
 def recall(pages: list[list[naive.Entry]], versions: int, rules: Rules, tau: float) -> float:
     """The part found of the pairs of versions, where so many pages after each other are versions."""
     drawn = outlines(pages)
-    left = [set(row) for row in rows(kept(drawn, find_frames(drawn, portraits(drawn), rules, 16), rules.share))]
+    left = [set(row) for row in rows(kept(drawn, find_frames(drawn, features_of(drawn), rules, 16), rules.share))]
     found = [
         len(left[a] & left[b]) >= tau * max(1, len(left[a] | left[b]))
         for first in range(0, len(pages), versions)
@@ -384,13 +363,6 @@ def written(path, numbers):
     pages = [{"id": str(k), "html": in_frame(STORIES[k % 7].replace("built", f"built {k // 7} "))} for k in numbers]
     path.write_text("\n".join(map(json.dumps, pages)))
     return Jsonl(path=str(path), shard_bytes=3_000)
-
-
-def named(pairs, ids):
-    return {
-        (*sorted((ids[i], ids[j])), s)
-        for i, j, s in zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True)
-    }
 
 
 def test_on_disk_equals_in_memory(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from test_newsframes import collection, tarballs  # noqa: F401
 from spotsigs.engines import Serial
 from spotsigs.experiments.show.quality_figures import thresholds
 from spotsigs.experiments.studies import frames as study
-from spotsigs.experiments.studies.frames import BEST, FIXED, FrameDensity, Seeded, methods
+from spotsigs.experiments.studies.frame_density import BEST, FIXED, FrameDensity, Seeded, methods
 from spotsigs.experiments.work.curves import Curve, judge
 from spotsigs.experiments.work.extracted import Source, read
 from spotsigs.experiments.work.study import Work
@@ -34,7 +34,7 @@ def test_seeds_are_averaged_and_resampled():
     assert Seeded([good, good]).interval(None) == (1.0, 1.0)
 
 
-class Desk:
+class CollectionWorks:
     """Judges collections of the test's packages."""
 
     def __init__(self, work, step):
@@ -60,8 +60,8 @@ class Desk:
 
 @pytest.mark.long
 def test_the_figure(tarballs, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(Desk, "tarballs", tarballs, raising=False)
-    monkeypatch.setattr(study, "Desk", Desk)
+    monkeypatch.setattr(CollectionWorks, "tarballs", tarballs, raising=False)
+    monkeypatch.setattr(study, "CollectionWorks", CollectionWorks)
     monkeypatch.setattr(study, "overrides", list)
     settings = SimpleNamespace(names={"experiment": "frames", "data": "newsframes"}, seed=0, workers=1)
     monkeypatch.setattr(

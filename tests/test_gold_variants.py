@@ -1,11 +1,11 @@
 """The built-in collection's variants: frames that change from fetch to fetch, and archives with versions."""
 
-import hashlib
 import re
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from test_gold import sha256
 
 from spotsigs.data.collections.gold import Gold, GoldDrift, GoldVersions
 from spotsigs.data.collections.gold.dice import Dice
@@ -23,13 +23,6 @@ ROOT = Path(__file__).parents[1]
 # The same bytes on every machine and Python: where one of these changes, results on the collection change with it.
 DRIFT_SHA256 = "16a6bda34fe337b810000049d9e37ef4cf560bb42aa8a8ecf94942489999be2e"
 VERSIONS_SHA256 = "2807c224e09302bef2ea2a3cdb3e8748b9a8b94fd665c49b91aef91ae93a7b30"
-
-
-def sha256(pages: list[GoldPage]) -> str:
-    digest = hashlib.sha256()
-    for page in pages:
-        digest.update(f"{page.cluster}/{page.name}\0".encode() + page.content)
-    return digest.hexdigest()
 
 
 @pytest.fixture(scope="module")

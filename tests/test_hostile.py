@@ -20,7 +20,7 @@ from spotsigs.data.formats.input_files import InputFile, open_bytes
 from spotsigs.data.formats.responses import parse_response
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import LAYOUT, Warc
-from spotsigs.data.formats.writers import harmless, place
+from spotsigs.data.formats.writers import harmless, target_of
 from spotsigs.records import Document, Skipped
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.markup import simplify
@@ -247,7 +247,7 @@ def test_other_cells_stay_as_they_are():
     "name", ["../../x", "/etc/x", "a/../../x", "..\\..\\x", "C:\\x", "\\\\host\\share\\x", "./../x", "a/./b/../../../x"]
 )
 def test_a_copy_never_lies_outside_of_its_folder(name, tmp_path):
-    path = place(tmp_path / "copy", InputFile(Path("stdin"), name))
+    path = target_of(tmp_path / "copy", InputFile(Path("stdin"), name))
     assert path.resolve().is_relative_to((tmp_path / "copy").resolve())
     assert path.name.endswith("x")
 

@@ -201,7 +201,7 @@ def test_more_pairs_than_a_threads_buffer_holds():
 
 
 def test_more_pairs_than_can_be_listed_are_refused(monkeypatch):
-    monkeypatch.setattr(join_stages, "MOST_PAIRS", 100)
+    monkeypatch.setattr("spotsigs.records.MOST_PAIRS", 100)
     with pytest.raises(InputError, match="190 pairs are similar, more than the 100"):
         self_join(vectors([Counter({1: 1})] * 20), 1.0)
     with pytest.raises(InputError, match="more than the 100"):

@@ -6,15 +6,16 @@ import tracemalloc
 from dataclasses import replace
 from itertools import count
 
+import naive.extract as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joblib.externals.loky import get_reusable_executor
+from stores import Elsewhere, StopsAt, segments_of
 
 from spotsigs.copies import Copies
 from spotsigs.crawl.layout import build_vectors, parse_memory, spans
-from spotsigs.crawl.segments import extract_segments, segments_of
+from spotsigs.crawl.segments import extract_segments
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
@@ -76,21 +77,6 @@ def large_batches(rng, sizes=(60, 1, 0, 80, 40)):
     return [batch(rng, n, names) for n in sizes]
 
 
-class StopsAt:
-    """Runs tasks until one is to begin that shall not."""
-
-    processes = 0
-
-    def __init__(self, last):
-        self.begun, self.last = count(), last
-
-    def map(self, function, tasks):
-        for task in tasks:
-            if next(self.begun) == self.last:
-                raise KeyboardInterrupt
-            yield function(task)
-
-
 def files(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
@@ -132,17 +118,6 @@ def test_what_other_arguments_left_is_not_used(tmp_path):
     assert files(tmp_path / "v") == files(tmp_path / "w")
 
 
-class Elsewhere:
-    """Runs every task in another process."""
-
-    processes = 1
-
-    def map(self, function, tasks):
-        with get_reusable_executor(1) as pool:
-            for task in tasks:
-                yield pool.submit(function, task).result()
-
-
 @pytest.mark.long
 def test_the_calling_process_holds_nothing_of_the_entries(tmp_path, monkeypatch):
     """Twenty times the signatures on as many pages: no more memory than blocks that are copied, and looked through."""
@@ -170,7 +145,7 @@ def test_the_calling_process_holds_nothing_of_the_entries(tmp_path, monkeypatch)
 
 
 @given(names=st.lists(st.sampled_from(["a", "a#2", "a#3", "b", "b#2"]), max_size=12), cut=st.integers(0, 12))
-def test_ids_are_made_unique_as_in_memory(tmp_path_factory, names, cut):
+def test_ids_are_made_unique(tmp_path_factory, names, cut):
     def signatures(part):
         none = np.empty(0)
         return Signatures(
@@ -182,7 +157,7 @@ def test_ids_are_made_unique_as_in_memory(tmp_path_factory, names, cut):
         )
 
     parts = segments_of([signatures(names[:cut]), signatures(names[cut:])], tmp_path_factory.mktemp("ids"))
-    assert tuple(parts.doc_ids()) == unique_ids(names)
+    assert tuple(parts.doc_ids()) == unique_ids(names) == naive.unique_ids(names)
 
 
 def pages(path, n, seed=1):

@@ -20,8 +20,16 @@ from spotsigs.data.collections.newsframes.assembly import drifted, plan, printed
 from spotsigs.data.collections.newsframes.density import density, with_density
 from spotsigs.data.collections.newsframes.frames import AnnotatedPage, Frame, FramePiece, Rejected, frame, visible
 from spotsigs.data.collections.newsframes.packages import Packages
+from spotsigs.data.collections.newsframes.reuters_stories import (
+    NewsStory,
+    Text,
+    apart,
+    edited,
+    paragraphs,
+    resent,
+    words,
+)
 from spotsigs.data.collections.newsframes.selectors import selectors
-from spotsigs.data.collections.newsframes.stories import NewsStory, Text, apart, edited, paragraphs, resent, words
 from spotsigs.errors import InputError
 from spotsigs.records import Document
 from spotsigs.text.visible import visible_text

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stores import named, segments_of
 
 from spotsigs.crawl.stages_on_disk import LEAST, PROGRAM, data_budget, fitting, match_on_disk, query_page
 from spotsigs.data.formats.jsonl import Jsonl
@@ -41,13 +42,6 @@ def stories(n, seed=1):
 def written(path, rows):
     path.write_text("\n".join(map(json.dumps, rows)))
     return Jsonl(path=str(path), shard_bytes=20_000)
-
-
-def named(pairs, ids):
-    return {
-        (*sorted((ids[i], ids[j])), s)
-        for i, j, s in zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True)
-    }
 
 
 def in_memory(collection, tau):
@@ -179,6 +173,7 @@ from spotsigs.crawl.block_join import join_store
 from spotsigs.engines import Serial
 from spotsigs.crawl.layout import build_vectors
 from spotsigs.crawl.stages_on_disk import data_budget
+from spotsigs.judging.clusters import cluster
 from spotsigs.judging.parquet import write_pairs
 from spotsigs.crawl.segments import Segments
 from spotsigs.signatures.idf import IdfFilter
@@ -187,8 +182,8 @@ budget = data_budget(memory)
 segments = Segments(tuple(sorted((folder / "s").iterdir())))
 stored = build_vectors(folder / "v", segments, IdfFilter(idf_min=0), memory=budget)
 pairs = join_store(folder / "v", folder / "p", 0.5, Serial(), memory=budget)
-pairs.cluster(budget)
-write_pairs(folder / "pairs.parquet", stored.doc_ids, pairs.chunks(budget // 16))
+cluster(pairs.within(budget))
+write_pairs(folder / "pairs.parquet", stored.doc_ids, pairs.within(budget // 16).chunks())
 peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
 print(len(pairs), pairs.counters["tasks"], int(peak.split()[1]) * 1024)  # getrusage tells the parent's peak, if larger
 """
@@ -197,7 +192,7 @@ print(len(pairs), pairs.counters["tasks"], int(peak.split()[1]) * 1024)  # getru
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux counts it")
 def test_the_budget_is_kept(tmp_path):
-    from spotsigs.crawl.segments import segments_of
+
     from spotsigs.data.collections.wt10g_like import Wt10gLike
     from spotsigs.matching.tight import self_join
     from spotsigs.records import Signatures

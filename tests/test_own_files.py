@@ -13,7 +13,7 @@ from spotsigs.crawl.segments import source_of
 from spotsigs.data.formats.folder import Folder
 from spotsigs.disk.places import content_of
 from spotsigs.errors import InputError
-from spotsigs.experiments.run.large import OWN
+from spotsigs.experiments.run.stores import OWN
 
 RUN = ("data=tiny", "engine=serial", "memory=1GB")
 

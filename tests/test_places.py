@@ -26,7 +26,7 @@ from spotsigs.baselines.sketch.sketches import Kind, Sketch
 from spotsigs.crawl.block_join import join_store
 from spotsigs.crawl.stages_on_disk import match_on_disk, query_page
 from spotsigs.disk import places
-from spotsigs.disk.places import is_remote, place, sizes
+from spotsigs.disk.places import as_path, is_remote, sizes
 from spotsigs.disk.store import open_vectors, opened, remove, save_vectors, writing
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -56,7 +56,7 @@ def s3(bucket):
 
 def content(folder):
     """Return the arrays and manifests below a store, by their names."""
-    root = place(folder)
+    root = as_path(folder)
     found = (path for path in root.rglob("*") if path.name.endswith((".npy", "store.json")))
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 
@@ -66,14 +66,14 @@ def facts(found):
 
 
 def test_places_are_paths_or_urls(tmp_path):
-    assert place("a/b") == Path("a/b")
-    assert place(tmp_path) is tmp_path
-    assert place("file:///a/b") == Path("/a/b")
-    assert not is_remote(place(r"C:\crawl"))
-    there = place("memory://bucket/x/")
+    assert as_path("a/b") == Path("a/b")
+    assert as_path(tmp_path) is tmp_path
+    assert as_path("file:///a/b") == Path("/a/b")
+    assert not is_remote(as_path(r"C:\crawl"))
+    there = as_path("memory://bucket/x/")
     assert is_remote(there)
     assert str(there / "y") == "memory://bucket/x/y"
-    assert place(str(there / "y")) == there / "y"
+    assert as_path(str(there / "y")) == there / "y"
     assert places.absolute("memory://bucket/x") == "memory://bucket/x"
     assert Path(places.absolute("x")).is_absolute()
 
@@ -184,7 +184,7 @@ def test_vectors_of_a_remote_store_are_not_read_for_their_size(memory, monkeypat
 def test_a_store_counts_only_with_its_manifest(memory):
     save_vectors(f"{memory}/v", copies_with_a_vocabulary(1))
     before = content(f"{memory}/v")
-    manifest = place(f"{memory}/v") / "store.json"
+    manifest = as_path(f"{memory}/v") / "store.json"
     manifest.unlink()
     with pytest.raises(InputError, match=r"is no store: it has no store\.json"):
         opened(f"{memory}/v", "vectors")
@@ -193,13 +193,13 @@ def test_a_store_counts_only_with_its_manifest(memory):
     save_vectors(f"{memory}/v", copies_with_a_vocabulary(2))
     assert content(f"{memory}/v") != before
     opened(f"{memory}/v", "vectors")
-    (place(memory) / "other" / "notes.txt").write_text("mine")
+    (as_path(memory) / "other" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="is no store and will not be overwritten"):
         save_vectors(f"{memory}/other", copies_with_a_vocabulary(1))
     with pytest.raises(InputError, match="is not empty; give another place"):
         join_store(f"{memory}/v", f"{memory}/other", 0.5, Serial(), memory=10**6)
     remove(f"{memory}/v")
-    assert not sizes(place(f"{memory}/v"))
+    assert not sizes(as_path(f"{memory}/v"))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_store_counts_only_with_its_manifest(memory):
 )
 def test_damage_is_found(memory, damage, says):
     save_vectors(memory, copies_with_a_vocabulary(1))
-    damage(place(memory) / "ids.npy")
+    damage(as_path(memory) / "ids.npy")
     with pytest.raises(InputError, match=says):
         opened(memory, "vectors")
 
@@ -243,11 +243,11 @@ def test_a_stopped_run_goes_on(tmp_path, s3):
     arguments = (collection, *PARTS, 0.4)
     with pytest.raises(KeyboardInterrupt):
         match_on_disk(s3, *arguments, Stops(), memory=MEMORY)
-    kept = {name: place(s3).joinpath(name).stat().st_mtime for name in content(s3)}
+    kept = {name: as_path(s3).joinpath(name).stat().st_mtime for name in content(s3)}
     assert len([name for name in kept if name.endswith("store.json")]) == 2
     time.sleep(1.1)  # the server tells times in seconds
     found = match_on_disk(s3, *arguments, Serial(), memory=MEMORY)
-    assert {name: place(s3).joinpath(name).stat().st_mtime for name in kept} == kept
+    assert {name: as_path(s3).joinpath(name).stat().st_mtime for name in kept} == kept
     assert facts(found) == facts(run(tmp_path / "local", collection, 0.4))
 
 
@@ -491,7 +491,7 @@ def test_inputs_elsewhere_are_the_local_ones(tmp_path, memory, kind):
     for number, part in enumerate((stories(30, 1), stories(20, 2))):
         data = archived(kind, part)
         (tmp_path / f"{number}.{kind}").write_bytes(data)
-        folder = place(memory) / "crawl"
+        folder = as_path(memory) / "crawl"
         (folder / f"{number}.{kind}").write_bytes(data)
     (folder / ".hidden" / f"x.{kind}").write_bytes(data)
     for below in ("", f"/0.{kind}", f"/*.{kind}"):
@@ -507,7 +507,7 @@ def test_inputs_elsewhere_are_the_local_ones(tmp_path, memory, kind):
 def test_a_crawl_and_its_store_on_an_object_store(tmp_path, s3):
     tiny = ROOT / "data" / "tiny"
     for path in sorted(path for path in tiny.rglob("*") if path.is_file()):
-        (place(s3) / "pages" / path.relative_to(tiny).as_posix()).write_bytes(path.read_bytes())
+        (as_path(s3) / "pages" / path.relative_to(tiny).as_posix()).write_bytes(path.read_bytes())
     ran(tmp_path / "local", "data=tiny", "tau=0.25", "engine=serial")
     asked = ["data=folder", "tau=0.25", "engine=serial", f"data.path={s3}/pages"]
     ran(tmp_path / "remote", *asked, "memory=1GB", f"store={s3}/store", f"copy={tmp_path / 'copy'}")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from joblib.externals.loky import get_reusable_executor
 from naive.join import self_join as naive_join
 from naive.shuffle import meetings_of, met, rarity
+from stores import Elsewhere, StopsAt
 from strategies import TAUS, borderline_collections, collections, examples, is_long, vectors
 from test_blocks import triples
 
@@ -192,21 +192,6 @@ def test_no_task_has_three_times_the_mean(name, tmp_path, monkeypatch):
     assert found.counters["visits_most"] <= max(3 * found.counters["work_mean"], 5000)
 
 
-class StopsAt:
-    """Runs tasks until one is to begin that shall not."""
-
-    processes = 0
-
-    def __init__(self, last):
-        self.begun, self.last = count(), last
-
-    def map(self, function, tasks):
-        for task in tasks:
-            if next(self.begun) == self.last:
-                raise KeyboardInterrupt
-            yield function(task)
-
-
 def test_a_join_may_stop_at_any_task(tmp_path):
     rng = np.random.default_rng(3)
     rows = csr([np.sort(rng.choice(16, 8, replace=False)) for _ in range(30)])
@@ -227,17 +212,6 @@ def test_a_join_may_stop_at_any_task(tmp_path):
     assert stops > 15 // step
     names = {p.name for p in (tmp_path / "p").iterdir()}
     assert not names & {"plan", "parts", "spread", "weigh", "met"}
-
-
-class Elsewhere:
-    """Runs every task in another process."""
-
-    processes = 1
-
-    def map(self, function, tasks):
-        with get_reusable_executor(1) as pool:  # a forked one can stand still where threads have run
-            for task in tasks:
-                yield pool.submit(function, task).result()
 
 
 @pytest.mark.long
@@ -272,6 +246,6 @@ def test_a_store_without_classes_is_refused(tmp_path):
 
 
 def test_more_pairs_than_can_be_listed_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("spotsigs.crawl.shuffle.MOST_PAIRS", 100)
+    monkeypatch.setattr("spotsigs.records.MOST_PAIRS", 100)
     with pytest.raises(InputError, match="105 pairs are similar, more than the 100 that can be listed"):
         joined(tmp_path, csr([np.arange(5)] * 15), 0.5, 10**6)

@@ -28,13 +28,12 @@ from spotsigs.baselines.sketch.sketches import (
     super_shingles,
     threshold,
     triplets,
-    union_find,
 )
 from spotsigs.disk.store import save_vectors
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.judging.clusters import cluster
-from spotsigs.records import Corpus
+from spotsigs.records import Corpus, Pairs
 
 documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=12)
 quick = examples(60)
@@ -156,9 +155,10 @@ class TestSteps:
             dict(zip(zip(*(c.tolist() for c in by_pair[:2]), strict=True), by_pair[2].tolist(), strict=True)) == common
         )
         keep = threshold(by_pair[2], 2)
-        label = union_find(by_pair[0][keep], by_pair[1][keep], len(self.SKETCHES))
+        pairs = Pairs.build(by_pair[0][keep], by_pair[1][keep], by_pair[2][keep], len(self.SKETCHES))
+        groups = cluster(pairs)
         assert clusters == [{0, 1, 2}, {3}, {4, 5}]
-        assert label.tolist() == [0, 0, 0, 3, 4, 4]
+        assert groups.representatives[groups.labels].tolist() == [0, 0, 0, 3, 4, 4]
 
     @quick
     @given(documents_of, st.integers(1, 4), st.integers(1, 4))
@@ -189,14 +189,6 @@ class TestSteps:
         parts = run(Sketch(tau=0.3), documents)
         assert naive.found(whole) == naive.found(parts)
         assert whole.counters == parts.counters
-
-    @quick
-    @given(st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=40))
-    def test_union_find(self, pairs):
-        i, j = np.array(pairs, np.int64).reshape(-1, 2).T
-        label = union_find(i, j, 30)
-        clusters = naive.components(30, pairs)
-        assert [set(np.flatnonzero(label == min(cluster)).tolist()) for cluster in clusters] == clusters
 
     @pytest.mark.parametrize("kind", [Kind.smallest, Kind.modulo])
     def test_frequent_shingles_are_left_out_only_aloud(self, caplog, kind):
@@ -331,9 +323,8 @@ class TestTasks:
         for name in ("i", "j", "similarity"):
             np.testing.assert_array_equal(getattr(loaded, name), getattr(expected, name))
         assert found.counters == expected.counters
-        ours, theirs = found.cluster(10**6), cluster(expected)
+        ours, theirs = cluster(found.within(10**6)), cluster(expected)
         np.testing.assert_array_equal(ours.labels, theirs.labels)
-        np.testing.assert_array_equal(theirs.labels, cluster_numbers(union_find(expected.i, expected.j, len(vectors))))
         return len(expected)
 
     @KINDS
@@ -381,10 +372,6 @@ class TestTasks:
         few, many = cut(Sketch(), 10**6, 10**8), cut(Sketch(), 10**6, 10**9)
         assert few["documents"] < many["documents"] == 20_000
         assert few["buckets"] > many["buckets"] > 1
-
-
-def cluster_numbers(heads):
-    return np.unique(heads, return_inverse=True)[1]
 
 
 def test_no_super_shingles_of_nothing():

@@ -23,7 +23,7 @@ from spotsigs.data.formats.input_files import InputFile, open_bytes
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import Warc
-from spotsigs.data.formats.writers import harmless, place, write_cluster_list, write_copy, write_lists, write_table
+from spotsigs.data.formats.writers import harmless, target_of, write_cluster_list, write_copy, write_lists, write_table
 from spotsigs.disk.store import Renumbered, Strings
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -218,7 +218,7 @@ def test_copy_of_a_truncated_file_ends_where_it_ends(tmp_path):
 
 def test_no_name_leads_out_of_the_copy(tmp_path):
     for name in ("../../etc/passwd", "/etc/passwd", "a/../../b", "..\\..\\b", "C:\\x"):
-        target = place(tmp_path, InputFile(Path("stdin"), name))
+        target = target_of(tmp_path, InputFile(Path("stdin"), name))
         assert target.is_relative_to(tmp_path)
         assert ".." not in target.parts
 
@@ -245,9 +245,9 @@ def test_files_keep_their_names_whatever_bytes_those_have(tmp_path):
 def test_two_files_never_become_one_in_a_copy(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"text": "the cat"}\n')
     twice = [InputFile(tmp_path / "x.jsonl", name) for name in ("b/x.jsonl", "b/./x.jsonl")]
-    place(tmp_path, twice[0]).write_bytes(b"")
+    target_of(tmp_path, twice[0]).write_bytes(b"")
     with pytest.raises(InputError, match=r"'b/./x.jsonl' and another file .* would be one in a copy; rename one"):
-        place(tmp_path, twice[1])
+        target_of(tmp_path, twice[1])
 
 
 @pytest.mark.parametrize("first_fails", [True, False])

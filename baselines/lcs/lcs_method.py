@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import take_rows
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
 from spotsigs.baselines.lcs.myers import align
@@ -242,10 +243,8 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
     def compare_sets(self, pages: Pages, sets: list[NDArray[np.int64]]) -> LcsPairs:
         """Compare the pages within each of some sets, given as ascending page numbers, on one thread."""
         members = np.concatenate(sets)
-        sizes = np.diff(pages.indptr)[members]
-        indptr = np.concatenate([[0], np.cumsum(sizes)])
-        flat = np.arange(indptr[-1]) + np.repeat(pages.indptr[members] - indptr[:-1], sizes)
-        tokens = pages.tokens[flat]
+        indptr, entries = take_rows(pages.indptr, members)
+        tokens = pages.tokens[entries]
         rules = _Rules(self.tau, self.sketch, self.trust, self.coherence, self.central, self.members)
         a, b, r, candidates, comparisons = _compare_sets(
             tokens, indptr, _runs(tokens, indptr, self.sketch), np.cumsum([0, *map(len, sets)]), rules
@@ -510,7 +509,7 @@ def _twice(array: NDArray[Any]) -> NDArray[Any]:
 def _least_common(n_a: int, n_b: int, rules: _Rules) -> int:
     """Return the least number of matched tokens with which two pages can be similar; more than either has if none.
 
-    By the test itself, which is monotone in that number: a stretch spans at least as many tokens as it matches.
+    By the test itself, which is monotone in that number: a stretch spans no fewer tokens than it matches.
     """
     low, high = 1, min(n_a, n_b) + 1
     while low < high:

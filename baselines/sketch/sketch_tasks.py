@@ -8,7 +8,7 @@ complete need not.
 - *Reduce* (steps 3, 4 and 5), a bucket of shingles: the summed-up triplets of its groups, by range of documents.
 - *Sum* (steps 5 and 6), a range of documents: the sums over all buckets, and of these the pairs that reach tau.
 
-Step 7, the components, is `spotsigs.crawl.block_join.PairFiles.cluster`.
+Step 7, the components, is `spotsigs.judging.clusters.cluster`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.baselines.sketch.sketches import (
     Kind,
     Sketch,
@@ -38,7 +39,7 @@ from spotsigs.baselines.sketch.sketches import (
 )
 from spotsigs.crawl.block_join import PairFiles
 from spotsigs.crawl.shuffle import read_block
-from spotsigs.disk.places import absolute, is_remote, place
+from spotsigs.disk.places import absolute, as_path, is_remote
 from spotsigs.disk.store import Reader, claim, fingerprint, open_vectors, opened, writing
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
@@ -83,9 +84,9 @@ class SketchJob:
         """Number of map tasks and of sums."""
         return -(-self.n // self.documents)
 
-    def place(self, stage: str, task: int) -> Path:
+    def path(self, stage: str, task: int) -> Path:
         """Return where a task leaves its result."""
-        return place(self.folder) / f"{stage}-{task:08d}"
+        return as_path(self.folder) / f"{stage}-{task:08d}"
 
 
 def search_store(store: Path, folder: Path, engine: Engine, memory: int, sketch: Sketch) -> PairFiles:
@@ -144,9 +145,9 @@ def cluster_sketches(
     cut = [documents, buckets]
     require(
         not claim(
-            place(folder),
+            as_path(folder),
             "job.json",
-            {"checksum": fingerprint(place(store)), "sketch": repr(job.sketch), "cut": cut},
+            {"checksum": fingerprint(as_path(store)), "sketch": repr(job.sketch), "cut": cut},
         ),
         f"{folder} holds another clustering; give another place or delete it",
     )
@@ -164,7 +165,7 @@ def cluster_sketches(
         )
         for name in names
     }
-    return PairFiles(tuple(job.place("pairs", task) for task in range(job.ranges)), job.n, counters=counters)
+    return PairFiles(tuple(job.path("pairs", task) for task in range(job.ranges)), job.n, counters=counters)
 
 
 def cut(sketch: Sketch, n: int, memory: int) -> dict[str, int]:
@@ -209,7 +210,7 @@ def map_documents(job: SketchJob, task: int) -> dict[str, int]:
         bucket = (mixed(shingles) % np.uint64(job.buckets)).astype(np.int64)
         order = np.argsort(bucket, kind="stable")
         counts = {"values": len(shingles)}
-        with writing(job.place("map", task), "sketches") as out:
+        with writing(job.path("map", task), "sketches") as out:
             out.put("indptr", sketches.indptr)
             out.put("values", sketches.values)
             out.put("shingles", shingles[order])
@@ -218,7 +219,7 @@ def map_documents(job: SketchJob, task: int) -> dict[str, int]:
             out.facts = {"counts": counts}
         return counts
 
-    return _done(job.place("map", task), "sketches", make)
+    return _done(job.path("map", task), "sketches", make)
 
 
 def _sketched(job: SketchJob, reader: Reader, vectors: Vectors) -> Sketches:
@@ -254,7 +255,7 @@ def reduce_shingles(job: SketchJob, task: int) -> dict[str, int]:
     def make() -> dict[str, int]:
         shingles, documents = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
         for number in range(job.ranges):
-            reader = opened(job.place("map", number), "sketches", verify=None)
+            reader = opened(job.path("map", number), "sketches", verify=None)
             values, rows = _slice(reader, task, ("shingles", np.uint64), ("documents", np.int32))
             shingles.append(values)
             documents.append(rows)
@@ -263,7 +264,7 @@ def reduce_shingles(job: SketchJob, task: int) -> dict[str, int]:
         )
         smaller, larger, common = sum_of_shards(aggregate(*triplets(shard)) for shard in shards_of(groups))
         counts = {"shared_shingles": len(groups.starts) - 1, "triplets": int(pair_counts(groups).sum()), **skipped}
-        with writing(job.place("reduce", task), "triplets") as out:
+        with writing(job.path("reduce", task), "triplets") as out:
             out.put("smaller", smaller)
             out.put("larger", larger)
             out.put("common", common)
@@ -271,7 +272,7 @@ def reduce_shingles(job: SketchJob, task: int) -> dict[str, int]:
             out.facts = {"counts": counts}
         return counts
 
-    return _done(job.place("reduce", task), "triplets", make)
+    return _done(job.path("reduce", task), "triplets", make)
 
 
 def sum_documents(job: SketchJob, task: int) -> dict[str, int]:
@@ -280,7 +281,7 @@ def sum_documents(job: SketchJob, task: int) -> dict[str, int]:
     def make() -> dict[str, int]:
         columns = [("smaller", np.int32), ("larger", np.int32), ("common", np.int32)]
         parts = [
-            list(_slice(opened(job.place("reduce", number), "triplets", verify=None), task, *columns))
+            list(_slice(opened(job.path("reduce", number), "triplets", verify=None), task, *columns))
             for number in range(job.buckets)
         ]
         smaller, larger, common = aggregate(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -290,14 +291,14 @@ def sum_documents(job: SketchJob, task: int) -> dict[str, int]:
         i, j, estimate = job.sketch.judged(
             sketches, places[: len(smaller)], places[len(smaller) :], common, recount=job.recount
         )
-        with writing(job.place("pairs", task), "pairs") as out:
+        with writing(job.path("pairs", task), "pairs") as out:
             out.put("i", rows[i].astype(np.int64))
             out.put("j", rows[j].astype(np.int64))
             out.put("similarity", estimate)
             out.facts = {"pairs": len(i), "counts": counts}
         return counts
 
-    return _done(job.place("pairs", task), "pairs", make)
+    return _done(job.path("pairs", task), "pairs", make)
 
 
 def _sketches(job: SketchJob, documents: NDArray[np.int32]) -> Sketches:
@@ -309,7 +310,7 @@ def _sketches(job: SketchJob, documents: NDArray[np.int32]) -> Sketches:
     sizes, values = np.zeros(len(documents), np.int64), [np.empty(0, np.uint64)] * len(documents)
     filled = job.recount or job.sketch.kind is Kind.smallest
     for task in np.unique(wanted // job.documents).tolist():
-        reader = opened(job.place("map", task), "sketches", verify=None)
+        reader = opened(job.path("map", task), "sketches", verify=None)
         indptr = reader.array("indptr", np.int64)
         held = np.flatnonzero(wanted // job.documents == task)
         local = wanted[held] - task * job.documents
@@ -318,5 +319,5 @@ def _sketches(job: SketchJob, documents: NDArray[np.int32]) -> Sketches:
             all_values = reader.array("values", np.uint64)
             for at, row in zip(held.tolist(), local.tolist(), strict=True):
                 values[at] = np.array(all_values[indptr[row] : indptr[row + 1]])
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    indptr = row_starts(sizes)
     return Sketches(indptr, np.concatenate([np.empty(0, np.uint64), *values]))

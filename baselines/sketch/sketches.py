@@ -5,7 +5,7 @@
 3. Group the pairs by shingle: `group_by_shingle`.
 4. For every shingle of several documents, output (smaller document, larger document, 1): `triplets`.
 5. Sort and add them up to (smaller document, larger document, common shingles): `aggregate`.
-6. Join the documents with enough in common by union-find: `threshold`, `union_find`.
+6. Join the documents with enough in common by union-find: `threshold`, `spotsigs.judging.clusters.cluster`.
 7. Each component is a cluster.
 
 Steps 2 to 5 are maps and reductions over arrays. They may run on shards: step 2 on shards of documents, steps 3 and 4
@@ -27,6 +27,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import over_blocks
 from spotsigs.errors import InputError, require
 from spotsigs.records import (
@@ -318,7 +319,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
             log.warning(
                 "%d shingles of more than %d documents are left out", len(sizes) - kept.sum(), self.max_documents
             )
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[kept])])
+        starts = row_starts(sizes[kept])
         return SharedShingles(starts, groups.documents[np.repeat(kept, sizes)]), skipped
 
 
@@ -362,7 +363,7 @@ def group_by_shingle(shingles: NDArray[np.uint64], documents: NDArray[np.int32])
     edges = np.concatenate([np.flatnonzero(np.diff(shingles, prepend=~shingles[:1]) != 0), [len(shingles)]])
     sizes = np.diff(edges)
     members = np.repeat(sizes > 1, sizes)
-    return SharedShingles(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[sizes > 1])]), documents[members])
+    return SharedShingles(row_starts(sizes[sizes > 1]), documents[members])
 
 
 def triplets(groups: SharedShingles) -> Triplets:
@@ -418,24 +419,6 @@ def aggregate(smaller: NDArray[np.int32], larger: NDArray[np.int32], counts: NDA
 def threshold(values: NDArray[Any], least: float) -> NDArray[np.bool_]:
     """Return which pairs have enough in common (step 6), as a count or as a share."""
     return np.asarray(values >= least, dtype=np.bool_)
-
-
-def union_find(i: IntArray, j: IntArray, n: int) -> NDArray[np.int32]:
-    """Join pairs into clusters by union-find (steps 6 and 7).
-
-    Parameters
-    ----------
-    i, j : ndarray of int, shape (n_pairs,)
-        Documents to join.
-    n : int
-        Number of documents.
-
-    Returns
-    -------
-    ndarray of int32, shape (n,)
-        The smallest document of each document's cluster.
-    """
-    return _union_find(np.asarray(i), np.asarray(j), n)  # type: ignore[no-any-return]
 
 
 def super_shingles(sketches: Sketches, groups: int) -> Sketches:
@@ -514,7 +497,7 @@ def _positions(
 def _filtered(
     indptr: NDArray[np.int64], values: NDArray[np.uint64], keep: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)])[indptr], values[keep]
+    return row_starts(keep)[indptr], values[keep]
 
 
 def pair_counts(groups: SharedShingles) -> NDArray[np.int64]:
@@ -525,7 +508,7 @@ def pair_counts(groups: SharedShingles) -> NDArray[np.int64]:
 
 def shards_of(groups: SharedShingles) -> Iterator[SharedShingles]:
     """Yield groups in shards of a limited number of triplets; a group that has more is a shard of its own."""
-    made = np.concatenate([np.zeros(1, np.int64), np.cumsum(pair_counts(groups))])
+    made = row_starts(pair_counts(groups))
     first = 0
     while first < len(made) - 1:
         last = max(int(np.searchsorted(made, made[first] + SHARD_TRIPLETS, side="right")) - 1, first + 1)
@@ -621,23 +604,6 @@ def _common_values(indptr, values, i, j, limit, out_common):  # type: ignore[no-
         out_common[pair] = common
 
 
-@njit(cache=True, nogil=True)
-def _union_find(i, j, n):  # type: ignore[no-untyped-def]
-    parent = np.arange(n).astype(np.int32)
-    for pair in range(len(i)):
-        a, b = i[pair], j[pair]
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        while parent[b] != b:
-            parent[b] = parent[parent[b]]
-            b = parent[b]
-        parent[max(a, b)] = min(a, b)
-    for document in range(n):
-        parent[document] = parent[parent[document]]
-    return parent
-
-
 def estimator_sd(kind: Kind, resemblance: FloatArray, union: int, size: int, modulus: int) -> FloatArray:
     """Return the standard deviation that theory gives an estimator.
 
@@ -718,7 +684,7 @@ def estimator_table(
 
 
 def _pairs_of_resemblance(resemblance: float, union: int, trials: int) -> tuple[Vectors, float]:
-    """Return documents of which each two in turn share as many shingles as make up about the given resemblance."""
+    """Return documents, two after two, whose pairs have about the given resemblance."""
     common = round(resemblance * union)
     left = (union - common) // 2
     first = np.arange(common + left)
@@ -726,5 +692,5 @@ def _pairs_of_resemblance(resemblance: float, union: int, trials: int) -> tuple[
     both = np.concatenate([first, second])
     ids = (np.arange(trials)[:, None] * union + both).astype(np.int32).ravel()
     sizes = np.tile([len(first), len(second)], trials)
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    indptr = row_starts(sizes)
     return Vectors(indptr, ids, np.ones_like(ids), sizes, range(2 * trials)), common / union  # type: ignore[arg-type]

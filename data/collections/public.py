@@ -17,7 +17,8 @@ from spotsigs.data.formats.input_files import READ_ERRORS, SHARD_BYTES, lines, r
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.data.formats.writers import Keep
 from spotsigs.errors import InputError, require
-from spotsigs.records import CopyableCollection, Shard
+from spotsigs.judging.clusters import cluster
+from spotsigs.records import CopyableCollection, Pairs, Shard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,9 +145,6 @@ def _core_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 def _core_clusters(path: Path) -> list[str]:
     """Return each document's cluster, called by the id of its first member."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     ids: list[str] = []
     labelled: list[list[str]] = []
     for row in _core_rows(path):
@@ -155,10 +153,8 @@ def _core_clusters(path: Path) -> list[str]:
     number = {core_id: row for row, core_id in enumerate(ids)}
     edges = [(a, number[other]) for a, others in enumerate(labelled) for other in others if other in number]
     i, j = np.array(edges, dtype=np.int64).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(i), dtype=bool), (i, j)), shape=(len(ids), len(ids)))
-    labels = connected_components(graph, directed=False)[1]
-    first = {int(label): row for row, label in reversed(list(enumerate(labels)))}
-    return [ids[first[int(label)]] for label in labels]
+    clusters = cluster(Pairs.build(i, j, np.ones(len(i)), len(ids)))
+    return [ids[row] for row in clusters.representatives[clusters.labels].tolist()]
 
 
 def fetch(name: str, cache: str) -> Path:

@@ -32,7 +32,7 @@ from spotsigs.data.formats.input_files import (
     unreadable,
     zstd_frame,
 )
-from spotsigs.data.formats.writers import Keep, copy_whole, packed, place
+from spotsigs.data.formats.writers import Keep, copy_whole, packed, target_of
 from spotsigs.records import Document, Shard, Skipped
 
 LINE = 1 << 16
@@ -299,7 +299,7 @@ def copy_archives(sources: Sequence[InputFile], layout: ArchiveLayout, folder: P
             copy_whole(source, folder)
             continue
         how = compression(source.path)
-        with place(folder, source).open("xb") as out:
+        with target_of(folder, source).open("xb") as out:
             for record in records(source, layout):
                 if not isinstance(record, Skipped) and not _removed(layout, record, keep):
                     begin = out.tell()

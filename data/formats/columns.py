@@ -27,7 +27,7 @@ from spotsigs.data.formats.input_files import (
 )
 from spotsigs.data.formats.parquet_pages import largest_pages
 from spotsigs.data.formats.rows import RowCollection
-from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole, place
+from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole, target_of
 from spotsigs.disk.places import is_remote
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
@@ -57,7 +57,7 @@ class Parquet(RowCollection):
             if unreadable(source.path, _parquet_fault):
                 copy_whole(source, folder)
             else:
-                _copy_parquet(self, source, place(folder, source), keep)
+                _copy_parquet(self, source, target_of(folder, source), keep)
 
 
 def _opened(path: Path) -> pq.ParquetFile:

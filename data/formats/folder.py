@@ -19,7 +19,7 @@ from spotsigs.data.formats.input_files import (
     not_readable,
     reason,
 )
-from spotsigs.data.formats.writers import Keep, copy_whole, place
+from spotsigs.data.formats.writers import Keep, copy_whole, target_of
 from spotsigs.errors import InputError, require
 from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 from spotsigs.text.limits import in_words, largest_page
@@ -85,7 +85,7 @@ class Folder(CopyableCollection):
             if isinstance(record, Skipped):
                 copy_whole(source, folder)
             elif keep(record):
-                place(folder, source).write_bytes(cast("bytes", record.content))
+                target_of(folder, source).write_bytes(cast("bytes", record.content))
 
     def _media_type(self, source: InputFile) -> str | None:
         suffix = Path(source.name).suffix.lower()

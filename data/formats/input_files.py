@@ -20,7 +20,7 @@ from typing import IO, Any, TypeVar, cast
 
 import zstandard
 
-from spotsigs.disk.places import files_below, is_remote, place
+from spotsigs.disk.places import as_path, files_below, is_remote
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
 from spotsigs.text.limits import in_words, largest_page
@@ -83,7 +83,7 @@ def find_sources(path: str, suffixes: Sequence[str] = ()) -> list[InputFile]:
     require(path != "", "path is empty; give a file, a folder or a pattern such as 'crawl/*.gz'")
     if path == "-":
         return [InputFile(_spooled_input(), "stdin")]
-    given = place(path)
+    given = as_path(path)
     if is_remote(given):
         return _remote_sources(path, given, suffixes)
     if given.is_file():
@@ -105,7 +105,7 @@ def find_sources(path: str, suffixes: Sequence[str] = ()) -> list[InputFile]:
 def _remote_sources(path: str, given: Path, suffixes: Sequence[str]) -> list[InputFile]:
     """Find files that fsspec reaches, as `find_sources` does, with one listing."""
     start = re.split(r"[*?\[]", path, maxsplit=1)[0]
-    root = given if start == path else place(start + "x").parent
+    root = given if start == path else as_path(start + "x").parent
     names = [name for name in files_below(root, None if root is given else path) if not re.search(r"(^|/)\.", name)]
     if root is given and names == [""]:
         return [InputFile(given, given.name)]
@@ -344,7 +344,7 @@ def until_damage(found: Iterator[Read]) -> Iterator[Read]:
 
 
 def beginning(path: Path, size: int = 1 << 16) -> bytes:
-    """Return the first bytes of a file's content, as many of them as can be read."""
+    """Return the first bytes of a file's content, as far as they can be read."""
     with open_bytes(path) as stream:
         blocks = []
         try:

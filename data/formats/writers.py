@@ -239,7 +239,7 @@ def harmless(cell: str) -> str:
     return f"'{cell}" if cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n")) else cell
 
 
-def place(folder: Path, source: InputFile) -> Path:
+def target_of(folder: Path, source: InputFile) -> Path:
     """Return where a file of the collection lies in a copy, never outside of it, with its folder made.
 
     It keeps its name, whatever bytes that has; on Windows, signs that lead to another place are replaced.
@@ -265,7 +265,7 @@ def copy_pieces(
     source: InputFile, folder: Path, pieces: Iterator[tuple[bytes, Document | Skipped | None]], keep: Keep
 ) -> None:
     """Copy a file piece by piece, each a document or not, but for the removed documents."""
-    with place(folder, source).open("xb") as file, packed(file, compression(source.path)) as out:
+    with target_of(folder, source).open("xb") as file, packed(file, compression(source.path)) as out:
         for piece, record in until_damage(pieces):
             if not isinstance(record, Document) or keep(record):
                 out.write(piece)
@@ -278,7 +278,7 @@ def copy_whole(source: InputFile, folder: Path) -> None:
     except OSError:
         file = None
     if file is not None:
-        with file, place(folder, source).open("xb") as out:
+        with file, target_of(folder, source).open("xb") as out:
             for block in until_damage(iter(lambda: file.read(_BLOCK), b"")):
                 out.write(block)
 

@@ -1,112 +1,135 @@
-"""The stages, composed: collection to vectors, vectors to pairs, pairs to clusters and quality."""
+"""The stages of one run, composed: pages to signatures, vectors, pairs, clusters and quality.
+
+In memory all documents are one batch; within ``memory=`` they pass in many, from `spotsigs.crawl`. Both give the same
+`Matched`, and everything behind it takes pairs in chunks.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from itertools import chain, repeat
+from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.copies import Copies, Sameness
-from spotsigs.engines import Engine
-from spotsigs.errors import InputError
+from spotsigs.copies import Copies
+from spotsigs.data.collections.stored import StoredCollection
+from spotsigs.errors import InputError, require
 from spotsigs.experiments.run.provenance import PeakMemory
-from spotsigs.judging.clusters import ClusterMethod, Cohesion, cluster, cohesion
+from spotsigs.experiments.run.stores import kept_store, own_store
+from spotsigs.experiments.settings import AUTO, Settings
+from spotsigs.judging.clusters import Cohesion, cluster, cohesion
 from spotsigs.judging.keep import Keep, priority
-from spotsigs.judging.metrics import RESAMPLES, Quality, evaluate
-from spotsigs.records import Clusters, Corpus, Matcher, PairChunks, Signatures, SignatureScheme, Skipped, Truth, Vectors
-from spotsigs.signatures.idf import IdfFilter
+from spotsigs.judging.metrics import Quality, evaluate
+from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
+from spotsigs.records import (
+    Clusters,
+    CollectionScheme,
+    Corpus,
+    Matcher,
+    PairChunks,
+    Signatures,
+    SignatureScheme,
+    Skipped,
+    Truth,
+    VectorCollection,
+    Vectors,
+)
+from spotsigs.signatures.extract import extract, nothing_readable, texts
 from spotsigs.signatures.languages import count_in_shingles
 
+if TYPE_CHECKING:
+    from spotsigs.crawl.segments import Segments
 
-@dataclass(frozen=True)
-class Prepared:
-    """A collection that is ready to be matched.
+CHUNK = 16
+"""Share of the budget that pairs may take while they pass: names and tables take the rest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matched:
+    """What was matched and what was found, in memory or on disk.
 
     Attributes
     ----------
-    corpus : Corpus
-        Vectors after the filters, and the texts.
+    doc_ids : sequence of str
+        By document number.
+    vectors : Vectors
+        Signatures after the filters; the row of a copy is empty.
+    rows : ndarray of int64, shape (n,)
+        Document number of each row of the vectors, which lie by length on disk.
+    copies : Copies
+        Which documents are copies of which.
+    pairs : PairChunks
+        What was found.
+    matcher : Matcher
+        The method, with the threshold that was taken.
+    label : str
+        Name of the method that ran.
+    order : ndarray of int64, shape (n,)
+        The smallest value of a cluster is its representative, see `spotsigs.judging.keep.priority`.
+    checksum : str
+        SHA-256 over document ids, signature hashes and counts: the same for the same input, whatever its form.
     truth : Truth or None
         What the collection says is duplicate.
-    skipped : tuple of Skipped
+    skipped : collection of Skipped
         Records that could not be read.
     parse_seconds : float
         Wall time of reading and extracting.
-    content_bytes : int
-        Bytes of content read.
-    checksum : str
-        SHA-256 over document ids, signature hashes and counts: the same for the same input, whatever its form.
-    occurrences : ndarray of int64, shape (n,)
-        Signature occurrences of each document before the filters: how much prose it has.
-    dates : sequence of (str or None)
-        Capture times.
-    new_from : int
-        Number of the first document that was added to a store now.
-    copies : Copies
-        Which documents are copies of which; the corpus holds an empty row and no text in place of each.
-    texts : callable
-        Iterates over the text of every page, copies too.
+    boilerplate : ndarray of bool, shape (n,)
+        Whether each document says nothing but what many sites say; empty where nobody looked.
     in_shingles : int
         Documents in no known language, which are compared by shingles.
-    numbers : ndarray of int64, shape (n,), optional
-        Document number of each row of the vectors, which lie by length on disk; None where rows are documents.
-    said_nothing : ndarray of bool, shape (n,)
-        Whether the document that stands for each said nothing but boilerplate; empty where nobody looked.
+    new_from : int
+        Number of the first document that was added to a store now.
+    suggestion : Suggestion or None
+        Where the threshold comes from, if the user gave none.
+    peak_rss_bytes : int
+        Largest resident memory of this process while matching; on disk, of all processes during the whole run.
     """
 
-    corpus: Corpus
-    truth: Truth | None
-    skipped: Sequence[Skipped]
-    parse_seconds: float
-    content_bytes: int
-    checksum: str
-    occurrences: NDArray[np.int64]
+    doc_ids: Sequence[str]
+    vectors: Vectors
+    rows: NDArray[np.int64]
     copies: Copies
-    texts: Callable[[], Iterator[str | None]]
-    dates: Sequence[str | None] = ()
-    new_from: int = 0
+    pairs: PairChunks
+    matcher: Matcher
+    label: str
+    order: NDArray[np.int64]
+    checksum: str
+    truth: Truth | None = None
+    skipped: Collection[Skipped] = ()
+    parse_seconds: float = 0.0
+    boilerplate: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
     in_shingles: int = 0
-    numbers: NDArray[np.int64] | None = None
-    said_nothing: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
-
-    @property
-    def doc_ids(self) -> Sequence[str]:
-        """Document ids, by document number."""
-        return self.corpus.vectors.doc_ids
+    new_from: int = 0
+    suggestion: Suggestion | None = None
+    peak_rss_bytes: int = 0
 
     def signatures(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the signatures of some documents that are matched, after all filters: hash and count, by document."""
-        vectors, wanted = self.corpus.vectors, np.array(sorted(documents), np.int64)
+        vectors, wanted = self.vectors, np.array(sorted(documents), np.int64)
         heads = self.copies.stands[wanted]
-        rows = np.unique(heads) if self.numbers is None else np.flatnonzero(np.isin(self.numbers, heads))
         found = {}
-        for row in rows.tolist():
-            span = slice(int(vectors.indptr[row]), int(vectors.indptr[row + 1]))
-            ids = vectors.ids[span]
+        for row in np.flatnonzero(np.isin(self.rows, heads)).tolist():
+            ids, counts = vectors.row(row)
             hashes = ids if vectors.vocabulary is None else vectors.vocabulary[ids]
-            document = row if self.numbers is None else int(self.numbers[row])
-            found[document] = dict(zip(hashes.tolist(), vectors.counts[span].tolist(), strict=True))
+            found[int(self.rows[row])] = dict(zip(hashes.tolist(), counts.tolist(), strict=True))
         return {document: found[head] for document, head in zip(wanted.tolist(), heads.tolist(), strict=True)}
 
     def compared(self) -> NDArray[np.bool_]:
         """Return whether each document, or the copy that stands for it, has signatures to be compared by."""
-        filled: NDArray[np.bool_] = self.corpus.vectors.lengths > 0
-        if self.numbers is not None:
-            by_length, filled = filled, np.empty_like(filled)
-            filled[self.numbers] = by_length
+        filled = np.empty(len(self.rows), np.bool_)
+        filled[self.rows] = self.vectors.lengths > 0
         return filled[self.copies.stands]
 
-    def boilerplate(self) -> NDArray[np.bool_]:
+    def only_boilerplate(self) -> NDArray[np.bool_]:
         """Return whether each document says nothing but what many sites say."""
-        if not len(self.said_nothing):
-            return np.zeros(len(self.copies), np.bool_)
-        return self.said_nothing[self.copies.stands]
+        return self.boilerplate[self.copies.stands] if len(self.boilerplate) else np.zeros(len(self.copies), np.bool_)
 
 
 @dataclass(frozen=True)
@@ -115,230 +138,235 @@ class Outcome:
 
     Attributes
     ----------
-    prepared : Prepared
-        What was matched.
-    pairs : PairChunks
-        What was found, in memory or on disk.
+    matched : Matched
+        What was found.
     clusters : Clusters
         The pairs, grouped.
     cohesion : Cohesion
         How well each cluster holds together.
     quality : Quality or None
         None where the collection brings no truth.
-    peak_rss_bytes : int
-        Largest resident memory of this process while matching; on disk, of all processes during the whole run.
-    label : str
-        Name of the method that ran.
     """
 
-    prepared: Prepared
-    pairs: PairChunks
+    matched: Matched
     clusters: Clusters
     cohesion: Cohesion
     quality: Quality | None
-    peak_rss_bytes: int
-    label: str
 
 
-def prepare(
-    collection: Any,
-    text: Any,
-    signature: SignatureScheme,
-    idf_filter: IdfFilter,
-    engine: Engine,
-    *,
-    sets: bool = False,
-    strict: bool = False,
-    sameness: Sameness = Sameness.text,
-) -> Prepared:
-    """Read a collection and turn it into vectors.
-
-    A collection of vectors (`vectors()` instead of `shards()`) is taken as it is.
+def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
+    """Match a collection, group the pairs and judge them; all passes are over their chunks.
 
     Parameters
     ----------
-    collection : Collection
-        Where the documents come from.
-    text : callable
-        ``(document) -> str``, the page's text.
-    signature : SignatureScheme
-        Tokens to signatures.
-    idf_filter : IdfFilter
-        Which signatures and documents take part.
-    engine : Engine
-        Where extraction runs.
-    sets : bool
-        Count every signature once.
-    strict : bool
-        Stop at the first record that cannot be read.
-    sameness : Sameness
-        Which documents are copies.
+    settings : Settings
+        What to run.
+    folder : Path
+        The run's folder; holds the store of a run on disk where ``store=`` names none.
+    say : callable
+        Called with what each stage on disk is going to take.
 
     Returns
     -------
-    Prepared
+    Outcome
+        The same in memory and within ``memory=``; with ``add=true``, of the pairs with at least one new document.
 
     Raises
     ------
     InputError
-        If the collection is empty, or a record is unreadable and ``strict`` is set.
+        If the collection is empty, a record is unreadable and ``strict`` is set, the matcher or the collection has no
+        form on disk, or no threshold can be suggested.
     """
+    if settings.memory is not None:
+        matched = _on_disk(settings, folder, settings.memory, say)
+    elif isinstance(settings.collection, VectorCollection):
+        matched = _of_vectors(settings)
+    else:
+        matched = _in_memory(settings)
+    clusters = cluster(matched.pairs, clusters=settings.clusters, priority=matched.order)
+    truth = matched.truth
+    quality = None if truth is None else evaluate(matched.pairs.chunks(), truth, clusters)
+    return Outcome(matched, clusters, cohesion(clusters, matched.pairs.chunks()), quality)
+
+
+def _of_vectors(settings: Settings) -> Matched:
+    """Match a collection of vectors, which are taken as they are."""
     began = perf_counter()
-    if hasattr(collection, "vectors"):
-        vectors: Vectors = collection.vectors()
-        digest = checksum((), (vectors.indptr, vectors.ids, vectors.counts))
-        corpus = Corpus(vectors.as_sets() if sets else vectors)
-        copies = Copies.none(len(vectors))
-        return Prepared(corpus, None, (), perf_counter() - began, 0, digest, vectors.lengths, copies, corpus.texts)
-    signatures, copies, seconds = _extracted(_Call(collection, text, signature, engine), strict, sameness)
-    if not len(signatures):
-        bad = signatures.skipped
-        first = f"; the first of {len(bad)} that cannot be read is {bad[0].id}: {bad[0].reason}" if bad else ""
-        raise InputError(f"the collection holds no readable document{first}")
-    vectors = idf_filter(signatures, copies)
-
-    def distinct_texts() -> Iterator[str]:
-        for page, distinct in zip(texts_of(collection, text), copies.distinct.tolist(), strict=True):
-            yield page if distinct else ""
-
-    corpus = Corpus(vectors.as_sets() if sets else vectors, distinct_texts)
-    return Prepared(
-        corpus,
-        truth_of(collection, signatures.clusters, signatures.doc_ids),
-        signatures.skipped,
-        seconds,
-        signatures.content_bytes,
-        checksum(signatures.doc_ids, (signatures.hashes, signatures.counts)),
-        signatures.occurrences(),
-        copies,
-        lambda: texts_of(collection, text),
-        signatures.dates,
-        said_nothing=signatures.boilerplate,
-        in_shingles=count_in_shingles(signatures.indptr, signatures.hashes) if signature.tells_languages else 0,
+    vectors = settings.collection.vectors()
+    seconds = perf_counter() - began
+    return _matched(
+        settings,
+        Corpus(vectors.as_sets() if settings.sets else vectors),
+        Copies.none(len(vectors)),
+        order=priority(settings.keep, len(vectors), vectors.lengths, ()),
+        checksum=checksum((), (vectors.indptr, vectors.ids, vectors.counts)),
+        parse_seconds=seconds,
     )
 
 
-def match(
-    prepared: Prepared,
-    matcher: Matcher,
-    method: ClusterMethod = ClusterMethod.components,
-    keep: Keep = Keep.first,
-    *,
-    resamples: int = RESAMPLES,
-) -> Outcome:
-    """Match a prepared collection, group the pairs and judge them.
+def _in_memory(settings: Settings) -> Matched:
+    signatures, copies, seconds = _extracted(settings)
+    if not len(signatures):
+        raise nothing_readable(signatures.skipped)
+    vectors = settings.idf_filter(signatures, copies)
 
-    Parameters
-    ----------
-    prepared : Prepared
-        From `prepare`.
-    matcher : Matcher
-        Corpus to pairs.
-    method : ClusterMethod
-        What a cluster is.
-    keep : Keep
-        Which document of a cluster represents it.
-    resamples : int
-        Bootstrap resamples of the quality's intervals.
+    def distinct_texts() -> Iterator[str]:
+        pages = texts(settings.collection, settings.text)
+        for page, distinct in zip(pages, copies.distinct.tolist(), strict=True):
+            yield page if distinct else ""
 
-    Returns
-    -------
-    Outcome
-    """
+    return _matched(
+        settings,
+        Corpus(vectors.as_sets() if settings.sets else vectors, distinct_texts),
+        copies,
+        order=priority(settings.keep, len(vectors), signatures.occurrences(), signatures.dates),
+        checksum=checksum(signatures.doc_ids, (signatures.hashes, signatures.counts)),
+        truth=settings.collection.truth(signatures.clusters, signatures.doc_ids),
+        skipped=signatures.skipped,
+        parse_seconds=seconds,
+        boilerplate=signatures.boilerplate,
+        in_shingles=count_in_shingles(signatures.indptr, signatures.hashes)
+        if settings.signature.tells_languages
+        else 0,
+    )
+
+
+def _matched(settings: Settings, corpus: Corpus, copies: Copies, **known: Any) -> Matched:
+    """Match a corpus in memory."""
+    matcher, suggestion = settings.matcher, None
+    if settings.auto:
+        suggestion = suggested(corpus.vectors, settings.signature)
+        matcher = matcher.at(suggestion.tau)
     matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     with PeakMemory() as memory:
-        pairs = prepared.copies.spread(matcher(prepared.corpus))
-    order = priority(keep, pairs.n, prepared.occurrences, prepared.dates)
-    return judged(prepared, pairs, matcher.label, method, order, memory.peak_bytes, resamples=resamples)
+        pairs = copies.spread(matcher(corpus))
+    return Matched(
+        doc_ids=corpus.vectors.doc_ids,
+        vectors=corpus.vectors,
+        rows=np.arange(len(corpus.vectors)),
+        copies=copies,
+        pairs=pairs,
+        matcher=matcher,
+        label=matcher.label,
+        suggestion=suggestion,
+        peak_rss_bytes=memory.peak_bytes,
+        **known,
+    )
 
 
-def judged(
-    prepared: Prepared,
-    pairs: PairChunks,
-    label: str,
-    method: ClusterMethod,
-    order: NDArray[np.int64],
-    peak_rss_bytes: int = 0,
-    *,
-    resamples: int = RESAMPLES,
-) -> Outcome:
-    """Group pairs, in memory or on disk, and judge them; all passes are over their chunks.
+def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> Matched:
+    from spotsigs.crawl.stages_on_disk import fitting, match_on_disk
 
-    Parameters
-    ----------
-    prepared : Prepared
-        What was matched.
-    pairs : PairChunks
-        What was found.
-    label : str
-        Name of the method that found them.
-    method : ClusterMethod
-        What a cluster is.
-    order : ndarray of int64, shape (n,)
-        The smallest value of a cluster is its representative, see `spotsigs.judging.keep.priority`.
-    peak_rss_bytes : int
-        Largest resident memory while matching.
-    resamples : int
-        Bootstrap resamples of the quality's intervals.
+    matcher, collection = settings.matcher, settings.collection
+    method = matcher.on_store()
+    if method is None:
+        raise InputError(
+            f"matcher={settings.names['matcher']} has no form for vectors on disk, which memory= and store= need; "
+            "take matcher=spotsigs_tight, spotsigs or sketch, or leave them out"
+        )
+    require(
+        not isinstance(collection, VectorCollection),
+        f"memory= and store= read pages, and data={settings.names['data']} brings vectors; leave them out",
+    )
+    found = match_on_disk(
+        own_store(settings, folder) if settings.store is None else kept_store(settings.store),
+        None if isinstance(collection, StoredCollection) else collection,
+        settings.text,
+        settings.signature,
+        settings.idf_filter,
+        method.tau,
+        fitting(settings.engine, memory),
+        memory=memory,
+        sets=settings.sets,
+        add=settings.add,
+        sameness=settings.copies,
+        strict=settings.strict,
+        search=None if method.search is None else (repr(matcher), method.search),
+        say=say,
+    )
+    segments, stored = found.segments, found.stored
+    lengths = segments.occurrences() if settings.keep is Keep.longest else None
+    dates = segments.dates() if settings.keep is Keep.newest else ()
+    # a new batch alone has no truth, for most of its pairs are with old documents
+    truth = None if found.new_from else collection.truth(segments.clusters(), stored.doc_ids)
+    return Matched(
+        doc_ids=stored.doc_ids,
+        vectors=stored.vectors,
+        rows=stored.rows,
+        copies=stored.copies,
+        pairs=found.pairs.within(found.budget // CHUNK),
+        matcher=matcher,
+        label=method.label,
+        order=priority(settings.keep, len(stored), lengths, dates),
+        checksum=checksum(stored.doc_ids, _hashes_and_counts(segments)),
+        truth=truth,
+        skipped=found.added.skipped_records(),
+        parse_seconds=found.pairs.seconds["extract"],
+        boilerplate=segments.boilerplate(),
+        in_shingles=_in_shingles(settings, segments.in_shingles),
+        new_from=found.new_from,
+    )
 
-    Returns
-    -------
-    Outcome
+
+def _in_shingles(settings: Settings, count: Callable[[], int]) -> int:
+    return count() if settings.signature.tells_languages else 0
+
+
+def _hashes_and_counts(segments: Segments) -> Iterator[NDArray[Any]]:
+    for array, kind in (("hashes", np.uint64), ("counts", np.int32)):
+        for store in segments.stores():
+            yield store.array(array, kind)
+
+
+def suggested(vectors: Vectors, signature: SignatureScheme | None) -> Suggestion:
+    """Return the threshold that the similarities of all pairs suggest.
+
+    Raises
+    ------
+    InputError
+        If they suggest none, and the signatures have no default.
     """
-    clusters = cluster(pairs, clusters=method, priority=order)
-    truth = prepared.truth
-    quality = None if truth is None else evaluate(pairs.chunks(), truth, clusters, resamples=resamples)
-    held = cohesion(clusters, pairs.chunks())
-    return Outcome(prepared, pairs, clusters, held, quality, peak_rss_bytes, label)
+    from spotsigs.matching.tight import self_join
+
+    suggestion = suggest(self_join(vectors, FLOOR).similarity)
+    if suggestion.tau is None and isinstance(signature, CollectionScheme):
+        return suggestion.falling_back()
+    if suggestion.tau is None:
+        raise InputError(f"tau={AUTO} finds no threshold here: {suggestion.reason}; give one, as in tau=0.44")
+    return suggestion
 
 
 def _few_documents() -> Corpus:
-    texts = ["one page of a few words.", "one page of a few words.", "another page."]
+    pages = ["one page of a few words.", "one page of a few words.", "another page."]
     ids = np.array([0, 1, 2, 3, 0, 1, 2, 3, 1, 4])
     return Corpus(
-        Vectors.from_csr(np.array([0, 4, 8, 10]), ids, vocabulary=np.arange(5, dtype=np.uint64)), lambda: iter(texts)
+        Vectors.from_csr(np.array([0, 4, 8, 10]), ids, vocabulary=np.arange(5, dtype=np.uint64)), lambda: iter(pages)
     )
 
 
-class _Call(tuple[Any, ...]):
-    """Arguments of an extraction, equal and hashed by what they print: the key of the cache within one process."""
-
-    def __new__(cls, *parts: Any) -> _Call:
-        return super().__new__(cls, parts)
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
-
-    def __eq__(self, other: object) -> bool:
-        return repr(self) == repr(other)
+_LAST: dict[str, tuple[Signatures, Copies, float]] = {}
+"""What the last run of this process extracted: the others of a sweep read the same signatures."""
 
 
-@lru_cache(maxsize=1)
-def _extracted(call: _Call, strict: bool, sameness: Sameness) -> tuple[Signatures, Copies, float]:
-    """Extract once for all runs of a sweep that read the same signatures; return them and the seconds it took."""
-    from spotsigs.signatures.extract import extract
-
-    began = perf_counter()
-    signatures = extract(*call, strict=strict, sameness=sameness)
-    return signatures, Copies.among(signatures, sameness), perf_counter() - began
-
-
-def texts_of(collection: Any, text: Any) -> Iterator[str]:
-    """Iterate over the text of every document of a collection, in order."""
-    from spotsigs.signatures.extract import texts
-
-    return texts(collection, text)
+def _extracted(settings: Settings) -> tuple[Signatures, Copies, float]:
+    """Return the signatures, which of them are copies, and the seconds that took, once for all runs of a sweep."""
+    call = settings.collection, settings.text, settings.signature, settings.engine
+    key = repr((call, settings.strict, settings.copies))
+    if key not in _LAST:
+        _LAST.clear()
+        began = perf_counter()
+        signatures = extract(*call, strict=settings.strict, sameness=settings.copies)
+        copies = Copies.among(signatures, settings.copies)
+        _LAST[key] = signatures, copies, perf_counter() - began
+    return _LAST[key]
 
 
-def truth_of(collection: Any, clusters: Iterable[str | None], doc_ids: Sequence[str]) -> Truth | None:
-    """Return what a collection says is duplicate: its judged pairs, else the clusters of its documents, else None."""
-    truth = Truth.from_clusters(clusters)
-    if getattr(collection, "judgments", None) is None:
-        return truth
-    from spotsigs.data.formats.jsonl import read_judgments
-
-    labels = truth.labels if truth else np.full(len(doc_ids), -1, np.int32)
-    return Truth(labels, truth.names if truth else (), read_judgments(collection.judgments, doc_ids))
+def readable_texts(settings: Settings, new_from: int = 0) -> Iterator[str | None]:
+    """Iterate over the text of every document, copies too; None for those that lie in a store alone."""
+    require(not isinstance(settings.collection, VectorCollection), "page=true needs pages; leave it out for vectors")
+    if isinstance(settings.collection, StoredCollection):
+        return iter(())
+    return chain(repeat(None, new_from), texts(settings.collection, settings.text))
 
 
 def checksum(doc_ids: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:

@@ -16,6 +16,8 @@ from typing import Any, Self
 
 import psutil
 
+MIB = 1024 * 1024
+
 QUIET = 0.2
 """Cores that other processes may use before a time says nothing."""
 
@@ -31,11 +33,12 @@ class PeakMemory:
         The largest sample, in bytes.
     """
 
-    INTERVAL_SECONDS = 0.005
+    interval_seconds: float = 0.005
+    peak_bytes: int = 0
 
     def __enter__(self) -> Self:
-        self._process = psutil.Process()
-        self.peak_bytes = self._process.memory_info().rss
+        self._process, self._began = psutil.Process(), time.perf_counter()
+        self._record()
         self._done = threading.Event()
         self._sampler = threading.Thread(target=self._sample, daemon=True)
         self._sampler.start()
@@ -52,11 +55,11 @@ class PeakMemory:
         self.peak_bytes = max(self.peak_bytes, self._process.memory_info().rss)
 
     def _sample(self) -> None:
-        while not self._done.wait(self.INTERVAL_SECONDS):
+        while not self._done.wait(self.interval_seconds):
             self._record()
 
 
-class TreeMemory:
+class TreeMemory(PeakMemory):
     """Resident memory of this process and all its workers inside a ``with`` block, added up.
 
     Pages that processes share are counted for each of them, so the sum is no less than what the tree holds.
@@ -76,7 +79,7 @@ class TreeMemory:
 
     def __init__(self, interval_seconds: float = 0.05, trace: Path | None = None) -> None:
         self.interval_seconds, self._trace = interval_seconds, trace
-        self.peak_bytes, self._stage, self._recording = 0, "", threading.Lock()
+        self._stage, self._recording = "", threading.Lock()
 
     @property
     def stage(self) -> str:
@@ -89,21 +92,6 @@ class TreeMemory:
             self._record()
             self._stage = name
             self._record()
-
-    def __enter__(self) -> Self:
-        self._process, self._began = psutil.Process(), time.perf_counter()
-        self._record()
-        self._done = threading.Event()
-        self._sampler = threading.Thread(target=self._sample, daemon=True)
-        self._sampler.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._done.set()
-        self._sampler.join()
-        self._record()
 
     def _record(self) -> None:
         with self._recording:
@@ -121,10 +109,6 @@ class TreeMemory:
                 file.write(
                     f"{time.perf_counter() - self._began:.3f},{self._stage},{processes},{total},{_own_seconds():.2f}\n"
                 )
-
-    def _sample(self) -> None:
-        while not self._done.wait(self.interval_seconds):
-            self._record()
 
 
 class ForeignLoad:

@@ -68,9 +68,9 @@ def write_cluster_page(
     scheme : SignatureScheme, optional
         Marks signatures where given.
     matched : callable, optional
-        From rows to the signatures of each that took part, as `Prepared.signatures` gives: only these
-        are marked. Of a signature of which only some occurrences did, for the others lie in the page's frame, so many
-        are marked, those nearest to the middle of all that took part. Every signature of a text where omitted.
+        From rows to the signatures of each that took part, as `Matched.signatures` gives: only these
+        are marked. Of a signature with occurrences that did not, because they lie in the page's frame, those are marked
+        that lie nearest to the middle of all that took part. Every signature of a text where omitted.
     title : str
         Heading.
     with_texts : int
@@ -228,7 +228,7 @@ def _spots(text: str, scheme: SignatureScheme, number: dict[str, int], counts: C
 
 
 def _taking_part(hashes: Sequence[int], counts: Counts) -> set[int]:
-    """Return which occurrences took part: as many of each signature as count, those nearest to the middle of all."""
+    """Return which occurrences took part: of each signature those that count, nearest to the middle of all."""
     places: dict[int, list[int]] = {}
     for k, signature in enumerate(hashes):
         if signature in counts:

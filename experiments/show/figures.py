@@ -139,7 +139,7 @@ def draw_lines(path: Path, panels: Sequence[Panel], points: Sequence[Point], cap
 
 
 def _legend(figure: Figure, axes: Sequence[Axes], points: Sequence[Point]) -> None:
-    """Put one legend of all axes below them, by size, in as many columns as the figure is wide enough for."""
+    """Put one legend of all axes below them, by size, in the columns that fit the width."""
     known = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     if len(known) < 2:
         return

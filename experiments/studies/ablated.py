@@ -12,7 +12,15 @@ from spotsigs.records import Signatures
 from spotsigs.signatures.densest import LINK
 from spotsigs.signatures.extract import count_signatures
 from spotsigs.signatures.frame_kernels import Rules
-from spotsigs.signatures.framed import FramedSpots, Over, find_frames, portraits, said, spots_of_frames, suppressed
+from spotsigs.signatures.framed import (
+    FramedSpots,
+    PageBlocks,
+    features_of,
+    find_frames,
+    said,
+    spots_of_frames,
+    suppressed,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,14 +59,15 @@ class Ablated(FramedSpots):
 
     def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
         """Turn outlines into signatures, see `spotsigs.signatures.framed.FramedSpots.refine`."""
-        over = Over(threads, scratch)
-        pages = portraits(outlines, over)
-        frames = find_frames(outlines, pages, self.rules, self.sample, over)
-        dropped = spots_of_frames(pages, frames.suspected, self.share, over) if self.everywhere else frames.suspected
+        blocks = PageBlocks(threads, scratch)
+        pages = features_of(outlines, blocks)
+        dropped = find_frames(outlines, pages, self.rules, self.sample, blocks)
+        if self.everywhere:
+            dropped = spots_of_frames(pages, dropped, self.share, blocks)
         if self.narrowed and self.unsaid:
-            return said(outlines, pages, dropped, self.share, self.chance, over)
+            return said(outlines, pages, dropped, self.share, self.chance, blocks)
         if self.narrowed:
-            return suppressed(outlines, pages, dropped, over)
+            return suppressed(outlines, pages, dropped, blocks)
         rows = []
         for page in range(len(outlines)):
             span = slice(pages.spot_indptr[page], pages.spot_indptr[page + 1])

@@ -12,6 +12,7 @@ import numpy as np
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.claims.published import published
 from spotsigs.experiments.config import Experiment, Settings
+from spotsigs.experiments.run.provenance import MIB
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.studies.printed_algorithm import algorithm1, similarity
 from spotsigs.experiments.work.study import Work
@@ -20,7 +21,6 @@ from spotsigs.matching.partitions import partition_boundaries
 from spotsigs.records import Vectors
 
 DOCUMENTS, OCCURRENCES = 1_171_960, 25_033_143
-MIB = 1024 * 1024
 SLIDES_SERIES = {0: 1, 1: 3, 2: 6, 3: 10, 7: 43, 8: 59}
 
 OBAMA = (

@@ -153,7 +153,7 @@ def methods() -> list[Method]:
 
 
 @dataclass(frozen=True)
-class Desk:
+class CollectionWorks:
     """Works on several collections and texts that share their cells and their provenance.
 
     Attributes
@@ -248,37 +248,37 @@ class Beyond(Experiment):
 
     def __call__(self, settings: Settings) -> str:
         """Write the tables and the figure; return them as text."""
-        desk = Desk(Work.begin(self.results, settings), self.step)
-        there, left_out = desk.there(self.collections)
-        parts = [self._comparison(desk, there), self._principles(desk, there)]
-        parts += [self._boilerplate(desk), self._teasers(desk)]
-        parts += [self._drift(desk), self._ablations(desk)]
-        times = {data: self._times(desk, data) for data in desk.there(self.timed)[0]}
-        parts.append(self._texts(desk, there, times))
+        works = CollectionWorks(Work.begin(self.results, settings), self.step)
+        there, left_out = works.there(self.collections)
+        parts = [self._comparison(works, there), self._principles(works, there)]
+        parts += [self._boilerplate(works), self._teasers(works)]
+        parts += [self._drift(works), self._ablations(works)]
+        times = {data: self._times(works, data) for data in works.there(self.timed)[0]}
+        parts.append(self._texts(works, there, times))
         if times:
-            parts.append(self._cost(desk, times))
+            parts.append(self._cost(works, times))
         return "\n\n".join([*parts, *left_out])
 
-    def _comparison(self, desk: Desk, collections: Sequence[str]) -> str:
+    def _comparison(self, works: CollectionWorks, collections: Sequence[str]) -> str:
         rows: list[dict[str, Any]] = []
         facts: list[Fact] = []
         promises: list[dict[str, Any]] = []
         for data in collections:
-            curves = desk.curves(data, methods(), f"beyond: {collection_name(data)}")
-            rows += [self._row(desk, data, method, curves[method.label]) for method in methods()]
+            curves = works.curves(data, methods(), f"beyond: {collection_name(data)}")
+            rows += [self._row(works, data, method, curves[method.label]) for method in methods()]
             promises += [_promise(collection_name(data), curves, rival) for rival in (PLAIN, SHORT)]
             facts += [
                 compared(f"{collection_name(data)}: framed - {rival}, best F1", curves[FRAMED], curves[rival])
                 for rival in (PLAIN, SHORT, DENSEST)
             ]
-        work = desk.work
+        work = works.work
         work.facts([*facts, *_kept(promises)])
         table = Table(caption="Methods on the collections that report", columns=COLUMNS, rows=rows, notes=NOTES)
         promise = Table(caption="Framed signatures less plain ones, micro F1", columns=PROMISE_COLUMNS, rows=promises)
         return work.table(table, "beyond") + "\n\n" + work.table(promise, "promise")
 
-    def _row(self, desk: Desk, data: str, method: Method, curve: Curve) -> dict[str, Any]:
-        work = desk.at(data, method.text)
+    def _row(self, works: CollectionWorks, data: str, method: Method, curve: Curve) -> dict[str, Any]:
+        work = works.at(data, method.text)
         stored, at = work.read(method.signature), curve.best
         chosen = work.cells.run(
             [Task(function=suggested, arguments={"stored": stored, "idf_filter": method.line.idf_filter})],
@@ -297,12 +297,12 @@ class Beyond(Experiment):
             "regret": None if chosen["tau"] is None else finite(curve.micro[2, at]) - chosen["f1"],
         }
 
-    def _principles(self, desk: Desk, collections: Sequence[str]) -> str:
+    def _principles(self, works: CollectionWorks, collections: Sequence[str]) -> str:
         """Show what each rule on doubtful neighbours is worth, alone and with the others."""
         rows: list[dict[str, Any]] = []
         chosen = [Method(label=label, text="visible", signature=scheme) for label, scheme in principles()]
         for data in collections:
-            curves = desk.curves(data, chosen, f"beyond: principles on {collection_name(data)}")
+            curves = works.curves(data, chosen, f"beyond: principles on {collection_name(data)}")
             for method in chosen:
                 curve = curves[method.label]
                 places = (("18", curve.at(FIXED[0])), ("44", curve.at(FIXED[1])), ("best", curve.best))
@@ -311,15 +311,15 @@ class Beyond(Experiment):
                 rows.append(row | {f"macro_{name}": finite(curve.macro[2, at]) for name, at in places})
         notes = ("Best: at the threshold of the highest micro F1 on the collection.",)
         table = Table(caption="Rules on doubtful neighbours", columns=PRINCIPLE_COLUMNS, rows=rows, notes=notes)
-        return desk.work.table(table, "principles")
+        return works.work.table(table, "principles")
 
-    def _boilerplate(self, desk: Desk) -> str:
+    def _boilerplate(self, works: CollectionWorks) -> str:
         """Show what dropping the boilerplate of many sites gives where there is any, and on the collections."""
         shown: tuple[tuple[str, SignatureScheme], ...] = (("kept", Ablated(unsaid=False)), ("dropped", FramedSpots()))
         chosen = [Method(label=label, text="visible", signature=scheme) for label, scheme in shown]
         rows: list[dict[str, Any]] = []
         for data in self.consenting:
-            curves = desk.curves(data, chosen, f"beyond: boilerplate of {collection_name(data)}")
+            curves = works.curves(data, chosen, f"beyond: boilerplate of {collection_name(data)}")
             for method in chosen:
                 curve = curves[method.label]
                 at = curve.at(FIXED[0])
@@ -330,14 +330,14 @@ class Beyond(Experiment):
                 )
         notes = ("Precision, recall and F1 at τ = 0.18. Matched: pages with signatures left.",)
         table = Table(caption="Boilerplate of many sites", columns=BOILERPLATE_COLUMNS, rows=rows, notes=notes)
-        return desk.work.table(table, "boilerplate")
+        return works.work.table(table, "boilerplate")
 
-    def _teasers(self, desk: Desk) -> str:
+    def _teasers(self, works: CollectionWorks) -> str:
         """Compare containment with Jaccard similarity where pages hold a part of an article."""
         measures: tuple[tuple[str, Matcher], ...] = (("Jaccard", SpotSigsTight()), ("containment", Containment()))
         rows: list[dict[str, Any]] = []
         for data in self.teasers:
-            work, signature = desk.at(data), FramedSpots()
+            work, signature = works.at(data), FramedSpots()
             chosen = [Line(label=label, signature=signature, matcher=matcher, band=BAND) for label, matcher in measures]
             curves = work.curves(chosen, thresholds(self.step), f"beyond: teasers, {collection_name(data)}")
             for label, curve in curves.items():
@@ -347,9 +347,9 @@ class Beyond(Experiment):
                     rows.append(row | {"tau": curve.taus[at]})
         notes = ("Framed signatures. Pairs: an article and its teaser, which stands in another site's frame.",)
         table = Table(caption="Teasers and their articles", columns=TEASER_COLUMNS, rows=rows, notes=notes)
-        return desk.work.table(table, "teasers")
+        return works.work.table(table, "teasers")
 
-    def _drift(self, desk: Desk) -> str:
+    def _drift(self, works: CollectionWorks) -> str:
         """Draw F1 over the share of blocks that each fetch changes."""
         panels = [
             Panel(name=name, x_label="share of changed blocks", y_label="F1", y_range=(0.6, 1))
@@ -357,7 +357,7 @@ class Beyond(Experiment):
         ]
         points: list[Point] = []
         curves = {
-            drift: desk.curves(f"{self.drifting} data.drift={drift}", methods(), f"beyond: drift {drift:g}")
+            drift: works.curves(f"{self.drifting} data.drift={drift}", methods(), f"beyond: drift {drift:g}")
             for drift in self.drifts
         }
         for method in methods():
@@ -372,9 +372,9 @@ class Beyond(Experiment):
         caption = (
             "F1 over the share of a page's blocks that each fetch replaces; 95 % intervals over resampled clusters"
         )
-        return f"Drift: {desk.work.lines('drift', caption, panels, points)}"
+        return f"Drift: {works.work.lines('drift', caption, panels, points)}"
 
-    def _ablations(self, desk: Desk) -> str:
+    def _ablations(self, works: CollectionWorks) -> str:
         """Vary and remove each part of frame-aware suppression, on the collections it was developed on."""
         columns = [Column(name="variant", title="Variant")]
         columns += [
@@ -384,7 +384,7 @@ class Beyond(Experiment):
         ]
         variants = [Method(label=label, text="visible", signature=scheme) for label, scheme in _variants()]
         curves = {
-            data: desk.curves(data, variants, f"beyond: ablations on {collection_name(data)}")
+            data: works.curves(data, variants, f"beyond: ablations on {collection_name(data)}")
             for data in self.developed
         }
         rows = []
@@ -397,15 +397,17 @@ class Beyond(Experiment):
             rows.append(row)
         notes = ("On the collections that the method was developed on: micro F1 at τ = 0.18 and at the best τ.",)
         table = Table(caption="Frame-aware suppression, varied and in parts", columns=columns, rows=rows, notes=notes)
-        return desk.work.table(table, "ablations")
+        return works.work.table(table, "ablations")
 
-    def _texts(self, desk: Desk, collections: Sequence[str], times: dict[str, dict[str, dict[str, Any]]]) -> str:
+    def _texts(
+        self, works: CollectionWorks, collections: Sequence[str], times: dict[str, dict[str, dict[str, Any]]]
+    ) -> str:
         """Compare the choices of the page's text."""
         rows: list[dict[str, Any]] = []
         for data in collections:
             for text in TEXTS:
                 chosen = [method for method in texts() if method.text == text]
-                curves = desk.curves(data, chosen, f"beyond: text={text} of {collection_name(data)}")
+                curves = works.curves(data, chosen, f"beyond: text={text} of {collection_name(data)}")
                 timed = next(
                     (m.label for m in methods() if m.text == text and m.signature == SpotSignatures(d=1, c=2)), ""
                 )
@@ -416,11 +418,11 @@ class Beyond(Experiment):
                     for method in chosen
                 ]
         table = Table(caption="The page's text", columns=TEXT_COLUMNS, rows=rows, notes=TEXT_NOTES)
-        return desk.work.table(table, "text")
+        return works.work.table(table, "text")
 
-    def _times(self, desk: Desk, data: str) -> dict[str, dict[str, Any]]:
+    def _times(self, works: CollectionWorks, data: str) -> dict[str, dict[str, Any]]:
         """Measure what each method costs a page of a collection, by label; nothing where the machine was not quiet."""
-        wanted = {m.label: desk.at(data, m.text).read(m.signature).source for m in methods()[1:]}
+        wanted = {m.label: works.at(data, m.text).read(m.signature).source for m in methods()[1:]}
         tasks = [
             Task(
                 function=time_pages,
@@ -429,7 +431,7 @@ class Beyond(Experiment):
             )
             for source in wanted.values()
         ]
-        cells = desk.work.cells.run(tasks, f"beyond: cost on {collection_name(data)}")
+        cells = works.work.cells.run(tasks, f"beyond: cost on {collection_name(data)}")
         found = {}
         for label, cell in zip(wanted, cells, strict=True):
             times = {
@@ -438,7 +440,7 @@ class Beyond(Experiment):
             found[label] = {"kb": cell["bytes"] / 1000, **times, "contended": cell["contended"]}
         return found
 
-    def _cost(self, desk: Desk, times: dict[str, dict[str, dict[str, Any]]]) -> str:
+    def _cost(self, works: CollectionWorks, times: dict[str, dict[str, dict[str, Any]]]) -> str:
         """Show what each method costs a page."""
         rows = [
             {"collection": collection_name(data), "method": label, **cost}
@@ -446,7 +448,7 @@ class Beyond(Experiment):
             for label, cost in costs.items()
         ]
         table = Table(caption="Cost a page", columns=COST_COLUMNS, rows=rows, notes=COST_NOTES)
-        return desk.work.table(table, "cost")
+        return works.work.table(table, "cost")
 
 
 def _f1(curve: Curve) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.studies.table1 import AT_PAPER, PUBLISHED
 from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.curves import ends
-from spotsigs.experiments.work.extracted import Stored, documents
+from spotsigs.experiments.work.extracted import Stored
 from spotsigs.experiments.work.study import Line, Work, lines_of
 from spotsigs.experiments.work.timing import quotient
 from spotsigs.judging.clusters import cluster
@@ -67,7 +67,7 @@ class LcsTables(Experiment):
         require(truth is not None and truth.judged is None, "the slides' measures need a collection with clusters")
         assert truth is not None
         cells = {name: self._cells(work, line) for name, (line, _) in methods.items()}
-        sites = _numbered([site_of(document) for document in documents(stored)])
+        sites = _numbered([site_of(document) for document in stored.signatures().doc_ids])
         judged = {name: Sets.of(sets, truth.labels, sites) for name, (sets, _) in cells.items()}
         first = self._first(work, judged, cells, {name: tau for name, (_, tau) in methods.items()})
         second, stage_facts = self._second(work, stored, methods[LCS][0])

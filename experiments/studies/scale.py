@@ -22,11 +22,12 @@ from spotsigs.errors import InputError, require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.output_files import read_json, write_json
+from spotsigs.experiments.run.pipeline import CHUNK
 from spotsigs.experiments.run.provenance import TreeMemory
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.study import Work
-from spotsigs.judging.clusters import cohesion
+from spotsigs.judging.clusters import cluster, cohesion
 from spotsigs.judging.keep import decide
 from spotsigs.judging.parquet import write_clusters, write_pairs
 
@@ -175,13 +176,13 @@ class Scale(Experiment):
             sameness=Sameness.off,  # the join is what is measured, and compared with the one in memory
             say=say,
         )
-        chunk = found.budget // 16
+        pairs = found.pairs.within(found.budget // CHUNK)
         memory.stage = "clusters"
-        clusters = found.pairs.cluster(chunk, clusters=settings.clusters)
-        held = cohesion(clusters, found.pairs.chunks(chunk))
-        kept = decide(found.pairs.chunks(chunk), clusters, settings.keep).kept
+        clusters = cluster(pairs, clusters=settings.clusters)
+        held = cohesion(clusters, pairs.chunks())
+        kept = decide(pairs.chunks(), clusters, settings.keep).kept
         memory.stage = "tables"
-        write_pairs(folder / "pairs.parquet", found.stored.doc_ids, found.pairs.chunks(chunk), found.pairs.overlap)
+        write_pairs(folder / "pairs.parquet", found.stored.doc_ids, pairs.chunks(), pairs.overlap)
         write_clusters(folder / "clusters.parquet", found.stored.doc_ids, clusters, held)
         require(int(kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))

@@ -16,7 +16,7 @@ from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.quality_figures import STEP, compared, finite, thresholds
 from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.studies.beyond import BAND, Desk, collection_name
+from spotsigs.experiments.studies.beyond import BAND, CollectionWorks, collection_name
 from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.curves import Curve, ends
 from spotsigs.experiments.work.page_cost import time_pages
@@ -159,16 +159,16 @@ class Today(Experiment):
 
     def __call__(self, settings: Settings) -> str:
         """Write the table and draw the picture; return them as text."""
-        desk = Desk(Work.begin(self.results, settings), self.step)
+        works = CollectionWorks(Work.begin(self.results, settings), self.step)
         rows: list[dict[str, Any]] = []
         facts: list[Fact] = []
-        there, left_out = desk.there(self.collections)
+        there, left_out = works.there(self.collections)
         for data in there:
             best: dict[str, Curve] = {}
             for text in TEXTS:
                 if text == "trafilatura" and find_spec(text) is None:
                     continue
-                found, curves = self._rows(desk, data, text)
+                found, curves = self._rows(works, data, text)
                 rows += found
                 best |= {f"{label}, {TEXTS[text]}": curve for label, curve in curves.items()}
             ours = best[f"{FRAMED}, {TEXTS['visible']}"]
@@ -177,16 +177,16 @@ class Today(Experiment):
                 for label, curve in best.items()
                 if curve is not ours
             ]
-        desk.work.facts(facts)
+        works.work.facts(facts)
         table = Table(
             caption="Beside what people use, on news, gold and documentation", columns=COLUMNS, rows=rows, notes=NOTES
         )
         drawn = [data for data in self.drawn if data in there]
-        return "\n\n".join([desk.work.table(table, "today"), self._picture(desk.work, rows, drawn), *left_out])
+        return "\n\n".join([works.work.table(table, "today"), self._picture(works.work, rows, drawn), *left_out])
 
-    def _rows(self, desk: Desk, data: str, text: str) -> tuple[list[dict[str, Any]], dict[str, Curve]]:
+    def _rows(self, works: CollectionWorks, data: str, text: str) -> tuple[list[dict[str, Any]], dict[str, Curve]]:
         """Return the rows of a collection and text, and each method's best curve."""
-        work, chosen = desk.at(data, text), rivals(text)
+        work, chosen = works.at(data, text), rivals(text)
         describe = f"today: {collection_name(data)}, {TEXTS[text]}"
         joined = work.curves([rival.line for rival in chosen if rival.usual], self._taus(chosen), describe)
         singles = [line for rival in chosen for line in rival.single.values()]

@@ -14,6 +14,7 @@ from typing import Any
 from tqdm import tqdm
 
 import spotsigs
+from spotsigs.engines import Processes
 from spotsigs.experiments.output_files import write_json
 from spotsigs.experiments.run.provenance import provenance
 
@@ -125,8 +126,8 @@ class Cells:
         return self.folder / f"{task.function.__name__}-{digest[:24]}.json"
 
     def _computed(self, missing: dict[Path, Task]) -> Iterator[tuple[Path, dict[str, Any]]]:
-        beside = [(path, task) for path, task in missing.items() if not task.alone]
-        yield from _side_by_side(beside, self.workers)
+        beside = {path: task for path, task in missing.items() if not task.alone}
+        yield from zip(beside, Processes(workers=self.workers).map(Task.__call__, beside.values()), strict=True)
         for path, task in missing.items():
             if task.alone:
                 yield path, _fresh_process(task)
@@ -157,26 +158,6 @@ def _brief(record: dict[str, Any], *, kept: bool) -> dict[str, Any]:
         "commit": record["commit"],
         "kept": kept,
     }
-
-
-def _side_by_side(tasks: list[tuple[Path, Task]], workers: int) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield results as they come, from a pool of worker processes (loky: the standard pool breaks inside launchers)."""
-    from concurrent.futures import as_completed
-
-    from joblib.externals.loky import get_reusable_executor
-
-    if len(tasks) <= 1 or workers == 1:
-        yield from ((path, task()) for path, task in tasks)
-        return
-    one_thread = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    executor = get_reusable_executor(max_workers=min(workers, len(tasks)), env=one_thread, timeout=60)
-    futures = {executor.submit(task): path for path, task in tasks}
-    try:
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    except BaseException:
-        executor.shutdown(wait=True, kill_workers=True)
-        raise
 
 
 def _fresh_process(task: Task) -> dict[str, Any]:

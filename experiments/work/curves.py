@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.errors import require
+from spotsigs.errors import InputError, require
 from spotsigs.experiments.work.extracted import Stored
 from spotsigs.judging.metrics import (
     MEASURES,
@@ -57,15 +57,10 @@ def judge(
     corpus = stored.corpus(idf_filter, sets=sets)
     truth = stored.truth()
     if truth is None:
-        require(False, "the collection brings no truth to judge by; choose one that does, as in data=gold")
-        raise AssertionError
+        raise InputError("the collection brings no truth to judge by; choose one that does, as in data=gold")
     thresholds: list[float | None] = list(taus) or [None]
     require(matcher.verified or thresholds == [None], f"{matcher.label} has no similarity to draw a curve over")
-    if thresholds[0] is not None:
-        matcher = replace(matcher, tau=thresholds[0])  # type: ignore[type-var]
-    if "threads" in {part.name for part in fields(matcher)}:  # type: ignore[arg-type]
-        matcher = replace(matcher, threads=1)  # type: ignore[type-var]
-    found = matcher(corpus)
+    found = matcher.at(thresholds[0]).with_threads(1)(corpus)
     counts = []
     pairs = []
     for tau in thresholds:

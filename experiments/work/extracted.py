@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from spotsigs.disk.places import content_of
+from spotsigs.crawl.segments import source_of
+from spotsigs.disk.store import fingerprint, load_signatures, opened, save_signatures
 from spotsigs.engines import Engine, Serial
-from spotsigs.errors import require
+from spotsigs.errors import InputError
 from spotsigs.experiments.output_files import replacing
-from spotsigs.experiments.run.pipeline import texts_of, truth_of
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.experiments.work.cells import code_version
 from spotsigs.experiments.work.outlined import Outlined
 from spotsigs.records import Corpus, Document, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
-from spotsigs.signatures.extract import extract, extract_shard
+from spotsigs.signatures.extract import extract, extract_shard, nothing_readable, texts
 from spotsigs.signatures.framed import FramedSpots
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.text.visible import VisibleText
@@ -82,16 +78,16 @@ class Remembered:
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """A source that has been read and lies on disk; it prints what its content depends on.
+    """A source that has been read and lies in a store; it prints what its content depends on.
 
     Attributes
     ----------
     source : Source
         What was read.
     checksum : str
-        SHA-256 over document ids, truth, signatures and counts.
+        SHA-256 over the arrays of the store: ids, truth, signatures and counts of the documents.
     path : Path
-        Where the arrays lie.
+        The store of signatures; of a collection of vectors, ids stand in place of their hashes.
     parse_seconds : float or None
         Wall seconds of reading and extracting in one process that has done so before; None if nobody asked, or other
         processes ran beside.
@@ -102,24 +98,32 @@ class Stored:
     path: Path = field(repr=False, compare=False)
     parse_seconds: float | None = field(repr=False, compare=False)
 
+    def signatures(self) -> Signatures:
+        """Return the signatures of the documents, in memory of their own: what kernels read is writable there."""
+        found = load_signatures(self.path, verify=None)
+        own = {name: np.array(getattr(found, name)) for name in ("indptr", "hashes", "counts")}
+        return replace(found, **own)
+
     def corpus(self, idf_filter: IdfFilter | None = None, *, sets: bool = False) -> Corpus:
         """Return the corpus after the filter; a collection of vectors is taken as it is."""
-        arrays, about = _load(self.path)
-        if self.source.signature is None:
-            vectors = Vectors.from_csr(arrays["indptr"], arrays["hashes"], arrays["counts"])
-            return Corpus(vectors.as_sets() if sets else vectors)
-        require(idf_filter is not None, "a collection of pages needs an IDF filter")
-        assert idf_filter is not None
-        vectors = idf_filter(_signatures(arrays, about))
         source = self.source
-        return Corpus(vectors.as_sets() if sets else vectors, lambda: texts_of(source.collection, source.text))
+        if source.signature is None:
+            store = opened(self.path, "signatures")
+            kinds = {"indptr": np.int64, "hashes": np.uint64, "counts": np.int32}
+            vectors = Vectors.from_csr(*(store.whole(name, kind) for name, kind in kinds.items()))
+            return Corpus(vectors.as_sets() if sets else vectors)
+        if idf_filter is None:
+            raise InputError("a collection of pages needs an IDF filter")
+        vectors = idf_filter(self.signatures())
+        return Corpus(vectors.as_sets() if sets else vectors, lambda: texts(source.collection, source.text))
 
     def truth(self) -> Truth | None:
         """Return what the collection says is duplicate."""
-        _, about = _load(self.path)
         if self.source.signature is None:
             return None
-        return truth_of(self.source.collection, about["clusters"], about["doc_ids"])
+        found = load_signatures(self.path, verify=None)
+        truth: Truth | None = self.source.collection.truth(found.clusters, found.doc_ids)
+        return truth
 
 
 def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -> Stored:
@@ -140,90 +144,48 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
     -------
     Stored
     """
-    parts = (repr(source), code_version(source), *_file_states(source.collection))
-    path = folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}.npz"
-    kept = _kept(path)
-    if kept is None or (timed and kept["parse_seconds"] is None):
-        _extract(source, path, Serial() if timed else engine, timed)
-        _load.cache_clear()
-    _, about = _load(path)
-    return Stored(source=source, checksum=about["checksum"], path=path, parse_seconds=about["parse_seconds"])
+    parts = source_of(source.collection, source.text, source.signature), code_version(source)
+    path = folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
+    try:
+        seconds = opened(path, "signatures").facts["parse_seconds"]
+        found = seconds is not None or not timed
+    except InputError:
+        found = False
+    if not found:
+        seconds = _extract(source, path, Serial() if timed else engine, timed)
+    checksum = hashlib.sha256(fingerprint(path).encode()).hexdigest()
+    return Stored(source=source, checksum=checksum, path=path, parse_seconds=seconds)
 
 
-def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> None:
+def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> float | None:
+    """Put the signatures of a source into a store; return the seconds that took if they are known."""
     if source.signature is not None and timed:  # a first share loads all that the whole needs
         extract_shard(source.collection.shards()[0], source.text, source.signature)
     with ForeignLoad() as load:
         began = perf_counter()
         if source.signature is None:
             vectors = source.collection.vectors()
-            arrays = {"indptr": vectors.indptr, "hashes": vectors.ids, "counts": vectors.counts}
-            about: dict[str, Any] = {}
+            n = len(vectors)
+            ids = vectors.ids.astype(np.uint64)
+            signatures = Signatures(RowNumbers(n), (None,) * n, vectors.indptr, ids, vectors.counts)
         else:
-            arrays, about = _pages(source, None if timed else path.parent, engine)
+            signatures = _pages(source, None if timed else path.parent, engine)
         seconds = perf_counter() - began
-    digest = hashlib.sha256(json.dumps(about).encode())
-    for array in arrays.values():
-        digest.update(np.ascontiguousarray(array).data)
-    about |= {"checksum": digest.hexdigest(), "parse_seconds": seconds if timed and load.cores <= QUIET else None}
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
+    known = seconds if timed and load.cores <= QUIET else None
+    save_signatures(path, signatures, parse_seconds=known)
+    return known
 
 
-def _pages(source: Source, kept: Path | None, engine: Engine) -> tuple[dict[str, Any], dict[str, Any]]:
+def _pages(source: Source, kept: Path | None, engine: Engine) -> Signatures:
     """Return the signatures of pages; what takes long, outlines and some texts, is looked up in a folder, if given."""
     text, scheme = source.text, source.signature
     assert scheme is not None
     if kept is not None and isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined):
-        outlines, about = _load(read(replace(source, signature=Outlined.of(scheme)), kept, engine).path)
-        refined = scheme.refine(_signatures(outlines, about))
-        about = {key: about[key] for key in ("doc_ids", "clusters", "skipped", "content_bytes")}
-        return {"indptr": refined.indptr, "hashes": refined.hashes, "counts": refined.counts}, about
+        return scheme.refine(read(replace(source, signature=Outlined.of(scheme)), kept, engine).signatures())
     if kept is not None and not isinstance(text, VisibleText):
         version = hashlib.sha256(f"{text!r} {code_version(text)}".encode()).hexdigest()[:24]
         text = Remembered(text, kept / f"texts-{version}")
     found = extract(source.collection, text, scheme, engine)
-    require(len(found) > 0, "the collection holds no readable document")
-    about = {"doc_ids": found.doc_ids, "clusters": found.clusters}
-    about |= {"skipped": len(found.skipped), "content_bytes": found.content_bytes}
-    return {"indptr": found.indptr, "hashes": found.hashes, "counts": found.counts}, about
-
-
-def _kept(path: Path) -> dict[str, Any] | None:
-    """Return what is known about a kept input; None where there is none or it cannot be read."""
-    try:
-        return _load(path)[1]
-    except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile, zlib.error):
-        return None
-
-
-@lru_cache(maxsize=2)
-def _load(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    with np.load(path, allow_pickle=False) as content:
-        arrays = {name: content[name] for name in ("indptr", "hashes", "counts")}
-        return arrays, json.loads(content["about"].tobytes())
-
-
-def _signatures(arrays: dict[str, Any], about: dict[str, Any]) -> Signatures:
-    return Signatures(
-        doc_ids=tuple(about["doc_ids"]),
-        clusters=tuple(about["clusters"]),
-        content_bytes=about["content_bytes"],
-        **arrays,
-    )
-
-
-def _file_states(collection: Any) -> Iterator[tuple[str, int, str]]:
-    """Yield path, size and checksum of every file that a collection is read from; none for a generated one."""
-    for parameter in ("path", "judgments"):
-        named = getattr(collection, parameter, None)
-        if named and (root := Path(named)).exists():
-            for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
-                if path.is_file():
-                    yield path.as_posix(), *content_of(path)
-
-
-def documents(stored: Stored) -> RowNumbers | tuple[str, ...]:
-    """Return the ids of a stored source's documents."""
-    arrays, about = _load(stored.path)
-    return tuple(about["doc_ids"]) if "doc_ids" in about else RowNumbers(len(arrays["indptr"]) - 1)
+    if not len(found):
+        raise nothing_readable(found.skipped)
+    return found

@@ -19,7 +19,7 @@ PATIENCE = 3
 def time_pages(*, source: Source, pages: int, repeats: int) -> dict[str, Any]:
     """Read some pages of a collection several times in one thread and return the median milliseconds a page.
 
-    The caller gives this function a fresh process and an otherwise idle machine. The pages, every so-many-th, are in
+    The caller gives this function a fresh process and an otherwise idle machine. The pages, at equal distances, are in
     memory before, and the kernels are loaded. What looks at the whole collection is timed on all its outlines.
 
     Parameters

@@ -97,7 +97,7 @@ def spans(n: int, strata: int, size: int, rng: np.random.Generator) -> list[tupl
 
 
 def sample(matcher: SpotSigs, vectors: Vectors, budget: float, seed: int = 0) -> Sampled | None:
-    """Look up as many documents as the budget allows; None if it allows them all.
+    """Look up the documents that the budget allows; None if it allows them all.
 
     What a document costs is learnt from a few of every piece first.
 

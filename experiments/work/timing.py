@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.run.provenance import QUIET, ForeignLoad, PeakMemory
+from spotsigs.experiments.run.provenance import MIB, QUIET, ForeignLoad, PeakMemory
 from spotsigs.experiments.work.extracted import Stored
 from spotsigs.experiments.work.sampled import sample
 from spotsigs.judging.metrics import relative_recall
@@ -20,7 +20,6 @@ from spotsigs.matching.tight import SpotSigsTight
 from spotsigs.records import Corpus, Matcher, Pairs, Vectors
 from spotsigs.signatures.idf import IdfFilter
 
-MIB = 1024 * 1024
 PATIENCE_SECONDS = 10.0  # how long a cell waits for a quiet machine
 FEW = 100  # documents of the run that loads the kernels
 LONG_SECONDS = 5.0  # a run this long is not repeated

@@ -76,4 +76,20 @@ def _sorted_rows(
     totals = np.add.reduceat(counts[order].astype(np.int64), np.flatnonzero(first))
     require(int(totals.max()) <= INT32_MAX, "the counts of one id in one row add up to more than 2**31 - 1")
     sizes = np.bincount(rows[first], minlength=len(indptr) - 1)
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), ids[first], totals.astype(np.int32)
+    return row_starts(sizes), ids[first], totals.astype(np.int32)
+
+
+def row_starts(sizes: Any) -> NDArray[np.int64]:
+    """Return where rows of the given sizes begin when they lie one after the other, and where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def take_rows(indptr: NDArray[np.int64], rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where some rows begin when they lie one after the other, and which entries they consist of."""
+    starts = row_starts(indptr[rows + 1] - indptr[rows])
+    return starts, np.arange(starts[-1]) + np.repeat(indptr[rows] - starts[:-1], np.diff(starts))
+
+
+def row_sums(indptr: NDArray[np.int64], counts: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the sum of the counts of each row, int64, shape (n,)."""
+    return np.diff(row_starts(counts)[indptr])

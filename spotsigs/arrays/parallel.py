@@ -76,6 +76,6 @@ def over_blocks(kernel: Callable[[int, int], Any], n: int, threads: int | None, 
         return list(pool.map(lambda span: kernel(*span), spans))
 
 
-def joined(parts: list[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...]) -> list[NDArray[Any]]:
+def concatenated(parts: list[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...]) -> list[NDArray[Any]]:
     """Concatenate the output arrays of several blocks, column by column; typed also where there are none."""
     return [np.concatenate([np.empty(0, dtype), *(part[c] for part in parts)]) for c, dtype in enumerate(dtypes)]

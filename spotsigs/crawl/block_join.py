@@ -38,12 +38,11 @@ from spotsigs.crawl.shuffle import (
     verify,
     weigh,
 )
-from spotsigs.disk.places import absolute, place
+from spotsigs.disk.places import absolute, as_path
 from spotsigs.disk.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
-from spotsigs.judging.clusters import ClusterMethod, cluster
-from spotsigs.records import Clusters, FloatArray, IntArray, Overlap, Pairs, Vectors
+from spotsigs.records import FloatArray, Overlap, Pairs, Vectors
 
 BYTES_AN_OCCURRENCE = 64
 """What a query holds for each occurrence of the rows it looks at: at most 58 were measured."""
@@ -97,11 +96,16 @@ def join_store(
         wrote no classes of document frequency.
     """
     tau = as_tau(tau)
-    folder = place(folder)
+    folder = as_path(folder)
     stored = open_vectors(store, verify=None)
     reader = opened(store, "vectors", verify=None)
     require("classes.npy" in reader.facts["files"], f"the store {store} was built by a former version; build it again")
-    facts: dict[str, Any] = {"checksum": fingerprint(place(store)), "tau": tau, "new_from": new_from, "memory": memory}
+    facts: dict[str, Any] = {
+        "checksum": fingerprint(as_path(store)),
+        "tau": tau,
+        "new_from": new_from,
+        "memory": memory,
+    }
     require(
         not claim(folder, JOB, facts),
         f"{folder} holds the pairs of another join; give another place or delete it",
@@ -145,8 +149,8 @@ def _joined(job: Job, engine: Engine) -> dict[str, Any]:
     tokens = sum(run(engine, spread, spans, "spreading"))
     weighed = run(engine, weigh, [(job, part) for part in range(parts)], "weighing")
     meets = cut_meetings(job, [meeting for meetings in weighed for meeting in meetings])
-    dearest = sorted(meets, key=lambda task: -(task.meeting.work // task.n))  # files are named before
-    visits = [facts["visits"] for facts in run(engine, meet, dearest, "joining")]
+    costliest = sorted(meets, key=lambda task: -(task.meeting.work // task.n))  # files are named before
+    visits = [facts["visits"] for facts in run(engine, meet, costliest, "joining")]
     verified = list(run(engine, verify, cut_cells(job, len(meets)), "verifying"))
     work = [task.meeting.work // task.n for task in meets]
     counters = {
@@ -191,7 +195,7 @@ class PairFiles:
     overlap : Overlap, optional
         As in `spotsigs.records.Pairs`.
     memory : int
-        Bytes of pairs that may be in memory at a time.
+        Bytes of pairs that may be in memory at a time; those of a single document can exceed it.
     """
 
     folders: tuple[Path, ...]
@@ -206,7 +210,7 @@ class PairFiles:
 
     def load(self) -> Pairs:
         """Return all pairs, in memory."""
-        [(i, j, similarity)] = self.chunks(BYTES_A_PAIR * (len(self) + 1))
+        [(i, j, similarity)] = self.within(BYTES_A_PAIR * (len(self) + 1)).chunks()
         return Pairs.build(i, j, similarity, self.n, self.seconds, self.counters, self.overlap)
 
     def in_memory(self) -> Pairs | None:
@@ -222,13 +226,8 @@ class PairFiles:
         """Return the same pairs with a limit on the bytes that are in memory at a time."""
         return replace(self, memory=memory)
 
-    def chunks(self, memory: int | None = None) -> Iterator[Found]:
-        """Iterate over the pairs in ascending order of (i, j), as many at a time as a budget allows.
-
-        Parameters
-        ----------
-        memory : int, optional
-            Bytes; the pairs of a single document can exceed it. Those that the pairs know by default.
+    def chunks(self) -> Iterator[Found]:
+        """Iterate over the pairs in ascending order of (i, j), in chunks that fit the memory.
 
         Yields
         ------
@@ -237,7 +236,7 @@ class PairFiles:
         similarity : ndarray of float64
         """
         readers = [opened(folder, "pairs") for folder in self.folders]
-        edges = list(self._edges(readers, (self if memory is None else self.within(memory)).held))
+        edges = list(self._edges(readers, self.held))
         places = [np.searchsorted(_whole(reader, "i"), edges).tolist() for reader in readers]
         for k in range(len(edges) - 1):
             found = _sorted(
@@ -263,26 +262,6 @@ class PairFiles:
                 taken = 0
             taken += size
         yield self.n
-
-    def cluster(
-        self, memory: int, priority: IntArray | None = None, *, clusters: ClusterMethod = ClusterMethod.components
-    ) -> Clusters:
-        """Group the documents, as `spotsigs.judging.clusters.cluster` does.
-
-        Parameters
-        ----------
-        memory : int
-            Bytes of pairs at a time.
-        priority : ndarray of int, shape (n,), optional
-            The smallest value of a cluster is its representative, ties going to the first document.
-        clusters : ClusterMethod
-            What a cluster is.
-
-        Returns
-        -------
-        Clusters
-        """
-        return cluster(self.within(memory), clusters=clusters, priority=priority)
 
 
 def _whole(reader: Reader, name: str) -> NDArray[np.int64]:

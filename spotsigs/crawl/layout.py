@@ -25,11 +25,12 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.copies import Copies
 from spotsigs.crawl.rounds import Rounds, run
 from spotsigs.crawl.segments import Segments
-from spotsigs.disk.places import absolute, is_remote, place
+from spotsigs.disk.places import absolute, as_path, is_remote
 from spotsigs.disk.store import (
     Reader,
     StoredVectors,
@@ -140,7 +141,7 @@ def build_vectors(
         n * BYTES_A_DOCUMENT <= memory,
         f"memory is too small for {n:,} documents: {n * BYTES_A_DOCUMENT / 1e6:,.0f} MB are needed to order them",
     )
-    folder, engine = place(folder), Serial() if engine is None else engine
+    folder, engine = as_path(folder), Serial() if engine is None else engine
     rounds = folder.parent / f"{folder.name}-in-the-making"
     layout = Layout(
         folder=absolute(rounds),
@@ -159,7 +160,7 @@ def build_vectors(
     with writing(folder, "vectors") as store:
         _put_together(store, layout, len(stretches))
         store.strings("doc_ids", segments.doc_ids())
-        store.strings("clusters", segments.clusters())
+        store.strings("clusters", (name or "" for name in segments.clusters()))
         store.put("content", copies.content)
         store.put("stands", copies.stands)
         store.facts |= {"rows": n, **(facts or {})}
@@ -168,7 +169,7 @@ def build_vectors(
 
 
 def _share(entries: NDArray[np.int64], most: int) -> int:
-    """Return how many entries a task takes, of as many as there are and at most so many."""
+    """Return how many of the entries a task takes, at most a given number."""
     return max(1, min(most, max(ceil(int(entries.sum()) / TASKS), LEAST_ENTRIES)))
 
 
@@ -208,11 +209,11 @@ class Batch(NamedTuple):
 
     def segments(self) -> Segments:
         """Return the signatures."""
-        return Segments(tuple(map(place, self.folders)), self.rows)
+        return Segments(tuple(map(as_path, self.folders)), self.rows)
 
 
 class Range(NamedTuple):
-    """A task: a range of hashes from so many batches."""
+    """A task: a range of hashes from all batches."""
 
     layout: Layout
     number: int
@@ -242,11 +243,11 @@ def _claim(rounds: Path, layout: Layout, segments: Segments, copies: Copies) -> 
 def _batches(
     layout: Layout, segments: Segments, sizes: NDArray[np.int64], entries: NDArray[np.int64]
 ) -> Iterator[Batch]:
-    """Put segments together while they have at most so many entries and documents; a larger one stands alone."""
+    """Put segments together up to a number of entries and documents; a larger one stands alone."""
     weights = entries + sizes
     most = _share(weights, layout.memory // (2 * BYTES_AN_ENTRY))
-    behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(weights)])
-    rows = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    behind = row_starts(weights)
+    rows = row_starts(sizes)
     for number, (start, stop) in enumerate(spans(behind, most)):
         first, last = int(rows[start]), int(rows[stop])
         counted = None if segments.rows is None else segments.rows[first:last]
@@ -254,7 +255,7 @@ def _batches(
 
 
 def spans(indptr: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Cut rows into consecutive spans of at most so many entries; a row with more is a span of its own."""
+    """Cut rows into consecutive spans with a limited number of entries; a row with more is a span of its own."""
     first, n = 0, len(indptr) - 1
     while first < n:
         last = int(np.searchsorted(indptr, indptr[first] + most, side="right")) - 1
@@ -269,7 +270,7 @@ def _count(layout: Layout, batches: Sequence[Batch], engine: Engine) -> None:
     ranges = [Range(layout, k, len(batches)) for k in range(layout.ranges)]
     ends = np.cumsum([0, *run(engine, tally, ranges, "filtering")], dtype=np.int64)
     if ends[-1] > MOST_SIGNATURES:
-        remove_tree(layout.place())
+        remove_tree(layout.path())
     require(
         int(ends[-1]) <= MOST_SIGNATURES,
         f"{ends[-1]:,} distinct signatures are left, and their numbers end at {MOST_SIGNATURES:,}; "
@@ -341,15 +342,9 @@ def _number(batch: Batch, out: Writer) -> None:
     ids = _numbers_of(batch)
     found = zip(*(part.sized() for part in batch.segments().parts()), strict=True)
     sizes, counts = (np.concatenate(column) for column in found)
-    n = len(sizes)
     require(len(ids) == len(counts), f"what the layout left in {layout.folder} is damaged; delete it and run again")
-    rows = np.repeat(np.arange(n, dtype=np.int32), sizes)
-    stays = ids >= 0
-    total = np.bincount(rows[stays], weights=counts[stays], minlength=n)
-    stays &= (total >= layout.idf_filter.min_spots)[rows]
-    size = np.bincount(rows[stays], minlength=n)
-    del rows
-    lengths = size if layout.sets else np.where(total >= layout.idf_filter.min_spots, total, 0).astype(np.int64)
+    stays, size, lengths = layout.idf_filter.long_enough(sizes, ids >= 0, counts)
+    lengths = size if layout.sets else lengths
     counts = np.ones(int(size.sum()), np.int32) if layout.sets else counts[stays]
     order = _put_by_length(out, size, ids[stays], counts, lengths)
     out.put("rows", batch.first + order)
@@ -377,8 +372,7 @@ def _put_by_length(
     from spotsigs.crawl import shuffle_kernels as kernels
 
     order = np.argsort(lengths, kind="stable")
-    zero = np.zeros(1, np.int64)
-    indptr, ends = np.append(zero, np.cumsum(sizes)), np.append(zero, np.cumsum(sizes[order]))
+    indptr, ends = row_starts(sizes), row_starts(sizes[order])
     ordered = kernels.Block(ends, np.empty_like(ids), np.empty_like(counts), np.empty_like(lengths))
     kernels.gather(kernels.Block(indptr, ids, counts, lengths), order, ordered)
     for name, values in (("ends", ends[1:]), ("lengths", ordered.lengths), ("ids", ordered.ids)):

@@ -11,9 +11,10 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.crawl.segments import Segments
 from spotsigs.disk.atomic import beside, replacing
-from spotsigs.disk.places import exists, place, read
+from spotsigs.disk.places import as_path, exists, read
 from spotsigs.disk.store import (
     concatenated_on_disk,
     fingerprint,
@@ -42,7 +43,7 @@ BYTES_A_DOCUMENT = 96
 def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionScheme, *, memory: int) -> Segments:
     """Turn outlines on disk into signatures on disk, segment by segment.
 
-    Outlines, portraits, votes and signatures are memory-mapped files of this machine; memory holds
+    Outlines, features, votes and signatures are memory-mapped files of this machine; memory holds
     what pages share by links.
 
     Parameters
@@ -66,7 +67,7 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
     InputError
         If the budget is too small for the collection's links.
     """
-    folder = place(folder)
+    folder = as_path(folder)
     made_of = xxhash.xxh64_hexdigest(("".join(map(fingerprint, outlines.folders)) + f"{scheme!r} {_RULES}").encode())
     if outlines.rows is not None:
         made_of += xxhash.xxh64_hexdigest(outlines.rows.tobytes())
@@ -119,7 +120,7 @@ def _gathered(segments: Segments, scratch: Path) -> Signatures:
             yield hashes, counts
 
     hashes, kinds = concatenated_on_disk(rows(), (np.uint64, np.int32), scratch)
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))])
+    indptr = row_starts(np.concatenate([np.empty(0, np.int64), *sizes]))
     return Signatures(("",) * (len(indptr) - 1), (None,) * (len(indptr) - 1), indptr, hashes, kinds)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
-from spotsigs.disk.places import place
+from spotsigs.disk.places import as_path
 from spotsigs.disk.store import Reader, Writer, opened, writing
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError
@@ -30,20 +30,20 @@ class Rounds:
 
     folder: str
 
-    def place(self, *names: object) -> Path:
+    def path(self, *names: object) -> Path:
         """Return the place of a result."""
-        return place(self.folder).joinpath(*map(str, names))
+        return as_path(self.folder).joinpath(*map(str, names))
 
     def left(self, kind: str, *names: object) -> Reader:
         """Open a result."""
-        return opened(self.place(kind, *names), kind, verify=None)
+        return opened(self.path(kind, *names), kind, verify=None)
 
     def leave(self, kind: str, *names: object, work: Callable[[Writer], None]) -> dict[str, Any]:
         """Make a result, unless it is there; return its facts."""
         try:
             return self.left(kind, *names).facts
         except InputError:
-            with writing(self.place(kind, *names), kind) as out:
+            with writing(self.path(kind, *names), kind) as out:
                 work(out)
             return out.facts
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from collections.abc import Collection as SizedIterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import repeat
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from spotsigs.arrays.csr import row_sums
 from spotsigs.copies import WORDS, Copies, Sameness
-from spotsigs.disk.places import absolute, content_of, exists, place, read
+from spotsigs.disk.places import absolute, as_path, content_of, exists, read
 from spotsigs.disk.store import Reader, claim, opened, save_signatures, unsealed
-from spotsigs.engines import Engine, mapped
+from spotsigs.engines import Engine, task_results
 from spotsigs.errors import InputError, require
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.signatures.extract import unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.signatures.progress import reading
 from spotsigs.text.limits import largest_page, pages_up_to
@@ -70,7 +72,7 @@ def extract_segments(
     from spotsigs.signatures.extract import refusal
     from spotsigs.text.tokens import tokenize
 
-    folder = place(folder)
+    folder = as_path(folder)
     scheme(tokenize(""))  # a scheme that cannot work says so here, once, and not once a document
     shards = collection.shards()
     differing = claim(folder, _SOURCE, source_of(collection, text, scheme) | {"shards": len(shards)})
@@ -82,7 +84,7 @@ def extract_segments(
     task = partial(
         _extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict, largest=largest_page()
     )
-    done = mapped(engine, task, enumerate(shards))
+    done = task_results(engine, task, enumerate(shards))
     with closing(done), reading(collection, len(shards)) as progress:
         for pages, refused in done:
             if refused is not None:
@@ -152,7 +154,7 @@ def _extract_segment(
     from spotsigs.signatures.extract import extract_parts
 
     k, shard = task
-    target = place(folder) / _name(k)
+    target = as_path(folder) / _name(k)
     try:
         opened(target, "signatures", verify=None)
     except InputError:
@@ -238,28 +240,27 @@ class Segments:
         for folder in self.folders:
             yield opened(folder, "signatures")
 
+    def _readers(self) -> Iterator[Reader]:
+        """Open one segment after the other, comparing the checksums of remote ones as they are read."""
+        for folder in self.folders:
+            yield opened(folder, "signatures", verify=None)
+
     def parts(self) -> Iterator[Part]:
         """Open the signatures that count, one segment after the other."""
         first = 0
-        for folder in self.folders:
-            reader = opened(folder, "signatures", verify=None)
+        for reader in self._readers():
             last = first + int(reader.facts["rows"])
             yield Part(reader, None if self.rows is None else self.rows[first:last])
             first = last
 
     def boilerplate(self) -> NDArray[np.bool_]:
         """Return which documents say nothing but what many sites say, bool; empty where nobody looked."""
-        found = [np.empty(0, np.bool_)]
-        for folder in self.folders:
-            reader = opened(folder, "signatures", verify=None)
-            if "boilerplate.npy" in reader.facts["files"]:
-                found.append(reader.array("boilerplate", np.bool_))
-        return np.concatenate(found)
+        looked = (store for store in self._readers() if "boilerplate.npy" in store.facts["files"])
+        return np.concatenate([np.empty(0, np.bool_), *(store.array("boilerplate", np.bool_) for store in looked)])
 
     def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
         """Iterate over the checksums of content and text, shape (rows, 4), in document order, some at a time."""
-        for folder in self.folders:
-            reader = opened(folder, "signatures", verify=None)
+        for reader in self._readers():
             size, step = reader.length("digests"), max(memory // 32, 1) * 4
             for start in range(0, size, step):
                 yield reader.part("digests", np.uint64, start, min(start + step, size)).reshape(-1, 4)
@@ -298,59 +299,33 @@ class Segments:
         return SkippedRecords(self)
 
     def doc_ids(self) -> Iterator[str]:
-        """Iterate over the document ids, made unique as `spotsigs.signatures.extract.unique_ids` does.
-
-        Only a hash of each id is held: two ids with the same 64-bit hash are compared as strings.
-        """
-        hashes = np.fromiter(
-            (xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass")) for name in self._names()), np.uint64
-        )
-        ordered = np.sort(hashes)
-        repeated = set(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]).tolist())
-        seen: dict[str, int] = {}
-        given: set[str] = set()
-        for name in self._names():
-            if repeated and xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass")) in repeated:
-                number = seen[name] = seen.get(name, 0) + 1
-                new = name
-                while number > 1 and ((new := f"{name}#{number}") in given or _holds(ordered, new)):
-                    number = seen[name] = number + 1
-                given.add(new)
-                yield new
-            else:
-                yield name
+        """Iterate over the document ids, made unique."""
+        return unique_names(self._names)
 
     def _names(self) -> Iterator[str]:
-        for folder in self.folders:
-            yield from opened(folder, "signatures", verify=None).strings("doc_ids")
+        for store in self._readers():
+            yield from store.strings("doc_ids")
 
-    def clusters(self) -> Iterator[str]:
-        """Iterate over the truth labels, the empty string for a document without one."""
-        for folder in self.folders:
-            yield from opened(folder, "signatures", verify=None).strings("clusters")
+    def clusters(self) -> Iterator[str | None]:
+        """Iterate over the truth labels, None for a document without one."""
+        for store in self._readers():
+            yield from (name or None for name in store.strings("clusters"))
 
-    def dates(self) -> Iterator[str]:
-        """Iterate over the capture times, the empty string for a document without one."""
-        for folder in self.folders:
-            reader = opened(folder, "signatures", verify=None)
-            dates = reader.strings("dates")
-            yield from dates if len(dates) else ("" for _ in range(reader.facts["rows"]))
+    def dates(self) -> Iterator[str | None]:
+        """Iterate over the capture times, None for a document without one."""
+        for store in self._readers():
+            dates = store.strings("dates")
+            yield from (date or None for date in dates) if len(dates) else repeat(None, store.facts["rows"])
 
     def occurrences(self) -> NDArray[np.int64]:
         """Return the signature occurrences of each document, before any filter."""
-        found = [np.empty(0, np.int64)]
-        for folder in self.folders:
-            reader = opened(folder, "signatures", verify=None)
-            counts = reader.array("counts", np.int32)
-            totals = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-            found.append(np.diff(totals[reader.indptr("hashes")]))
-        return np.concatenate(found)
+        found = (row_sums(store.indptr("hashes"), store.array("counts", np.int32)) for store in self._readers())
+        return np.concatenate([np.empty(0, np.int64), *found])
 
     def in_shingles(self) -> int:
         """Return how many documents are compared by shingles, where languages were shown apart."""
         return sum(
-            count_in_shingles(part.store.indptr("hashes"), part.store.array("hashes", np.uint64))
-            for part in self.parts()
+            count_in_shingles(store.indptr("hashes"), store.array("hashes", np.uint64)) for store in self._readers()
         )
 
     @property
@@ -359,14 +334,8 @@ class Segments:
         return sum(opened(folder, "signatures", verify=False).facts["content_bytes"] for folder in self.folders)
 
 
-def _holds(ordered: NDArray[np.uint64], name: str) -> bool:
-    wanted = np.uint64(xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass")))
-    at = int(np.searchsorted(ordered, wanted))
-    return at < len(ordered) and bool(ordered[at] == wanted)
-
-
 @dataclass(frozen=True)
-class SkippedRecords(Sequence[Skipped]):
+class SkippedRecords(SizedIterable[Skipped]):
     """The records of segments that could not be read, which stay on disk: there may be any number."""
 
     segments: Segments
@@ -377,34 +346,5 @@ class SkippedRecords(Sequence[Skipped]):
     def __iter__(self) -> Iterator[Skipped]:
         return self.segments.skipped()
 
-    @overload
-    def __getitem__(self, index: int) -> Skipped: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Skipped]: ...
-    def __getitem__(self, index: int | slice) -> Skipped | list[Skipped]:
-        rows = range(len(self))[index]
-        if isinstance(rows, int):
-            return next(islice(self, rows, None))
-        found = list(islice(self, min(rows, default=0), max(rows, default=-1) + 1))
-        return [found[row - min(rows)] for row in rows]
-
-
-def segments_of(batches: Iterable[Signatures], folder: str | Path) -> Segments:
-    """Write signatures that are in memory as segments.
-
-    Parameters
-    ----------
-    batches : iterable of Signatures
-        In document order.
-    folder : str or Path
-        A new folder.
-
-    Returns
-    -------
-    Segments
-    """
-    found = []
-    for k, batch in enumerate(batches):
-        found.append(place(folder) / _name(k))
-        save_signatures(found[-1], batch)
-    return Segments(tuple(found))
+    def __contains__(self, record: object) -> bool:
+        return any(record == other for other in self)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.crawl import shuffle_kernels as kernels
 from spotsigs.crawl.rounds import Rounds
 from spotsigs.crawl.shuffle_kernels import Block, Groups, Lists, Runs, Share
@@ -28,7 +29,7 @@ from spotsigs.disk.places import is_remote
 from spotsigs.disk.store import Reader, Writer, check_rows, opened, writing
 from spotsigs.errors import InputError, require
 from spotsigs.matching.bounds import prefixes
-from spotsigs.records import FloatArray, RowNumbers, Vectors
+from spotsigs.records import FloatArray, RowNumbers, Vectors, require_listable
 
 BYTES_SPREAD = 56
 """What `spread` holds for each entry of its rows."""
@@ -69,7 +70,6 @@ UNEVEN = 1.5
 A_TOKEN = 16
 """Work of a token that is read and listed, where looking at a posting is 1."""
 
-MOST_PAIRS = 2**31
 GAP = 64
 """Rows that are read, though nobody asked for them, rather than begin another read."""
 
@@ -176,7 +176,7 @@ def _plan(job: Job) -> Plan:
 
 @lru_cache(2)
 def _classes(job: Job) -> NDArray[np.uint8]:
-    """Return the class of each signature; of as many at once as an eighth of the budget has room for."""
+    """Return the class of each signature; the classes held at once fill an eighth of the budget."""
     reader = job.vectors()
     size = int(reader.facts["n_signatures"])
     table = np.zeros(max(min(size, job.memory // 8), 1), np.uint8)
@@ -522,7 +522,7 @@ def cut_cells(job: Job, met: int) -> list[Verify]:
 
 def verify(task: Verify) -> dict[str, int]:
     """Leave the similar pairs whose longer row lies in some cells; return how many there are."""
-    target = task.job.place(f"{task.number:08d}")
+    target = task.job.path(f"{task.number:08d}")
     try:
         facts = opened(target, "pairs", verify=None).facts
     except InputError:
@@ -565,7 +565,7 @@ def _verified(task: Verify) -> tuple[NDArray[np.int64], NDArray[np.int64], Float
         found.append(_spread_over(groups, longer[first:last][places], _members(job, reader, wanted), at[places],
                                   similarity, job.new_from))  # fmt: skip
         total += len(found[-1][0])
-        _require_listable(total)
+        require_listable(total)
     i, j, similarity = (np.concatenate(column) for column in zip(*found, strict=True))
     return i, j, similarity, counters
 
@@ -640,7 +640,7 @@ def _members(job: Job, reader: Reader, rows: NDArray[np.int64]) -> Groups:
     of, copy = np.concatenate(copied), np.concatenate(copies)
     begin, end = np.searchsorted(of, rows), np.searchsorted(of, rows, side="right")
     sizes = 1 + end - begin
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    starts = row_starts(sizes)
     members = np.repeat(numbers, sizes)
     places = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
     members[places > 0] = copy[(np.repeat(begin, sizes) + places - 1)[places > 0]]
@@ -653,7 +653,7 @@ def _numbers(reader: Reader, run: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _room(n: int) -> Found:
-    _require_listable(n)
+    require_listable(n)
     return np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
 
 
@@ -669,11 +669,3 @@ def _spread_over(
     out = _room(kernels.count_members(one, a, other, b, new_from))
     kernels.fill_members(one, a, other, b, similarity, new_from, out)
     return out
-
-
-def _require_listable(pairs: int) -> None:
-    require(
-        pairs <= MOST_PAIRS,
-        f"{pairs:,} pairs are similar, more than the {MOST_PAIRS:,} that can be listed; "
-        "keep one of each set of identical documents, or raise tau",
-    )

@@ -432,15 +432,19 @@ def meet(
         lists = all_rows if probing.fresh[r] else new
         saturated = np.uint64(min(length, MOST_LENGTH))
         m = 0
+        # Meetings are counted in `met` by listed row; `touched` says which counters to read and clear afterwards, so
+        # that a row costs what it meets, not what is listed.
         for k in range(probing.starts[r], probing.starts[r + 1]):
             token = probing.tokens[k]
             t = np.int64(token >> HALF) - base
             p, last = lists.begin[t], lists.end[t]
+            # rows probe in ascending order of length, so a posting that is too short now is so for all that follow
             while p < last and np.int64(lists.postings[p] >> HALF) < low:
                 p += 1
             lists.begin[t] = p
             if p == last:
                 continue
+            # the bound of this row at this place, and below, in the posting, that of the other row at its own
             reach = longest_partner(length, length - np.int64(token >> BYTE & np.uint64(0xFFFF)) + k_most - 1, tau)
             stop = len(met)
             if reach < length:
@@ -458,6 +462,7 @@ def meet(
                         m += 1
                     met[y] = min(np.uint64(met[y]) + min(weight, posting & np.uint64(0xFF)), np.uint64(MOST_MEETINGS))
                 p += 1
+        # 64 bits can differ in 64 at most: where similar rows may, sketches say nothing and are not looked at
         shortest = length + tables.lengths[tables.low[q]]
         sketched = shortest - 2 * least_of(shortest, tau) < 64
         for c in range(m):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,12 +21,12 @@ from spotsigs.crawl.outlines import refine_segments
 from spotsigs.crawl.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.crawl.shuffle import BYTES_A_PAIR
 from spotsigs.disk.atomic import alone, destination
-from spotsigs.disk.places import exists, place, require_reachable, sizes
+from spotsigs.disk.places import as_path, exists, require_reachable, sizes
 from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
-from spotsigs.engines import Engine, Processes, Serial
-from spotsigs.errors import InputError, as_tau, reason, require
+from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine
+from spotsigs.errors import InputError, as_tau, counted, reason, require
 from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
-from spotsigs.signatures.extract import extract_shard, refusal
+from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
 from spotsigs.text.limits import BUDGET_PAGE, BYTES_A_BYTE, pages_up_to
@@ -109,7 +109,7 @@ def data_budget(memory: int, workers: int = 0) -> int:
 
 
 def fitting(engine: Engine, memory: int) -> Engine:
-    """Return an engine with as many worker processes of this machine as a budget has room for.
+    """Return an engine with no more worker processes on this machine than fit a budget.
 
     Parameters
     ----------
@@ -118,14 +118,11 @@ def fitting(engine: Engine, memory: int) -> Engine:
     memory : int
         Bytes for all processes together.
     """
-    if not engine.processes or getattr(engine, "address", None) is not None:
-        return engine
     room = max((memory - PROGRAM) // (PROGRAM + LEAST), 1)
-    if room >= engine.processes:
+    elsewhere = isinstance(engine, ClusterEngine) and engine.address is not None
+    if not isinstance(engine, WorkerEngine) or elsewhere or room >= engine.processes:
         return engine
-    if room == 1 and isinstance(engine, Processes):
-        return Serial()
-    return replace(engine, workers=room)  # type: ignore[type-var]
+    return Serial() if room == 1 and isinstance(engine, Processes) else replace(engine, workers=room)
 
 
 def match_on_disk(
@@ -189,14 +186,34 @@ def match_on_disk(
         If tau or the budget is out of range, or the store was made otherwise.
     """
     tau = as_tau(tau)
-    folder = place(folder)
+    folder = as_path(folder)
     require_reachable(folder)
     budget = data_budget(memory, engine.processes)
     say(_shares(memory, engine, budget))
     with _alone(folder, say), pages_up_to(BUDGET_PAGE):
-        return _matched(
-            folder, collection, text, scheme, idf_filter, tau, engine, budget, sets, add, strict, sameness, search, say
+        began = perf_counter()
+        earlier, added = _extracted(folder, collection, text, scheme, engine, add, strict)
+        if not added.sizes().sum():
+            raise nothing_readable(added.skipped_records())
+        segments, new_from = earlier + added, int(earlier.sizes().sum())
+        extracted = perf_counter()
+        copies = segments.copies(sameness)
+        if isinstance(scheme, CollectionScheme):
+            segments = refine_segments(folder / "refined", segments.only(copies.distinct), scheme, memory=budget)
+        stored = _vectors(folder, segments, idf_filter, budget, engine, sets, copies, sameness, say)
+        made = fingerprint(folder / "vectors")
+        laid_out = perf_counter()
+        pairs = _pairs(folder, stored, tau, engine, budget, new_from, search, say)
+        require(  # only a remote store has no lock
+            fingerprint(folder / "vectors") == made,
+            f"another run changed the store {folder} in the meantime; give the same command again",
         )
+        seconds = {
+            "extract": extracted - began,
+            "sort_hash": laid_out - extracted,
+            "cluster": perf_counter() - laid_out,
+        }
+        return OnDisk(segments, added, stored, replace(pairs, seconds=seconds), new_from, budget)
 
 
 @contextmanager
@@ -213,48 +230,6 @@ def _alone(folder: Path, say: Say) -> Iterator[None]:
             at = destination(Path(error.filename)) if isinstance(error.filename, str) else folder
             rest = f"what is complete in the store {folder} stays, and the same command goes on with it"
             raise InputError(f"{at}: {reason(error)}; {rest}") from error
-
-
-def _matched(
-    folder: Path,
-    collection: Collection | None,
-    text: Callable[[Document], str],
-    scheme: SignatureScheme,
-    idf_filter: IdfFilter,
-    tau: float,
-    engine: Engine,
-    budget: int,
-    sets: bool,
-    add: bool,
-    strict: bool,
-    sameness: Sameness,
-    search: tuple[str, Search] | None,
-    say: Say,
-) -> OnDisk:
-    began = perf_counter()
-    earlier, added = _extracted(folder, collection, text, scheme, engine, add, strict)
-    _require_documents(added)
-    segments = earlier + added
-    new_from = int(earlier.sizes().sum())
-    extracted = perf_counter()
-    copies = segments.copies(sameness)
-    if isinstance(scheme, CollectionScheme):
-        segments = refine_segments(folder / "refined", segments.only(copies.distinct), scheme, memory=budget)
-    stored = _vectors(folder, segments, idf_filter, budget, engine, sets, copies, sameness, say)
-    made = fingerprint(folder / "vectors")
-    laid_out = perf_counter()
-    pairs = _pairs(folder, stored, tau, engine, budget, new_from, search, say)
-    require(  # only a remote store has no lock
-        fingerprint(folder / "vectors") == made,
-        f"another run changed the store {folder} in the meantime; give the same command again",
-    )
-    seconds = {
-        "extract": extracted - began,
-        "sort_hash": laid_out - extracted,
-        "cluster": perf_counter() - laid_out,
-    }
-    pairs = replace(pairs, seconds=seconds)
-    return OnDisk(segments, added, stored, pairs, new_from, budget)
 
 
 def _pairs(
@@ -289,7 +264,7 @@ def with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, b
     if not copies.any:
         return pairs
     share = budget // 4
-    found = copies.further(pairs.chunks(share), most=max(share // BYTES_A_PAIR, 1), new_from=new_from)
+    found = copies.further(pairs.within(share).chunks(), most=max(share // BYTES_A_PAIR, 1), new_from=new_from)
     folders = []
     for k, (i, j, similarity) in enumerate(found):
         folders.append(folder / f"copies-{k:08d}")
@@ -326,11 +301,6 @@ def _shares(memory: int, engine: Engine, budget: int) -> str:
         f"memory: {memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of {processes} and "
         f"{budget / 1e6:,.0f} MB for the data of {whose}"
     )
-
-
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number of things: ``1 task``, ``2 tasks``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _extracted(
@@ -372,18 +342,8 @@ def _extracted(
             not batches or bool(same),
             f"the store {folder} holds other documents; add=true adds to them, or give another place",
         )
-    earlier = Segments(())
-    for batch in batches[:number]:
-        earlier += finished_segments(batch)
-    return earlier, extract_segments(_batch(folder, number), collection, text, scheme, engine, strict=strict)
-
-
-def _require_documents(added: Segments) -> None:
-    """Refuse new documents of which none could be read."""
-    if not added.sizes().sum():
-        bad = added.skipped_records()
-        first = f"; the first of {len(bad)} that cannot be read is {bad[0].id}: {bad[0].reason}" if bad else ""
-        raise InputError(f"the collection holds no readable document{first}")
+    new = extract_segments(_batch(folder, number), collection, text, scheme, engine, strict=strict)
+    return _finished(batches[:number]), new
 
 
 def _batch(folder: Path, number: int) -> Path:
@@ -409,7 +369,7 @@ def _require_made_with(batch: Path, text: Any, scheme: SignatureScheme) -> None:
 
 def stored_language(folder: str | Path) -> str | None:
     """Return the language that a store of spot signatures was made with; None where there is no store yet."""
-    batches = _batches(place(folder))
+    batches = _batches(as_path(folder))
     if not batches:
         return None
     told = re.search(r"language='(\w+)'", known_source(batches[0])["scheme"])
@@ -424,12 +384,13 @@ def stored_segments(folder: str | Path) -> Segments:
     InputError
         If there are none, or an extraction was stopped.
     """
-    batches = _batches(place(folder))
+    batches = _batches(as_path(folder))
     require(bool(batches), f"{folder} is no store of documents; make it with store={folder} data=...")
-    segments = Segments(())
-    for batch in batches:
-        segments += finished_segments(batch)
-    return segments
+    return _finished(batches)
+
+
+def _finished(batches: Sequence[Path]) -> Segments:
+    return Segments(tuple(folder for batch in batches for folder in finished_segments(batch).folders))
 
 
 def _vectors(
@@ -531,7 +492,7 @@ def query_page(
         not isinstance(scheme, CollectionScheme),
         "a page cannot be asked for alone where its signatures depend on the other pages; add it with add=true",
     )
-    folder = place(folder)
+    folder = as_path(folder)
     require_reachable(folder)
     batches = _batches(folder)
     require(

@@ -30,7 +30,7 @@ _CHECKSUMS = ("ETag", "etag", "md5Hash", "content_md5", "checksum")  # as fsspec
 _CLOUD = ("fsspec", "upath", "s3fs")
 
 
-def place(name: str | Path) -> Path:
+def as_path(name: str | Path) -> Path:
     """Return the path of a folder or file, given as a path or URL.
 
     Parameters
@@ -81,7 +81,7 @@ def is_remote(path: Path) -> bool:
 
 def absolute(path: str | Path) -> str:
     """Return a place as workers in other folders name it."""
-    path = place(path)
+    path = as_path(path)
     return str(path) if is_remote(path) else str(path.resolve())
 
 

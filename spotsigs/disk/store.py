@@ -33,12 +33,12 @@ import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.arrays.arrow import text
-from spotsigs.arrays.csr import INT32_MAX
+from spotsigs.arrays.csr import INT32_MAX, row_starts
 from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.copies import Copies
 from spotsigs.disk import places
 from spotsigs.disk.atomic import beside, create, destination, is_empty
-from spotsigs.disk.places import is_remote, place
+from spotsigs.disk.places import as_path, is_remote
 from spotsigs.errors import InputError, reason, require
 from spotsigs.records import Signatures, Skipped, Vectors
 
@@ -276,7 +276,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
     InputError
         If the place is taken by something that is no store, or cannot be written to.
     """
-    folder = place(folder)
+    folder = as_path(folder)
     if _holds_something_else(folder):
         raise InputError(f"{folder} is no store and will not be overwritten; give another place")
     try:
@@ -653,7 +653,7 @@ def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Read
     InputError
         If there is no such store, it has another version, or a file of it is missing, truncated or damaged.
     """
-    folder = place(folder)
+    folder = as_path(folder)
     manifest = _manifest(folder)
     if manifest.get("kind") != kind:
         raise InputError(f"the store {folder} holds {manifest.get('kind')}, not {kind}")
@@ -719,7 +719,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def fingerprint(store: str | Path) -> str:
     """Return what changes with any file of a store."""
-    files = _manifest(place(store))["files"]
+    files = _manifest(as_path(store))["files"]
     return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
 
 
@@ -918,7 +918,7 @@ def check_rows(
     """
     _check_entries(store, indptr, ids, counts)
     limit = store.facts["n_signatures"] if "vocabulary.npy" in store.facts["files"] else INT32_MAX
-    sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])[indptr]
+    sums = row_starts(counts)[indptr]
     fits = int(ids.max(initial=-1)) < limit and int(ids.min(initial=0)) >= 0
     _require_sound(fits and np.array_equal(np.diff(sums), lengths), store)
 
@@ -939,7 +939,7 @@ def _require_sound(sound: bool, store: Reader) -> None:
     require(sound, f"the arrays of the store {store.folder} do not fit together; build the store again")
 
 
-def save_signatures(folder: str | Path, signatures: Signatures, *, further: int = 0) -> None:
+def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) -> None:
     """Write signatures before any filter as a store, in document order.
 
     Parameters
@@ -948,8 +948,8 @@ def save_signatures(folder: str | Path, signatures: Signatures, *, further: int 
         Place of the store; a former store there is replaced.
     signatures : Signatures
         Of a collection or of a part of it.
-    further : int
-        Number of other stores with what comes before.
+    **facts
+        JSON values for the manifest.
     """
     with writing(folder, "signatures") as store:
         store.put("indptr", signatures.indptr)
@@ -964,7 +964,7 @@ def save_signatures(folder: str | Path, signatures: Signatures, *, further: int 
         store.strings("dates", (date or "" for date in signatures.dates))
         store.strings("skipped", (skipped.id for skipped in signatures.skipped))
         store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
-        store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes, "further": further}
+        store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes, **facts}
 
 
 def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signatures:
@@ -1010,7 +1010,7 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
 def concatenated_on_disk(
     parts: Iterator[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...], scratch: Path
 ) -> list[NDArray[Any]]:
-    """Concatenate arrays column by column, as `spotsigs.arrays.parallel.joined` does, into memory-mapped files.
+    """Concatenate arrays column by column, as `spotsigs.arrays.parallel.concatenated` does, into memory-mapped files.
 
     Parameters
     ----------
@@ -1039,7 +1039,7 @@ def concatenated_on_disk(
 
 def remove(folder: str | Path) -> None:
     """Delete a store; refuse a folder that is none."""
-    folder = place(folder)
+    folder = as_path(folder)
     if folder.exists():
         if not (folder / _MANIFEST).is_file():
             raise InputError(f"{folder} is no store and will not be deleted")

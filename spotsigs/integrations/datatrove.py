@@ -1,6 +1,6 @@
 """Exact near-duplicate removal as blocks of datatrove pipelines, in three steps as its own deduplication has.
 
-`NearDuplicateSignatures` reads documents in as many tasks as wanted, `NearDuplicatePairs` finds pairs and clusters in
+`NearDuplicateSignatures` reads documents in any number of tasks, `NearDuplicatePairs` finds pairs and clusters in
 one, and `NearDuplicateFilter` drops documents in the tasks of the first step, which must read the same documents again.
 
 >>> reader = JsonlReader("pages/")  # doctest: +SKIP
@@ -26,7 +26,7 @@ from spotsigs.crawl.block_join import join_store
 from spotsigs.crawl.layout import build_vectors, parse_memory
 from spotsigs.crawl.segments import Segments
 from spotsigs.crawl.stages_on_disk import data_budget, with_copies
-from spotsigs.disk.places import place, sizes
+from spotsigs.disk.places import as_path, sizes
 from spotsigs.disk.store import opened, save_signatures, writing
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import require
@@ -76,7 +76,7 @@ class NearDuplicateSignatures(PipelineStep):  # type: ignore[misc]
 
         with self.track_time():
             signatures = extract_shard(shard, self.text, self.scheme)
-            save_signatures(place(self.store) / "segments" / _name(rank), signatures)
+            save_signatures(as_path(self.store) / "segments" / _name(rank), signatures)
 
 
 class NearDuplicatePairs(PipelineStep):  # type: ignore[misc]
@@ -108,7 +108,7 @@ class NearDuplicatePairs(PipelineStep):  # type: ignore[misc]
     def run(self, data: DocumentsPipeline = None, rank: int = 0, world_size: int = 1) -> None:
         """Run it, in one task."""
         require(world_size == 1, f"NearDuplicatePairs sees all documents at once: give it tasks=1, not {world_size}")
-        store, budget = place(self.store), data_budget(self.memory, self.engine.processes)
+        store, budget = as_path(self.store), data_budget(self.memory, self.engine.processes)
         found = sorted(sizes(store / "segments"))
         whole = bool(found) and found == [_name(k) for k in range(len(found))]
         require(whole, f"{store} lacks signatures of some tasks; run NearDuplicateSignatures to its end first")
@@ -149,7 +149,7 @@ class NearDuplicateFilter(BaseFilter):  # type: ignore[misc]
 
     def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> DocumentsPipeline:
         """Yield what stays."""
-        removed = opened(place(self.store) / "removed" / _name(rank), "removed")
+        removed = opened(as_path(self.store) / "removed" / _name(rank), "removed")
         positions = removed.whole("positions", np.int64).tolist()
         self._instead, self._position = dict(zip(positions, removed.strings("kept"), strict=True)), count()
         yield from super().run(data, rank, world_size)

@@ -116,7 +116,7 @@ def _best(forest, order):  # type: ignore[no-untyped-def]
 
 
 def _anchored_heads(pairs: PairChunks, n: int, order: IntArray) -> NDArray[np.int32]:
-    """Return each row's anchor: pass after pass over the pairs, as many of them in order of rank as fit."""
+    """Return each row's anchor: pass after pass over the pairs, in order of rank, those that fit at a time."""
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
     sizes = np.zeros(n, np.int64)

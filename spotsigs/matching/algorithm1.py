@@ -10,8 +10,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.dense import renumbered
-from spotsigs.arrays.parallel import grown, joined, over_blocks, overlap
+from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap
 from spotsigs.errors import require
 from spotsigs.matching.partitions import Convention, partition_boundaries
 from spotsigs.records import (
@@ -99,7 +100,7 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
         index = self.index(corpus.vectors)
         indexed = perf_counter()
         parts = over_blocks(lambda start, stop: self.probe(index, start, stop), len(index.rows), self.threads)
-        i, j, similarity = joined(parts, (np.int32, np.int32, np.float64))
+        i, j, similarity = concatenated(parts, (np.int32, np.int32, np.float64))
         counts = np.sum([np.zeros(len(COUNTERS), np.int64), *(part[3] for part in parts)], axis=0)
         return Pairs.build(
             i,
@@ -187,7 +188,7 @@ def build_index(vectors: Vectors, boundaries: NDArray[np.int64]) -> Index:
     partitions = np.searchsorted(boundaries, vectors.lengths, side="right") - 1
     rows = np.lexsort((-vectors.lengths, partitions))
     rows = rows[vectors.lengths[rows] > 0]
-    list_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(vectors.document_frequencies)])
+    list_starts = row_starts(vectors.document_frequencies)
     postings = _fill_lists(rows, vectors.indptr, vectors.ids, list_starts[:-1].copy(), len(vectors.ids))
     return Index(
         rows,

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from spotsigs.arrays.parallel import grown, joined, over_blocks, overlap
+from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap
 from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher
 
 
@@ -42,7 +42,7 @@ class BruteForce(ThreadedMatcher, ThresholdMatcher):
             self.threads,
             blocks_a_thread=32,
         )
-        i, j, similarity = joined(parts, (np.int32, np.int32, np.float64))
+        i, j, similarity = concatenated(parts, (np.int32, np.int32, np.float64))
         filled = int(np.count_nonzero(vectors.lengths))
         return Pairs.build(
             i,

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from spotsigs.arrays.parallel import grown, joined, over_blocks
+from spotsigs.arrays.csr import take_rows
+from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 
@@ -55,7 +56,7 @@ class Containment(ThreadedMatcher, ThresholdMatcher):
             self.threads,
             blocks_a_thread=32,
         )
-        a, b, similarity, verified = joined(parts, (np.int32, np.int32, np.float64, np.int64))
+        a, b, similarity, verified = concatenated(parts, (np.int32, np.int32, np.float64, np.int64))
         i, j = order[a], order[b]
         return Pairs.build(
             np.minimum(i, j).astype(np.int32),
@@ -79,11 +80,9 @@ def _ordered(vectors: Vectors):  # type: ignore[no-untyped-def]
     names, places, frequency = np.unique(vectors.ids, return_inverse=True, return_counts=True)
     rank = np.empty(len(names), np.int32)
     rank[np.argsort(frequency, kind="stable")] = np.arange(len(names), dtype=np.int32)
-    sizes = np.diff(vectors.indptr)[order]
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    at = np.arange(indptr[-1]) + np.repeat(vectors.indptr[order] - indptr[:-1], sizes)
-    tokens, counts = rank[places][at], vectors.counts[at]
-    within = np.lexsort((tokens, np.repeat(np.arange(len(order)), sizes)))
+    indptr, entries = take_rows(vectors.indptr, order)
+    tokens, counts = rank[places][entries], vectors.counts[entries]
+    within = np.lexsort((tokens, np.repeat(np.arange(len(order)), np.diff(indptr))))
     return order, indptr, tokens[within], counts[within].astype(np.int64)
 
 

@@ -482,14 +482,17 @@ def probe(
             k = np.uint64(bounds.meetings[length])
             spacing = np.uint64(bounds.probed[length] + 1)
             _reach(length, own_side, indexed.first, postings.offset, bounds, scratch.reach)
-        # a version leaves room for one meeting more than there are tokens to look up
+        # Nobody resets `met` between two documents: each counts on from a version of its own, below which every
+        # counter is a former document's. A version leaves room for one meeting more than there are tokens to look up;
+        # only where the type has no room for another one are all counters cleared.
         if version > top - spacing - spacing:
             scratch.met[:size] = 0
             version = np.uint64(0)
+        # on one side each pair is looked for once, from its later document
         ceiling = np.uint32(d - postings.offset) if own_side else END
         n = _meet(probing, d, np.uint64(bounds.probed[length]), ceiling, postings, version, k, scratch, n)
         version += spacing
-        if n >= BATCH or d + 1 == end:
+        if n >= BATCH or d + 1 == end:  # not one by one: their cache misses are to overlap
             _verify(probing, indexed, postings.offset, bounds.least, scratch, n)
             n = np.uint64(0)
             if state[FOUND] > room:
@@ -503,6 +506,8 @@ def probe(
 def _reach(length: Any, own_side: Any, first: Any, offset: Any, bounds: Bounds, reach: Any) -> None:
     """Write, for each prefix position of a document, the first indexed document that is too long for it."""
     partner = np.int64(length if own_side else bounds.longest[length])
+    # Bound 3: position i concerns only partners whose least overlap m leaves i < length - m + k. The longest of them
+    # gets shorter as i grows, so one walk down the lengths serves all positions.
     for i in range(bounds.probed[length]):
         while partner > 0 and bounds.least[length + partner] > length - i + bounds.meetings[length] - 1:
             partner -= 1
@@ -525,7 +530,8 @@ def _meet(
     tokens, begin, documents, unshared = probing.tokens, postings.begin, postings.documents, postings.unshared
     met, reach, candidates = scratch.met, scratch.reach, scratch.candidates
     at = np.uint64(probing.starts[d])
-    # the next documents mostly have the same length; where not, the hints go astray
+    # What costs is the way to the lists, not the lists: they are asked for one document ahead, their begins two.
+    # The next documents mostly have the same length; where not, the hints go astray and nothing else.
     step = np.uint64(probing.starts[d + 1]) - at
     last = np.uint64(len(tokens) - 1)
     target = version + k
@@ -546,11 +552,13 @@ def _meet(
         stop = min(reach[i], ceiling)
         p = np.uint64(begin[t - unshared])
         scanned -= p
+        # Documents ascend by length, so those within reach are a list's front; END closes it, so that no second index
+        # is read to learn where it ends.
         while documents[p] < stop:
             y = documents[p]
             meetings = max(np.uint64(met[y]), version) + ONE
             met[y] = meetings
-            if meetings == target:
+            if meetings == target:  # not >=: a candidate is one once
                 candidates[0, n] = d
                 candidates[1, n] = y
                 n += ONE
@@ -574,6 +582,8 @@ def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scr
     marked, begin, end = np.int64(-1), np.uint64(0), np.uint64(0)
     for c in range(n):
         d, y = np.int64(candidates[0, c]), np.uint64(candidates[1, c]) + np.uint64(offset)
+        # Candidates of one document come together: its tokens are marked once, and each partner's are looked up there,
+        # which reads every token once and branches on none, as a merge of two lists would.
         if d != marked:
             for k in range(begin, end):
                 marks[probing.tokens[k]] = 0
@@ -595,7 +605,11 @@ def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scr
 
 @njit(cache=True, nogil=True)
 def _sift(probing: Documents, indexed: Documents, offset: Any, least: Any, candidates: Any, n: Any) -> Any:
-    """Drop candidates whose sketches differ in more bits than similar documents differ in tokens."""
+    """Drop candidates whose sketches differ in more bits than similar documents differ in tokens.
+
+    A token of one document alone changes one bit of the parity, and two may cancel each other: differing bits are a
+    lower bound of the symmetric difference, which is ``total - 2 * overlap``.
+    """
     for c in range(n):
         y = np.uint64(candidates[1, c]) + np.uint64(offset)
         prefetch(indexed.starts, y)

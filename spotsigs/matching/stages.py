@@ -24,13 +24,12 @@ from spotsigs.errors import require
 from spotsigs.matching import join_kernels as kernels
 from spotsigs.matching.bounds import Bounds, bounds, indexed_prefixes
 from spotsigs.matching.join_kernels import Documents, Links, Postings, Rows, Scratch, TokenOrder
-from spotsigs.records import FloatArray, Vectors
+from spotsigs.records import FloatArray, Vectors, require_listable
 
 LONGEST = 2**22
 """Occurrences of a document beyond which it is compared row by row instead of being written out token by token."""
 LEAST_TOKENS = 2**27
 """Tokens that may be written out whatever the size of the input; beyond, eight for each entry of the input."""
-MOST_PAIRS = 2**31
 BAND_RATIO = 1.25
 """Greatest to least length of the documents that probe one inverted index: small bands scan less and invert more."""
 BAND_DOCUMENTS = 4096
@@ -324,7 +323,7 @@ class BandJoin:
             postings, probes = tasks.popleft()
             inverting += postings.result()[1]
             found += [piece for probe in probes for piece in probe.result()]
-            _require_listable(sum(len(piece.a) for piece in found))
+            require_listable(sum(len(piece.a) for piece in found))
         stages.book("postings", inverting / stages.threads)
         states = [self.scratches.get().state for _ in range(stages.threads)]
         for name, place in (("postings", 1), ("candidates", 2), ("verifications", 3)):
@@ -463,17 +462,8 @@ def _first_pairs(
     stretches = np.linspace(0, n, stages.threads + 1).astype(np.int64)
     stages.each(count, stretches)
     kernels.place_pairs(a.copy_of, partners, passed, starts)
-    _require_listable(int(starts[-1]))
+    require_listable(int(starts[-1]))
     place = starts[:-1].copy()
     out = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32), np.empty(starts[-1])
     stages.each(fill, stretches)
     return starts, out
-
-
-def _require_listable(pairs: int) -> None:
-    """Refuse more pairs than can be listed."""
-    require(
-        pairs <= MOST_PAIRS,
-        f"{pairs:,} pairs are similar, more than the {MOST_PAIRS:,} that can be listed; "
-        "keep one of each set of identical documents, or raise tau",
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection as SizedIterable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -11,11 +12,12 @@ from traceback import walk_tb
 from typing import Any
 
 import numpy as np
+import xxhash
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.copies import Copies, Sameness, checksums
-from spotsigs.engines import Engine, mapped
+from spotsigs.engines import Engine, task_results
 from spotsigs.errors import InputError
 from spotsigs.records import (
     Collection,
@@ -155,6 +157,13 @@ def _skipped(document: Document, error: Exception) -> Skipped:
 def refusal(first: Skipped) -> InputError:
     """Return the error of a strict run whose first record that cannot be read is the given one."""
     return InputError(f"{first.id}: {first.reason} (strict=true stops at the first)")
+
+
+def nothing_readable(skipped: SizedIterable[Skipped]) -> InputError:
+    """Return the error of a collection without a document that can be read."""
+    first = next(iter(skipped), None)
+    more = f"; the first of {len(skipped)} that cannot be read is {first.id}: {first.reason}" if first else ""
+    return InputError(f"the collection holds no readable document{more}")
 
 
 def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False) -> Signatures:
@@ -362,21 +371,42 @@ def unique_ids(ids: Sequence[str]) -> tuple[str, ...]:
     -------
     tuple of str
     """
-    taken = set(ids)
-    if len(taken) == len(ids):
-        return tuple(ids)
-    occurrences: dict[str, int] = {}
-    unique = []
-    for name in ids:
-        number = occurrences.get(name, 0) + 1
-        candidate = name if number == 1 else f"{name}#{number}"
-        while number > 1 and candidate in taken:
-            number += 1
-            candidate = f"{name}#{number}"
-        occurrences[name] = number
-        taken.add(candidate)
-        unique.append(candidate)
-    return tuple(unique)
+    return tuple(ids if len(set(ids)) == len(ids) else unique_names(lambda: iter(ids)))
+
+
+def unique_names(names: Callable[[], Iterator[str]]) -> Iterator[str]:
+    """Iterate over names as `unique_ids` makes them; a hash of each is held, and those that were repeated.
+
+    Parameters
+    ----------
+    names : callable
+        Each call iterates over all of them.
+    """
+    hashes = np.fromiter(map(name_hash, names()), np.uint64)
+    ordered = np.sort(hashes)
+    repeated = set(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]).tolist())
+
+    def taken(name: str) -> bool:
+        position = int(np.searchsorted(ordered, np.uint64(name_hash(name))))
+        return position < len(ordered) and bool(ordered[position] == name_hash(name))
+
+    seen: dict[str, int] = {}
+    given: set[str] = set()
+    for name in names():
+        if not repeated or name_hash(name) not in repeated:
+            yield name
+            continue
+        number = seen[name] = seen.get(name, 0) + 1
+        new = name
+        while number > 1 and ((new := f"{name}#{number}") in given or taken(new)):
+            number = seen[name] = number + 1
+        given.add(new)
+        yield new
+
+
+def name_hash(name: str) -> int:
+    """Return the XXH64 of a document's id."""
+    return xxhash.xxh64_intdigest(name.encode("utf-8", "surrogatepass"))
 
 
 def extract(
@@ -427,7 +457,7 @@ def extract(
         raise
     extracted = partial(extract_shard, text=text, scheme=scheme, strict=strict)
     shards = collection.shards()
-    found = mapped(engine, extracted, shards)
+    found = task_results(engine, extracted, shards)
     with closing(found) as batches, reading(collection, len(shards)) as progress:
 
         def watched() -> Iterator[Signatures]:

@@ -1,4 +1,4 @@
-"""Kernels of frame-aware suppression: portraits of pages, the search for neighbours, the choice of mates, the votes."""
+"""Kernels of frame-aware suppression: features of pages, the search for neighbours, the choice of mates, the votes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CERTAIN = 5
 """Pages of different content from which on the share of them may disagree on their frame; fewer must agree better."""
 
 
-class Portraits(NamedTuple):
+class PageFeatures(NamedTuple):
     """What is compared of each page, in CSR form: its outline, its distinct spots, its main part."""
 
     indptr: NDArray[np.int64]  # of the outlines
@@ -54,7 +54,7 @@ class Worth(NamedTuple):
     share: float  # of a stretch of boilerplate may be none
     spots: NDArray[np.uint64]  # the frequent ones, ascending
     frequencies: NDArray[np.int64]  # pages that have each
-    others: int  # at most so many pages have any other spot
+    others: int  # upper bound of the pages that have any other spot
     pages: int
     least: float  # evidence, in nats, that a page must carry
 
@@ -62,7 +62,7 @@ class Worth(NamedTuple):
 class PageLinks(NamedTuple):
     """The distinct links of some pages, ascending, and the pages of each link, ascending."""
 
-    rows: NDArray[np.int64]  # of the pages, in their portraits
+    rows: NDArray[np.int64]  # of the pages, in their features
     indptr: NDArray[np.int64]
     ids: NDArray[np.int32]
     posting_indptr: NDArray[np.int64]
@@ -70,7 +70,7 @@ class PageLinks(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def portray(
+def page_features(
     indptr: NDArray[np.int64], hashes: NDArray[np.uint64], kinds: NDArray[np.int32], first: int, last: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct spots of some pages, ascending: how many, which, whether of the main part; and that part."""
@@ -105,7 +105,7 @@ def shared(a: NDArray[np.int32], b: NDArray[np.int32]) -> int:
 
 
 @njit(cache=True, nogil=True)
-def main_jaccard(pages: Portraits, a: int, b: int, anywhere: bool) -> float:
+def main_jaccard(pages: PageFeatures, a: int, b: int, anywhere: bool) -> float:
     """Return the share of two pages' main parts that the other page has, too, anywhere or in its own main part.
 
     1 where both main parts are empty, for then nothing differs.
@@ -214,7 +214,7 @@ def _keep_most_alike(
 
 @njit(cache=True, nogil=True)
 def _of_other_content(
-    pages: Portraits,
+    pages: PageFeatures,
     page: int,
     right: PageLinks,
     itself: int,
@@ -236,10 +236,8 @@ def _of_other_content(
 
 @njit(cache=True, nogil=True)
 def search(
-    pages: Portraits,
-    left: PageLinks,
-    right: PageLinks,
-    ranks: NDArray[np.int32],
+    pages: PageFeatures,
+    links: PageLinks,
     rules: Rules,
     most: int,
     looked: int,
@@ -247,55 +245,29 @@ def search(
     first: int,
     last: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Find, for some left pages, right pages in the same frame: how many, and which, the next in the circle first.
-
-    ``ranks`` holds each left page's place among the right ones.
-    """
+    """Find, for some pages, others in the same frame: how many, and which, the next in the circle first."""
     sizes, found, n = np.zeros(last - first, np.int64), np.empty((last - first) * most, np.int32), 0
     steps, likeness = np.empty(looked, np.int64), np.empty(looked, np.float64)
     for k in range(first, last):
-        own, page, itself = left.ids[left.indptr[k] : left.indptr[k + 1]], left.rows[k], ranks[k]
+        own, page = links.ids[links.indptr[k] : links.indptr[k + 1]], links.rows[k]
         if len(own) == 0:
             continue
-        others, n_first, n_long = _candidates(own, right, itself, _width(len(own), most, walked))
-        top = _keep_most_alike(own, right, itself, others[:n_first], len(own), rules.alike, steps, likeness, 0)
-        _, half = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top], rules.anywhere)
+        others, n_first, n_long = _candidates(own, links, k, _width(len(own), most, walked))
+        top = _keep_most_alike(own, links, k, others[:n_first], len(own), rules.alike, steps, likeness, 0)
+        _, half = _of_other_content(pages, page, links, k, steps[:top], likeness[:top], rules.anywhere)
         least = max(rules.alike, half)  # those below it would be dropped
-        top = _keep_most_alike(own, right, itself, others[n_first:], n_long, least, steps, likeness, top)
-        kept, _ = _of_other_content(pages, page, right, itself, steps[:top], likeness[:top], rules.anywhere)
+        top = _keep_most_alike(own, links, k, others[n_first:], n_long, least, steps, likeness, top)
+        kept, _ = _of_other_content(pages, page, links, k, steps[:top], likeness[:top], rules.anywhere)
         chosen = np.sort(kept)[:most]
         for step in chosen:
-            found[n] = (itself + step) % len(right.rows)
+            found[n] = (k + step) % len(links.rows)
             n += 1
         sizes[k - first] = len(chosen)
     return sizes, found[:n].copy()
 
 
 @njit(cache=True, nogil=True)
-def meets(
-    right: PageLinks, ranks: NDArray[np.int32], n_new: NDArray[np.int64], most: int, walked: int, first: int, last: int
-) -> NDArray[np.bool_]:
-    """Tell, for some right pages, whether a new page is among their candidates.
-
-    ``n_new`` holds how many of the postings up to each place are of new pages.
-    """
-    found = np.zeros(last - first, np.bool_)
-    for k in range(first, last):
-        own = right.ids[right.indptr[ranks[k]] : right.indptr[ranks[k] + 1]]
-        for link in own:
-            begin, end = right.posting_indptr[link], right.posting_indptr[link + 1]
-            at = begin + np.searchsorted(right.postings[begin:end], ranks[k])
-            stop = at + 1 + min(_width(len(own), most, walked), end - begin - 1)
-            ahead = n_new[min(stop, end)] - n_new[at + 1]
-            around = n_new[begin + max(stop - end, 0)] - n_new[begin]
-            if ahead + around > 0:
-                found[k - first] = True
-                break
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _vote(pages: Portraits, page: int, mate: int, main_only: bool, votes: NDArray[np.int32]) -> None:
+def _vote(pages: PageFeatures, page: int, mate: int, main_only: bool, votes: NDArray[np.int32]) -> None:
     """Add a vote to each of a page's spots that its mate has, or has in its main part."""
     begin, i, j = pages.spot_indptr[page], pages.spot_indptr[page], pages.spot_indptr[mate]
     end_i, end_j = pages.spot_indptr[page + 1], pages.spot_indptr[mate + 1]
@@ -308,7 +280,7 @@ def _vote(pages: Portraits, page: int, mate: int, main_only: bool, votes: NDArra
 
 @njit(cache=True, nogil=True)
 def _stands_around(
-    pages: Portraits, page: int, votes: NDArray[np.int32], n_voters: int, share: float, in_one: bool
+    pages: PageFeatures, page: int, votes: NDArray[np.int32], n_voters: int, share: float, in_one: bool
 ) -> bool:
     """Tell whether what others have of a page's main part stands around what is the page's own, not within it.
 
@@ -337,7 +309,7 @@ def _stands_around(
 
 
 @njit(cache=True, nogil=True)
-def _votes_of(pages: Portraits, page: int, others: NDArray[np.int32], main_only: bool) -> NDArray[np.int32]:
+def _votes_of(pages: PageFeatures, page: int, others: NDArray[np.int32], main_only: bool) -> NDArray[np.int32]:
     """Return how many others have each of a page's spots."""
     votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
     for other in others:
@@ -346,7 +318,7 @@ def _votes_of(pages: Portraits, page: int, others: NDArray[np.int32], main_only:
 
 
 @njit(cache=True, nogil=True)
-def _agree(pages: Portraits, page: int, witnesses: NDArray[np.int32], rules: Rules) -> bool:
+def _agree(pages: PageFeatures, page: int, witnesses: NDArray[np.int32], rules: Rules) -> bool:
     """Tell whether pages of different content agree on what they share with a page's main part, which has more.
 
     Either all have nearly all that any of them has, wherever that stands. Or most of what each shares is core, which
@@ -369,7 +341,7 @@ def _agree(pages: Portraits, page: int, witnesses: NDArray[np.int32], rules: Rul
 
 
 @njit(cache=True, nogil=True)
-def _surrounds(pages: Portraits, page: int, other: int, rules: Rules) -> bool:
+def _surrounds(pages: PageFeatures, page: int, other: int, rules: Rules) -> bool:
     """Tell whether what another page has of a page stands around the page's own text."""
     votes = np.zeros(pages.spot_indptr[page + 1] - pages.spot_indptr[page], np.int32)
     _vote(pages, page, other, not rules.anywhere, votes)
@@ -377,7 +349,7 @@ def _surrounds(pages: Portraits, page: int, other: int, rules: Rules) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def choose_mates(pages: Portraits, page: int, neighbours: NDArray[np.int32], rules: Rules) -> NDArray[np.int32]:
+def choose_mates(pages: PageFeatures, page: int, neighbours: NDArray[np.int32], rules: Rules) -> NDArray[np.int32]:
     """Return which neighbours share a page's frame and not its content.
 
     Those whose main part is not alike; and those whose main parts are alike by prose of the frame: because several
@@ -412,31 +384,29 @@ def choose_mates(pages: Portraits, page: int, neighbours: NDArray[np.int32], rul
 
 @njit(cache=True, nogil=True)
 def vote(
-    pages: Portraits,
+    pages: PageFeatures,
     indptr: NDArray[np.int64],
     neighbours: NDArray[np.int32],
     rules: Rules,
     first: int,
     last: int,
-) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
-    """Tell which distinct spots of some pages their mates declare to be the frame's, and how many mates each has."""
+) -> NDArray[np.bool_]:
+    """Tell which distinct spots of some pages their mates declare to be the frame's."""
     begin = pages.spot_indptr[first]
     dropped = np.zeros(pages.spot_indptr[last] - begin, np.bool_)
-    n_mates = np.empty(last - first, np.int32)
     for page in range(first, last):
         mates = choose_mates(pages, page, neighbours[indptr[page] : indptr[page + 1]], rules)
-        n_mates[page - first] = len(mates)
         if len(mates) == 0:
             continue
         votes = _votes_of(pages, page, mates, False)
         enough = max(min(FEWEST_VOTES, len(mates)), rules.share * len(mates))
         dropped[pages.spot_indptr[page] - begin : pages.spot_indptr[page + 1] - begin] = votes >= enough
-    return dropped, n_mates
+    return dropped
 
 
 @njit(cache=True, nogil=True)
 def count_among(
-    pages: Portraits, spots: NDArray[np.uint64], dropped: NDArray[np.bool_], first: int, last: int
+    pages: PageFeatures, spots: NDArray[np.uint64], dropped: NDArray[np.bool_], first: int, last: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count the pages, of some, that have each of the given spots (ascending), and those that drop it."""
     having, dropping = np.zeros(len(spots), np.int64), np.zeros(len(spots), np.int64)
@@ -453,7 +423,7 @@ def count_among(
 
 
 @njit(cache=True, nogil=True)
-def among(pages: Portraits, spots: NDArray[np.uint64], first: int, last: int) -> NDArray[np.bool_]:
+def among(pages: PageFeatures, spots: NDArray[np.uint64], first: int, last: int) -> NDArray[np.bool_]:
     """Return which distinct spots of some pages are among the given ones (ascending)."""
     begin = pages.spot_indptr[first]
     found = np.zeros(pages.spot_indptr[last] - begin, np.bool_)
@@ -468,7 +438,7 @@ def among(pages: Portraits, spots: NDArray[np.uint64], first: int, last: int) ->
 
 
 @njit(cache=True, nogil=True)
-def _kept(pages: Portraits, page: int, dropped: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _kept(pages: PageFeatures, page: int, dropped: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the places in a page's outline of the spots that stay: not the frame's, and inside the main part."""
     begin, end = pages.indptr[page], pages.indptr[page + 1]
     first = pages.spot_indptr[page]
@@ -487,7 +457,7 @@ def _kept(pages: Portraits, page: int, dropped: NDArray[np.bool_]) -> NDArray[np
 
 
 @njit(cache=True, nogil=True)
-def _stretches(pages: Portraits, page: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
+def _stretches(pages: PageFeatures, page: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where each stretch of a page's kept spots begins, and their number: two links separate stretches."""
     begin, bounds, n = pages.indptr[page], np.empty(len(places) + 1, np.int64), 0
     for k in range(len(places)):
@@ -533,7 +503,7 @@ def in_full_buckets(hashes: NDArray[np.uint64], buckets: NDArray[np.uint8], many
 
 @njit(cache=True, nogil=True)
 def count_aside(
-    pages: Portraits,
+    pages: PageFeatures,
     dropped: NDArray[np.bool_],
     spots: NDArray[np.uint64],
     frequencies: NDArray[np.int64],
@@ -577,7 +547,7 @@ def count_aside(
 
 @njit(cache=True, nogil=True)
 def _said(
-    pages: Portraits, page: int, places: NDArray[np.int64], boilerplate: NDArray[np.uint64], share: float
+    pages: PageFeatures, page: int, places: NDArray[np.int64], boilerplate: NDArray[np.uint64], share: float
 ) -> NDArray[np.int64]:
     """Return the kept places but for the stretches of which all but a share is boilerplate."""
     is_boilerplate = _find(boilerplate, pages.hashes[pages.indptr[page] + places]) >= 0
@@ -600,7 +570,7 @@ def _evidence(spots: NDArray[np.uint64], worth: Worth) -> float:
 
 @njit(cache=True, nogil=True)
 def suppress(
-    pages: Portraits, dropped: NDArray[np.bool_], worth: Worth, first: int, last: int
+    pages: PageFeatures, dropped: NDArray[np.bool_], worth: Worth, first: int, last: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32], NDArray[np.bool_]]:
     """Return how many distinct spots stay of each of some pages, these, ascending, their counts; and who says nothing.
 

@@ -19,15 +19,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.dense import distinct
-from spotsigs.arrays.parallel import all_cores, joined, over_blocks
+from spotsigs.arrays.parallel import all_cores, concatenated, over_blocks
 from spotsigs.disk.store import concatenated_on_disk
 from spotsigs.errors import require
 from spotsigs.records import CollectionScheme, Signatures, Tokens
 from spotsigs.signatures.densest import LINK, DensestRegion, outline_of
 from spotsigs.signatures.frame_kernels import (
+    PageFeatures,
     PageLinks,
-    Portraits,
     Rules,
     Worth,
     among,
@@ -35,8 +36,7 @@ from spotsigs.signatures.frame_kernels import (
     count_aside,
     count_buckets,
     in_full_buckets,
-    meets,
-    portray,
+    page_features,
     search,
     suppress,
     vote,
@@ -93,8 +93,8 @@ class FramedSpots(DensestRegion, CollectionScheme):
        these are at least as many as those with nothing else. Stretches are dropped of which all but a ``share`` are
        boilerplate.
     6. Where ``chance`` is given, what is left must carry a pair. If spots were spread by chance, each over as many
-       pages as it is on (at least ``MANY - 1``), at most so many pages must be expected to have all of a page's. A page
-       with less keeps none. Fewer than 32 pages, whose document frequencies say nothing, keep what they have.
+       pages as it is on (at least ``MANY - 1``), at most ``chance`` pages must be expected to have all of a page's. A
+       page with less keeps none. Fewer than 32 pages, whose document frequencies say nothing, keep what they have.
 
     The result depends neither on the order of the documents nor on threads. Text without links has neither neighbours
     nor anything to narrow it: all its spots stay that are not dropped everywhere.
@@ -149,22 +149,22 @@ class FramedSpots(DensestRegion, CollectionScheme):
         threads : int, optional
             All cores where omitted.
         scratch : Path, optional
-            Folder for what is larger than memory: portraits, votes and signatures are memory-mapped files there.
+            Folder for what is larger than memory: features, votes and signatures are memory-mapped files there.
 
         Returns
         -------
         Signatures
             The same documents with the spots that stay.
         """
-        over = Over(threads, scratch)
-        pages = portraits(outlines, over)
-        frames = find_frames(outlines, pages, self.rules, self.sample, over)
-        dropped = spots_of_frames(pages, frames.suspected, self.share, over)
-        return said(outlines, pages, dropped, self.share, self.chance, over)
+        blocks = PageBlocks(threads, scratch)
+        pages = features_of(outlines, blocks)
+        suspected = find_frames(outlines, pages, self.rules, self.sample, blocks)
+        dropped = spots_of_frames(pages, suspected, self.share, blocks)
+        return said(outlines, pages, dropped, self.share, self.chance, blocks)
 
 
 @dataclass(frozen=True)
-class Over:
+class PageBlocks:
     """How kernels run over pages.
 
     Attributes
@@ -183,47 +183,23 @@ class Over:
         threads = all_cores() if self.threads is None else self.threads
         return over_blocks(kernel, n, threads, blocks_a_thread=max(8, -(-n // (threads * _BLOCK_PAGES))))
 
-    def joined(
+    def columns(
         self, kernel: Callable[[int, int], tuple[NDArray[Any], ...]], n: int, *dtypes: Any
     ) -> list[NDArray[Any]]:
         """Return the kernel's results over all pages, column by column."""
         if self.scratch is None:
-            return joined(self(kernel, n), dtypes)
+            return concatenated(self(kernel, n), dtypes)
         blocks = (kernel(first, min(first + _BLOCK_PAGES, n)) for first in range(0, n, _BLOCK_PAGES))
         return concatenated_on_disk(blocks, dtypes, self.scratch)
 
 
-HERE = Over()
+IN_MEMORY = PageBlocks()
 """All cores, everything in memory."""
 
 
-@dataclass(frozen=True)
-class Neighbours:
-    """Pages in the same frame, a sample for each page.
-
-    Attributes
-    ----------
-    keys : ndarray of uint64, shape (n,)
-        Hash of each page's outline, by which pages are ordered; equal for exact copies.
-    indptr : ndarray of int64, shape (n + 1,)
-        Row ``r`` lies at ``indptr[r]:indptr[r + 1]``.
-    pages : ndarray of int32
-        Row numbers of the neighbours, those next in the circle of keys first; of exact copies the first row.
-    """
-
-    keys: NDArray[np.uint64]
-    indptr: NDArray[np.int64]
-    pages: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def of(self, page: int) -> NDArray[np.int32]:
-        """Return the neighbours of a page."""
-        return self.pages[self.indptr[page] : self.indptr[page + 1]]
-
-
-def find_neighbours(outlines: Signatures, pages: Portraits, rules: Rules, most: int, over: Over = HERE) -> Neighbours:
+def find_neighbours(
+    outlines: Signatures, pages: PageFeatures, rules: Rules, most: int, blocks: PageBlocks = IN_MEMORY
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Find, for each page, others whose links are alike: at least half as much as those most alike of other content.
 
     Pages stand in a circle, in the order of their keys. Candidates are the pages that come next, of those that have a
@@ -234,201 +210,73 @@ def find_neighbours(outlines: Signatures, pages: Portraits, rules: Rules, most: 
     ----------
     outlines : Signatures
         See `FramedSpots.refine`.
-    pages : Portraits
+    pages : PageFeatures
         Of the same documents.
     rules : Rules
         Their ``alike`` is the least Jaccard similarity of two pages' sets of links.
     most : int
         Neighbours a page, at most: those next in the circle.
-    over : Over
+    blocks : PageBlocks
         How kernels run.
 
     Returns
     -------
-    Neighbours
+    indptr : ndarray of int64, shape (n + 1,)
+        Row ``r`` lies at ``indptr[r]:indptr[r + 1]``.
+    neighbours : ndarray of int32
+        Row numbers, those next in the circle of keys first; of exact copies the first row.
     """
-    keys = _keys(outlines, over)
+    keys = _keys(outlines, blocks)
     distinct, copy_of = _distinct(keys)
-    links = _links(outlines, distinct, over)
-    ranks = np.arange(len(distinct), dtype=np.int32)
-    indptr, found = _search(pages, links, links, ranks, rules, most, over)
-    return Neighbours(keys, *_spread(indptr, distinct[found].astype(np.int32), copy_of))
+    links = _links(outlines, distinct, blocks)
+    parts = blocks(lambda first, last: search(pages, links, rules, most, LOOKED, WALKED, first, last), len(distinct))
+    sizes, found = concatenated(parts, (np.int64, np.int32))
+    indptr, entries = take_rows(row_starts(sizes), copy_of)
+    return indptr, distinct[found[entries]].astype(np.int32)
 
 
-def update_neighbours(
-    old: Neighbours,
-    outlines: Signatures,
-    pages: Portraits,
-    rules: Rules,
-    most: int,
-    over: Over = HERE,
-) -> tuple[Neighbours, NDArray[np.int64]]:
-    """Find the neighbours after pages have been added.
-
-    Old pages of which a new one is a candidate are searched again, like the new ones. All others keep their
-    neighbours.
-
-    Parameters
-    ----------
-    old : Neighbours
-        Of the first pages, found with the same ``rules`` and ``most``.
-    outlines, pages : Signatures, Portraits
-        Of all pages, the old ones first.
-    rules, most, over
-        As in `find_neighbours`.
-
-    Returns
-    -------
-    neighbours : Neighbours
-        What `find_neighbours` gives for all pages.
-    affected : ndarray of int64
-        Old pages whose neighbours are others now: those whose signatures must be made again.
-    """
-    n_old = len(old)
-    keys = np.concatenate([old.keys, _keys(outlines, over, first=n_old)])
-    distinct, copy_of = _distinct(keys)
-    links = _links(outlines, distinct, over)
-    again = distinct >= n_old
-    known = np.flatnonzero(~again).astype(np.int32)
-    again[known] = _meets(links, known, again, most, over)
-    searched = np.flatnonzero(again)
-    indptr, found = _search(pages, _take(links, searched), links, searched.astype(np.int32), rules, most, over)
-    row = np.arange(len(keys))
-    first = np.where(row < n_old, row, distinct[copy_of])  # a new copy of an old page has that page's neighbours
-    rows = np.where(again[copy_of], n_old + np.searchsorted(searched, copy_of), first)
-    both = np.concatenate([old.indptr, old.indptr[-1] + indptr[1:]])
-    neighbours = Neighbours(keys, *_spread(both, np.concatenate([old.pages, distinct[found].astype(np.int32)]), rows))
-    changed = [page for page in range(n_old) if not np.array_equal(old.of(page), neighbours.of(page))]
-    return neighbours, np.array(changed, np.int64)
-
-
-@dataclass(frozen=True)
-class Frames:
-    """What each page has of frames.
-
-    Attributes
-    ----------
-    neighbours : Neighbours
-        Of all pages.
-    suspected : ndarray of bool
-        For each page's distinct spots, in the order of its portrait: whether its mates say that it is the frame's.
-    n_mates : ndarray of int32, shape (n,)
-        Mates of each page.
-    """
-
-    neighbours: Neighbours
-    suspected: NDArray[np.bool_]
-    n_mates: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.neighbours)
-
-
-def find_frames(outlines: Signatures, pages: Portraits, rules: Rules, most: int, over: Over = HERE) -> Frames:
+def find_frames(
+    outlines: Signatures, pages: PageFeatures, rules: Rules, most: int, blocks: PageBlocks = IN_MEMORY
+) -> NDArray[np.bool_]:
     """Find the neighbours of all pages and let their mates vote.
 
     Parameters
     ----------
     outlines : Signatures
         See `FramedSpots.refine`.
-    pages : Portraits
+    pages : PageFeatures
         Of the same documents.
     rules, most
         See `FramedSpots`; ``most`` is its ``sample``.
-    over : Over
+    blocks : PageBlocks
         How kernels run.
 
     Returns
     -------
-    Frames
+    ndarray of bool
+        For each page's distinct spots, in the order of its features: whether its mates say that it is the frame's.
     """
-    found = find_neighbours(outlines, pages, rules, most, over)
-    voted = over.joined(
-        lambda first, last: vote(pages, found.indptr, found.pages, rules, first, last),
-        len(outlines),
-        np.bool_,
-        np.int32,
+    indptr, neighbours = find_neighbours(outlines, pages, rules, most, blocks)
+    [suspected] = blocks.columns(
+        lambda first, last: (vote(pages, indptr, neighbours, rules, first, last),), len(outlines), np.bool_
     )
-    return Frames(found, *voted)
-
-
-def update_frames(
-    old: Frames,
-    outlines: Signatures,
-    pages: Portraits,
-    rules: Rules,
-    most: int,
-    over: Over = HERE,
-) -> tuple[Frames, NDArray[np.int64]]:
-    """Find the frames after pages have been added, and the old pages whose signatures must be made again.
-
-    Parameters
-    ----------
-    old : Frames
-        Of the first pages, found with the same parameters.
-    outlines, pages : Signatures, Portraits
-        Of all pages, the old ones first.
-    rules, most, over
-        As in `find_frames`.
-
-    Returns
-    -------
-    frames : Frames
-        What `find_frames` gives for all pages.
-    affected : ndarray of int64
-        Old pages with a spot that has become, or is no longer, one of frames. All others keep their signatures.
-    """
-    found, changed = update_neighbours(old.neighbours, outlines, pages, rules, most, over)
-    n_old, n = len(old), len(outlines)
-    suspected = np.zeros(pages.spot_indptr[n], np.bool_)
-    suspected[: len(old.suspected)] = old.suspected
-    n_mates = np.concatenate([old.n_mates, np.zeros(n - n_old, np.int32)])
-    for first, last in _runs(np.concatenate([changed, np.arange(n_old, n)])):
-        span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
-        suspected[span], n_mates[first:last] = vote(pages, found.indptr, found.pages, rules, first, last)
-    earlier = _take_first(pages, n_old)
-    was = spots_of_frames(earlier, old.suspected, rules.share, over)
-    now = spots_of_frames(pages, suspected, rules.share, over)
-    differs = np.add.reduceat(np.append(was != now[: len(was)], False), pages.spot_indptr[:n_old]) > 0
-    differs &= np.diff(pages.spot_indptr[: n_old + 1]) > 0
-    return Frames(found, suspected, n_mates), np.flatnonzero(differs)
-
-
-def _runs(pages: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return the ranges of consecutive numbers in an ascending array."""
-    breaks = np.flatnonzero(np.diff(pages) != 1) + 1
-    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(pages, breaks) if len(run)]
-
-
-def _take_first(pages: Portraits, n: int) -> Portraits:
-    """Return the portraits of the first pages."""
-    end, spots = pages.indptr[n], pages.spot_indptr[n]
-    return Portraits(
-        pages.indptr[: n + 1],
-        pages.hashes[:end],
-        pages.kinds[:end],
-        pages.spot_indptr[: n + 1],
-        pages.spots[:spots],
-        pages.is_main[:spots],
-        pages.starts[:n],
-        pages.stops[:n],
-    )
+    return suspected
 
 
 def spots_of_frames(
-    pages: Portraits, suspected: NDArray[np.bool_], share: float, over: Over = HERE
+    pages: PageFeatures, suspected: NDArray[np.bool_], share: float, blocks: PageBlocks = IN_MEMORY
 ) -> NDArray[np.bool_]:
     """Tell which spots belong to frames: on enough of the pages that have them, their mates say so.
 
     Parameters
     ----------
-    pages : Portraits
+    pages : PageFeatures
         Of all documents.
     suspected : ndarray of bool
         For each page's distinct spots: whether its own mates say that it is the frame's.
     share : float
         Part of a spot's pages that suffices.
-    over : Over
+    blocks : PageBlocks
         How kernels run.
 
     Returns
@@ -442,22 +290,22 @@ def spots_of_frames(
         span = slice(pages.spot_indptr[first], pages.spot_indptr[last])
         return (distinct(pages.spots[span][suspected[span]]),)
 
-    suspects = distinct(np.concatenate([np.empty(0, np.uint64), *(part[0] for part in over(suspects_of, n))]))
+    suspects = distinct(np.concatenate([np.empty(0, np.uint64), *(part[0] for part in blocks(suspects_of, n))]))
     parts = over_blocks(
-        lambda first, last: count_among(pages, suspects, suspected, first, last), n, over.threads, blocks_a_thread=1
+        lambda first, last: count_among(pages, suspects, suspected, first, last), n, blocks.threads, blocks_a_thread=1
     )
     having, saying = (sum(part[k] for part in parts) for k in (0, 1))
     frame = suspects[saying >= share * having] if len(suspects) else suspects
-    return over.joined(lambda first, last: (among(pages, frame, first, last),), n, np.bool_)[0]
+    return blocks.columns(lambda first, last: (among(pages, frame, first, last),), n, np.bool_)[0]
 
 
 def said(
     outlines: Signatures,
-    pages: Portraits,
+    pages: PageFeatures,
     dropped: NDArray[np.bool_],
     share: float,
     chance: float | None = None,
-    over: Over = HERE,
+    blocks: PageBlocks = IN_MEMORY,
 ) -> Signatures:
     """Return what pages say themselves: without frames, what lies outside their main parts, and what is worth nothing.
 
@@ -465,39 +313,39 @@ def said(
     ----------
     outlines : Signatures
         See `FramedSpots.refine`.
-    pages : Portraits
+    pages : PageFeatures
         Of the same documents.
     dropped : ndarray of bool
         Of each page's distinct spots, from `spots_of_frames`.
     share, chance : float
         See `FramedSpots`.
-    over : Over
+    blocks : PageBlocks
         How kernels run.
 
     Returns
     -------
     Signatures
     """
-    left = suppressed(outlines, pages, dropped, over)
-    worth = weigh(pages, dropped, left, share, chance, over)
+    left = suppressed(outlines, pages, dropped, blocks)
+    worth = weigh(pages, dropped, left, share, chance, blocks)
     if not len(worth.boilerplate) and not worth.least:
         return left
-    return suppressed(outlines, pages, dropped, over, worth)
+    return suppressed(outlines, pages, dropped, blocks, worth)
 
 
 def weigh(
-    pages: Portraits,
+    pages: PageFeatures,
     dropped: NDArray[np.bool_],
     left: Signatures,
     share: float,
     chance: float | None = None,
-    over: Over = HERE,
+    blocks: PageBlocks = IN_MEMORY,
 ) -> Worth:
     """Find the boilerplate of many sites, prose that their pages have beside what they say, and count frequent spots.
 
     Parameters
     ----------
-    pages : Portraits
+    pages : PageFeatures
         Of all documents.
     dropped : ndarray of bool
         Of each page's distinct spots, from `spots_of_frames`.
@@ -505,18 +353,18 @@ def weigh(
         What is left of the same documents without frames.
     share, chance : float
         See `FramedSpots`.
-    over : Over
+    blocks : PageBlocks
         How kernels run.
 
     Returns
     -------
     Worth
     """
-    spots, frequencies = _frequent(left.hashes, over)
+    spots, frequencies = _frequent(left.hashes, blocks)
     parts = over_blocks(
         lambda first, last: count_aside(pages, dropped, spots, frequencies, share, first, last),
         len(left) if len(spots) else 0,
-        over.threads,
+        blocks.threads,
         blocks_a_thread=1,
     )
     aside, alone = (sum((part[k] for part in parts), np.zeros(len(spots), np.int64)) for k in (0, 1))
@@ -527,7 +375,7 @@ def weigh(
     return Worth(boilerplate, share, spots, frequencies, MANY - 1, n, least)
 
 
-def _frequent(hashes: NDArray[np.uint64], over: Over) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _frequent(hashes: NDArray[np.uint64], blocks: PageBlocks) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return the hashes that occur at least `MANY` times, ascending, and how often each does."""
     buckets = np.zeros(1 << min(max(len(hashes), 1).bit_length(), _MOST_BUCKETS), np.uint8)
     count_buckets(hashes, buckets, MANY)
@@ -539,7 +387,7 @@ def _frequent(hashes: NDArray[np.uint64], over: Over) -> tuple[NDArray[np.uint64
         return found
 
     n_steps = -(-len(hashes) // step)
-    found = over(lambda first, last: (distinct(candidates(first, last)),), n_steps)
+    found = blocks(lambda first, last: (distinct(candidates(first, last)),), n_steps)
     spots = distinct(np.concatenate([np.empty(0, np.uint64), *(part[0] for part in found)]))
     frequencies = np.zeros(len(spots), np.int64)
     for k in range(n_steps):  # one after the other: what occurs often would fill the memory
@@ -549,7 +397,11 @@ def _frequent(hashes: NDArray[np.uint64], over: Over) -> tuple[NDArray[np.uint64
 
 
 def suppressed(
-    outlines: Signatures, pages: Portraits, dropped: NDArray[np.bool_], over: Over = HERE, worth: Worth = ALL
+    outlines: Signatures,
+    pages: PageFeatures,
+    dropped: NDArray[np.bool_],
+    blocks: PageBlocks = IN_MEMORY,
+    worth: Worth = ALL,
 ) -> Signatures:
     """Drop from every page the spots of frames, those outside its main part, and what is worth nothing.
 
@@ -557,11 +409,11 @@ def suppressed(
     ----------
     outlines : Signatures
         See `FramedSpots.refine`.
-    pages : Portraits
+    pages : PageFeatures
         Of the same documents.
     dropped : ndarray of bool
         Of each page's distinct spots, from `spots_of_frames`.
-    over : Over
+    blocks : PageBlocks
         How kernels run.
     worth : Worth
         From `weigh`; by default all that is left stays.
@@ -570,7 +422,7 @@ def suppressed(
     -------
     Signatures
     """
-    sizes, hashes, counts, says_nothing = over.joined(
+    sizes, hashes, counts, says_nothing = blocks.columns(
         lambda first, last: suppress(pages, dropped, worth, first, last),
         len(outlines),
         np.int64,
@@ -578,19 +430,19 @@ def suppressed(
         np.int32,
         np.bool_,
     )
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    indptr = row_starts(sizes)
     return replace(outlines, indptr=indptr, hashes=hashes, counts=counts, boilerplate=says_nothing)
 
 
-def portraits(outlines: Signatures, over: Over = HERE) -> Portraits:
+def features_of(outlines: Signatures, blocks: PageBlocks = IN_MEMORY) -> PageFeatures:
     """Return what the second pass compares of each page."""
     indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
-    sizes, *columns = over.joined(
-        lambda first, last: portray(indptr, hashes, kinds, first, last),
+    sizes, *columns = blocks.columns(
+        lambda first, last: page_features(indptr, hashes, kinds, first, last),
         len(outlines),
         *(np.int64, np.uint64, np.bool_, np.int64, np.int64),
     )
-    return Portraits(indptr, hashes, kinds, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), *columns)
+    return PageFeatures(indptr, hashes, kinds, row_starts(sizes), *columns)
 
 
 @njit(cache=True, nogil=True)
@@ -608,11 +460,11 @@ def _hash_outlines(indptr, hashes, kinds, first, last):  # type: ignore[no-untyp
     return keys
 
 
-def _keys(outlines: Signatures, over: Over, first: int = 0) -> NDArray[np.uint64]:
-    def hashed(start: int, stop: int) -> tuple[NDArray[np.uint64]]:
-        return (_hash_outlines(outlines.indptr, outlines.hashes, outlines.counts, first + start, first + stop),)
+def _keys(outlines: Signatures, blocks: PageBlocks) -> NDArray[np.uint64]:
+    def hashed(first: int, last: int) -> tuple[NDArray[np.uint64]]:
+        return (_hash_outlines(outlines.indptr, outlines.hashes, outlines.counts, first, last),)
 
-    return over.joined(hashed, len(outlines) - first, np.uint64)[0]
+    return blocks.columns(hashed, len(outlines), np.uint64)[0]
 
 
 def _distinct(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -654,55 +506,15 @@ def _invert(indptr, ids, n_ids):  # type: ignore[no-untyped-def]
     return starts, rows
 
 
-def _links(outlines: Signatures, pages: NDArray[np.int64], over: Over) -> PageLinks:
+def _links(outlines: Signatures, pages: NDArray[np.int64], blocks: PageBlocks) -> PageLinks:
     """Number the links of some pages, by hash."""
     from spotsigs.signatures.idf import dense_ids
 
     indptr, hashes, kinds = outlines.indptr, outlines.hashes, outlines.counts
-    parts = over(lambda first, last: _distinct_links(indptr, hashes, kinds, pages, first, last), len(pages))
-    sizes, links = joined(parts, (np.int64, np.uint64))
+    parts = blocks(lambda first, last: _distinct_links(indptr, hashes, kinds, pages, first, last), len(pages))
+    sizes, links = concatenated(parts, (np.int64, np.uint64))
     del parts
     ids, vocabulary = dense_ids(links)
     del links
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    indptr = row_starts(sizes)
     return PageLinks(pages, indptr, ids, *_invert(indptr, ids, len(vocabulary)))
-
-
-def _take(links: PageLinks, rows: NDArray[np.int64]) -> PageLinks:
-    """Return the links of some pages, beside the lists of all."""
-    indptr, ids = _spread(links.indptr, links.ids, rows)
-    return PageLinks(links.rows[rows], indptr, ids, links.posting_indptr, links.postings)
-
-
-def _search(
-    pages: Portraits,
-    left: PageLinks,
-    right: PageLinks,
-    ranks: NDArray[np.int32],
-    rules: Rules,
-    most: int,
-    over: Over,
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    parts = over(
-        lambda first, last: search(pages, left, right, ranks, rules, most, LOOKED, WALKED, first, last), len(left.rows)
-    )
-    sizes, found = joined(parts, (np.int64, np.int32))
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), found
-
-
-def _meets(
-    links: PageLinks, ranks: NDArray[np.int32], is_new: NDArray[np.bool_], most: int, over: Over
-) -> NDArray[np.bool_]:
-    """Return for each of some pages whether a new one is among its candidates."""
-    n_new = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_new[links.postings])])
-    parts = over(lambda first, last: (meets(links, ranks, n_new, most, WALKED, first, last),), len(ranks))
-    return joined(parts, (np.bool_,))[0]
-
-
-def _spread(
-    indptr: NDArray[np.int64], values: NDArray[np.int32], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the given rows of a CSR, in the given order."""
-    sizes = indptr[rows + 1] - indptr[rows]
-    spread = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return spread, values[np.arange(spread[-1]) + np.repeat(indptr[rows] - spread[:-1], sizes)]

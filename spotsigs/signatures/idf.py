@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import numbers, values
+from spotsigs.arrays.csr import row_starts
 from spotsigs.copies import Copies
 from spotsigs.errors import require
 from spotsigs.records import Signatures, Vectors
@@ -81,19 +82,43 @@ class IdfFilter:
         frequencies = np.bincount(ids, minlength=len(vocabulary))
         kept = self.keeps(frequencies, documents)
         number = np.cumsum(kept, dtype=np.int64).astype(np.int32) - 1
-        entries = kept[ids]
-        rows = np.repeat(np.arange(len(signatures)), np.diff(signatures.indptr))
-        lengths = np.bincount(rows[entries], weights=signatures.counts[entries], minlength=len(signatures))
-        entries &= (lengths >= self.min_spots)[rows]
-        sizes = np.bincount(rows[entries], minlength=len(signatures))
+        entries, sizes, lengths = self.long_enough(np.diff(signatures.indptr), kept[ids], signatures.counts)
         return Vectors(
-            indptr=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            indptr=row_starts(sizes),
             ids=number[ids[entries]],
             counts=signatures.counts[entries],
-            lengths=np.where(lengths >= self.min_spots, lengths, 0).astype(np.int64),
+            lengths=lengths,
             doc_ids=signatures.doc_ids,
             vocabulary=vocabulary[kept],
         )
+
+    def long_enough(
+        self, sizes: NDArray[np.int64], kept: NDArray[np.bool_], counts: NDArray[np.int32]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+        """Drop all entries of the rows that are left too short.
+
+        Parameters
+        ----------
+        sizes : ndarray of int64, shape (n,)
+            Entries of each row.
+        kept : ndarray of bool, shape (nnz,)
+            Whether the signature of each entry lies in the band.
+        counts : ndarray of int32, shape (nnz,)
+            Of each entry.
+
+        Returns
+        -------
+        kept : ndarray of bool, shape (nnz,)
+            Which entries stay.
+        sizes, lengths : ndarray of int64, shape (n,)
+            Entries that each row has left, and the sum of their counts.
+        """
+        n = len(sizes)
+        rows = np.repeat(np.arange(n, dtype=np.int32), sizes)
+        lengths = np.bincount(rows[kept], weights=counts[kept], minlength=n)
+        long = lengths >= self.min_spots
+        kept &= long[rows]
+        return kept, np.bincount(rows[kept], minlength=n), np.where(long, lengths, 0).astype(np.int64)
 
     def keeps(self, frequencies: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
         """Return which signatures of the given document frequencies lie in the band of a collection of n documents."""

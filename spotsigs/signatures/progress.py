@@ -28,7 +28,7 @@ def reading(collection: Collection, shards: int, out: TextIO | None = None) -> I
     Yields
     ------
     callable
-        ``(pages)``: one more shard is done, which had so many pages.
+        ``(pages)``: one more shard is done, and the number of its pages.
     """
     from tqdm import tqdm
 

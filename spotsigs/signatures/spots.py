@@ -26,7 +26,7 @@ from spotsigs.signatures.languages import (
 )
 from spotsigs.signatures.words import WordTable
 from spotsigs.text.charset import to_utf8
-from spotsigs.text.shingles import hash_shingles
+from spotsigs.text.token_grams import hash_shingles
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.xxh64 import _xxh64
 

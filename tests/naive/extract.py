@@ -97,3 +97,18 @@ def hashed(signatures: list[str]) -> list[int]:
 def counted(signatures: list[str]) -> dict[int, int]:
     """Count the hashes of signatures."""
     return dict(sorted(Counter(hashed(signatures)).items()))
+
+
+def unique_ids(ids: list[str]) -> tuple[str, ...]:
+    """Append #2, #3, … to repeated ids, never making one that another document has."""
+    taken, occurrences, unique = set(ids), dict.fromkeys(ids, 0), []
+    for name in ids:
+        number = occurrences[name] + 1
+        candidate = name if number == 1 else f"{name}#{number}"
+        while number > 1 and candidate in taken:
+            number += 1
+            candidate = f"{name}#{number}"
+        occurrences[name] = number
+        taken.add(candidate)
+        unique.append(candidate)
+    return tuple(unique)

@@ -20,7 +20,7 @@ from spotsigs.data.collections.newsframes.frames import Frame, FramePiece
 from spotsigs.data.collections.newsframes.frames import frame as cut
 from spotsigs.data.collections.newsframes.generated import generated
 from spotsigs.data.collections.newsframes.packages import Packages
-from spotsigs.data.collections.newsframes.stories import NewsStory, Text, apart, edited, resent
+from spotsigs.data.collections.newsframes.reuters_stories import NewsStory, Text, apart, edited, resent
 from spotsigs.errors import require
 from spotsigs.records import Collection, Document, Shard, Skipped
 

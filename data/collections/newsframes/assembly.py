@@ -8,7 +8,7 @@ from html import escape
 
 from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.newsframes.frames import LEAD_LETTERS, Frame, FramePiece
-from spotsigs.data.collections.newsframes.stories import NewsStory, Text
+from spotsigs.data.collections.newsframes.reuters_stories import NewsStory, Text
 from spotsigs.errors import require
 
 FEWEST = 2

@@ -9,7 +9,7 @@ from html import escape
 
 from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.newsframes.frames import Frame, visible
-from spotsigs.data.collections.newsframes.stories import words
+from spotsigs.data.collections.newsframes.reuters_stories import words
 from spotsigs.signatures.spots import SpotSignatures
 
 _ANTECEDENTS = frozenset(SpotSignatures().antecedents)

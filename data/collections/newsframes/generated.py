@@ -8,7 +8,7 @@ from spotsigs.data.collections.gold.dice import Dice
 from spotsigs.data.collections.gold.edits import edit
 from spotsigs.data.collections.gold.listed import plan
 from spotsigs.data.collections.newsframes.frames import visible
-from spotsigs.data.collections.newsframes.stories import NewsStory, Text
+from spotsigs.data.collections.newsframes.reuters_stories import NewsStory, Text
 
 _LIKE_GOLD = (2160, 68)
 

@@ -17,7 +17,7 @@ from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.quality_figures import STEP, finite
 from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, Desk, Method
+from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, CollectionWorks, Method
 from spotsigs.experiments.work.curves import Curve, FloatArray
 from spotsigs.experiments.work.study import Work
 from spotsigs.judging.metrics import RESAMPLES, ends
@@ -128,34 +128,34 @@ class FrameDensity(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Write the table and the figure; return them as text."""
         require(bool(self.seeds), "seeds must name at least one")
-        desk = Desk(Work.begin(self.results, settings), self.step)
-        found = {target: self._seeded(desk, target) for target in (None, *self.densities)}
-        reached = {target: self._density(desk, target) for target in found}
+        works = CollectionWorks(Work.begin(self.results, settings), self.step)
+        found = {target: self._seeded(works, target) for target in (None, *self.densities)}
+        reached = {target: self._density(works, target) for target in found}
         order = sorted(found, key=reached.__getitem__)
-        frames = desk.at(self._words(self.seeds[0], None)).settings.collection.parts()[1]
-        desk.work.facts([*_facts(found, reached), *link_facts(frames)])
+        frames = works.at(self._words(self.seeds[0], None)).settings.collection.parts()[1]
+        works.work.facts([*_facts(found, reached), *link_facts(frames)])
         table = Table(
             caption="Signatures over the density of spots in frames",
             columns=COLUMNS,
             rows=[row for target in order for row in _rows(target, reached[target], found[target])],
             notes=NOTES,
         )
-        drawn = desk.work.lines("frames", CAPTION, _panels(reached[None]), _points(order, reached, found))
-        return f"{desk.work.table(table, 'densities')}\n\n{drawn}"
+        drawn = works.work.lines("frames", CAPTION, _panels(reached[None]), _points(order, reached, found))
+        return f"{works.work.table(table, 'densities')}\n\n{drawn}"
 
     def _words(self, seed: int, target: float | None) -> str:
         """Return the overrides of a collection."""
         prose = [] if target is None else [f"data.prose={target}"]
         return " ".join([self.data, f"data.seed={seed}", *prose])
 
-    def _seeded(self, desk: Desk, target: float | None) -> dict[str, Seeded]:
+    def _seeded(self, works: CollectionWorks, target: float | None) -> dict[str, Seeded]:
         each = [
-            desk.curves(self._words(seed, target), methods(), f"frames: {target or 'as they are'}, seed {seed}")
+            works.curves(self._words(seed, target), methods(), f"frames: {target or 'as they are'}, seed {seed}")
             for seed in self.seeds
         ]
         return {method.label: Seeded([curves[method.label] for curves in each]) for method in methods()}
 
-    def _density(self, desk: Desk, target: float | None) -> float:
+    def _density(self, works: CollectionWorks, target: float | None) -> float:
         """Return the density that the frames have, averaged over them and over seeds."""
         from spotsigs.data.collections.newsframes.density import density
 
@@ -163,7 +163,7 @@ class FrameDensity(Experiment):
         found = [
             density(frame)
             for seed in seeds
-            for frame in desk.at(self._words(seed, target)).settings.collection.parts()[1]
+            for frame in works.at(self._words(seed, target)).settings.collection.parts()[1]
         ]
         return float(np.mean(found))
 

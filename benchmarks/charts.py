@@ -1,4 +1,4 @@
-"""Tables, goals and a plot from what was measured: ``python -m benchmarks.report`` makes them again.
+"""Tables, goals and a plot from what was measured: ``python -m benchmarks.charts`` makes them again.
 
 Of a folder with ``cells.csv``, ``extraction.csv``, ``startup.csv``, ``profile.csv`` and ``machine.csv`` it makes
 ``goals.csv``, ``crossing.csv``, ``bench.md``, ``bench.svg``, ``bench.png`` and, of the whole run, the tables in the
@@ -29,7 +29,7 @@ JOIN_STAGES = ("copies", "postings", "join", "expand")
 STAGES = ("scan", "copies", "order", "pack", "postings", "join", "expand")
 PLOTTED = ("short 100k", "short 1.17M", "long 100k")
 README_COLUMNS = (("short 100k", 0.9), ("short 1.17M", 0.9), ("short 1.17M", 0.5), ("long 100k", 0.5))
-MARKERS = "<!-- bench: made by benchmarks/report.py -->", "<!-- end of bench -->"
+MARKERS = "<!-- bench: made by benchmarks/charts.py -->", "<!-- end of bench -->"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -385,7 +385,7 @@ def write(folder: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make everything again, and the README's table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.charts", description=__doc__)
     parser.add_argument("--folder", type=Path, default=ROOT / "results/bench")
     folder = parser.parse_args(arguments).folder
     write(folder)

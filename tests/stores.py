@@ -1,0 +1,52 @@
+"""What tests of stores share: segments of signatures in memory, pairs by name, engines that stop or run elsewhere."""
+
+from itertools import count
+
+from joblib.externals.loky import get_reusable_executor
+
+from spotsigs.crawl.segments import Segments
+from spotsigs.disk.places import as_path
+from spotsigs.disk.store import save_signatures
+
+
+def segments_of(batches, folder):
+    """Write batches of signatures as segments of a new folder."""
+    found = []
+    for k, batch in enumerate(batches):
+        found.append(as_path(folder) / f"{k:08d}")
+        save_signatures(found[-1], batch)
+    return Segments(tuple(found))
+
+
+def named(pairs, ids):
+    """Return the pairs as ids and similarity, whatever the order of the documents."""
+    return {
+        (*sorted((ids[i], ids[j])), s)
+        for i, j, s in zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True)
+    }
+
+
+class StopsAt:
+    """Runs tasks until one is to begin that shall not."""
+
+    processes = 0
+
+    def __init__(self, last):
+        self.begun, self.last = count(), last
+
+    def map(self, function, tasks):
+        for task in tasks:
+            if next(self.begun) == self.last:
+                raise KeyboardInterrupt
+            yield function(task)
+
+
+class Elsewhere:
+    """Runs every task in another process."""
+
+    processes = 1
+
+    def map(self, function, tasks):
+        with get_reusable_executor(1) as pool:  # a forked one can stand still where threads have run
+            for task in tasks:
+                yield pool.submit(function, task).result()
