@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from spotsigs import __version__
 from spotsigs.errors import InputError, as_tau, printable, reason, require
-from spotsigs.experiments import stopping
+from spotsigs.experiments import stopping, telling
 from spotsigs.experiments.start import import_numba, open_streams, say_when_compiling
 
 EXTRA = "pip install 'spotsigs[experiments]'"
@@ -343,6 +343,8 @@ def _compare(asked: argparse.Namespace) -> None:
 
 def _run(asked: argparse.Namespace) -> None:
     _require_experiments("hydra")
+    import_numba()
+    say_when_compiling(sys.stderr)
     from spotsigs.experiments.front import enter
 
     sys.argv = ["spotsigs run", *asked.words]
@@ -403,10 +405,11 @@ def main(words: Sequence[str] | None = None) -> None:
     """Do what the command line asks for; end with a sentence and exit code 1 where it cannot be done."""
     words = list(sys.argv[1:] if words is None else words)
     try:
+        open_streams()
+        telling.begin()
         if words[:1] == ["run"]:  # its words, --help among them, are not this parser's
             _run(argparse.Namespace(words=words[1:]))
             return
-        open_streams()
         asked = parser().parse_args(words)
         import_numba()
         say_when_compiling(sys.stderr)

@@ -4,6 +4,8 @@ import os
 import sys
 from typing import TextIO
 
+from spotsigs.experiments import telling
+
 _UNUSED = ("scipy.linalg", "cffi", "coverage")
 """For products of matrices inside of kernels, calls of C, and measured kernels; those that are loaded already stay."""
 
@@ -36,7 +38,7 @@ def import_numba() -> None:
 
 
 def say_when_compiling(out: TextIO) -> None:
-    """Say it when the first kernel is compiled that lies in no cache, and how long that takes."""
+    """Say it when the first kernel is compiled that lies in no cache, and how long that takes at most."""
     from numba.core import event
 
     class Said(event.Listener):  # type: ignore[misc]
@@ -46,8 +48,9 @@ def say_when_compiling(out: TextIO) -> None:
             if not self.said and not out.closed:  # which a caller's stream can be, long after
                 print(COMPILING, file=out, flush=True)
                 self.said = True
+            telling.compiling(1)
 
         def on_end(self, event: object) -> None:
-            pass
+            telling.compiling(-1)
 
     event.register("numba:compile", Said())

@@ -16,6 +16,7 @@ from spotsigs.data.formats.writers import require_free, write_cluster_list, writ
 from spotsigs.disk.atomic import locked
 from spotsigs.disk.store import Renumbered
 from spotsigs.errors import InputError, require
+from spotsigs.experiments import telling
 from spotsigs.experiments.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.experiments.run.pipeline import Outcome, Prepared, match, prepare
 from spotsigs.experiments.run.provenance import TreeMemory, provenance
@@ -107,6 +108,7 @@ def _run_on_disk(
     with ExitStack() as undo:
         with publishing(folder, COMPLETE, OPTIONAL) as new:
             with TreeMemory() as memory, pages_up_to(BUDGET_PAGE):
+                telling.doing("matching on disk")
                 outcome = matched_on_disk(settings, folder, say)
                 decisions = decided(outcome, settings, undo)
                 write_outcome(new, outcome)
@@ -140,6 +142,7 @@ def _finish(
 
 def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
     """Match in memory; return the settings with the threshold that was taken, and what suggested it."""
+    telling.doing("reading")
     prepared = prepare(
         settings.collection,
         settings.text,
@@ -150,6 +153,7 @@ def matched(settings: Settings) -> tuple[Settings, Outcome, Suggestion | None]:
         strict=settings.strict,
         sameness=settings.copies,
     )
+    telling.doing("matching")
     suggestion = suggested(prepared, settings.signature) if settings.auto else None
     if suggestion is not None:
         settings = replace(settings, tau=suggestion.tau, matcher=settings.matcher.at(suggestion.tau))
@@ -257,6 +261,7 @@ def decided(outcome: Outcome, settings: Settings, undo: ExitStack) -> Decisions:
 
     Where the results cannot be written behind it, `undo` removes the copy, so that the same command can be repeated.
     """
+    telling.doing("writing")
     doc_ids, new_from = outcome.prepared.doc_ids, outcome.prepared.new_from
     decisions = decide(
         outcome.pairs.chunks(),
