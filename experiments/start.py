@@ -1,5 +1,7 @@
 """The start of a run: numba without what no kernel uses, and a word to who waits while kernels are compiled."""
 
+import atexit
+import gc
 import os
 import sys
 from typing import TextIO
@@ -25,8 +27,10 @@ def open_streams() -> None:
 def import_numba() -> None:
     """Import numba while it cannot find what no kernel uses: a third of the time until the first page is read.
 
+    Nor is what numba made looked through for garbage when the program ends, which took as long as a small run.
     This is for the program alone: a library must not take numpy's products from the kernels of those who import it.
     """
+    atexit.register(gc.freeze)
     absent = [name for name in _UNUSED if name not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
     try:
