@@ -405,7 +405,7 @@ RECORDS = [
         says="x.html: the file is no longer there",
         make=pages(lambda here: (here / "x.html").symlink_to("none")),
     ),
-    Case(given="a page of 300 MB", says="huge.html: the page has 300 MiB, more than 256 MiB", make=pages(sparse)),
+    Case(given="a page of 300 MiB", says="huge.html: the page has 300 MiB, more than 256 MiB", make=pages(sparse)),
     Case(
         given="a WARC record that is cut short",
         says="http://x/bad: the record is truncated: 266 of 562 bytes are there",

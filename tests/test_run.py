@@ -32,7 +32,7 @@ def test_a_run_prints_the_row_in_the_papers_columns_and_what_to_do_next(finished
     result, folder = finished
     assert result.returncode == 0, result.stderr
     header = next(line for line in result.stdout.splitlines() if "IDF" in line).split()
-    assert " ".join(header) == "IDF tau k l #Spots MB Sort/Hash(msec) Clust.(msec) Total(msec) Prec. Rec. F1"
+    assert " ".join(header) == "IDF tau k l #Spots MiB Sort/Hash(msec) Clust.(msec) Total(msec) Prec. Rec. F1"
     assert f"results: {folder}" in result.stdout
     lines = result.stdout.split("\n\n")
     metrics = json.loads((folder / "metrics.json").read_text())
@@ -50,7 +50,7 @@ def test_a_run_writes_its_folder(finished):
     metrics = json.loads((folder / "metrics.json").read_text())
     promised = (
         "documents, signatures, pairs, precision, recall, f1, macro_precision, macro_recall, macro_f1, memory_mib, "
-        "peak_rss_mib, parse_ms, sort_hash_ms, cluster_ms, total_ms, tau, data, signature, matcher"
+        "peak_mb, parse_ms, sort_hash_ms, cluster_ms, total_ms, tau, data, signature, matcher"
     )
     assert set(promised.split(", ")) <= metrics.keys()
     assert (metrics["data"], metrics["signature"], metrics["matcher"], metrics["tau"]) == (

@@ -175,7 +175,7 @@ def ask(settings: Settings) -> str:
     if not matches:
         return f"no document of {settings.store} reaches tau={tau:g}"
     lines = [f"{match.similarity:.6f}  {printable(match.doc)}{_identical(match)}" for match in matches]
-    return "\n".join(["similarity  document", *(f"  {line}" for line in lines)])
+    return "\n".join(["similarity  doc", *(f"  {line}" for line in lines)])
 
 
 def _identical(match: Match) -> str:

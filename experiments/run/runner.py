@@ -186,7 +186,7 @@ def write_histogram(folder: Path, suggestion: Suggestion) -> None:
 
 
 def measured(outcome: Outcome, decisions: Decisions, settings: Settings) -> dict[str, Any]:
-    """Return the run's figures: sizes, quality (null without truth), memory in MiB, times in ms, choices."""
+    """Return the run's figures: sizes, quality (null without truth), memory (the paper's in MiB), times, choices."""
     prepared, pairs, cohesion = outcome.prepared, outcome.pairs, outcome.cohesion
     copies = prepared.copies
     vectors = prepared.corpus.vectors
@@ -214,7 +214,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings) -> dict
         "new_documents": len(vectors) - prepared.new_from,
         **quality,
         "memory_mib": settings.matcher.memory_bytes(vectors) / MIB,
-        "peak_rss_mib": outcome.peak_rss_bytes / MIB,
+        "peak_mb": outcome.peak_rss_bytes / 1e6,
         "parse_ms": prepared.parse_seconds * 1000,
         "sort_hash_ms": seconds["sort_hash"] * 1000,
         "cluster_ms": seconds["cluster"] * 1000,
@@ -225,7 +225,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings) -> dict
         "idf_min": settings.idf_filter.idf_min,
         "idf_max": settings.idf_filter.idf_max,
         **dict(zip("kl", settings.matcher.hash_tables or (None, None), strict=True)),
-        "memory_budget_mib": None if settings.memory is None else settings.memory / MIB,
+        "memory_budget_mb": None if settings.memory is None else settings.memory / 1e6,
         "exact": settings.matcher.exact,
         "verified": settings.matcher.verified,
         "data": settings.names["data"],
@@ -249,7 +249,7 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
         write_cluster_list(folder / "clusters.csv", doc_ids, outcome.clusters, outcome.cohesion)
     skipped = ((record.id, record.reason) for record in outcome.prepared.skipped)
     if len(outcome.prepared.skipped):
-        write_csv(folder / "skipped.csv", ("id", "reason"), skipped)
+        write_csv(folder / "skipped.csv", ("doc", "reason"), skipped)
 
 
 def _hash(name: str) -> int:
@@ -322,7 +322,7 @@ def told(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: 
         "k": _or_na(metrics["k"], "d"),
         "l": _or_na(metrics["l"], "d"),
         "#Spots": f"{metrics['signatures']:,}",
-        "MB": f"{metrics['memory_mib']:.1f}",
+        "MiB": f"{metrics['memory_mib']:.1f}",
         "Sort/Hash(msec)": f"{metrics['sort_hash_ms']:,.0f}",
         "Clust.(msec)": f"{metrics['cluster_ms']:,.0f}",
         "Total(msec)": f"{metrics['total_ms']:,.0f}",
@@ -414,10 +414,10 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
 
 
 def _peak(metrics: dict[str, Any]) -> str:
-    peak = f"{metrics['peak_rss_mib'] * MIB / 1e6:,.0f} MB"
-    if metrics["memory_budget_mib"] is None:
-        return f"peak memory while matching {metrics['peak_rss_mib']:,.0f} MiB"
-    return f"peak memory of all processes {peak} of {metrics['memory_budget_mib'] * MIB / 1e6:,.0f} MB"
+    peak = f"{metrics['peak_mb']:,.0f}"
+    if metrics["memory_budget_mb"] is None:
+        return f"peak memory while matching {peak} MB"
+    return f"peak memory of all processes {peak} of {metrics['memory_budget_mb']:,.0f} MB"
 
 
 def _count(number: int, noun: str, plural: str | None = None) -> str:

@@ -35,8 +35,8 @@ COLUMNS = [
     Column(name="macro_f1", title="Macro F1", form=".3f"),
     Column(name="pairs", title="Pairs", form=",.0f"),
     Column(name="total_ms", title="Time (ms)", form=",.0f"),
-    Column(name="mb", title="MB", form=".1f"),
-    Column(name="peak_rss_mib", title="Peak RSS (MiB)", form=",.0f"),
+    Column(name="mib", title="MiB", form=".1f"),
+    Column(name="peak_mb", title="Peak MB", form=",.0f"),
     Column(name="contended"),
 ]
 
@@ -139,8 +139,8 @@ class Systems(Experiment):
             "macro_f1": float(curve.macro[2, at]),
             "pairs": curve.cell["pairs"][at],
             "total_ms": None if timed["contended"] else timed["total_ms"],
-            "mb": timed["memory_mib"],
-            "peak_rss_mib": timed["peak_rss_mib"],
+            "mib": timed["memory_mib"],
+            "peak_mb": timed["peak_mb"],
             "contended": timed["contended"],
         }
 
@@ -149,7 +149,7 @@ NOTES = (
     "exact: precisely the pairs of brute force; verified: the similarity of each reported pair was computed; "
     "unverified: it was not. Quality: micro averages over pairs. The setting is chosen on the collection that judges "
     "it, for every system alike, so these are the best figures each can reach. Time: sorting, hashing and clustering, "
-    "the median; n/a where other processes ran beside. MB: the paper's lower bound of the data structures.",
+    "the median; n/a where other processes ran beside. MiB: the paper's lower bound of the data structures.",
 )
 
 
