@@ -4,6 +4,7 @@ import atexit
 import gc
 import os
 import sys
+from collections.abc import Sequence
 from typing import TextIO
 
 from spotsigs.experiments import telling
@@ -22,6 +23,21 @@ def open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
+def at_home(words: Sequence[str]) -> list[str]:
+    """Put the user's home in place of ``~`` behind ``=``, where a shell leaves it.
+
+    Examples
+    --------
+    >>> at_home(["data.path=~/crawl", "tau=0.5"])[0] == "data.path=" + os.path.expanduser("~/crawl")
+    True
+    """
+    found = []
+    for word in words:
+        key, sign, value = word.partition("=")
+        found.append(f"{key}{sign}{os.path.expanduser(value)}" if value.startswith("~") else word)
+    return found
 
 
 def import_numba() -> None:

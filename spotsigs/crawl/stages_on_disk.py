@@ -425,7 +425,7 @@ def stored_segments(folder: str | Path) -> Segments:
         If there are none, or an extraction was stopped.
     """
     batches = _batches(place(folder))
-    require(bool(batches), f"{folder} is no store of documents; make it with store={folder} data=...")
+    require(bool(batches), f"{folder} is no store of documents; make it by a run that names it as its store")
     segments = Segments(())
     for batch in batches:
         segments += finished_segments(batch)
@@ -536,7 +536,7 @@ def query_page(
     batches = _batches(folder)
     require(
         bool(batches) and exists(folder / "vectors" / "store.json"),
-        f"{folder} holds no finished store; make it with store={folder} data=...",
+        f"{folder} holds no finished store; make it by a run that names it as its store",
     )
     _require_made_with(batches[0], text, scheme)
 
