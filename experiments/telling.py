@@ -30,7 +30,7 @@ class Line:
         self.out = out
         self.compiling = 0
         self._doing, self._since = "starting", monotonic()
-        self._shown, self._last = 0, monotonic()
+        self._shown, self._last = "", monotonic()
         self._lock = threading.RLock()
         self._over = threading.Event()
 
@@ -42,8 +42,8 @@ class Line:
         """Take the line away: something else is about to be written."""
         with self._lock:
             if self._shown:
-                self.out.write(f"\r{' ' * self._shown}\r")
-            self._shown, self._last = 0, monotonic()
+                self.out.write(f"\r{' ' * len(self._shown)}\r")
+            self._shown, self._last = "", monotonic()
 
     def beat(self) -> None:
         """Draw the bars or the line anew, if nothing was written for a while."""
@@ -57,9 +57,10 @@ class Line:
                 return
             what = "compiling" if self.compiling else self._doing
             text = f"{what}, {monotonic() - self._since:.0f} s"
-            self.out.write(f"\r{text.ljust(self._shown)}")
-            self.out.flush()
-            self._shown = len(text)
+            if text != self._shown:
+                self.out.write(f"\r{text.ljust(len(self._shown))}")
+                self.out.flush()
+                self._shown = text
 
     def run(self) -> None:
         """Beat until the end of the program."""
