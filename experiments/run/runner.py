@@ -397,8 +397,8 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         lines.append(f"{_count(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
     if shingled := metrics["documents_in_shingles"]:
         lines.append(
-            f"{_count(shingled, 'document')} in no language with known stopwords, or hardly any: compared by shingles "
-            f"of {settings.signature.c} tokens"
+            f"{_count(shingled, 'document')} with hardly any known stopwords: compared by shingles of "
+            f"{settings.signature.c} tokens"
         )
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
