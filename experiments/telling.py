@@ -17,7 +17,7 @@ PERIOD = 1.0
 """Seconds without a sign, after which there is one."""
 
 
-class Line:
+class LiveLine:
     """The line that says what is being done.
 
     Parameters
@@ -83,7 +83,7 @@ class Line:
 class Shared:
     """A stream to the same terminal: the line goes before anything is written."""
 
-    def __init__(self, stream: TextIO, line: Line) -> None:
+    def __init__(self, stream: TextIO, line: LiveLine) -> None:
         self._stream, self._line = stream, line
 
     def write(self, text: str) -> int:
@@ -96,7 +96,7 @@ class Shared:
         return getattr(self._stream, name)
 
 
-_line: Line | None = None
+_line: LiveLine | None = None
 
 
 def begin() -> None:
@@ -104,7 +104,7 @@ def begin() -> None:
     global _line
     if _line is not None or sys.stderr is None or not sys.stderr.isatty():
         return
-    _line = Line(sys.stderr)
+    _line = LiveLine(sys.stderr)
     for name in ("stderr", "stdout"):
         stream = getattr(sys, name)
         if stream is not None and stream.isatty():

@@ -47,7 +47,7 @@ def screen(text):
 @pytest.fixture
 def line(monkeypatch):
     monkeypatch.setattr(telling, "PERIOD", 0.0)
-    return telling.Line(Terminal())
+    return telling.LiveLine(Terminal())
 
 
 def test_the_line_says_what_is_done_and_goes(line):
@@ -77,7 +77,7 @@ def test_bars_go_on_and_no_line_is_drawn_over_them(line):
 
 def test_nothing_is_said_while_others_write(monkeypatch):
     monkeypatch.setattr(telling, "PERIOD", 60.0)
-    line = telling.Line(Terminal())
+    line = telling.LiveLine(Terminal())
     line.beat()
     assert line.out.getvalue() == ""
 
