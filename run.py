@@ -7,13 +7,16 @@ if __name__ == "__main__":
     interrupt = signal.getsignal(signal.SIGINT)
     if interrupt is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported, Ctrl-C ends it without a traceback
-    from spotsigs.experiments.start import import_numba, open_streams, say_when_compiling
-
-    open_streams()
-    import_numba()
-    say_when_compiling(sys.stderr)
 
 try:
+    if __name__ == "__main__":
+        from spotsigs.experiments import telling
+        from spotsigs.experiments.start import import_numba, open_streams, say_when_compiling
+
+        open_streams()
+        telling.begin()
+        import_numba()
+        say_when_compiling(sys.stderr)
     from spotsigs.experiments.front import enter
 except ModuleNotFoundError as missing:
     sys.exit(

@@ -17,15 +17,15 @@ from typing import Any, NoReturn
 
 from spotsigs import __version__
 from spotsigs.errors import InputError, as_tau, printable, reason, require
-from spotsigs.experiments import stopping
-from spotsigs.experiments.start import import_numba, open_streams, say_when_compiling
+from spotsigs.experiments import stopping, telling
+from spotsigs.experiments.start import at_home, import_numba, open_streams, say_when_compiling
 
 EXTRA = "pip install 'spotsigs[experiments]'"
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "dedup": (
         "copy an input without its near-duplicates",
-        "One document of each group of near-duplicates stays; FOLDER/removed.csv says why each other one went.",
+        "One document of each group of near-duplicates stays; FOLDER-results/removed.csv says why the others went.",
         "spotsigs dedup crawl.warc.gz --out kept/",
     ),
     "pairs": (
@@ -39,8 +39,8 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "spotsigs cluster articles.parquet --text body > clusters.tsv",
     ),
     "query": (
-        "which documents of a store is this page like",
-        "The store is what --store of an earlier command made.",
+        "find the documents of a store that a page is like",
+        "Most similar documents first; the store was made by --store of an earlier command.",
         "spotsigs query page.html --store my.store",
     ),
     "threshold": (
@@ -60,11 +60,11 @@ VERBS: dict[str, tuple[str, str, str]] = {
     ),
     "run": (
         "everything else, as KEY=VALUE",
-        f"All that python run.py does, experiments included; needs {EXTRA}.",
+        f"All matchers, signatures and experiments; spotsigs run --help lists them; needs {EXTRA}.",
         "spotsigs run data=tiny matcher=lsh tau=0.6",
     ),
     "completion": (
-        "print what makes the shell complete this command",
+        "print a completion script for the shell",
         "For bash, zsh or fish.",
         'eval "$(spotsigs completion bash)"',
     ),
@@ -103,7 +103,9 @@ def parser() -> argparse.ArgumentParser:
     for verb in ("dedup", "pairs", "cluster", "threshold", "inspect"):
         _take_input(added[verb])
     added["dedup"].add_argument("--out", required=True, metavar="FOLDER", help="the copy, in the input's own format")
-    added["dedup"].add_argument("--results", metavar="FOLDER", help="tables of the run; FOLDER-results beside the copy")
+    added["dedup"].add_argument(
+        "--results", metavar="FOLDER", help="tables of the run; FOLDER-results by default"
+    )
     for verb in ("pairs", "cluster", "threshold", "inspect"):
         added[verb].add_argument("--out", metavar="FOLDER", help="tables of the run")
     added["inspect"].add_argument("--no-open", action="store_true", help="write the page only")
@@ -115,16 +117,16 @@ def parser() -> argparse.ArgumentParser:
             help="containment: intersection over the shorter page, which finds a teaser in its article",
         )
     for verb in ("dedup", "pairs", "cluster", "inspect"):
-        added[verb].add_argument("--store", metavar="FOLDER", help="keep signatures, to add to and to ask")
-        added[verb].add_argument("--add", action="store_true", help="new documents against those of the store")
+        added[verb].add_argument("--store", metavar="FOLDER", help="keep signatures, to add to and to query")
+        added[verb].add_argument(
+            "--add", action="store_true", help="add to the store; report only pairs with new documents"
+        )
     added["query"].add_argument("page", help="file, or - for standard input")
     added["query"].add_argument("--store", required=True, metavar="FOLDER", help="made by an earlier command")
     _take_tau(added["query"])
     _take_language(added["query"])
     added["compare"].add_argument("runs", nargs="+", metavar="RUN", help="folder of a finished run")
-    added["run"].add_argument(
-        "words", nargs=argparse.REMAINDER, metavar="KEY=VALUE", help="as python run.py takes them"
-    )
+    added["run"].add_argument("words", nargs=argparse.REMAINDER, metavar="KEY=VALUE", help="see spotsigs run --help")
     added["completion"].add_argument("shell", choices=("bash", "zsh", "fish"))
     return top
 
@@ -133,7 +135,7 @@ def _take_language(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--language",
         metavar="CODE",
-        help="of the pages: en, de, fr, …; summary from each page where omitted (a store's, where there is one)",
+        help="of the pages: en, de, fr, …; detected for each page where omitted (or that of the store)",
     )
 
 
@@ -145,16 +147,16 @@ def _take_input(verb: argparse.ArgumentParser) -> None:
     _take_tau(verb)
     _take_language(verb)
     verb.add_argument("--keep", choices=[keep.value for keep in Keep], default="first", help="which document stays")
-    verb.add_argument("--format", choices=sorted(FORMATS), help="detected by the content where omitted")
+    verb.add_argument("--format", choices=sorted(FORMATS), help="detected from the content where omitted")
     for column in ("id", "text", "html", "cluster", "date"):
-        verb.add_argument(f"--{column}", metavar="COLUMN", help=f"column of a table that holds the {column}")
+        verb.add_argument(f"--{column}", metavar="COLUMN", help=f"column with the {column} of each document")
     verb.add_argument("--memory", metavar="SIZE", help="hard budget of all processes, such as 2GB")
     verb.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes that read")
     verb.add_argument("--strict", action="store_true", help="stop at the first unreadable record")
 
 
 def _take_tau(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--tau", default="0.44", help="similarity from which pages are duplicates (0.44), or auto")
+    verb.add_argument("--tau", default="0.44", help="least similarity of near-duplicates (0.44), or auto")
 
 
 def settings_of(asked: argparse.Namespace) -> Any:
@@ -343,6 +345,8 @@ def _compare(asked: argparse.Namespace) -> None:
 
 def _run(asked: argparse.Namespace) -> None:
     _require_experiments("hydra")
+    import_numba()
+    say_when_compiling(sys.stderr)
     from spotsigs.experiments.front import enter
 
     sys.argv = ["spotsigs run", *asked.words]
@@ -401,12 +405,13 @@ DO: dict[str, Callable[[argparse.Namespace], None]] = {
 
 def main(words: Sequence[str] | None = None) -> None:
     """Do what the command line asks for; end with a sentence and exit code 1 where it cannot be done."""
-    words = list(sys.argv[1:] if words is None else words)
+    words = at_home(sys.argv[1:] if words is None else words)
     try:
+        open_streams()
+        telling.begin()
         if words[:1] == ["run"]:  # its words, --help among them, are not this parser's
             _run(argparse.Namespace(words=words[1:]))
             return
-        open_streams()
         asked = parser().parse_args(words)
         import_numba()
         say_when_compiling(sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -134,6 +135,7 @@ def _fields(point: EntryPoint) -> list[str]:
 _plug_in()
 OmegaConf.register_new_resolver("run_name", _run_name)
 OmegaConf.register_new_resolver("results", _results)
+OmegaConf.register_new_resolver("program", lambda: _program().ljust(13))
 
 
 def settings(config: DictConfig, names: dict[str, str] | None = None) -> Settings:
@@ -402,7 +404,12 @@ def _target(name: object, group: str) -> Any:
 
 def sentence(error: Exception) -> str:
     """Return one line for any error of a run: what is wrong, where, and what is allowed."""
-    return f"error: {printable(_explain(error))}"  # it may quote an input
+    return f"error: {printable(_explain(error))}".replace("`python run.py", f"`{_program()}")  # it may quote an input
+
+
+def _program() -> str:
+    """Return what the user typed to get here."""
+    return "spotsigs run" if sys.argv[0].startswith("spotsigs") else "python run.py"
 
 
 def _explain(error: Exception) -> str:
@@ -433,7 +440,7 @@ def _explain_override(error: HydraException) -> str:
     if isinstance(error, OverrideParseException):
         return (
             f"{error.override!r} cannot be read as key=value: leave no blanks around =, and quote a value that holds "
-            "signs such as , ~ or =, as in \"data.path='a,b'\""
+            "signs such as , or =, as in \"data.path='a,b'\""
         )
     ambiguous = re.match(r"Ambiguous value for argument '(.*)'", text)
     if ambiguous:

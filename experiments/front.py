@@ -15,6 +15,7 @@ from omegaconf import DictConfig
 
 from spotsigs.experiments import stopping
 from spotsigs.experiments.config import files, sentence, settings
+from spotsigs.experiments.start import at_home
 
 _PACKAGE = Path(__file__).parents[1]
 CONF = next(folder for folder in (_PACKAGE / "conf", _PACKAGE / "spotsigs" / "conf") if folder.is_dir())
@@ -49,6 +50,7 @@ def main(config: DictConfig) -> float | None:
 def enter() -> None:
     """Run what the command line asks for; end with a sentence and exit code 1 where it cannot be."""
     stopping.end_on_interrupt()
+    sys.argv[1:] = at_home(sys.argv[1:])
     try:
         main()
         sys.stdout.flush()

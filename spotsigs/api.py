@@ -146,7 +146,7 @@ def dedup(
         without a near-duplicate.
     date : str
         Column with ISO 8601 dates, for ``newest``.
-    signature, language, idf_min, idf_max, min_spots, copies, measure, threads
+    signature, language, idf_min, idf_max, min_spots, copies, measure, threads : optional
         As in `near_duplicates`.
 
     Returns

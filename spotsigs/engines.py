@@ -45,7 +45,9 @@ class Engine(Protocol):
     """
 
     @property
-    def processes(self) -> int: ...  # noqa: D102
+    def processes(self) -> int:
+        """Worker processes beside the calling one."""
+        ...
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order."""

@@ -58,7 +58,15 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A record that could not be read: where it lies and why, in one sentence."""
+    """A record that could not be read.
+
+    Attributes
+    ----------
+    id : str
+        Its id, or where it lies: file@byte or file#row.
+    reason : str
+        Why, in one sentence.
+    """
 
     id: str
     reason: str
@@ -483,7 +491,13 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class RowNumbers(Sequence[str]):
-    """Document ids of rows that have no names: their numbers."""
+    """Document ids of rows that have no names: their numbers.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    """
 
     n: int
 

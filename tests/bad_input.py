@@ -405,7 +405,7 @@ RECORDS = [
         says="x.html: the file is no longer there",
         make=pages(lambda here: (here / "x.html").symlink_to("none")),
     ),
-    Case(given="a page of 300 MB", says="huge.html: the page has 300 MiB, more than 256 MiB", make=pages(sparse)),
+    Case(given="a page of 300 MiB", says="huge.html: the page has 300 MiB, more than 256 MiB", make=pages(sparse)),
     Case(
         given="a WARC record that is cut short",
         says="http://x/bad: the record is truncated: 266 of 562 bytes are there",
@@ -466,7 +466,7 @@ def given(*words: str) -> Callable[[Path], list[str]]:
     return lambda here: ["data=tiny", *words]
 
 
-NO_PAIR = "cannot be read as key=value: leave no blanks around =, and quote a value that holds signs such as , ~ or =, as in \"data.path='a,b'\""
+NO_PAIR = "cannot be read as key=value: leave no blanks around =, and quote a value that holds signs such as , or =, as in \"data.path='a,b'\""
 SEVERAL = "a comma lists several values; give one (decimals have a point), run each by -m, or quote a text that holds one, as in \"data.path='a,b'\""
 A_CHOICE = "the name of one of its choices; `python run.py --help` lists them"
 
@@ -633,7 +633,11 @@ CONFIGURATION = [
     Case(given="tau", says=f"'tau' {NO_PAIR}", make=given("tau")),
     Case(given="matcher = lsh", says=f"'matcher' {NO_PAIR}", make=given("matcher", "=", "lsh")),
     Case(given="tau=0.5tau=0.6", says=f"'tau=0.5tau=0.6' {NO_PAIR}", make=given("tau=0.5tau=0.6")),
-    Case(given="data.path=~/x.jsonl", says=f"'data.path=~/x.jsonl' {NO_PAIR}", make=given("data.path=~/x.jsonl")),
+    Case(
+        given="data=jsonl data.path=~/x.jsonl, which is not at home",
+        says="…/x.jsonl does not exist; give a file, a folder or a pattern such as 'crawl/*.gz'",
+        make=lambda here: ["data=jsonl", "data.path=~/x.jsonl"],
+    ),
     Case(given="tau=0,44", says=f"tau=0,44: {SEVERAL}", make=given("tau=0,44")),
     Case(given="matcher=lsh,cosine", says=f"matcher=lsh,cosine: {SEVERAL}", make=given("matcher=lsh,cosine")),
     Case(given="tau=1/2", says="tau must be a number in (0, 1], or auto, got '1/2'", make=given("tau=1/2")),

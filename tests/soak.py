@@ -30,7 +30,7 @@ from spotsigs.text.visible import VisibleText
 
 WORKERS = 8
 PAGES = 3000
-COLUMNS = ("seconds", "crawls", "memory_mib", "open_files", "processes")
+COLUMNS = ("seconds", "crawls", "memory_mb", "open_files", "processes")
 GROWTH = 1.1
 """Median of the last quarter over that of the second one, beyond which something leaks."""
 
@@ -57,7 +57,7 @@ def sample(began: float, crawls: int) -> tuple[float, ...]:
             memory += process.memory_info().rss
             files += process.num_fds()
             number += 1
-    return round(time.monotonic() - began, 1), crawls, round(memory / 2**20, 1), files, number
+    return round(time.monotonic() - began, 1), crawls, round(memory / 1e6, 1), files, number
 
 
 def soak(minutes: float) -> list[tuple[float, ...]]:
@@ -105,7 +105,7 @@ def draw(rows: list[tuple[float, ...]], path: Path) -> None:
     figure = Figure(figsize=(7, 6), layout="constrained")
     minutes = [row[0] / 60 for row in rows]
     for axes, place, label in zip(
-        figure.subplots(3, 1, sharex=True), (2, 3, 4), ("memory (MiB)", "open files", "processes"), strict=True
+        figure.subplots(3, 1, sharex=True), (2, 3, 4), ("memory (MB)", "open files", "processes"), strict=True
     ):
         axes.plot(minutes, [row[place] for row in rows], linewidth=1)
         axes.set_ylabel(label)

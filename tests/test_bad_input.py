@@ -110,7 +110,7 @@ def test_a_bad_record_is_listed_and_stops_only_a_strict_run(case, front_door, re
     code, out, err = front_door(*arguments, "engine=serial", f"hydra.run.dir={tmp_path}/run")
     assert code == 0, err
     with (tmp_path / "run" / "skipped.csv").open(newline="", encoding="utf-8") as file:
-        [(id_, reason)] = [(row["id"], row["reason"]) for row in csv.DictReader(file)]
+        [(id_, reason)] = [(row["doc"], row["reason"]) for row in csv.DictReader(file)]
     assert agrees(f"{id_}: {reason}", case.says, tmp_path), f"{id_}: {reason}"
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["skipped"] == 1

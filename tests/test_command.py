@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from spotsigs.data.formats.recognised import collection_of, format_of
 from spotsigs.errors import InputError
 from spotsigs.experiments.command import VERBS, main
+from spotsigs.experiments.start import at_home
 
 ROOT = Path(__file__).parents[1]
 TINY = ROOT / "data" / "tiny"
@@ -121,6 +123,14 @@ def test_a_threshold_is_looked_for(tmp_path, capsys):
     assert "Pairs to judge" in page.read_text()
 
 
+def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert at_home(["data.path=~/x", "--out=~", "tau=0.5", "a~b=c~d"]) == [
+        *(f"data.path={tmp_path}/x", f"--out={tmp_path}", "tau=0.5", "a~b=c~d")
+    ]
+
+
 def test_run_is_the_other_door(tmp_path):
     done = spotsigs("run", "data=tiny", "tau=0.5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -145,6 +155,14 @@ def test_a_mistake_is_one_sentence(words, says, capsys):
     assert says in str(stopped.value)
     assert str(stopped.value).startswith("error: ")
     assert len(str(stopped.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [["run.py", "data=tiny"], ["-m", "spotsigs", "pairs", "x"]], ids=" ".join)
+def test_outside_of_the_environment_it_says_what_is_missing(words):
+    bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, env=bare, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.fullmatch(r"error: \w+ is not installed for .*; `.*` .*\n", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from pandas import read_csv
 
 import spotsigs
+from spotsigs import records
 from spotsigs.experiments.claims.judged_claims import judge_all
 from spotsigs.experiments.show.readme import counts, written
 
@@ -104,10 +107,84 @@ def test_make_coverage_names_files_that_are_there():
     assert len(names.split()) > 20
 
 
-def test_every_public_name_stands_in_the_reference():
-    reference = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"^\.\. auto(?:function|class):: (\w+)$", reference, re.MULTILINE))
-    assert set(spotsigs.__all__) <= named
+def referred():
+    """Return the names that the pages of the reference document, whole."""
+    module, named = "", []
+    for page in sorted((ROOT / "docs").glob("reference*.md")):
+        for kind, name in re.findall(
+            r"^\.\. (currentmodule|autofunction|autoclass):: (\S+)$", page.read_text(), re.MULTILINE
+        ):
+            if kind == "currentmodule":
+                module = name
+            else:
+                named.append(name if name.startswith("spotsigs.") else f"{module}.{name}")
+    return named
+
+
+def classes_below(*folders):
+    """Return the public classes of some folders, and where each is defined, but for those of experiments."""
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            module = ".".join(("spotsigs", *path.relative_to(ROOT).with_suffix("").parts)).replace(".__init__", "")
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    yield getattr(import_module(module), node.name)
+
+
+class TestReference:
+    def test_no_name_stands_there_twice(self):
+        assert len(referred()) == len(set(referred()))
+
+    def test_it_has_every_name_of_the_package(self):
+        assert {f"spotsigs.{name}" for name in spotsigs.__all__} <= set(referred())
+
+    def test_it_has_every_record(self):
+        public = [name for name, kind in vars(records).items() if getattr(kind, "__module__", "") == records.__name__]
+        public = {name for name in public if isinstance(getattr(records, name), type) and not name.startswith("_")}
+        assert public <= {name.rpartition(".")[2] for name in referred()}
+
+    def test_it_has_what_the_configuration_names(self):
+        """Schemes, matchers, texts, engines, collections and readers; experiments have a table."""
+        targets = {
+            target
+            for path in sorted((ROOT / "conf").glob("*/*.yaml"))
+            for target in re.findall(r"^_target_: (\S+)$", path.read_text(), re.MULTILINE)
+        }
+        assert len(targets) > 40
+        missing = {name for name in targets if not name.startswith("spotsigs.experiments.")} - self.everywhere()
+        assert missing == set()
+
+    def test_it_has_every_method_and_reader_of_the_house(self):
+        bases = (records.Matcher, records.SignatureScheme, records.Collection, records.VectorCollection)
+        inner = {"RowCollection"}  # what several readers share
+        found = {
+            f"{kind.__module__}.{kind.__name__}"
+            for kind in classes_below("baselines", "data")
+            if issubclass(kind, bases)
+        }
+        assert len(found) > 20
+        assert {name for name in found if name.rpartition(".")[2] not in inner} - self.everywhere() == set()
+
+    def test_it_has_what_the_docs_import(self):
+        for page in PAGES:
+            for _, code in BLOCK.findall(page.read_text(encoding="utf-8")):
+                for module, names in re.findall(r"^from (spotsigs[\w.]*) import (.+)$", code, re.MULTILINE):
+                    for name in re.split(r", *", names):
+                        assert f"{module}.{name}" in self.everywhere(), f"{page.name} imports {module}.{name}"
+
+    @staticmethod
+    def everywhere():
+        """Return each name by the package's shortcut and by where it is defined."""
+        found = set(referred())
+        for name in spotsigs.__all__:
+            found.add(f"{getattr(spotsigs, name).__module__}.{name}")
+        return found
+
+
+def test_every_experiment_stands_in_the_docs():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for path in (ROOT / "conf" / "experiment").glob("*.yaml"):
+        assert f"experiment={path.stem}" in text or f"`{path.stem}`" in text, path.stem
 
 
 def test_every_page_of_the_docs_stands_in_the_index():

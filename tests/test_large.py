@@ -129,7 +129,7 @@ def test_new_against_old_and_one_page(tmp_path):
     assert len(pd.read_parquet(tmp_path / "4/pairs.parquet")) == len(pd.read_parquet(tmp_path / "3/pairs.parquet"))
     page = next(iter(sorted(TINY.rglob("*.html"))))
     answer = ran(tmp_path / "5", *base[1:], f"query={page}")
-    assert answer.splitlines()[0] == "similarity  document"
+    assert answer.splitlines()[0] == "similarity  doc"
     assert f"1.000000  {page.relative_to(TINY).as_posix()}" in answer
     (tmp_path / "page.txt").write_text("Nothing like it.")
     assert "no document of" in ran(tmp_path / "5", *base[1:], f"query={tmp_path / 'page.txt'}")

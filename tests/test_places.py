@@ -272,9 +272,9 @@ def test_what_goes_wrong_is_said(tmp_path, bucket, monkeypatch):
         front_door("s3://nowhere/x", tmp_path)
     with pytest.raises(InputError, match="nosuch://x is no place that can be reached: Protocol not known: nosuch"):
         front_door("nosuch://x", tmp_path)
-    with pytest.raises(InputError, match="x/y is no store of documents; make it with store=s3://crawls/x/y data="):
+    with pytest.raises(InputError, match="x/y is no store of documents; make it by a run that names it"):
         ran(tmp_path, "store=s3://crawls/x/y", "data=stored", "engine=serial")
-    with pytest.raises(InputError, match="x/y holds no finished store; make it with store=s3://crawls/x/y data="):
+    with pytest.raises(InputError, match="x/y holds no finished store; make it by a run that names it"):
         ran(tmp_path, "store=s3://crawls/x/y", f"query={ROOT / 'data/tiny/chess/daily.html'}")
     for module in ("s3fs", "upath", "fsspec"):
         with monkeypatch.context() as patch:

@@ -50,7 +50,7 @@ def test_a_run_writes_its_folder(finished):
     metrics = json.loads((folder / "metrics.json").read_text())
     promised = (
         "documents, signatures, pairs, precision, recall, f1, macro_precision, macro_recall, macro_f1, memory_mib, "
-        "peak_rss_mib, parse_ms, sort_hash_ms, cluster_ms, total_ms, tau, data, signature, matcher"
+        "peak_mb, parse_ms, sort_hash_ms, cluster_ms, total_ms, tau, data, signature, matcher"
     )
     assert set(promised.split(", ")) <= metrics.keys()
     assert (metrics["data"], metrics["signature"], metrics["matcher"], metrics["tau"]) == (

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from spotsigs.copies import Copies
 from spotsigs.data.collections.stored import StoredCollection
 from spotsigs.errors import InputError, require
+from spotsigs.experiments import telling
 from spotsigs.experiments.run.provenance import PeakMemory
 from spotsigs.experiments.run.stores import kept_store, own_store
 from spotsigs.experiments.settings import AUTO, Settings
@@ -177,6 +178,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
         If the collection is empty, a record is unreadable and ``strict`` is set, the matcher or the collection has no
         form on disk, or no threshold can be suggested.
     """
+    telling.doing("reading and matching")
     if settings.memory is not None:
         matched = _on_disk(settings, folder, settings.memory, say)
     elif isinstance(settings.collection, VectorCollection):

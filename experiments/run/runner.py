@@ -15,6 +15,7 @@ from spotsigs.data.formats.writers import require_free, write_cluster_list, writ
 from spotsigs.disk.atomic import locked
 from spotsigs.disk.store import Renumbered
 from spotsigs.errors import counted, require
+from spotsigs.experiments import telling
 from spotsigs.experiments.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.experiments.run.pipeline import Outcome, outcome_of, readable_texts
 from spotsigs.experiments.run.provenance import MIB, TreeMemory, provenance
@@ -130,7 +131,7 @@ def write_histogram(folder: Path, suggestion: Suggestion) -> None:
 
 
 def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: int) -> dict[str, Any]:
-    """Return the run's figures: sizes, quality (null without truth), memory in MiB, times in ms, choices."""
+    """Return the run's figures: sizes, quality (null without truth), memory (the paper's in MiB), times in ms, choices."""
     matched, cohesion = outcome.matched, outcome.cohesion
     copies, pairs, matcher, vectors = matched.copies, matched.pairs, matched.matcher, matched.vectors
     several = outcome.clusters.sizes > 1
@@ -157,7 +158,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
         "new_documents": len(vectors) - matched.new_from,
         **quality,
         "memory_mib": matcher.memory_bytes(vectors) / MIB,
-        "peak_rss_mib": peak / MIB,
+        "peak_mb": peak / 1e6,
         "parse_ms": matched.parse_seconds * 1000,
         "sort_hash_ms": seconds["sort_hash"] * 1000,
         "cluster_ms": seconds["cluster"] * 1000,
@@ -168,7 +169,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
         "idf_min": settings.idf_filter.idf_min,
         "idf_max": settings.idf_filter.idf_max,
         **dict(zip("kl", matcher.hash_tables or (None, None), strict=True)),
-        "memory_budget_mib": None if settings.memory is None else settings.memory / MIB,
+        "memory_budget_mb": None if settings.memory is None else settings.memory / 1e6,
         "exact": matcher.exact,
         "verified": matcher.verified,
         "data": settings.names["data"],
@@ -191,7 +192,7 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
         write_clusters(folder / "clusters.parquet", doc_ids, outcome.clusters, outcome.cohesion)
         write_cluster_list(folder / "clusters.csv", doc_ids, outcome.clusters, outcome.cohesion)
     if len(matched.skipped):
-        write_csv(folder / "skipped.csv", ("id", "reason"), ((record.id, record.reason) for record in matched.skipped))
+        write_csv(folder / "skipped.csv", ("doc", "reason"), ((record.id, record.reason) for record in matched.skipped))
     if matched.suggestion:
         write_histogram(folder, matched.suggestion)
 
@@ -201,6 +202,7 @@ def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> De
 
     Where the results cannot be written behind it, `undo` removes the copy, so that the same command can be repeated.
     """
+    telling.doing("writing")
     matched = outcome.matched
     doc_ids, new_from = matched.doc_ids, matched.new_from
     decisions = decide(
@@ -337,8 +339,8 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
     if shingled := metrics["documents_in_shingles"]:
         lines.append(
-            f"{counted(shingled, 'document')} in no language with known stopwords, or hardly any: compared by shingles "
-            f"of {settings.signature.c} tokens"
+            f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of "
+            f"{settings.signature.c} tokens"
         )
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
@@ -354,10 +356,10 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
 
 
 def _peak(metrics: dict[str, Any]) -> str:
-    peak = f"{metrics['peak_rss_mib'] * MIB / 1e6:,.0f} MB"
-    if metrics["memory_budget_mib"] is None:
-        return f"peak memory while matching {metrics['peak_rss_mib']:,.0f} MiB"
-    return f"peak memory of all processes {peak} of {metrics['memory_budget_mib'] * MIB / 1e6:,.0f} MB"
+    peak = f"{metrics['peak_mb']:,.0f}"
+    if metrics["memory_budget_mb"] is None:
+        return f"peak memory while matching {peak} MB"
+    return f"peak memory of all processes {peak} of {metrics['memory_budget_mb']:,.0f} MB"
 
 
 def _next(metrics: dict[str, Any]) -> list[str]:

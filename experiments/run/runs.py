@@ -35,7 +35,7 @@ MEASURES = [
     Column(name="f1", title="F1", form=".3f"),
     Column(name="macro_f1", title="Macro F1", form=".3f"),
     Column(name="total_ms", title="Total (ms)", form=",.0f"),
-    Column(name="peak_rss_mib", title="Peak RSS (MiB)", form=",.0f"),
+    Column(name="peak_mb", title="Peak MB", form=",.0f"),
 ]
 
 

@@ -68,7 +68,7 @@ def ask(settings: Settings) -> str:
         return f"no document of {settings.store} reaches tau={tau:g}"
     lines = [f"  {match.similarity:.6f}  {printable(match.doc)}" for match in matches]
     same = [f"  (identical {match.identical})" if match.identical else "" for match in matches]
-    return "\n".join(["similarity  document", *map(str.__add__, lines, same)])
+    return "\n".join(["similarity  doc", *map(str.__add__, lines, same)])
 
 
 def _page(path: str) -> Document:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,21 @@ from spotsigs.experiments.output_files import replacing, write_csv
 ABSENT = "n/a"
 
 
-TO_COLUMN = {
-    r"\begin{tabular}": r"\resizebox{\ifdim\width>\columnwidth\columnwidth\else\width\fi}{!}{%"
+TO_WIDTH = {
+    r"\begin{tabular}": r"\centering\footnotesize\setlength{\tabcolsep}{3pt}%"
+    + "\n"
+    + r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
     + "\n"
     + r"\begin{tabular}",
     r"\end{tabular}": r"\end{tabular}%" + "\n}",
 }
-"""Scale a table down to a column's width, never up."""
+"""Scale a table down to the width there is, never up."""
+
+OVER_COLUMNS = {r"\begin{table}": r"\begin{table*}", r"\end{table}": r"\end{table*}"}
+"""Set a wide table over both columns of a page, where its text stays legible."""
+
+COLUMN = 60
+"""Signs that a line of a column holds in that size of type."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,17 +100,25 @@ class Table:
         return "\n\n".join([f"**{self.caption}**", body, *self.notes]) + "\n"
 
     def latex(self, label: str) -> str:
-        """Return the table in LaTeX, for the packages booktabs and graphicx; what is wider than a column is scaled."""
+        """Return the table in LaTeX, for the packages booktabs and graphicx, over two columns if it is wide.
+
+        What is still too wide is scaled. LaTeX numbers tables itself, so that a caption loses a number of its own.
+        """
         import pandas as pd
 
         titles, cells = self.printed()
         sides = "".join("r" if column.form else "l" for column in self.columns if column.title)
         frame = pd.DataFrame([[_tex(cell) for cell in row] for row in cells], columns=[_tex(title) for title in titles])
         text: str = frame.to_latex(
-            index=False, column_format=sides, caption=_tex(self.caption), label=f"tab:{label}", position="t"
+            index=False,
+            column_format=sides,
+            caption=_tex(re.sub(r"^Table \d+: ", "", self.caption)),
+            label=f"tab:{label}",
+            position="t",
         )
         notes = "".join(f"% {note}\n" for note in self.notes)
-        for rule, put in TO_COLUMN.items():
+        wide = sum(max(map(len, column)) + 1 for column in zip(titles, *cells, strict=True)) > COLUMN
+        for rule, put in {**TO_WIDTH, **(OVER_COLUMNS if wide else {})}.items():
             text = text.replace(rule, put)
         return "% needs \\usepackage{booktabs,graphicx}\n" + notes + text
 
@@ -120,7 +137,12 @@ class Table:
         return "\n".join([self.caption, "", *lines, *([""] if self.notes else []), *self.notes])
 
 
+MATHS = {"τ": "tau", "ρ": "rho", "σ": "sigma", "α": "alpha", "≥": "ge", "≤": "le", "×": "times", "…": "dots"}
+"""Signs beyond ASCII that tables hold, and what LaTeX calls them."""
+
+
 def _tex(text: str) -> str:
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "τ": r"$\tau$"}
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     special |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    special |= {sign: f"$\\{word}$" for sign, word in MATHS.items()}
     return "".join(special.get(sign, sign) for sign in text)

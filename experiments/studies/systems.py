@@ -36,7 +36,7 @@ COLUMNS = [
     Column(name="pairs", title="Pairs", form=",.0f"),
     Column(name="total_ms", title="Time (ms)", form=",.0f"),
     Column(name="mb", title="MB", form=".1f"),
-    Column(name="peak_rss_mib", title="Peak RSS (MiB)", form=",.0f"),
+    Column(name="peak_mb", title="Peak MB", form=",.0f"),
     Column(name="contended"),
 ]
 
@@ -140,7 +140,7 @@ class Systems(Experiment):
             "pairs": curve.cell["pairs"][at],
             "total_ms": None if timed["contended"] else timed["total_ms"],
             "mb": timed["memory_mib"],
-            "peak_rss_mib": timed["peak_rss_mib"],
+            "peak_mb": timed["peak_mb"],
             "contended": timed["contended"],
         }
 

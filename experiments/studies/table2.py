@@ -31,7 +31,7 @@ COLUMNS = [
     Column(name="total_ms", title="Total (ms)", form=",.0f"),
     Column(name="relative_recall", title="Rel. Rec.", form=".3f"),
     Column(name="probed", title="Probed", form=".2%"),
-    Column(name="peak_rss_mib", title="Peak RSS (MiB)", form=",.0f"),
+    Column(name="peak_mb", title="Peak MB", form=",.0f"),
     Column(name="pairs", title="Pairs", form=",.0f"),
     Column(name="contended"),
 ]
@@ -102,7 +102,7 @@ class Table2(Experiment):
 
 NOTES = (
     "Published: the real WT10g on eight cores of 2008. Measured: drawn vectors (docs/wt10g_like.md) on this machine; "
-    "times are medians of quiet runs, n/a where other processes ran beside. MB: the paper's lower bound, in MiB. "
+    "times are medians of quiet runs, n/a where other processes ran beside. MB: the paper's lower bound, of 2^20 bytes. "
     "Relative recall: the share of I-Match-S's pairs that are found.",
     "Probed: the share of the documents that were looked up in the index of all. Where it is not all of them, 128 "
     "pieces of neighbouring documents in order of length were timed, each at random in its 128th; the time of the "
@@ -143,7 +143,7 @@ def _row(label: str, matcher: Matcher, cell: dict[str, Any]) -> dict[str, Any]:
         "spots": cell["signatures"],
         "mb": cell["memory_mib"],
         **{name: cell[name] if clean else None for name in ("sort_hash_ms", "cluster_ms", "total_ms")},
-        **{name: cell[name] for name in ("relative_recall", "probed", "peak_rss_mib", "pairs", "contended")},
+        **{name: cell[name] for name in ("relative_recall", "probed", "peak_mb", "pairs", "contended")},
     }
 
 

@@ -61,7 +61,7 @@ def time_matcher(
     -------
     dict
         ``sort_hash_ms, cluster_ms, total_ms`` (medians over the quiet runs), ``runs_ms`` (the total of each run),
-        ``foreign_cores`` (of each run), ``contended``, ``peak_rss_mib`` (this process, from its start),
+        ``foreign_cores`` (of each run), ``contended``, ``peak_mb`` (this process, from its start),
         ``memory_mib`` (the paper's formula), ``pairs``, ``signatures``, ``documents``, ``occurrences``, ``counters``,
         ``probed`` (the share of the documents that were looked up), ``agrees`` (whether a sample's pairs are those of
         the tight join), and ``relative_recall`` with a base.
@@ -82,7 +82,7 @@ def time_matcher(
         times["agrees"] = sampled.agrees(pairs)
     vectors = corpus.vectors
     return times | {
-        "peak_rss_mib": memory.peak_bytes / MIB,
+        "peak_mb": memory.peak_bytes / 1e6,
         "memory_mib": matcher.memory_bytes(vectors) / MIB,
         "pairs": len(pairs),
         "documents": len(vectors),

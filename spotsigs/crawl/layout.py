@@ -71,6 +71,15 @@ _COPIED = 1 << 20
 def parse_memory(text: str | int) -> int:
     """Return a memory budget in bytes.
 
+    Parameters
+    ----------
+    text : str or int
+        A number with a unit, such as ``2GB`` (10^9 bytes each) or ``512 MiB`` (2^20 each); without one, bytes.
+
+    Returns
+    -------
+    int
+
     Examples
     --------
     >>> parse_memory("2GB"), parse_memory("512 MiB")

@@ -385,7 +385,7 @@ def stored_segments(folder: str | Path) -> Segments:
         If there are none, or an extraction was stopped.
     """
     batches = _batches(as_path(folder))
-    require(bool(batches), f"{folder} is no store of documents; make it with store={folder} data=...")
+    require(bool(batches), f"{folder} is no store of documents; make it by a run that names it as its store")
     return _finished(batches)
 
 
@@ -497,7 +497,7 @@ def query_page(
     batches = _batches(folder)
     require(
         bool(batches) and exists(folder / "vectors" / "store.json"),
-        f"{folder} holds no finished store; make it with store={folder} data=...",
+        f"{folder} holds no finished store; make it by a run that names it as its store",
     )
     _require_made_with(batches[0], text, scheme)
 

@@ -76,6 +76,11 @@ def evaluate(
     Returns
     -------
     Quality
+
+    Raises
+    ------
+    InputError
+        If pairs come in chunks, without clusters.
     """
     counted = tallies(pairs, truth)
     precision, recall, f1 = map(float, micro_averages(*counted))
@@ -311,7 +316,20 @@ def b_cubed(clusters: Clusters, truth: Truth) -> tuple[float, float, float]:
 
 
 def relative_recall(pairs: Pairs, base: Pairs) -> float:
-    """Return the share of the recall base's pairs that were reported (Table 2); NaN for an empty base."""
+    """Return the share of the recall base's pairs that were reported, as in Table 2 of the paper.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        What a method reported.
+    base : Pairs
+        What there is to be found, of the same documents.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN for an empty base.
+    """
     if len(base) == 0:
         return float("nan")
     found = np.isin(base.i.astype(np.int64) * base.n + base.j, pairs.i.astype(np.int64) * pairs.n + pairs.j)

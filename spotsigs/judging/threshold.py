@@ -109,6 +109,11 @@ def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggesti
     -------
     Suggestion
 
+    Raises
+    ------
+    InputError
+        If the floor lies outside (0, 1), or a similarity above 1.
+
     References
     ----------
     N. Otsu, "A Threshold Selection Method from Gray-Level Histograms", IEEE Trans. SMC 9(1), 1979: the separation.

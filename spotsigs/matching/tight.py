@@ -163,7 +163,7 @@ def join(left: Vectors, right: Vectors, tau: float, *, threads: int | None = Non
     ----------
     left, right : Vectors
         Two collections whose ids mean the same signatures.
-    tau, threads, sets
+    tau, threads, sets : float, int, bool
         As in `self_join`.
 
     Returns

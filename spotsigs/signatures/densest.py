@@ -146,7 +146,7 @@ class DensestRegion(SpotSignatures):
     ----------
     d, c : int
         Spot distance 1 and chain length 2: on short pages more signatures survive an edit than with the paper's.
-    antecedents, stopwords, include_antecedent, language
+    antecedents, stopwords, include_antecedent, language : sequence of str, sequence of str, bool, str
         As in `spotsigs.signatures.spots.SpotSignatures`.
 
     References

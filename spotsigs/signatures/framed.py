@@ -101,7 +101,7 @@ class FramedSpots(DensestRegion, CollectionScheme):
 
     Attributes
     ----------
-    d, c, antecedents, stopwords, include_antecedent, language
+    d, c, antecedents, stopwords, include_antecedent, language : int, int, sequence of str, sequence of str, bool, str
         As in `spotsigs.signatures.densest.DensestRegion`.
     alike : float
         Jaccard similarity in (0, 1/2) from which two sets are alike.

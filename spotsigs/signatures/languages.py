@@ -37,7 +37,13 @@ def tokens_of(words: str) -> list[str]:
 
 @cache
 def languages() -> tuple[str, ...]:
-    """Return the ISO 639-1 codes of the languages whose stopwords are known: English first, then by code."""
+    """Return the languages whose stopwords are known.
+
+    Returns
+    -------
+    tuple of str
+        ISO 639-1 codes: English first, then in alphabetical order.
+    """
     from stopwordsiso import langs
 
     return (ENGLISH, *sorted(set(langs()) - _LEFT_OUT - {ENGLISH}))

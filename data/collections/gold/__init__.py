@@ -134,7 +134,7 @@ class GoldProse(Gold):
 
     Parameters
     ----------
-    seed, pages, clusters, cache
+    seed, pages, clusters, cache : int, int, int, Path
         As in `Gold`.
     """
 
@@ -157,7 +157,7 @@ class GoldDrift(GoldProse):
     ----------
     drift : float
         Share of the blocks, in [0, 1]; `spotsigs.data.collections.gold.drift` says which.
-    seed, pages, clusters, cache
+    seed, pages, clusters, cache : int, int, int, Path
         As in `Gold`.
     """
 

@@ -84,7 +84,7 @@ class NewsFrames(_Packaged):
         Spots per token that every frame is brought to by exchanging blocks; None leaves frames as they are.
     stories : str
         ``reuters``, or ``gold`` for the articles of the built-in collection.
-    path, accept_licence, cache
+    path, accept_licence, cache : str, bool, Path
         As in `ReutersVersions`.
 
     References
