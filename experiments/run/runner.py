@@ -131,7 +131,7 @@ def write_histogram(folder: Path, suggestion: Suggestion) -> None:
 
 
 def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: int) -> dict[str, Any]:
-    """Return the run's figures: sizes, quality (null without truth), memory (the paper's in MiB), times in ms, choices."""
+    """Return the run's figures: sizes, quality (null without truth), memory, times in ms, choices."""
     matched, cohesion = outcome.matched, outcome.cohesion
     copies, pairs, matcher, vectors = matched.copies, matched.pairs, matched.matcher, matched.vectors
     several = outcome.clusters.sizes > 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import math
 import textwrap
 from collections.abc import Callable, Sequence
@@ -20,6 +21,8 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
 from spotsigs.experiments.output_files import replacing, write_csv
+
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells of each glyph that a PDF takes
 
 STYLE = Path(__file__).with_name("paper.mplstyle")
 HIGHEST_DENSITY = 12  # markers on a line

@@ -102,7 +102,7 @@ class Table2(Experiment):
 
 NOTES = (
     "Published: the real WT10g on eight cores of 2008. Measured: drawn vectors (docs/wt10g_like.md) on this machine; "
-    "times are medians of quiet runs, n/a where other processes ran beside. MB: the paper's lower bound, of 2^20 bytes. "
+    "times are medians of quiet runs, n/a where other processes ran beside. MB: the paper's lower bound, 2^20 bytes. "
     "Relative recall: the share of I-Match-S's pairs that are found.",
     "Probed: the share of the documents that were looked up in the index of all. Where it is not all of them, 128 "
     "pieces of neighbouring documents in order of length were timed, each at random in its 128th; the time of the "
