@@ -227,9 +227,7 @@ def _in_memory(settings: Settings) -> Matched:
         skipped=signatures.skipped,
         parse_seconds=seconds,
         boilerplate=signatures.boilerplate,
-        in_shingles=count_in_shingles(signatures.indptr, signatures.hashes)
-        if settings.signature.tells_languages
-        else 0,
+        in_shingles=_in_shingles(settings, lambda: count_in_shingles(signatures.indptr, signatures.hashes)),
     )
 
 

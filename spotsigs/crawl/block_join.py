@@ -100,12 +100,7 @@ def join_store(
     stored = open_vectors(store, verify=None)
     reader = opened(store, "vectors", verify=None)
     require("classes.npy" in reader.facts["files"], f"the store {store} was built by a former version; build it again")
-    facts: dict[str, Any] = {
-        "checksum": fingerprint(as_path(store)),
-        "tau": tau,
-        "new_from": new_from,
-        "memory": memory,
-    }
+    facts: dict[str, Any] = {"checksum": fingerprint(store), "tau": tau, "new_from": new_from, "memory": memory}
     require(
         not claim(folder, JOB, facts),
         f"{folder} holds the pairs of another join; give another place or delete it",
