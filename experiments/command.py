@@ -103,9 +103,7 @@ def parser() -> argparse.ArgumentParser:
     for verb in ("dedup", "pairs", "cluster", "threshold", "inspect"):
         _take_input(added[verb])
     added["dedup"].add_argument("--out", required=True, metavar="FOLDER", help="the copy, in the input's own format")
-    added["dedup"].add_argument(
-        "--results", metavar="FOLDER", help="tables of the run; FOLDER-results by default"
-    )
+    added["dedup"].add_argument("--results", metavar="FOLDER", help="tables of the run; FOLDER-results by default")
     for verb in ("pairs", "cluster", "threshold", "inspect"):
         added[verb].add_argument("--out", metavar="FOLDER", help="tables of the run")
     added["inspect"].add_argument("--no-open", action="store_true", help="write the page only")
