@@ -49,11 +49,10 @@ class LiveLine:
         """Draw the bars or the line anew, if nothing was written for a while."""
         if monotonic() - self._last < PERIOD:
             return
-        bars = _bars()  # their lock is taken before this one's, as where a bar writes
-        for bar in bars:
+        for bar in _bars():  # their lock is taken before this one's, as where a bar writes
             bar.refresh()
         with self._lock:
-            if bars or monotonic() - self._last < PERIOD:
+            if monotonic() - self._last < PERIOD:  # a bar has been drawn
                 return
             what = "compiling" if self.compiling else self._doing
             text = f"{what}, {monotonic() - self._since:.0f} s"

@@ -64,10 +64,12 @@ def test_the_line_says_what_is_done_and_goes(line):
     assert screen(line.out.getvalue()) == ["a result", ""]
 
 
-def test_bars_go_on_and_no_line_is_drawn_over_them(line):
+def test_bars_go_on_and_no_line_is_drawn_over_them(line, monkeypatch):
     from tqdm import tqdm
 
+    monkeypatch.setattr(telling, "PERIOD", 0.05)
     with tqdm(total=3, desc="reading", file=telling.Shared(line.out, line), mininterval=9) as bar:
+        time.sleep(0.06)
         before = len(line.out.getvalue())
         line.beat()
         assert "reading:   0%" in line.out.getvalue()[before:]
