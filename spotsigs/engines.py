@@ -120,7 +120,13 @@ class Processes(WorkerEngine):
         if len(waiting) < 2 or not workers:
             yield from map(function, chain(waiting, tasks))
             return
-        yield from _in_order(lambda task: _executor(workers).submit(function, task), chain(waiting, tasks), 2 * workers)
+        try:
+            yield from _in_order(
+                lambda task: _executor(workers).submit(function, task), chain(waiting, tasks), 2 * workers
+            )
+        except KeyboardInterrupt:  # the pool would wait for what its workers are at
+            _executor(workers).shutdown(kill_workers=True)
+            raise
 
 
 _RAN_HERE: set[str] = set()

@@ -16,6 +16,12 @@ from unittest import mock
 CALLS = "open mkdir rename replace link unlink rmdir fsync".split()
 """Functions of `os` that fail; ``write`` is a buffer's way to the file, or its end."""
 
+NUMBERS = [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EMFILE]
+"""Reasons for which calls fail."""
+
+EVERY = int(os.environ.get("SPOTSIGS_SWEEP", "1"))
+"""The long sweeps fail each so many-th call, from another one on for each reason: with 3, all fail for some reason."""
+
 
 class Denied:
     """Counts calls that change files below a folder, and fails the n-th.

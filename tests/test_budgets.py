@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from pathlib import Path
 
 import brotli
 import psutil
@@ -249,23 +248,28 @@ CASES = [
 ]
 
 
+def named(case):
+    form, pack, kind, size, engine, encodings = case
+    return "-".join([form, pack, *encodings, f"{size:g}", kind, engine])
+
+
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the proportional set size")
-def test_budgets_asked_and_kept(tmp_path):
-    rows = []
-    for k, (form, pack, kind, size, engine, encodings) in enumerate(CASES):
-        budget = 700 if engine == "serial" else 2000
-        big = PAGES[kind](int(size * 2**20))
-        path = write(tmp_path / str(k), form, [SMALL + b" one"] * 3 + [big] * (1 if size > 8 else 4), pack, encodings)
-        del big
-        code, said, peak = peak_of(
-            [f"data={form}", f"data.path={path}", f"memory={budget}MB", f"engine={engine}", "workers=2", "idf_min=0",
-             f"hydra.run.dir={tmp_path}/run{k}"]
-        )  # fmt: skip
-        skipped = Path(tmp_path, f"run{k}", "skipped.csv")
-        told = skipped.read_text().splitlines()[1].rpartition(",")[2] if skipped.exists() else ""
-        rows.append((form, pack, "+".join(encodings), f"{size:g} MiB {kind}", engine, budget, round(peak / 1e6), told))
-        sys.stdout.write("| " + " | ".join(map(str, rows[-1])) + " |\n")
-        assert code == 0, said
-        assert bool(told) == (size > 8)
-        assert peak < budget * 1e6, rows[-1]
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_budgets_asked_and_kept(tmp_path, case):
+    form, pack, kind, size, engine, encodings = case
+    budget = 700 if engine == "serial" else 2000
+    big = PAGES[kind](int(size * 2**20))
+    path = write(tmp_path / "in", form, [SMALL + b" one"] * 3 + [big] * (1 if size > 8 else 4), pack, encodings)
+    del big
+    code, said, peak = peak_of(
+        [f"data={form}", f"data.path={path}", f"memory={budget}MB", f"engine={engine}", "workers=2", "idf_min=0",
+         f"hydra.run.dir={tmp_path}/run"]
+    )  # fmt: skip
+    skipped = tmp_path / "run" / "skipped.csv"
+    told = skipped.read_text().splitlines()[1].rpartition(",")[2] if skipped.exists() else ""
+    row = (form, pack, "+".join(encodings), f"{size:g} MiB {kind}", engine, budget, round(peak / 1e6), told)
+    sys.stdout.write("\n| " + " | ".join(map(str, row)) + " |\n")
+    assert code == 0, said
+    assert bool(told) == (size > 8)
+    assert peak < budget * 1e6, row

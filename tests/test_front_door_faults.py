@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 
 import pytest
-from faults import Denied, copied, denying
+from faults import EVERY, NUMBERS, Denied, copied, denying
 from test_bad_input import content, front_door  # noqa: F401 - a fixture
 from test_full_disk import files
 
@@ -81,13 +81,13 @@ def check_call(front_door, both, here, denied, more, new):  # noqa: F811
     return called[0], outcome
 
 
-def sweep(front_door, both, here, number, way, every):  # noqa: F811
+def sweep(front_door, both, here, number, way, every, first=0):  # noqa: F811
     counting, new = both[1](WITHIN[way])
     outcomes = Counter()
-    for at in range(1, len(counting.calls) + 1, every):
+    for at in range(1 + first % every, len(counting.calls) + 1, every):
         outcomes[check_call(front_door, both, here, Denied(here, at, number), WITHIN[way], new)] += 1
     for (call, outcome), times in sorted(outcomes.items()):
-        sys.stdout.write(f"{way}, {errno.errorcode[number]}: {call:8} {outcome:12} {times}\n")
+        sys.stdout.write(f"{way}, {errno.errorcode[number]}: {call:8} {outcome:12} {times} of {counting.kinds[call]}\n")
     return outcomes
 
 
@@ -122,10 +122,10 @@ def test_of_results_that_cannot_all_be_put_in_place_none_are(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EMFILE])
+@pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("way", WITHIN)
 def test_every_call_of_the_front_door_fails_once(front_door, both, tmp_path, number, way):  # noqa: F811
-    sweep(front_door, both, tmp_path / "here", number, way, int(os.environ.get("SPOTSIGS_SWEEP", "1")))
+    sweep(front_door, both, tmp_path / "here", number, way, EVERY, NUMBERS.index(number))
 
 
 @pytest.mark.long

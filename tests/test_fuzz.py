@@ -12,9 +12,16 @@ from strategies import examples
 
 FUZZ = Path(__file__).parent / "fuzz"
 sys.path.insert(0, str(FUZZ))
+from guided import MODULES
 from targets import TARGETS, seeds
 
 SEEDS = seeds()
+
+
+def test_the_fuzzer_is_guided_through_the_readers_by_their_names():
+    """A name that nothing has would leave it to chance, without a word."""
+    for module in MODULES:
+        assert any(f"{name}.".startswith(f"{module}.") for name in sys.modules), module
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -42,14 +42,17 @@ def pages_up_to(size: int) -> Iterator[None]:
         _largest.reset(token)
 
 
-def weight(content: bytes, marks: bytes = b"<") -> int:
-    """Return the size of what is parsed, with `MARK` bytes for each of the characters that make it hold more."""
-    return len(content) + MARK * sum(content.count(marks[k : k + 1]) for k in range(len(marks)))
+def weight(content: bytes, marks: bytes = b"<", again: int = 0) -> int:
+    """Return the size of what is parsed, with `MARK` bytes for each of the characters that make it hold more.
+
+    `again` is how many elements the parser makes beside those that the page has tags for.
+    """
+    return len(content) + MARK * (again + sum(content.count(marks[k : k + 1]) for k in range(len(marks))))
 
 
-def require_room(content: bytes, marks: bytes = b"<") -> None:
-    """Refuse a page that is larger than it may be, each of its tags counted for `MARK` bytes."""
-    found, most = weight(content, marks), largest_page()
+def require_room(content: bytes, marks: bytes = b"<", again: int = 0) -> None:
+    """Refuse a page that is larger than it may be, each of its elements counted for `MARK` bytes."""
+    found, most = weight(content, marks, again), largest_page()
     require(
         found <= most,
         f"the page is larger than {in_words(most)}: {len(content) / 2**20:.1f} MiB of text, and its tags count for "

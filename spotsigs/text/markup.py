@@ -29,6 +29,8 @@ UNMARKED = bytes.maketrans((LINK_MARK + LINK_END_MARK).encode(), b"  ")
 # Elements that may stand inside a word. All others separate words, unknown ones too.
 _INLINE_NAMES = """a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark nobr q s samp small
     span strike strong sub sup time tt u var wbr"""
+# Those which the parser opens again after what they lie in has ended, as often as that happens.
+_FORMAT_NAMES = "b big code em font i nobr s small strike strong tt u"
 # Elements whose content is not markup: those that browsers do not show, and those that they do.
 _HIDDEN_NAMES = "iframe noembed noframes noscript style"
 _LITERAL_NAMES = "textarea title xmp"
@@ -38,8 +40,8 @@ _FLAT_NAMES = """area base basefont bgsound body br caption col colgroup embed f
 # Elements that the next one closes only where at most paragraphs and divisions lie between: <li><dt><li> nests.
 _ITEM_NAMES = "dd dt li"
 # Elements that the standard calls special: an end tag of an element it does not know closes nothing beyond them.
-_SPECIAL_NAMES = """address applet article aside blockquote button caption center dd details dir div dl dt fieldset
-    figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup li listing main marquee menu nav object ol p plaintext
+_SPECIAL_NAMES = """address applet article aside blockquote button center dd details dir div dl dt fieldset figcaption
+    figure footer form h1 h2 h3 h4 h5 h6 header hgroup li listing main marquee menu nav object ol p plaintext
     pre search section select summary table template ul ruby body br embed head hr img meta"""
 # Those beyond which the end tag of no element closes anything, but of a table and a template.
 _BARRIER_NAMES = """applet marquee object select table template annotation-xml desc foreignobject mi mn mo ms mtext
@@ -48,22 +50,23 @@ _BARRIER_NAMES = """applet marquee object select table template annotation-xml d
 _SCOPED_NAMES = """address applet article aside blockquote button center dd details dir div dl dt fieldset figcaption
     figure footer form h1 h2 h3 h4 h5 h6 header hgroup li listing main marquee menu nav object ol p pre search section
     select summary ul"""
-_SPECIAL, _BARRIER, _SCOPED, _ROOT = 1, 2, 4, 8  # roles on the stack; _ROOT: svg and math
+_SPECIAL, _BARRIER, _SCOPED, _ROOT, _FORMAT = 1, 2, 4, 8, 16  # roles on the stack; _ROOT: svg and math
 _NESTED, _INLINE, _HIDDEN, _SCRIPT, _LITERAL, _FLAT, _FOREIGN, _ITEM = range(8)
 
 _MAX_DEPTH = 512  # as browsers have one; the parser's time grows with the square of the depth
 _MAX_REFERENCE = 40  # bytes of the longest character reference, and some
 _SPACE, _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = b" !\"#&'"
-_DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION = b"-/<=>?"
+_DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION, _BRACKET = b"-/<=>?]"
 _BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
 _A, _HREF = (np.uint64(int.from_bytes(name, "big")) for name in (b"a", b"href"))
-_DD, _DT, _P, _DIV, _ADDRESS, _LI, _OL, _UL, _BUTTON, _FORM, _TABLE, _TEMPLATE, _SELECT, _FRAMESET, _BR = (
+_DD, _DT, _P, _DIV, _ADDRESS, _LI, _OL, _UL, _BUTTON, _FORM, _TABLE, _TEMPLATE, _SELECT, _FRAMESET = (
     np.uint64(int.from_bytes(name, "big"))
     for name in (
         b"dd", b"dt", b"p", b"div", b"address", b"li", b"ol", b"ul", b"button", b"form", b"table", b"template",
-        b"select", b"frameset", b"br",
+        b"select", b"frameset",
     )
 )  # fmt: skip
+_BR, _WBR, _NOSCRIPT = (np.uint64(int.from_bytes(name, "big")) for name in (b"br", b"wbr", b"noscript"))
 _GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
 
 
@@ -85,7 +88,12 @@ def _element_table() -> tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.
     ):
         kinds |= dict.fromkeys(names.split(), kind)
     roles = {"svg": _ROOT, "math": _ROOT}
-    for names, role in ((_SPECIAL_NAMES, _SPECIAL), (_BARRIER_NAMES, _BARRIER), (_SCOPED_NAMES, _SCOPED)):
+    for names, role in (
+        (_SPECIAL_NAMES, _SPECIAL),
+        (_BARRIER_NAMES, _BARRIER),
+        (_SCOPED_NAMES, _SCOPED),
+        (_FORMAT_NAMES, _FORMAT),
+    ):
         roles |= {name: roles.get(name, 0) | role for name in names.split()}
     keys, found = np.zeros(1 << _SLOT_BITS, np.uint64), np.zeros((2, 1 << _SLOT_BITS), np.uint8)
     for name in sorted({*kinds, *roles}):
@@ -191,6 +199,18 @@ def _declaration_end(html: NDArray[np.uint8], at: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def _cdata_end(html: NDArray[np.uint8], at: int) -> int:
+    """Return where a CDATA section ends that may begin at a ``<``, or the same position if none does."""
+    for k, letter in enumerate(b"<![CDATA["):
+        if at + k >= len(html) or html[at + k] != letter:
+            return at
+    at += 9
+    while at < len(html) and not (html[at] == _GT and html[at - 1] == _BRACKET and html[at - 2] == _BRACKET):
+        at += 1
+    return at
+
+
+@njit(cache=True, nogil=True)
 def _spells(html: NDArray[np.uint8], at: int, start: int, end: int) -> bool:
     """Tell whether the name ``html[start:end]`` stands at a position, in any case, and ends there."""
     last = at + end - start
@@ -240,13 +260,13 @@ def _close(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int, key:
 
     Where that parser closes more, the depth here is the larger one: it bounds the parser's.
     """
-    stops = _BARRIER if role & _SCOPED else _SPECIAL | _BARRIER
+    stops = _BARRIER if role & (_SCOPED | _FORMAT) else _SPECIAL | _BARRIER
     for level in range(depth - 1, -1, -1):
         open_key = stack[level]
         if open_key == key:
-            if key != _FORM or level == depth - 1:
+            if (key != _FORM and not role & _FORMAT) or level == depth - 1:
                 return level
-            for k in range(level, depth - 1):  # of a form, the elements in it stay open
+            for k in range(level, depth - 1):  # the elements in it stay open
                 stack[k], roles[k] = stack[k + 1], roles[k + 1]
             return depth - 1
         if key == _TEMPLATE or (key == _TABLE and open_key != _TEMPLATE):
@@ -268,14 +288,25 @@ def _is_foreign(roles: NDArray[np.uint8], depth: int) -> bool:
 @njit(cache=True, nogil=True)
 def _may_be_foreign(roles: NDArray[np.uint8], depth: int) -> bool:
     """Tell whether what follows may be SVG or MathML: not all that is special ends these."""
-    return bool((roles[:depth] == _ROOT).any())
+    return bool((roles[:depth] & _ROOT).any())
+
+
+@njit(cache=True, nogil=True)
+def _end_foreign(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int) -> None:
+    """Let no end tag find what is open of SVG or MathML: an element of HTML may have ended that, or nests in it."""
+    for level in range(depth - 1, -1, -1):
+        if roles[level] not in (0, _ROOT):
+            break
+        stack[level] = 0
+        if roles[level]:
+            roles[level] |= _SPECIAL
 
 
 @njit(cache=True, nogil=True)
 def _is_raw(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int) -> bool:
     """Tell whether a title, say, surely begins raw text: it does not in SVG, and where the parser passes over it."""
     for level in range(depth):
-        if roles[level] == _ROOT or stack[level] == _SELECT or stack[level] == _FRAMESET:
+        if roles[level] & _ROOT or stack[level] == _SELECT or stack[level] == _FRAMESET:
             return False
     return True
 
@@ -304,13 +335,14 @@ def _nest(
     is_empty: bool,
 ) -> int:
     """Return the depth after a tag; where there is no room for its element, one more than there is room for."""
-    # In SVG and MathML all elements nest, and what is special ends them: then "/>" closes nothing more.
-    foreign = (kind == _FLAT or key == _P) and _is_foreign(open_roles, depth)
-    if is_end and not (foreign and (key in (_P, _BR))):
+    is_html = role & _SPECIAL or (kind == _INLINE and key != _A)
+    if is_html and (not is_end or key in (_P, _BR)) and _is_foreign(open_roles, depth):
+        _end_foreign(stack, open_roles, depth)
+    if is_end:
         return _close(stack, open_roles, depth, key, role)
-    nests = kind in (_NESTED, _FOREIGN, _ITEM) or foreign
-    if kind == _FLAT and not role & _SPECIAL and _may_be_foreign(open_roles, depth):
-        nests = True
+    nests = kind in (_NESTED, _FOREIGN, _ITEM) or (kind == _INLINE and key not in (_A, _WBR))
+    if not nests and not role & _SPECIAL:  # in SVG and MathML all elements nest, and "/>" closes those
+        nests = _may_be_foreign(open_roles, depth)
     if not nests or (is_empty and not role & _SPECIAL):
         return depth
     if kind == _ITEM:
@@ -417,36 +449,55 @@ def _simplify(
 
 
 @njit(cache=True, nogil=True)
-def _is_deep(
+def _cost(
     html: NDArray[np.uint8],
     keys: NDArray[np.uint64],
     kinds: NDArray[np.uint8],
     roles: NDArray[np.uint8],
     most: int,
-) -> bool:
-    """Tell whether elements nest deeper; what the parser closes by itself (inline and flat ones) does not count."""
-    at, depth = 0, 0
+) -> tuple[int, int]:
+    """Return how deep elements nest, at most one deeper than `most`, and how many are opened again.
+
+    Both are upper bounds: where it is not certain whether text is raw, its start tags count and its end tags do not.
+    """
+    at, depth, deepest, unsure = 0, 0, 0, 0
+    formats = again = 0
     stack, open_roles = np.empty(most, np.uint64), np.empty(most, np.uint8)
-    while at + 1 < len(html):
+    while at + 1 < len(html) and deepest <= most:
         at = _find(html, _LT, at)
         is_end = at + 1 < len(html) and html[at + 1] == _SLASH
         start = at + 2 if is_end else at + 1
         if start >= len(html) or not _is_letter(html[start]):
+            if start < len(html) and html[start] == _BANG and _may_be_foreign(open_roles, depth):
+                unsure = max(unsure, _cdata_end(html, at))
             at = max(_declaration_end(html, at), at + 1) if start < len(html) else len(html)
             continue
         key, end = _name_end(html, start)
         at, is_closed, _, _ = _tag_end(html, end)
         if at < 0:
             break
+        again += formats
+        if is_end and start < unsure:
+            continue
         slot = _slot_of(key, keys)
-        kind = np.int64(kinds[slot])
+        kind, role = np.int64(kinds[slot]), roles[slot]
         is_empty = is_closed and (kind == _FOREIGN or _is_foreign(open_roles, depth))
         if kind in (_HIDDEN, _SCRIPT, _LITERAL) and not is_end and not is_empty:
-            at = _raw_text_end(html, at, start, end, kind == _SCRIPT)
-        depth = _nest(stack, open_roles, depth, key, kind, roles[slot], is_end, is_empty)
-        if depth > most:
-            return True
-    return False
+            if start < unsure:
+                unsure, kind = len(html), np.int64(_NESTED)
+            elif key == _NOSCRIPT:  # its content is markup where no script runs
+                kind = np.int64(_NESTED)
+            else:
+                text_end = _raw_text_end(html, at, start, end, kind == _SCRIPT)
+                if _is_raw(stack, open_roles, depth):
+                    at = text_end
+                else:
+                    unsure, kind = text_end, np.int64(_NESTED)
+        before, depth = depth, _nest(stack, open_roles, depth, key, kind, role, is_end, is_empty)
+        if role & _FORMAT:
+            formats += 1 if not is_end else depth - before
+        deepest = max(deepest, depth)
+    return deepest, again
 
 
 @njit(cache=True, nogil=True)
@@ -470,9 +521,25 @@ def has_more_attributes(html: bytes, most: int) -> bool:
     return bool(_most_attributes(np.frombuffer(html, np.uint8)) > most)
 
 
-def nests_deeper(html: bytes, most: int) -> bool:
-    """Tell whether elements of a page nest more than `most` deep: a parser's time grows with the square of that."""
-    return bool(_is_deep(np.frombuffer(html, np.uint8), _KEYS, _KINDS, _ROLES, most))
+def parsing_cost(html: bytes, most: int) -> tuple[int, int]:
+    """Return what the time and memory of a parser grow with beside the size of a page.
+
+    Parameters
+    ----------
+    html : bytes
+        In UTF-8, or any encoding that keeps ASCII.
+    most : int
+        How deep elements may nest; beyond, nothing more is counted.
+
+    Returns
+    -------
+    deepest : int
+        How deep elements nest, at most one deeper than `most`: the parser's time grows with the square of that. What
+        the parser closes by itself does not count.
+    again : int
+        How many elements the parser opens again, at most: ``<p><b><i>one<p>two`` opens two.
+    """
+    return _cost(np.frombuffer(html, np.uint8), _KEYS, _KINDS, _ROLES, most)
 
 
 def simplify(html: bytes, *, marked: bool = False) -> bytes:

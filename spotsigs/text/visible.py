@@ -12,7 +12,7 @@ from spotsigs.errors import require
 from spotsigs.records import Document, MarkedText
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.limits import require_room
-from spotsigs.text.markup import UNMARKED, has_more_attributes, nests_deeper, simplify
+from spotsigs.text.markup import UNMARKED, has_more_attributes, parsing_cost, simplify
 
 DEEPEST = 2000
 """Nesting beyond which a page is taken for an attack on a parser whose time grows with the square of the depth."""
@@ -66,7 +66,9 @@ def _tamed(document: Document, name: str) -> str:
     """Return a page that a parser reads in time that grows with its size; refuse another."""
     content = _utf8(document, _MARKS)
     beyond = f"beyond what text={name} reads; text=visible does"
-    require(not nests_deeper(content, DEEPEST), f"its elements nest more than {DEEPEST:,} deep, {beyond}")
+    deepest, again = parsing_cost(content, DEEPEST)
+    require(deepest <= DEEPEST, f"its elements nest more than {DEEPEST:,} deep, {beyond}")
+    require_room(content, _MARKS, again)
     require(
         not has_more_attributes(content, MOST_ATTRIBUTES),
         f"a tag has more than {MOST_ATTRIBUTES:,} attributes, {beyond}",

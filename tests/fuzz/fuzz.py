@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 import atheris
+from guided import MODULES
 
 import spotsigs.matching.stages
 import spotsigs.matching.tight
@@ -24,7 +25,7 @@ import spotsigs.signatures.extract
 import spotsigs.signatures.spots
 import spotsigs.text.visible  # noqa: F401 - before: the compiler of the kernels does not know instrumented bytecode
 
-with atheris.instrument_imports(include=["data", "spotsigs.disk.store"]):
+with atheris.instrument_imports(include=MODULES):
     import targets
 
 
