@@ -45,8 +45,8 @@ $(RACE)/.installed: pyproject.toml constraints.txt benchmarks/race-requirements.
 	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps text-dedup==0.4.0
 	@touch $@
 
-race: $(RACE)/.installed ## beside other tools, from files to kept documents, to results/race; 20 minutes, hours with SIZE=200000
-	$(RACE)/bin/python -m benchmarks.race $(if $(SIZE),--size $(SIZE))
+race: $(RACE)/.installed ## beside other tools, from files to kept documents, to results/race; 20 minutes; SIZE=300 tries it, SIZE=200000 LIMIT=10800 takes hours
+	$(RACE)/bin/python -m benchmarks.race $(if $(SIZE),--size $(SIZE)) $(if $(LIMIT),--limit $(LIMIT))
 
 VERSIONS ?= 3.11 3.12 3.13 3.14
 test-versions: ## the quick tests on every version of Python that is there (pyenv or PATH), and on the oldest libraries

@@ -11,6 +11,7 @@ import csv
 import json
 import pickle
 import re
+import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -129,14 +130,22 @@ def _datatrove(path: Path, out: Path) -> None:
     run("signatures", [again, MinhashDedupSignature(str(out / "signatures"))], tasks)
     run("buckets", [MinhashDedupBuckets(str(out / "signatures"), str(out / "buckets"))], 14)
     run("cluster", [MinhashDedupCluster(str(out / "buckets"), str(out / "remove"), save_cluster_id=True)], 1)
-    removed = JsonlWriter(str(out / "removed"), compression=None)
-    keep = MinhashDedupFilter(str(out / "remove"), exclusion_writer=removed, load_cluster_ids=True)
+    keep = MinhashDedupFilter(str(out / "remove"))
     run("filter", [again, keep, JsonlWriter(str(out / "kept"), compression=None)], tasks)
-    rows = (
-        row for folder in ("kept", "removed") for file in (out / folder).rglob("*.jsonl") for row in documents(file)
-    )
-    groups = ((row["id"], row["metadata"]["minhash_cluster_id"]) for row in rows)
-    _write(out / "groups.csv", ("doc", "group"), (group for group in groups if group[1] >= 0))
+    _write(out / "groups.csv", ("doc", "group"), _datatrove_groups(out))
+
+
+def _datatrove_groups(out: Path) -> Iterator[tuple[str, int]]:
+    """Iterate over the documents in clusters, and the number of each one's cluster.
+
+    The filter tells them only where it removes something; they stand in a file for each task.
+    """
+    for rank, texts in enumerate(sorted((out / "texts").rglob("*.jsonl"))):
+        clusters = out / "remove" / f"{rank:06d}.clusters"
+        if clusters.exists():
+            names = [document["id"] for document in documents(texts)]
+            for row, group in struct.iter_unpack("<2I", clusters.read_bytes()):
+                yield names[row], group
 
 
 def _datatrove_features(text: str) -> list[str]:

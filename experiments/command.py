@@ -78,8 +78,15 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message}; `{self.prog} --help` has an example")
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+def parser(verb: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the command line.
+
+    Parameters
+    ----------
+    verb : str, optional
+        The one whose options are needed: their choices are those of modules that take a second to import. All by
+        default.
+    """
     lines = [f"  {verb:<12}{what[0]:<50}{what[2]}" for verb, what in VERBS.items()]
     top = _Parser(
         prog="spotsigs",
@@ -100,33 +107,46 @@ def parser() -> argparse.ArgumentParser:
         )
         for verb, (_, about, example) in VERBS.items()
     }
-    for verb in ("dedup", "pairs", "cluster", "threshold", "inspect"):
-        _take_input(added[verb])
-    added["dedup"].add_argument("--out", required=True, metavar="FOLDER", help="the copy, in the input's own format")
-    added["dedup"].add_argument("--results", metavar="FOLDER", help="tables of the run; FOLDER-results by default")
-    for verb in ("pairs", "cluster", "threshold", "inspect"):
-        added[verb].add_argument("--out", metavar="FOLDER", help="tables of the run")
-    added["inspect"].add_argument("--no-open", action="store_true", help="write the page only")
-    for verb in ("pairs", "cluster", "inspect"):
-        added[verb].add_argument(
+    for name, options in added.items():
+        if verb in (None, name):
+            _take_options(name, options)
+    return top
+
+
+def _take_options(verb: str, options: argparse.ArgumentParser) -> None:
+    """Add the options of a verb."""
+    if verb in ("dedup", "pairs", "cluster", "threshold", "inspect"):
+        _take_input(options)
+    if verb == "dedup":
+        options.add_argument("--out", required=True, metavar="FOLDER", help="the copy, in the input's own format")
+        options.add_argument("--results", metavar="FOLDER", help="tables of the run; FOLDER-results by default")
+    if verb in ("pairs", "cluster", "threshold", "inspect"):
+        options.add_argument("--out", metavar="FOLDER", help="tables of the run")
+    if verb == "inspect":
+        options.add_argument("--no-open", action="store_true", help="write the page only")
+    if verb in ("pairs", "cluster", "inspect"):
+        options.add_argument(
             "--measure",
             choices=("jaccard", "containment"),
             default="jaccard",
             help="containment: intersection over the shorter page, which finds a teaser in its article",
         )
-    for verb in ("dedup", "pairs", "cluster", "inspect"):
-        added[verb].add_argument("--store", metavar="FOLDER", help="keep signatures, to add to and to query")
-        added[verb].add_argument(
+    if verb in ("dedup", "pairs", "cluster", "inspect"):
+        options.add_argument("--store", metavar="FOLDER", help="keep signatures, to add to and to query")
+        options.add_argument(
             "--add", action="store_true", help="add to the store; report only pairs with new documents"
         )
-    added["query"].add_argument("page", help="file, or - for standard input")
-    added["query"].add_argument("--store", required=True, metavar="FOLDER", help="made by an earlier command")
-    _take_tau(added["query"])
-    _take_language(added["query"])
-    added["compare"].add_argument("runs", nargs="+", metavar="RUN", help="folder of a finished run")
-    added["run"].add_argument("words", nargs=argparse.REMAINDER, metavar="KEY=VALUE", help="see spotsigs run --help")
-    added["completion"].add_argument("shell", choices=("bash", "zsh", "fish"))
-    return top
+    if verb == "query":
+        options.add_argument("page", help="file, or - for standard input")
+        options.add_argument("--store", required=True, metavar="FOLDER", help="made by an earlier command")
+        _take_tau(options)
+        _take_language(options)
+    if verb == "compare":
+        options.add_argument("runs", nargs="+", metavar="RUN", help="folder of a finished run")
+    if verb == "run":
+        options.add_argument("words", nargs=argparse.REMAINDER, metavar="KEY=VALUE", help="see spotsigs run --help")
+    if verb == "completion":
+        options.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 
 def _take_language(verb: argparse.ArgumentParser) -> None:
@@ -410,7 +430,7 @@ def main(words: Sequence[str] | None = None) -> None:
         if words[:1] == ["run"]:  # its words, --help among them, are not this parser's
             _run(argparse.Namespace(words=words[1:]))
             return
-        asked = parser().parse_args(words)
+        asked = parser(next((word for word in words if word in VERBS), "")).parse_args(words)
         import_numba()
         say_when_compiling(sys.stderr)
         stopping.end_on_interrupt()

@@ -117,8 +117,9 @@ def _results(*own: str) -> str:
 
 def _plug_in() -> None:
     """Make classes of other packages choices of their groups, by entry points such as ``spotsigs.matcher``."""
+    found = entry_points()  # of all packages, read once
     for group in GROUPS:
-        for point in entry_points(group=f"spotsigs.{group}"):
+        for point in found.select(group=f"spotsigs.{group}"):
             root = {name: f"${{{name}}}" for name in _fields(point) if name in ROOT_KEYS}
             node = {"_target_": point.value.replace(":", ".")} | root
             ConfigStore.instance().store(group=group, name=point.name, node=node)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import row_starts
+from spotsigs.arrays.spans import own, tally
 from spotsigs.errors import require
 from spotsigs.records import MOST_PAIRS, Document, FloatArray, IntArray, Pairs, Signatures
 
@@ -149,19 +149,23 @@ class Copies:
     @cached_property
     def distinct(self) -> NDArray[np.bool_]:
         """Whether each document stands for itself, bool, shape (n,)."""
-        distinct: NDArray[np.bool_] = self.stands == np.arange(len(self))
-        return distinct
+        return own(self.stands)
 
     @property
     def any(self) -> bool:
         """Whether there is a copy at all."""
         return not bool(self.distinct.all())
 
-    @cached_property
-    def _sets(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Sets of copies by the document that stands for them: where each begins, and all members, ascending."""
-        indptr = row_starts(np.bincount(self.stands, minlength=len(self)))
+    def _listed(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return sets of copies by the document that stands for them: where each begins, and all members, ascending."""
+        indptr = np.zeros(len(self) + 1, np.int32)
+        np.cumsum(tally(self.stands, len(self)), dtype=np.int32, out=indptr[1:])
         return indptr, np.argsort(self.stands, kind="stable").astype(np.int32)
+
+    @cached_property
+    def _sets(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The same, kept for those who ask for one set after the other."""
+        return self._listed()
 
     def members(self, document: int) -> NDArray[np.int32]:
         """Return the documents that one stands for, ascending, itself among them."""
@@ -195,13 +199,17 @@ class Copies:
         """
         if not self.any:
             return
-        indptr, members = self._sets
-        ends = np.repeat(indptr[1:], np.diff(indptr))  # of the set that each place among the members belongs to
-        for place, step in _flat(ends - np.arange(len(members)) - 1, most):
-            yield from _wanted(members[place], members[place + 1 + step], np.ones(len(place)), new_from)
+        indptr, members = self._listed()
         sizes = np.diff(indptr)
+        behind = np.repeat(indptr[1:], sizes)  # the end of the set that each place among the members belongs to,
+        behind -= np.arange(1, len(members) + 1, dtype=np.int32)  # and so the members after it
+        for place, step in _flat(behind, most):
+            yield from _wanted(members[place], members[place + 1 + step], np.ones(len(place)), new_from)
+        del behind
         for i, j, similarity in chunks:
-            for pair, step in _flat(np.where(sizes[i] * sizes[j] > 1, sizes[i] * sizes[j], 0), most):
+            products = sizes[i].astype(np.int64) * sizes[j]
+            products[products == 1] = 0
+            for pair, step in _flat(products, most):
                 down, across = np.divmod(step, sizes[j[pair]])
                 a, b = members[indptr[i[pair]] + down], members[indptr[j[pair]] + across]
                 new = (a != i[pair]) | (b != j[pair])
@@ -233,7 +241,8 @@ class Copies:
 
 def _in_question(digests: NDArray[np.uint64], known: Any) -> NDArray[np.int64]:
     """Return those of the known rows whose first number another one has: few, and only they are ordered by all."""
-    ordered = np.sort(digests[known, 0])
+    ordered = digests[known, 0]
+    ordered.sort()
     twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     del ordered
     if not len(twice):

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import normalise_csr, row_starts, row_sums, take_rows
+from spotsigs.arrays.spans import tally
 from spotsigs.errors import InputError, as_tau, require
 
 if TYPE_CHECKING:
@@ -909,9 +910,9 @@ class Clusters(Sequence[int]):
         return np.array(self.labels, dtype=dtype, copy=copy)
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """Documents in each cluster, int64, shape (n_clusters,)."""
-        return np.bincount(self.labels, minlength=len(self.representatives))
+    def sizes(self) -> NDArray[np.int32]:
+        """Documents in each cluster, int32, shape (n_clusters,)."""
+        return tally(self.labels, len(self.representatives))
 
 
 @dataclass(frozen=True)
@@ -937,5 +938,6 @@ class Truth:
     def from_clusters(cls, clusters: Iterable[str | None]) -> Truth | None:
         """Number cluster names by first appearance; None where no document has one."""
         numbers: dict[str, int] = {}
-        labels = [-1 if name is None else numbers.setdefault(name, len(numbers)) for name in clusters]
-        return cls(np.asarray(labels, dtype=np.int32), tuple(numbers)) if numbers else None
+        found = (-1 if name is None else numbers.setdefault(name, len(numbers)) for name in clusters)
+        labels = np.fromiter(found, np.int32)
+        return cls(labels, tuple(numbers)) if numbers else None

@@ -50,7 +50,9 @@ def test_cohesion_equals_its_definition(edges, method, cut, random):
     chunks = [
         (pairs.i[k : k + cut], pairs.j[k : k + cut], pairs.similarity[k : k + cut]) for k in range(0, len(i), cut)
     ]
-    found = cohesion(clusters, chunks)
+    held = cohesion(clusters, chunks)
+    assert held.labels.tolist() == np.flatnonzero(clusters.sizes > 1).tolist()
+    found = held.of(np.arange(len(clusters.sizes)))
     for label, head in enumerate(clusters.representatives.tolist()):
         members = set(np.flatnonzero(clusters.labels == label).tolist())
         inside = [(e, s) for e, s in zip(edges, values, strict=True) if set(e) <= members]
@@ -69,8 +71,8 @@ def test_giant_chains():
     whole = [(a, b) for a in range(60, 60 + GIANT) for b in range(a + 1, 60 + GIANT)]
     for method, expected in (("components", [True, False, False]), ("anchored", [])):
         clusters = cluster(pairs_of(chain + short + whole, 100), clusters=method)
-        flags = cohesion(clusters, pairs_of(chain + short + whole, 100).chunks()).chain
-        assert flags[clusters.labels[[0, 30, 60]]].tolist() == (expected or [False] * 3)
+        held = cohesion(clusters, pairs_of(chain + short + whole, 100).chunks())
+        assert held.of(clusters.labels[[0, 30, 60]]).chain.tolist() == (expected or [False] * 3)
 
 
 def test_priority_chooses_the_representative():

@@ -173,6 +173,25 @@ def test_help_has_an_example_that_parses(verb, capsys):
     assert f"example: {VERBS[verb][2]}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [["--help"], ["--version"]])
+def test_help_and_version_import_nothing_heavy(words):
+    code = (
+        "import sys; from spotsigs.experiments.command import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'numba', 'scipy', 'pyarrow', 'pandas', 'hydra', 'omegaconf', 'yaml', 'email', 'ssl'}\n"
+        "print(heavy & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_the_package_imports_nothing_before_it_is_used():
+    code = "import sys, spotsigs; print({'numpy', 'numba', 'scipy', 'pyarrow', 'psutil'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_every_verb(shell, capsys):
     main(["completion", shell])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import race
-from benchmarks.contestants import CONTESTANTS, words5
+from benchmarks.contestants import CONTESTANTS, _datatrove_groups, words5
 
 PAGES = ["one two three four five six", "one two three four five seven", "eight", "one two three four five six"]
 
@@ -67,6 +67,23 @@ def test_a_process_is_timed_with_those_it_starts(tmp_path):
     assert race.timed([sys.executable, "-c", "raise ValueError('no')"], [0], tmp_path / "log")["remark"].startswith(
         "failed: ValueError: no"
     )
+
+
+def test_a_run_that_takes_too_long_is_stopped(tmp_path):
+    facts = race.timed([sys.executable, "-c", "import time; time.sleep(60)"], [0], tmp_path / "log", limit=0.3)
+    assert facts["remark"] == "> 0.3 s"
+    assert facts["seconds"] < 30
+
+
+def test_clusters_of_datatrove_are_read_from_its_files(tmp_path):
+    for rank, names in enumerate((["a", "b", "c"], ["d"], ["e", "f"])):
+        texts = tmp_path / "texts" / f"{rank:05d}.jsonl"
+        texts.parent.mkdir(exist_ok=True)
+        texts.write_text("".join(json.dumps({"id": name}) + "\n" for name in names))
+    (tmp_path / "remove").mkdir()
+    (tmp_path / "remove" / "000000.clusters").write_bytes(np.array([0, 7, 2, 8], "<u4").tobytes())
+    (tmp_path / "remove" / "000002.clusters").write_bytes(np.array([1, 7], "<u4").tobytes())
+    assert list(_datatrove_groups(tmp_path)) == [("a", 7), ("c", 8), ("f", 7)]
 
 
 @pytest.mark.parametrize("name", ["datasketch", "rensa"])

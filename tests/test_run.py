@@ -170,7 +170,8 @@ def test_a_single_run_imports_neither_plots_nor_frames_nor_what_numba_looks_for(
     code = (
         "import runpy, sys; sys.argv = ['run.py', 'data=tiny', sys.argv[1]]; sys.path.insert(0, '');"
         "runpy.run_path('run.py', run_name='__main__');"
-        "print({'matplotlib', 'pandas', 'scipy.stats', 'cffi'} & set(sys.modules))"
+        "print({'matplotlib', 'pandas', 'scipy.stats', 'cffi', 'jinja2', 'joblib', 'datasketch', 'fsspec', 'pooch'}"
+        " & set(sys.modules))"
     )
     command = [sys.executable, "-c", code, f"hydra.run.dir={tmp_path}"]
     for _ in range(2):  # the compiler, which the first run may need, looks for more

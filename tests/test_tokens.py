@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import extract as naive
@@ -64,3 +65,10 @@ def test_a_text_too_large_for_its_offsets(monkeypatch):
     assert tokenize("abc").words == ["abc"]
     with pytest.raises(InputError, match="3 bytes, this one has 4"):
         tokenize("abcd")
+
+
+def test_planes_that_are_not_looked_at_have_no_letters():
+    edges = [place for span in module._PLANES for place in span]
+    for first, last in zip([0, *edges[1::2]], [*edges[::2], 0x110000], strict=True):
+        rest = np.arange(first, last, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+        assert regex.search(module.TOKEN_PATTERN, rest) is None

@@ -373,7 +373,7 @@ def test_policies(keep, kept, instead):
     rank = priority(keep, 6, lengths=np.array([1, 2, 3, 4, 5, 6]), dates=dates)
     decisions = decide(pairs, cluster(pairs, priority=rank), keep)
     assert "".join(n for n, k in zip(NAMES, decisions.kept, strict=True) if k) == kept
-    assert "".join(NAMES[r] if r >= 0 else "-" for r in decisions.instead) == instead
+    assert "".join(NAMES[r] if r >= 0 else "-" for r in decisions.instead(np.arange(6))) == instead
 
 
 def test_reasons_name_partner_and_similarity():
@@ -407,7 +407,9 @@ def test_decisions_against_counting(data):
                 np.isnan(decisions.similarity[row]) if expected[1] is None else decisions.similarity[row] == expected[1]
             )
         assert decisions.kept.sum() == len(groups.sizes)
-        assert np.all(groups.labels[decisions.instead[~decisions.kept]] == groups.labels[~decisions.kept])
+        assert np.all(
+            groups.labels[decisions.instead(np.flatnonzero(~decisions.kept))] == groups.labels[~decisions.kept]
+        )
         assert decide(pairs, groups, Keep.none).kept.sum() == sum(size == 1 for size in groups.sizes)
 
 
@@ -463,11 +465,12 @@ def naive_reason(decisions, row, names):
         return "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
 
     partner, similarity = names[int(decisions.partner[row])], decisions.similarity[row]
-    if decisions.instead[row] < 0:
+    instead = int(decisions.instead(np.array([row]))[0])
+    if instead < 0:
         return f"near-duplicate of {partner}{percent(similarity)}, and no document that has one is kept"
-    kept = names[int(decisions.instead[row])]
-    if kept == partner or not np.isnan(decisions.similarity_to_instead[row]):
-        return f"near-duplicate of {kept}{percent(decisions.similarity_to_instead[row])}, which is kept"
+    kept, to_kept = names[instead], decisions.clusters.similarity_to_representative[row]
+    if kept == partner or not np.isnan(to_kept):
+        return f"near-duplicate of {kept}{percent(to_kept)}, which is kept"
     return f"in one cluster with {kept}, which is kept, by way of {partner}{percent(similarity)}"
 
 
@@ -483,10 +486,11 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, store
     clusters = cluster(pairs)
     decisions = decide(pairs, clusters, keep)
     write_lists(decisions, names, folder, new_from=1)
+    instead = decisions.instead(np.arange(pairs.n))
     removed = [
         [
             ids[row],
-            ids[decisions.instead[row]] if decisions.instead[row] >= 0 else "",
+            ids[instead[row]] if instead[row] >= 0 else "",
             ids[decisions.partner[row]],
             "" if np.isnan(decisions.similarity[row]) else repr(float(decisions.similarity[row])),
             naive_reason(decisions, row, ids),
@@ -507,10 +511,11 @@ def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, store
     for row in rows:
         label = int(row["cluster"])
         assert row["representative"] == ids[clusters.representatives[label]]
-        assert (int(row["pairs"]), int(row["apart"])) == (held.pairs[label], held.apart[label])
-        assert row["min_similarity"] == ("" if np.isnan(held.minimum[label]) else repr(float(held.minimum[label])))
-        assert row["mean_similarity"] == ("" if np.isnan(held.mean[label]) else repr(float(held.mean[label])))
-        assert row["chain"] == str(bool(held.chain[label])).lower()
+        own = held.of(np.array([label]))
+        assert (int(row["pairs"]), int(row["apart"])) == (own.pairs[0], own.apart[0])
+        assert row["min_similarity"] == ("" if np.isnan(own.minimum[0]) else repr(float(own.minimum[0])))
+        assert row["mean_similarity"] == ("" if np.isnan(own.mean[0]) else repr(float(own.mean[0])))
+        assert row["chain"] == str(bool(own.chain[0])).lower()
 
 
 def test_a_name_that_is_not_utf8_is_said(tmp_path):

@@ -15,6 +15,7 @@ import zstandard
 from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import concat_strings, in_words, numbers, text
+from spotsigs.arrays.spans import flagged
 from spotsigs.data.collections.downloads import replacing
 from spotsigs.data.formats.input_files import InputFile, compression, file_name, raw, until_damage
 from spotsigs.disk.atomic import beside
@@ -120,12 +121,12 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
         ``kept.csv`` lists the documents from this row on: those that were added to a store now.
     """
     folder = Path(folder)
-    kept = new_from + np.flatnonzero(decisions.kept[new_from:])
-    columns = ([names(doc_ids, rows), _compared(decisions, rows)] for rows in _parts(kept))
+    kept = flagged(decisions.kept, new_from)
+    columns = ([names(doc_ids, rows), _compared(decisions, rows)] for rows in kept)
     write_table(folder / "kept.csv", ["doc", "compared"], columns)
     header = ["doc", "kept_instead", "partner", "similarity", "reason"]
-    removed = np.flatnonzero(~decisions.kept)
-    write_table(folder / "removed.csv", header, (_removed(decisions, doc_ids, rows) for rows in _parts(removed)))
+    removed = flagged(~decisions.kept)
+    write_table(folder / "removed.csv", header, (_removed(decisions, doc_ids, rows) for rows in removed))
 
 
 def _compared(decisions: Decisions, rows: IntArray) -> Any:
@@ -136,7 +137,7 @@ def _compared(decisions: Decisions, rows: IntArray) -> Any:
 def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> list[Any]:
     import pyarrow.compute as pc
 
-    instead = decisions.instead[rows]
+    instead = decisions.instead(rows)
     return [
         names(doc_ids, rows),
         pc.if_else(numbers(instead < 0), text([""])[0], names(doc_ids, np.maximum(instead, 0))),
@@ -160,23 +161,26 @@ def write_cluster_list(path: Path, doc_ids: Sequence[str], clusters: Clusters, c
     cohesion : Cohesion
         Of the same clusters.
     """
-    labels = np.argsort(-clusters.sizes, kind="stable")[: int(np.count_nonzero(clusters.sizes > 1))]
+    sizes = clusters.sizes[cohesion.labels]
+    larger = np.flatnonzero(sizes > 2)
+    larger = larger[np.argsort(-sizes[larger], kind="stable")]
+    rows = chain(_parts(larger), flagged(sizes == 2))  # most are of two, and lie in order
     header = "cluster, representative, size, pairs, min_similarity, mean_similarity, apart, chain".split(", ")
     write_table(
         path,
         header,
         (
             [
-                in_words(some, str),
-                names(doc_ids, clusters.representatives[some]),
-                in_words(clusters.sizes[some], str),
+                in_words(cohesion.labels[some], str),
+                names(doc_ids, clusters.representatives[cohesion.labels[some]]),
+                in_words(sizes[some], str),
                 in_words(cohesion.pairs[some], str),
                 in_words(cohesion.minimum[some], _number),
                 in_words(cohesion.mean[some], _number),
                 in_words(cohesion.apart[some], str),
                 in_words(cohesion.chain[some], lambda chain: str(chain).lower()),
             ]
-            for some in _parts(labels)
+            for some in rows
         ),
     )
 

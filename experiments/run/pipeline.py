@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.spans import gathered, scattered
 from spotsigs.copies import Copies
 from spotsigs.data.collections.stored import StoredCollection
 from spotsigs.errors import InputError, require
@@ -71,7 +72,7 @@ class Matched:
         The method, with the threshold that was taken.
     label : str
         Name of the method that ran.
-    order : ndarray of int64, shape (n,)
+    order : ndarray of int64, shape (n,), or None
         The smallest value of a cluster is its representative, see `spotsigs.judging.keep.priority`.
     checksum : str
         SHA-256 over document ids, signature hashes and counts: the same for the same input, whatever its form.
@@ -100,7 +101,7 @@ class Matched:
     pairs: PairChunks
     matcher: Matcher
     label: str
-    order: NDArray[np.int64]
+    order: NDArray[np.int64] | None
     checksum: str
     truth: Truth | None = None
     skipped: Collection[Skipped] = ()
@@ -124,13 +125,13 @@ class Matched:
 
     def compared(self) -> NDArray[np.bool_]:
         """Return whether each document, or the copy that stands for it, has signatures to be compared by."""
-        filled = np.empty(len(self.rows), np.bool_)
-        filled[self.rows] = self.vectors.lengths > 0
-        return filled[self.copies.stands]
+        return gathered(scattered(self.vectors.lengths > 0, self.rows), self.copies.stands)
 
     def only_boilerplate(self) -> NDArray[np.bool_]:
         """Return whether each document says nothing but what many sites say."""
-        return self.boilerplate[self.copies.stands] if len(self.boilerplate) else np.zeros(len(self.copies), np.bool_)
+        if not len(self.boilerplate):
+            return np.zeros(len(self.copies), np.bool_)
+        return gathered(self.boilerplate, self.copies.stands)
 
 
 @dataclass(frozen=True)

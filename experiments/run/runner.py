@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from spotsigs.arrays.spans import own
 from spotsigs.data.formats.writers import require_free, write_cluster_list, write_copy, write_lists
 from spotsigs.disk.atomic import locked
 from spotsigs.disk.store import Renumbered
@@ -134,7 +135,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
     """Return the run's figures: sizes, quality (null without truth), memory, times in ms, choices."""
     matched, cohesion = outcome.matched, outcome.cohesion
     copies, pairs, matcher, vectors = matched.copies, matched.pairs, matched.matcher, matched.vectors
-    several = outcome.clusters.sizes > 1
+    contents = int(np.count_nonzero(own(copies.content)))
     seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
     quality = asdict(outcome.quality) if outcome.quality else dict.fromkeys(f.name for f in fields(Quality))
     return {
@@ -142,18 +143,18 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
         "documents_matched": int(np.count_nonzero(matched.compared())),
         "boilerplate": int(np.count_nonzero(matched.only_boilerplate())),
         "documents_in_shingles": matched.in_shingles,
-        "copies_content": len(copies) - len(np.unique(copies.content)),
-        "copies_text": len(np.unique(copies.content)) - int(np.count_nonzero(copies.distinct)),
+        "copies_content": len(copies) - contents,
+        "copies_text": contents - int(np.count_nonzero(copies.distinct)),
         "removed": int(np.count_nonzero(~decisions.kept)),
         "kept": int(np.count_nonzero(decisions.kept[matched.new_from :])),
         "skipped": len(matched.skipped),
         "signatures": vectors.n_signatures,
         "occurrences": vectors.n_occurrences,
         "pairs": len(pairs),
-        "clusters": int(np.count_nonzero(several)),
+        "clusters": len(cohesion.labels),
         "largest_cluster": int(outcome.clusters.sizes.max(initial=0)),
-        "min_similarity": _over(np.nanmin, cohesion.minimum[several]),
-        "mean_similarity": _over(np.nanmean, cohesion.mean[several]),
+        "min_similarity": _over(np.nanmin, cohesion.minimum),
+        "mean_similarity": _over(np.nanmean, cohesion.mean),
         "giant_chains": int(np.count_nonzero(cohesion.chain)),
         "new_documents": len(vectors) - matched.new_from,
         **quality,

@@ -148,15 +148,16 @@ def _described(
     label: int, rows: list[int], doc_ids: Sequence[str], clusters: Clusters, held: Cohesion
 ) -> dict[str, Any]:
     """Return what the list shows of a cluster; ``chain`` counts members without a pair with the representative."""
+    own = held.of(np.array([label]))
     return {
         "label": label,
         "ids": [doc_ids[row] for row in rows],
         "similarities": [_rounded(value) for value in clusters.similarity_to_representative[rows].tolist()],
-        "low": _rounded(float(held.minimum[label])),
-        "mean": _rounded(float(held.mean[label])),
-        "pairs": int(held.pairs[label]),
-        "chain": int(held.apart[label]),
-        "giant": bool(held.chain[label]),
+        "low": _rounded(float(own.minimum[0])),
+        "mean": _rounded(float(own.mean[0])),
+        "pairs": int(own.pairs[0]),
+        "chain": int(own.apart[0]),
+        "giant": bool(own.chain[0]),
     }
 
 

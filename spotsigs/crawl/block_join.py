@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.dense import renumbered
+from spotsigs.arrays.spans import gathered, scattered
 from spotsigs.crawl.layout import find
 from spotsigs.crawl.rounds import run
 from spotsigs.crawl.shuffle import (
@@ -122,9 +123,9 @@ def join_store(
         done = job.leave("done", work=lambda out: out.facts.update(_joined(job, engine)))
     for name in ROUNDS:
         remove_tree(folder / name)
-    lengths = np.empty(len(stored), stored.vectors.lengths.dtype)
-    lengths[stored.rows] = stored.vectors.lengths
-    overlap = Overlap(lengths[stored.copies.stands])
+    lengths = stored.vectors.lengths
+    lengths = lengths.astype(np.min_scalar_type(lengths.max(initial=0)))
+    overlap = Overlap(gathered(scattered(lengths, stored.rows), stored.copies.stands))
     return PairFiles(_places(folder, done), len(stored), counters=done["counters"], overlap=overlap)
 
 

@@ -126,7 +126,7 @@ class NearDuplicatePairs(PipelineStep):  # type: ignore[misc]
             rows = first + np.flatnonzero(~decisions.kept[first : first + size])
             with writing(store / "removed" / _name(k), "removed") as out:
                 out.put("positions", np.array([int(names[row].partition("/")[0]) for row in rows.tolist()], np.int64))
-                out.strings("kept", (names[row].split("/", 2)[2] for row in decisions.instead[rows].tolist()))
+                out.strings("kept", (names[row].split("/", 2)[2] for row in decisions.instead(rows).tolist()))
             first += size
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.spans import flagged, gathered, own, scattered
 from spotsigs.errors import InputError, require
 from spotsigs.records import Clusters, FloatArray, IntArray, PairChunks
 
@@ -63,9 +65,10 @@ def cluster(
         way = ClusterMethod(clusters)
     except ValueError:
         raise InputError(f"clusters must be 'components' or 'anchored', got '{clusters}'") from None
-    priority = np.zeros(n, np.int64) if priority is None else np.asarray(priority)
-    require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
-    order = np.argsort(priority, kind="stable")
+    order = None
+    if priority is not None:
+        require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
+        order = np.argsort(np.asarray(priority), kind="stable").astype(np.int32)
     heads = (_component_heads if way is ClusterMethod.components else _anchored_heads)(pairs, n, order)
     representatives, labels = _numbered(heads)
     return Clusters(labels, representatives, _similarity_to(heads, pairs))
@@ -77,13 +80,15 @@ def _chunks(pairs: PairChunks, n: int) -> Iterator[tuple[IntArray, IntArray, Flo
         yield i, j, similarity
 
 
-def _component_heads(pairs: PairChunks, n: int, order: IntArray) -> NDArray[np.int32]:
+def _component_heads(pairs: PairChunks, n: int, order: NDArray[np.int32] | None) -> NDArray[np.int32]:
     """Return the row of best priority in each row's component: a forest of 4 bytes a row, whatever the pairs are."""
     forest = np.arange(n, dtype=np.int32)
     for i, j, _ in _chunks(pairs, n):
         _unite(forest, i, j)
-    heads: NDArray[np.int32] = _best(forest, order)
-    return heads
+    _flatten(forest)
+    if order is not None:
+        _crown(forest, order)
+    return forest
 
 
 @njit(cache=True, nogil=True)
@@ -103,26 +108,31 @@ def _unite(forest, i, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _best(forest, order):  # type: ignore[no-untyped-def]
-    """Return for each row the first in order of its tree."""
-    best = np.full(len(forest), -1, np.int32)
-    for row in order:
-        root = _root(forest, row)
-        if best[root] < 0:
-            best[root] = row
+def _flatten(forest):  # type: ignore[no-untyped-def]
+    """Lift every row to its root, the first row of its tree."""
     for row in range(len(forest)):
-        forest[row] = _root(forest, row)
-    return best[forest]
+        forest[row] = forest[forest[row]]  # a parent lies before its children
 
 
-def _anchored_heads(pairs: PairChunks, n: int, order: IntArray) -> NDArray[np.int32]:
+@njit(cache=True, nogil=True)
+def _crown(roots, order):  # type: ignore[no-untyped-def]
+    """Put in place of each row's root the first in order of its tree."""
+    best = np.full(len(roots), -1, np.int32)
+    for row in order:
+        if best[roots[row]] < 0:
+            best[roots[row]] = row
+    for row in range(len(roots)):
+        roots[row] = best[roots[row]]
+
+
+def _anchored_heads(pairs: PairChunks, n: int, order: NDArray[np.int32] | None) -> NDArray[np.int32]:
     """Return each row's anchor: pass after pass over the pairs, in order of rank, those that fit at a time."""
-    rank = np.empty(n, np.int64)
-    rank[order] = np.arange(n)
-    sizes = np.zeros(n, np.int64)
+    order = np.arange(n, dtype=np.int32) if order is None else order
+    rank = scattered(np.arange(n, dtype=np.int32), order)
+    behind = np.zeros(n, np.int64)
     for i, j, _ in _chunks(pairs, n):
-        sizes += np.bincount(np.minimum(rank[i], rank[j]), minlength=n)
-    behind = np.cumsum(sizes)
+        np.add.at(behind, np.minimum(rank[i], rank[j]), 1)
+    np.cumsum(behind, out=behind)
     heads = np.full(n, -1, np.int32)  # by rank
     first = 0
     while first < n:
@@ -138,9 +148,7 @@ def _anchored_heads(pairs: PairChunks, n: int, order: IntArray) -> NDArray[np.in
         by_rank = np.lexsort((high, low))
         _anchor(first, last, low[by_rank], high[by_rank], heads)
         first = last
-    anchors: NDArray[np.int32] = np.empty(n, np.int32)
-    anchors[order] = order[heads]
-    return anchors
+    return scattered(gathered(order, heads), order)
 
 
 @njit(cache=True, nogil=True)
@@ -173,7 +181,8 @@ def _numbered(heads):  # type: ignore[no-untyped-def]
 
 
 def _similarity_to(heads: NDArray[np.int32], pairs: PairChunks) -> NDArray[np.float64]:
-    similarity = np.where(heads == np.arange(len(heads)), 1.0, np.nan)
+    similarity = np.full(len(heads), np.nan)
+    similarity[own(heads)] = 1
     for i, j, values in pairs.chunks():
         for a, b in ((i, j), (j, i)):
             to_head = heads[a] == b
@@ -183,26 +192,43 @@ def _similarity_to(heads: NDArray[np.int32], pairs: PairChunks) -> NDArray[np.fl
 
 @dataclass(frozen=True)
 class Cohesion:
-    """How well each cluster holds together.
+    """How well clusters of several documents hold together; of those of one, there is nothing to say.
 
     Attributes
     ----------
-    pairs : ndarray of int64, shape (n_clusters,)
-        Reported pairs between its members.
-    minimum, mean : ndarray of float64, shape (n_clusters,)
-        Of their similarities; NaN for a cluster of one document, and where the method has no similarity.
-    apart : ndarray of int64, shape (n_clusters,)
+    labels : ndarray of int32, shape (m,)
+        The clusters, ascending.
+    pairs : ndarray of int64, shape (m,)
+        Reported pairs between the members of each.
+    minimum, mean : ndarray of float64, shape (m,)
+        Of their similarities; NaN where the method has no similarity.
+    apart : ndarray of int32, shape (m,)
         Members without a reported pair with the representative.
-    chain : ndarray of bool, shape (n_clusters,)
+    chain : ndarray of bool, shape (m,)
         Whether it is a giant chain: at least `GIANT` documents, some of them apart from the representative, and fewer
         than half of all pairs of its members reported.
     """
 
+    labels: NDArray[np.int32]
     pairs: NDArray[np.int64]
     minimum: FloatArray
     mean: FloatArray
-    apart: NDArray[np.int64]
+    apart: NDArray[np.int32]
     chain: NDArray[np.bool_]
+
+    def of(self, labels: IntArray) -> Cohesion:
+        """Return the same of any clusters, in the order given; those of one document have no pairs and NaN."""
+        place = np.searchsorted(self.labels, labels)
+        several = np.append(self.labels, -1)[place] == labels
+        place = place[several]
+
+        def each(values: NDArray[Any], alone: float) -> NDArray[Any]:
+            found = np.full(len(labels), alone, values.dtype)
+            found[several] = values[place]
+            return found
+
+        lone = {"pairs": 0, "minimum": np.nan, "mean": np.nan, "apart": 0, "chain": False}
+        return Cohesion(labels.astype(np.int32), **{name: each(getattr(self, name), lone[name]) for name in lone})
 
 
 def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, FloatArray]]) -> Cohesion:
@@ -220,28 +246,33 @@ def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, Floa
     -------
     Cohesion
     """
-    k = len(clusters.representatives)
-    pairs, known, paired = (np.zeros(k, np.int64) for _ in range(3))
-    minimum, total = np.full(k, np.inf), np.zeros(k)
+    labels = np.concatenate([np.empty(0, np.int32), *(some.astype(np.int32) for some in flagged(clusters.sizes > 1))])
+    place = np.empty(len(clusters.representatives), np.int32)  # read of clusters of several alone
+    place[labels] = np.arange(len(labels), dtype=np.int32)
+    apart = clusters.sizes[labels] - 1
+    pairs, known, minimum, total = (np.zeros(len(labels), kind) for kind in (np.int64, np.int64, float, float))
+    minimum[:] = np.inf
     for i, j, similarity in chunks:
-        _add_up(clusters.labels, clusters.representatives, i, j, similarity, pairs, known, paired, minimum, total)
+        _add_up(clusters.labels, clusters.representatives, place, i, j, similarity, pairs, known, apart, minimum, total)
+    del place
+    minimum[known == 0] = np.nan
     with np.errstate(invalid="ignore"):
-        mean = total / known
-    sizes = clusters.sizes
-    apart = sizes - 1 - paired
+        np.divide(total, known, out=total)
+    sizes = clusters.sizes[labels].astype(np.int64)
     chain = (sizes >= GIANT) & (apart > 0) & (4 * pairs < sizes * (sizes - 1))
-    return Cohesion(pairs, np.where(known > 0, minimum, np.nan), mean, apart, chain)
+    return Cohesion(labels, pairs, minimum, total, apart, chain)
 
 
 @njit(cache=True, nogil=True)
-def _add_up(labels, heads, i, j, similarity, pairs, known, paired, minimum, total):  # type: ignore[no-untyped-def]
+def _add_up(labels, heads, place, i, j, similarity, pairs, known, apart, minimum, total):  # type: ignore[no-untyped-def]
     for p in range(len(i)):
         label = labels[i[p]]
         if label != labels[j[p]]:
             continue  # anchored clusters leave pairs between them
-        pairs[label] += 1
-        paired[label] += heads[label] == i[p] or heads[label] == j[p]
+        k = place[label]
+        pairs[k] += 1
+        apart[k] -= heads[label] == i[p] or heads[label] == j[p]
         if not np.isnan(similarity[p]):
-            known[label] += 1
-            total[label] += similarity[p]
-            minimum[label] = min(minimum[label], similarity[p])
+            known[k] += 1
+            total[k] += similarity[p]
+            minimum[k] = min(minimum[k], similarity[p])

@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import concat_strings, in_words, numbers
+from spotsigs.arrays.spans import gathered, spans
 from spotsigs.copies import CONTENT, TEXT, Copies
 from spotsigs.disk.store import names
 from spotsigs.errors import InputError, require
@@ -33,8 +34,8 @@ class Keep(Enum):
 
 
 def priority(
-    keep: Keep, n: int, lengths: IntArray | None = None, dates: Sequence[str | None] | None = None
-) -> NDArray[np.int64]:
+    keep: Keep, n: int, lengths: IntArray | None = None, dates: Iterable[str | None] | None = None
+) -> NDArray[np.int64] | None:
     """Return what makes `spotsigs.judging.clusters.cluster` choose the document that stays as representative.
 
     Parameters
@@ -45,13 +46,13 @@ def priority(
         Number of documents.
     lengths : ndarray of int, shape (n,), optional
         For ``longest``.
-    dates : sequence of (str or None), optional
+    dates : iterable of (str or None), optional
         ISO 8601, for ``newest``; a document without a date counts as the oldest.
 
     Returns
     -------
-    ndarray of int64, shape (n,)
-        The smallest value of a cluster stays.
+    ndarray of int64, shape (n,), or None
+        The smallest value of a cluster stays; None for ``first`` and ``none``, where order is all that counts.
 
     Raises
     ------
@@ -63,18 +64,23 @@ def priority(
             raise InputError("keep=longest needs the documents' lengths")
         return -np.asarray(lengths, dtype=np.int64)
     if keep is Keep.newest:
-        times = [_microseconds(date) for date in dates or ()]
-        require(any(time is not None for time in times), "keep=newest needs dates, and no document has one that is ISO")
-        oldest = min(time for time in times if time is not None) - 1
-        return -np.array([oldest if time is None else time for time in times], dtype=np.int64)
-    return np.zeros(n, dtype=np.int64)
+        times = np.fromiter(map(_microseconds, () if dates is None else dates), np.int64)
+        known = times != UNKNOWN
+        require(bool(known.any()), "keep=newest needs dates, and no document has one that is ISO")
+        times[~known] = times[known].min() - 1
+        return -times
+    return None
 
 
-def _microseconds(date: str | None) -> int | None:
+UNKNOWN = np.iinfo(np.int64).min
+"""In place of a time in microseconds."""
+
+
+def _microseconds(date: str | None) -> int:
     try:
         moment = datetime.fromisoformat(date or "")
     except ValueError:
-        return None
+        return UNKNOWN
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
@@ -85,16 +91,16 @@ class Decisions:
 
     Attributes
     ----------
+    clusters : Clusters
+        Which documents belong together; a representative is the one that stays.
+    keep : Keep
+        The policy.
     kept : ndarray of bool, shape (n,)
         Whether each document stays.
-    instead : ndarray of int32, shape (n,)
-        The row that stays in place of a removed one; -1 for what stays, and where nothing stays.
     partner : ndarray of int32, shape (n,)
         The most similar document of the pairs, the first of equal ones; -1 for a document without pairs.
     similarity : ndarray of float64, shape (n,)
         Similarity to the partner; NaN without one, or where the method has no similarity.
-    similarity_to_instead : ndarray of float64, shape (n,)
-        NaN where that pair was not reported.
     copies : Copies
         Which documents are copies of which.
     compared : ndarray of bool, shape (n,)
@@ -103,14 +109,19 @@ class Decisions:
         Whether that is because it says nothing but what many sites say.
     """
 
+    clusters: Clusters
+    keep: Keep
     kept: NDArray[np.bool_]
-    instead: NDArray[np.int32]
     partner: NDArray[np.int32]
     similarity: FloatArray
-    similarity_to_instead: FloatArray
     copies: Copies
     compared: NDArray[np.bool_]
     boilerplate: NDArray[np.bool_]
+
+    def instead(self, rows: IntArray) -> NDArray[np.int32]:
+        """Return the row that stays in place of each removed one; -1 for what stays, and where nothing stays."""
+        heads = self.clusters.representatives[self.clusters.labels[rows]]
+        return np.where((heads == rows) | (self.keep is Keep.none), np.int32(-1), heads)
 
     def reasons(self, rows: IntArray, doc_ids: Sequence[str]) -> Any:
         """Say in one sentence each why documents were removed.
@@ -128,12 +139,13 @@ class Decisions:
         """
         import pyarrow.compute as pc
 
-        instead, partner = self.instead[rows], self.partner[rows]
+        instead, partner = self.instead(rows), self.partner[rows]
         alone = instead < 0
-        direct = ~alone & ((instead == partner) | ~np.isnan(self.similarity_to_instead[rows]))
+        similarity = self.clusters.similarity_to_representative[rows]
+        direct = ~alone & ((instead == partner) | ~np.isnan(similarity))
         instead = np.where(alone, 0, instead)
         kept, nearest = names(doc_ids, instead), names(doc_ids, partner)
-        to_kept, to_nearest = _percent(self.similarity_to_instead[rows]), _percent(self.similarity[rows])
+        to_kept, to_nearest = _percent(similarity), _percent(self.similarity[rows])
         of_kept, of_nearest = self.copies.kinds(rows, instead), self.copies.kinds(rows, partner)
         by_way = _by_kind(
             of_nearest, concat_strings(" (identical content)"), concat_strings(" (identical text)"), to_nearest
@@ -200,18 +212,16 @@ def decide(
     """
     n = len(clusters.labels)
     partner, similarity = _nearest(pairs.chunks() if isinstance(pairs, Pairs) else pairs, n)
-    representative = clusters.representatives[clusters.labels]
     if keep is Keep.none:
-        kept = clusters.sizes[clusters.labels] == 1
-        instead = np.full(n, -1, dtype=np.int32)
+        kept = gathered(clusters.sizes == 1, clusters.labels)
     else:
-        kept = representative == np.arange(n)
-        instead = np.where(kept, -1, representative).astype(np.int32)
-    to_instead = np.where(instead < 0, np.nan, clusters.similarity_to_representative)
+        kept = np.zeros(n, np.bool_)
+        for span in spans(len(clusters.representatives)):
+            kept[clusters.representatives[span]] = True
     copies = Copies.none(n) if copies is None else copies
     compared = np.ones(n, np.bool_) if compared is None else compared
     boilerplate = np.zeros(n, np.bool_) if boilerplate is None else boilerplate
-    return Decisions(kept, instead, partner, similarity, to_instead, copies, compared, boilerplate)
+    return Decisions(clusters, keep, kept, partner, similarity, copies, compared, boilerplate)
 
 
 def _nearest(chunks: Chunks, n: int) -> tuple[NDArray[np.int32], FloatArray]:

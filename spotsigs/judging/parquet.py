@@ -89,16 +89,17 @@ def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters,
         for start in range(0, len(clusters.labels), ROW_GROUP):
             span = slice(start, start + ROW_GROUP)
             labels = clusters.labels[span]
+            held = cohesion.of(labels)
             append(
                 [
                     names(doc_ids, np.arange(start, start + len(labels))),
                     numbers(labels),
                     names(doc_ids, clusters.representatives[labels]),
                     numbers(clusters.similarity_to_representative[span]),
-                    numbers(clusters.sizes[labels]),
-                    numbers(cohesion.minimum[labels]),
-                    numbers(cohesion.mean[labels]),
-                    numbers(cohesion.chain[labels]),
+                    numbers(clusters.sizes[labels].astype(np.int64)),
+                    numbers(held.minimum),
+                    numbers(held.mean),
+                    numbers(held.chain),
                 ]
             )
 

@@ -4,7 +4,7 @@ They run in the order of this file: read the rows once (`scan_rows`), find exact
 `first_of_hash`, `confirm_copies`), number the distinct documents by length (`count_lengths`, `number_documents`), order
 the tokens (`rank_tokens`) and rewrite every document as its sorted tokens (`pack_documents`), invert the prefixes
 (`count_postings`, `fill_postings`), probe (`probe`, `name_pairs`), and spread the found pairs over the copies
-(`fill_links`, `count_partners`, `place_pairs`, `fill_partners`, `fill_pairs`).
+(`mark_copied`, `count_links`, `fill_links`, `count_partners`, `place_pairs`, `fill_partners`, `fill_pairs`).
 
 Conventions: indices into arrays are unsigned, so that no negative index has to be considered; a *token* is one unit of
 weight, (signature, number of its occurrence).
@@ -673,18 +673,37 @@ class Links(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def fill_links(a: Any, b: Any, similarity: Any, both: Any, out: Links) -> None:
-    """Fill the links, whose ``start`` is zero on entry, from pairs of rows: from ``b`` to ``a``, or both ways."""
+def mark_copied(copy_of: Any, copied: Any) -> None:
+    """Set ``copied`` at the rows that have copies."""
+    for r in range(len(copy_of)):
+        if copy_of[r] >= 0 and copy_of[r] != r:
+            copied[copy_of[r]] = True
+
+
+@njit(cache=True, nogil=True)
+def count_links(a: Any, b: Any, own_side: Any, copied: Any, start: Any) -> None:
+    """Write into ``start``, zero on entry, where the links of each row begin, one place further on.
+
+    Links lead from ``b`` to ``a``; on the own side from the later row of a pair to the earlier one, and back only from
+    a row with copies, since these may lie behind its partner.
+    """
     for m in range(len(a)):
-        out.start[b[m] + 2] += 1
-        if both:
-            out.start[a[m] + 2] += 1
-    for r in range(2, len(out.start)):
-        out.start[r] += out.start[r - 1]
+        early, late = (min(a[m], b[m]), max(a[m], b[m])) if own_side else (a[m], b[m])
+        start[late + 2] += 1
+        if own_side and copied[early]:
+            start[early + 2] += 1
+    for r in range(2, len(start)):
+        start[r] += start[r - 1]
+
+
+@njit(cache=True, nogil=True)
+def fill_links(a: Any, b: Any, similarity: Any, own_side: Any, copied: Any, out: Links) -> None:
+    """Write the links that `count_links` counted."""
     for m in range(len(a)):
-        _append(b[m], a[m], similarity[m], out)
-        if both:
-            _append(a[m], b[m], similarity[m], out)
+        early, late = (min(a[m], b[m]), max(a[m], b[m])) if own_side else (a[m], b[m])
+        _append(late, early, similarity[m], out)
+        if own_side and copied[early]:
+            _append(early, late, similarity[m], out)
 
 
 @njit(cache=True, nogil=True)

@@ -217,8 +217,21 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     if swapped:
         parts = [Found(part.b, part.a, part.similarity) for part in parts]
     parts += _compare_long(a, b, numbered[0], numbered[-1], tau)
-    found = Found(*map(np.concatenate, zip(Found.none(), *parts, strict=True)))
+    found = _put_together(parts)
     stages.lap("join")
+    return found
+
+
+def _put_together(parts: list[Found]) -> Found:
+    """Return the pieces, which go one by one, as one."""
+    size = sum(len(part.a) for part in parts)
+    found = Found(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size))
+    while parts:
+        part = parts.pop()
+        begin = size - len(part.a)
+        for values, column in zip(part, found, strict=True):
+            column[begin:size] = values
+        size = begin
     return found
 
 
@@ -425,7 +438,7 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.i
     InputError
         If there are more than 2**31 pairs.
     """
-    links = _links(found, a is b, len(b.copy_of))
+    links = _links(found, a is b, b.copy_of)
     del found
     starts, out = _first_pairs(a, b, links, stages)
     del links  # before the pages of the first rows' numbers are touched
@@ -438,11 +451,13 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.i
     return out
 
 
-def _links(found: Found, own_side: bool, n: int) -> Links:
-    """List for each of ``n`` rows the rows it was found similar to; on one side, both ways."""
-    size = len(found.a) * (1 + own_side)
-    links = Links(np.zeros(n + 2, np.int64), np.empty(size, np.int32), np.empty(size))
-    kernels.fill_links(found.a, found.b, found.similarity, own_side, links)
+def _links(found: Found, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
+    """List for each row the rows it was found similar to; on one side, the later ones only for rows with copies."""
+    start, copied = np.zeros(len(copy_of) + 2, np.int64), np.zeros(len(copy_of), np.bool_)
+    kernels.mark_copied(copy_of, copied)
+    kernels.count_links(found.a, found.b, own_side, copied, start)
+    links = Links(start, np.empty(start[-1], np.int32), np.empty(start[-1]))
+    kernels.fill_links(found.a, found.b, found.similarity, own_side, copied, links)
     return links
 
 

@@ -1,0 +1,98 @@
+"""What the calling process holds for each page once the pairs are on disk."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from spotsigs.arrays import spans
+from spotsigs.copies import Copies
+from spotsigs.crawl.block_join import PairFiles
+from spotsigs.crawl.stages_on_disk import BYTES_A_RESULT
+from spotsigs.data.formats.writers import write_cluster_list, write_lists
+from spotsigs.disk.store import Strings, writing
+from spotsigs.judging.clusters import ClusterMethod, cluster, cohesion
+from spotsigs.judging.keep import Keep, decide, priority
+from spotsigs.judging.parquet import write_clusters
+from spotsigs.records import Overlap
+
+FEW, MANY = 100_000, 200_000
+TASK = 20_000
+"""Pairs in a file."""
+
+
+def pairs_on_disk(folder, i, j, n):
+    folders = [folder / f"{start:08d}" for start in range(0, len(i), TASK)]
+    for number, one in enumerate(folders):
+        part = slice(number * TASK, (number + 1) * TASK)
+        with writing(one, "pairs") as out:
+            out.put("i", i[part].astype(np.int64))
+            out.put("j", j[part].astype(np.int64))
+            out.put("similarity", np.full(len(i[part]), 0.5))
+            out.facts = {"pairs": len(i[part])}
+    return PairFiles(tuple(folders), n, memory=1 << 20, overlap=Overlap(np.ones(n, np.int32)))
+
+
+def alone(n):
+    return np.empty(0, np.int64), np.empty(0, np.int64)
+
+
+def twos(n):
+    return np.arange(0, n, 2), np.arange(1, n, 2)
+
+
+def chain(n):
+    return np.arange(n - 1), np.arange(1, n)
+
+
+def held(folder, make, method, keep, n):
+    """Return the bytes held at most while pairs become clusters, decisions and tables."""
+    folder.mkdir()
+    pairs = pairs_on_disk(folder / "pairs", *make(n), n)
+    names = Strings(np.zeros(n, np.uint8), np.arange(1, n + 1))  # which lie in the store
+    copies = Copies.none(n)
+    tracemalloc.start()
+    order = priority(keep, n, np.arange(n) if keep is Keep.longest else None)
+    clusters = cluster(pairs, clusters=method, priority=order)
+    together = cohesion(clusters, pairs.chunks())
+    compared, boilerplate = np.ones(n, np.bool_), np.zeros(n, np.bool_)
+    decisions = decide(pairs.chunks(), clusters, keep, copies=copies, compared=compared, boilerplate=boilerplate)
+    write_clusters(folder / "clusters.parquet", names, clusters, together)
+    write_cluster_list(folder / "clusters.csv", names, clusters, together)
+    write_lists(decisions, names, folder)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak + copies.stands.nbytes + copies.content.nbytes + pairs.overlap.lengths.nbytes
+
+
+@pytest.mark.parametrize(
+    ("make", "method", "keep"),
+    [
+        (alone, ClusterMethod.components, Keep.first),
+        (twos, ClusterMethod.components, Keep.first),
+        (twos, ClusterMethod.components, Keep.longest),
+        (chain, ClusterMethod.anchored, Keep.none),
+    ],
+)
+def test_bytes_a_page(tmp_path, make, method, keep):
+    held(tmp_path / "warm", make, method, keep, 1000)  # kernels, which are compiled at first
+    few, many = (held(tmp_path / str(n), make, method, keep, n) for n in (FEW, MANY))
+    assert (many - few) / (MANY - FEW) <= BYTES_A_RESULT - 8 * (keep in (Keep.first, Keep.none))
+
+
+def test_what_goes_a_span_at_a_time_equals_numpy(monkeypatch):
+    monkeypatch.setattr(spans, "SPAN", 7)
+    random = np.random.default_rng(3)
+    for n in (0, 1, 7, 50):
+        values, places = random.random(n), random.permutation(n).astype(np.int32)
+        back = np.empty(n)
+        back[places] = values
+        np.testing.assert_array_equal(spans.gathered(values, places), values[places])
+        np.testing.assert_array_equal(spans.scattered(values, places), back)
+        labels = random.integers(0, 5, n).astype(np.int32)
+        np.testing.assert_array_equal(spans.tally(labels, 5), np.bincount(labels, minlength=5))
+        np.testing.assert_array_equal(spans.own(places), places == np.arange(n))
+        flags = values < 0.5
+        for first in (0, 3, n):
+            found = np.concatenate([np.empty(0, np.int64), *spans.flagged(flags, first)])
+            np.testing.assert_array_equal(found, [row for row in np.flatnonzero(flags) if row >= first])
