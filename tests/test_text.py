@@ -209,6 +209,13 @@ def test_main_text(extract):
     assert VisibleText()(Document(id="", content=PAGE)) == visible(PAGE)
 
 
+def test_trafilatura_does_not_complain_of_a_page_without_text(caplog):
+    pytest.importorskip("trafilatura")
+    page = Document(id="x", content=b"<html><body></body></html>", media_type="text/html")
+    assert Trafilatura()(page) == ""
+    assert not caplog.records
+
+
 def test_trafilatura_is_optional(monkeypatch):
     monkeypatch.setattr("spotsigs.text.visible.find_spec", lambda name: None)
     with pytest.raises(InputError, match="pip install"):

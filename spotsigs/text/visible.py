@@ -5,6 +5,7 @@ Each choice is a frozen dataclass ``(document) -> str`` and one YAML in ``conf/t
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -135,4 +136,5 @@ class Trafilatura:
         if _is_plain(document):
             return visible_text(document)
         html = _tamed(document, "trafilatura")
+        logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it complains of each page without a main text
         return trafilatura.extract(html, include_comments=False) or ""
