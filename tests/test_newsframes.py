@@ -14,7 +14,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.newsframes import NewsFrames, ReutersVersions
+from spotsigs.data.collections.newsframes import NewsFrames, ReutersVersions, _rules
 from spotsigs.data.collections.newsframes import packages as fetching
 from spotsigs.data.collections.newsframes.assembly import drifted, plan, printed, sizes
 from spotsigs.data.collections.newsframes.density import density, with_density
@@ -513,3 +513,8 @@ def test_the_collection_is_the_one_that_was_fixed():
     for document in documents(NewsFrames(seed=5, cache=str(cached))):
         digest.update(document.id.encode() + b"\0" + document.content)
     assert digest.hexdigest() == "c9daec0ad025e81a6b1fba06f268dacfa3bbc1ace80f77c2bb83b22738862818"
+
+
+@pytest.mark.parametrize("part", ["stories", "frames"])
+def test_what_decides_a_prepared_file_is_there(part):
+    assert all(path.is_file() for path in _rules(part))

@@ -163,7 +163,8 @@ def _documents(collection: NewsFrames, start: int, stop: int) -> Iterator[Docume
 
 def _rules(part: str) -> list[Path]:
     """Return the modules that decide what a prepared file holds."""
-    names = ("stories", "packages") if part == "stories" else ("stories", "packages", "frames", "selectors")
+    stories = ("reuters_stories", "packages")
+    names = stories if part == "stories" else (*stories, "frames", "selectors")
     return [Path(__file__).with_name(f"{name}.py") for name in names]
 
 
