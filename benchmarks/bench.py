@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from benchmarks import extraction, profile, report, startup
+from benchmarks import charts, extraction, profile, startup
 from benchmarks.cell import ARRAYS
 from benchmarks.inputs import COLLECTIONS, SMALLER
 from benchmarks.tools import JOIN, OURS, PACKAGES, PEER_TAUS, PRODUCTS, SKETCH_TAUS, TOOLS
@@ -245,12 +245,12 @@ def main() -> None:
             row
             for name in arguments.collection or PROFILED
             for tau in PROFILE_TAUS
-            for row in profile.measure(name, tau, report.OUR_THREADS)
+            for row in profile.measure(name, tau, charts.OUR_THREADS)
         ],
     }
     others = {} if arguments.tool else {name: pd.DataFrame(measured()) for name, measured in beside.items()}
-    report.write_csvs(out, cells=pd.json_normalize(list(bench.rows())), machine=pd.Series(machine()), **others)
-    report.main(["--folder", str(out)])
+    charts.write_csvs(out, cells=pd.json_normalize(list(bench.rows())), machine=pd.Series(machine()), **others)
+    charts.main(["--folder", str(out)])
     print(out / "bench.md")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import cell, report
+from benchmarks import cell, charts
 from benchmarks.bench import Bench, Cell, plan
 from benchmarks.tools import TOOLS, UnavailableError
 from spotsigs.data.collections.wt10g_like import Wt10gLike
@@ -56,14 +56,14 @@ def measured(**seconds):
         tool, tau, where, threads = name.split(" | ")
         row = {"collection": where, "tool": tool, "tau": float(tau), "threads": int(threads), "status": "ok"}
         row |= {"seconds": value, "peak_mb": 100.0, "recall": 1.0, "precision": 1.0, "contended": False, "reason": None}
-        row |= {f"details.seconds.{stage}": value / 10 for stage in report.STAGES}
+        row |= {f"details.seconds.{stage}": value / 10 for stage in charts.STAGES}
         rows.append(row)
     empty = pd.DataFrame()
-    return report.Measured(cells=pd.DataFrame(rows), extraction=empty, startup=empty, profile=empty, machine=empty)
+    return charts.Measured(cells=pd.DataFrame(rows), extraction=empty, startup=empty, profile=empty, machine=empty)
 
 
 def verdicts(found):
-    table = report.goals(found)
+    table = charts.goals(found)
     return dict(zip(table.goal, zip(table.measured, table.verdict, strict=True), strict=True))
 
 
@@ -99,7 +99,7 @@ def test_curves_cross_where_the_faster_one_changes():
         curves[f"spotsigs | {tau} | short 1.17M | 2"] = exact
         curves[f"lsh_native | {tau} | short 1.17M | 2"] = hashed
         curves[f"spotsigs_tight | {tau} | short 1.17M | 2"] = exact / 100
-    told = report.crossing(measured(**curves)).set_index("tool")["crosses lsh_native at"]
+    told = charts.crossing(measured(**curves)).set_index("tool")["crosses lsh_native at"]
     assert told["spotsigs"] == "0.50"
     assert told["spotsigs_tight"] == "never: always faster"
 
@@ -122,27 +122,27 @@ def test_the_plan_can_be_narrowed():
 
 
 def test_a_table_stands_between_its_markers():
-    begin, end = report.MARKERS
-    assert report.with_table(f"a\n{begin}\nold\n{end}\nb", "new") == f"a\n{begin}\n\nnew\n\n{end}\nb"
-    assert report.with_table("no markers", "new") == "no markers"
+    begin, end = charts.MARKERS
+    assert charts.with_table(f"a\n{begin}\nold\n{end}\nb", "new") == f"a\n{begin}\n\nnew\n\n{end}\nb"
+    assert charts.with_table("no markers", "new") == "no markers"
 
 
-@pytest.mark.parametrize("name", report.PLACES)
+@pytest.mark.parametrize("name", charts.PLACES)
 def test_pages_show_the_last_whole_run(name):
     page, folder = (ROOT / name).read_text("utf-8"), ROOT / "results/bench"
-    assert all(page.count(marker) == 1 for marker in report.MARKERS)
+    assert all(page.count(marker) == 1 for marker in charts.MARKERS)
     if not (folder / "cells.csv").exists():
-        assert not page.partition(report.MARKERS[0])[2].partition(report.MARKERS[1])[0].strip()
+        assert not page.partition(charts.MARKERS[0])[2].partition(charts.MARKERS[1])[0].strip()
         return
-    measured = report.Measured.read(folder)
-    assert report.with_table(page, report.PLACES[name](measured)) == page
-    assert (folder / "bench.md").read_text("utf-8") == report.document(measured)
+    measured = charts.Measured.read(folder)
+    assert charts.with_table(page, charts.PLACES[name](measured)) == page
+    assert (folder / "bench.md").read_text("utf-8") == charts.document(measured)
 
 
 def test_everything_is_written(tmp_path):
     found = measured(**{"spotsigs_tight | 0.9 | short 100k | 2": 0.1, "rensa | 0.9 | short 100k | 2": 3.0})
-    report.write_csvs(tmp_path, cells=found.cells)
-    report.write(tmp_path)
+    charts.write_csvs(tmp_path, cells=found.cells)
+    charts.write(tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {
         "cells.csv",

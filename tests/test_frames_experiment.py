@@ -9,7 +9,7 @@ from test_newsframes import collection, tarballs  # noqa: F401
 
 from spotsigs.engines import Serial
 from spotsigs.experiments.show.quality_figures import thresholds
-from spotsigs.experiments.studies import frames as study
+from spotsigs.experiments.studies import frame_density as study
 from spotsigs.experiments.studies.frame_density import BEST, FIXED, FrameDensity, Seeded, methods
 from spotsigs.experiments.work.curves import Curve, judge
 from spotsigs.experiments.work.extracted import Source, read

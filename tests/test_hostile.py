@@ -92,6 +92,9 @@ REVIEWED = {
     "spotsigs/disk/places.py": {
         r"([A-Za-z][A-Za-z0-9+.-]+)://": "the user's own place, matched at its begin only: one run, no choice",
     },
+    "experiments/show/tables.py": {
+        r"^Table \d+: ": "one run, at the begin of our own captions",
+    },
     "spotsigs/signatures/spots.py": {
         r"\s*(?P<word>[^()\s]+)\s*(?:\(\s*(?P<d>\d+)\s*,\s*(?P<c>\d+)\s*\)\s*)?": "the user's own words",
     },

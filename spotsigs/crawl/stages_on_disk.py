@@ -40,7 +40,7 @@ PROGRAM = 375 * 10**6
 LEAST = BYTES_A_BYTE * BUDGET_PAGE
 """Bytes for data that each process has at least: what the largest page may take. For more workers there is no room."""
 
-BYTES_A_RESULT = 72
+BYTES_A_RESULT = 96
 """What clusters, decisions and their tables hold for each document after the join, at most: where all are in clusters
 of two, and the longest or newest stays. With ``keep=first`` it is eight less."""
 
