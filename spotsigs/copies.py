@@ -263,7 +263,7 @@ def _last_of_equal(digests: NDArray[np.uint64]) -> NDArray[np.int32]:
     return last
 
 
-def _flat(counts: NDArray[np.int64], most: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _flat(counts: IntArray, most: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield each position as often as its count says, and the number of each time, in limited batches."""
     ends = np.cumsum(counts)
     for start in range(0, int(ends[-1]) if len(ends) else 0, most):

@@ -229,8 +229,7 @@ def _put_together(parts: list[Found]) -> Found:
     while parts:
         part = parts.pop()
         begin = size - len(part.a)
-        for values, column in zip(part, found, strict=True):
-            column[begin:size] = values
+        found.a[begin:size], found.b[begin:size], found.similarity[begin:size] = part
         size = begin
     return found
 
