@@ -972,3 +972,18 @@ def test_lines_of_csv_are_parsed_at_most_three_times(tmp_path, monkeypatch):
             counts.append(parsed)
         assert counts[1] <= 2 * counts[0] + 10
         assert counts[1] <= 3 * 1000 * row.count(b"\n")
+
+
+def test_trec_documents_without_a_number_are_counted_in_any_shares(tmp_path):
+    good = "<DOC>\n<DOCNO>{}</DOCNO>\nthe page\n</DOC>\n"
+    lost = "<DOC>\nthe page has no number\n</DOC>\n"
+    inside = "<DOC>\n<DOCNO>c</DOCNO>\n<DOC>\nthe tag inside\n</DOC>\n"
+    path = tmp_path / "B01"
+    path.write_text(good.format("a") + lost + lost + inside + good.format("d") + lost)
+    whole = list(Trec(path=str(path)).shards()[0]())
+    assert [type(record).__name__ for record in whole] == [
+        "Document", "Skipped", "Skipped", "Document", "Document", "Skipped"
+    ]  # fmt: skip
+    for shard_bytes in range(10, path.stat().st_size, 3):
+        shards = Trec(path=str(path), shard_bytes=shard_bytes).shards()
+        assert [record for shard in shards for record in shard()] == whole

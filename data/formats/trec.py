@@ -31,6 +31,7 @@ _NUMBER = re.compile(rb"<DOCNO>", re.IGNORECASE), re.compile(rb"</DOCNO>\s*", re
 _HEADER = re.compile(rb"<DOCHDR>", re.IGNORECASE), re.compile(rb"</DOCHDR>\r?\n?", re.IGNORECASE)
 _CLOSE = re.compile(rb"</DOC>\s*$", re.IGNORECASE)
 _HEAD_LINES, _HEAD_BYTES = 8, 1 << 16  # before <DOCNO>
+_BEFORE = 1 << 20  # bytes before a share in which it is looked whether a document is open at its beginning
 _DATE = re.compile(rb"\S+ \S+ (\d{14}) ")
 
 
@@ -93,9 +94,13 @@ def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[bytes, D
     """
     block: list[bytes] = []
     begin = size = 0
-    between = start == 0  # surely in no document
-    for offset, line, following in _with_following(lines(source.path, start)):
+    before = max(0, start - _BEFORE)
+    between = before == 0  # surely in no document
+    for offset, line, following in _with_following(lines(source.path, before)):
         opens = _opens(line, following)
+        if offset < start:
+            between = _CLOSE.search(line) is not None or (between and not opens)
+            continue
         if block and (opens or size > largest_page()):
             yield _finished(source, begin, block)
             block = []
