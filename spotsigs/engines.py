@@ -120,13 +120,12 @@ class Processes(WorkerEngine):
         if len(waiting) < 2 or not workers:
             yield from map(function, chain(waiting, tasks))
             return
-        try:
-            yield from _in_order(
-                lambda task: _executor(workers).submit(function, task), chain(waiting, tasks), 2 * workers
-            )
-        except KeyboardInterrupt:  # the pool would wait for what its workers are at
-            _executor(workers).shutdown(kill_workers=True)
-            raise
+        yield from _in_order(
+            lambda task: _executor(workers).submit(function, task),
+            chain(waiting, tasks),
+            2 * workers,
+            interrupted=lambda: _executor(workers).shutdown(kill_workers=True),
+        )
 
 
 _RAN_HERE: set[str] = set()
@@ -374,8 +373,13 @@ def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _in_order(submit: Callable[[Task], Any], tasks: Iterator[Task], window: int) -> Iterator[Result]:
-    """Yield results in task order; what was under way when a worker died is given out again."""
+def _in_order(
+    submit: Callable[[Task], Any], tasks: Iterator[Task], window: int, interrupted: Callable[[], object] = bool
+) -> Iterator[Result]:
+    """Yield results in task order; what was under way when a worker died is given out again.
+
+    With Ctrl-C, `interrupted` is called while no task is cancelled yet: loky's thread cannot end tasks that are.
+    """
     from concurrent.futures.process import BrokenProcessPool
 
     waiting = deque((task, _submitted(submit, task)) for task in islice(tasks, window))
@@ -396,6 +400,9 @@ def _in_order(submit: Callable[[Task], Any], tasks: Iterator[Task], window: int)
             waiting.popleft()
             yield result
             waiting.extend((task, _submitted(submit, task)) for task in islice(tasks, 1))
+    except KeyboardInterrupt:  # a pool would wait for what its workers are at
+        interrupted()
+        raise
     finally:
         for _, future in waiting:
             future.cancel()

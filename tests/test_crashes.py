@@ -275,8 +275,8 @@ import runpy
 import spotsigs.engines
 one_by_one = spotsigs.engines._in_order
 
-def watched(submit, tasks, window):
-    for number, result in enumerate(one_by_one(submit, tasks, window)):
+def watched(*given, **named):
+    for number, result in enumerate(one_by_one(*given, **named)):
         if number == 2:
             print("reading", flush=True)
         yield result
