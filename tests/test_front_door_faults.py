@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from faults import EVERY, NUMBERS, Denied, copied, denying
@@ -119,6 +120,23 @@ def test_of_results_that_cannot_all_be_put_in_place_none_are(tmp_path):
         if len(denied.calls) < at:
             break
     assert refused == 8  # four former files that go, four new ones that come
+
+
+def test_what_was_in_place_stays_when_tidying_up_fails_once(tmp_path):
+    """A folder to write in that cannot be removed at first is removed all the same."""
+    here = tmp_path / "here"
+    here.mkdir()
+    atomic._remove_left_ones(here.resolve())
+
+    def written(at):
+        with denying(denied := Denied(here, at)), atomic.replacing(here / "a.csv") as new:
+            new.write_text(f"failing {at}")
+        assert files(here) == {Path("a.csv"): f"failing {at}".encode()}
+        return denied.calls
+
+    calls = written(0)
+    assert calls[-1][0] == "rmdir"
+    assert len(written(len(calls))) == len(calls) + 1
 
 
 @pytest.mark.long

@@ -56,7 +56,7 @@ def beside(path: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         _release(lock)
 
 
@@ -185,5 +185,11 @@ def _remove_left_ones(parent: Path) -> None:
         with suppress(FileNotFoundError, BlockingIOError):
             lock = _lock(left, LOCK_EX | LOCK_NB) if sys.platform != "win32" else None
             if lock is not None:
-                shutil.rmtree(left, ignore_errors=True)
+                _remove(left)
                 _release(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, with a second try for what failed once; what stays even so goes with the next run."""
+    for _ in range(2):
+        shutil.rmtree(folder, ignore_errors=True)
