@@ -98,6 +98,11 @@ def destination(path: Path) -> Path:
     return Path(*(part for part in path.parts if _MARK not in part))
 
 
+def place_of(error: OSError) -> Path | None:
+    """Return where the file was going to appear of which the system complains, if it says which."""
+    return destination(Path(error.filename)) if isinstance(error.filename, str) else None
+
+
 @contextmanager
 def alone(folder: Path, say: Callable[[str], object] = lambda sentence: None) -> Iterator[None]:
     """Let one run at a time work on a store: others wait, on every system and on network file systems that know locks.
