@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from spotsigs.copies import Copies, Sameness
+from spotsigs.copies import Sameness
+from spotsigs.crawl.stages_in_memory import Matched, match_in_memory
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, require
 from spotsigs.given import given
@@ -17,8 +18,7 @@ from spotsigs.judging.clusters import cluster
 from spotsigs.judging.keep import Keep, decide, priority
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.tight import SpotSigsTight
-from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, Signatures, SignatureScheme, Skipped
-from spotsigs.signatures.extract import extract
+from spotsigs.records import Collection, Document, Pairs, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import AUTO
 from spotsigs.signatures.spots import SpotSignatures
@@ -90,7 +90,7 @@ def near_duplicates(
     """
     band = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
     scheme = signature or SpotSignatures(language=language)
-    return _found(given(pages, text).pages, tau, scheme, band, copies, measure, threads)[0]
+    return _found(given(pages, text).pages, tau, scheme, band, copies, measure, threads).pairs
 
 
 def _found(
@@ -101,18 +101,22 @@ def _found(
     copies: Sameness | str,
     measure: str,
     threads: int | None,
-) -> tuple[Pairs, Signatures]:
-    """Return the pairs, and the signatures before the filters."""
+) -> Matched[Signatures, Pairs]:
     try:
         sameness = Sameness(copies)
     except ValueError:
         raise InputError(f"copies must be 'text', 'content' or 'off', got {copies!r}") from None
     matchers: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTight, "containment": Containment}
     require(measure in matchers, f"measure must be one of {', '.join(matchers)}, got {measure!r}")
-    matcher = matchers[measure](tau=tau, threads=threads)
-    signatures = extract(_InMemory(tuple(pages)), VisibleText(), scheme, Serial(), sameness=sameness)
-    found = Copies.among(signatures, sameness)
-    return found.spread(matcher(Corpus(band(signatures, found)))), signatures
+    return match_in_memory(
+        _Pages(tuple(pages)),
+        VisibleText(),
+        scheme,
+        band,
+        matchers[measure](tau=tau, threads=threads),
+        Serial(),
+        sameness=sameness,
+    )
 
 
 def dedup(
@@ -169,16 +173,16 @@ def dedup(
     policy = Keep(keep)
     band = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
     scheme = signature or SpotSignatures(language=language)
-    pairs, signatures = _found(have.pages, tau, scheme, band, copies, measure, threads)
+    found = _found(have.pages, tau, scheme, band, copies, measure, threads)
     dates = have.column(date) if policy is Keep.newest else None
     days = None if dates is None else [None if day is None else str(day) for day in dates]
-    order = priority(policy, pairs.n, signatures.occurrences(), days)
-    decisions = decide(pairs, cluster(pairs, priority=order), policy)
+    order = priority(policy, found.pairs.n, found.signatures.occurrences(), days)
+    decisions = decide(found.pairs, cluster(found.pairs, priority=order), policy)
     return have.take(np.flatnonzero(decisions.kept).tolist())
 
 
 @dataclass(frozen=True)
-class _InMemory(Collection):
+class _Pages(Collection):
     pages: tuple[str | bytes, ...]
 
     def shards(self) -> list[Shard]:

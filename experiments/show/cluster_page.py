@@ -68,7 +68,7 @@ def write_cluster_page(
     scheme : SignatureScheme, optional
         Marks signatures where given.
     matched : callable, optional
-        From rows to the signatures of each that took part, as `Matched.signatures` gives: only these
+        From rows to the signatures of each that took part, as `Matched.signatures_of` gives: only these
         are marked. Of a signature with occurrences that did not, because they lie in the page's frame, those are marked
         that lie nearest to the middle of all that took part. Every signature of a text where omitted.
     title : str
