@@ -360,8 +360,8 @@ def stored_language(folder: str | Path) -> str | None:
     batches = _batches(as_path(folder))
     if not batches:
         return None
-    told = re.search(r"language='(\w+)'", known_source(batches[0])["scheme"])
-    return told[1] if told else ENGLISH
+    named = re.search(r"language='(\w+)'", known_source(batches[0])["scheme"])
+    return named[1] if named else ENGLISH
 
 
 def stored_segments(folder: str | Path) -> Segments:
