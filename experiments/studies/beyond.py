@@ -20,7 +20,7 @@ from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.curves import Curve, difference, ends
 from spotsigs.experiments.work.page_cost import time_pages
 from spotsigs.experiments.work.regret import suggested
-from spotsigs.experiments.work.study import PAPER_BAND, Line, Work
+from spotsigs.experiments.work.study import PAPER_BAND, SEVERAL, Line, Work
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.tight import SpotSigsTight
 from spotsigs.records import Matcher, SignatureScheme
@@ -248,7 +248,7 @@ class Beyond(Experiment):
 
     def __call__(self, settings: Settings) -> str:
         """Write the tables and the figure; return them as text."""
-        works = CollectionWorks(Work.begin(self.results, settings), self.step)
+        works = CollectionWorks(Work.begin(self.results, settings, SEVERAL), self.step)
         there, left_out = works.there(self.collections)
         parts = [self._comparison(works, there), self._principles(works, there)]
         parts += [self._boilerplate(works), self._teasers(works)]
