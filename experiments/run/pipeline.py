@@ -25,7 +25,8 @@ from spotsigs.experiments import telling
 from spotsigs.experiments.run.provenance import PeakMemory
 from spotsigs.experiments.run.stores import kept_store, own_store
 from spotsigs.experiments.settings import AUTO, Settings
-from spotsigs.judging.clusters import Cohesion, cluster, cohesion
+from spotsigs.judging.clusters import Cohesion
+from spotsigs.judging.groups import Groups, group
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import Quality, evaluate
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
@@ -72,8 +73,8 @@ class Matched:
         The method, with the threshold that was taken.
     label : str
         Name of the method that ran.
-    order : ndarray of int64, shape (n,), or None
-        The smallest value of a cluster is its representative, see `spotsigs.judging.keep.priority`.
+    groups : Groups
+        What the pairs say of the documents.
     checksum : str
         SHA-256 over document ids, signature hashes and counts: the same for the same input, whatever its form.
     truth : Truth or None
@@ -101,7 +102,7 @@ class Matched:
     pairs: PairChunks
     matcher: Matcher
     label: str
-    order: NDArray[np.int64] | None
+    groups: Groups
     checksum: str
     truth: Truth | None = None
     skipped: Collection[Skipped] = ()
@@ -186,10 +187,9 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
         matched = _of_vectors(settings)
     else:
         matched = _in_memory(settings)
-    clusters = cluster(matched.pairs, clusters=settings.clusters, priority=matched.order)
-    truth = matched.truth
+    truth, clusters = matched.truth, matched.groups.clusters
     quality = None if truth is None else evaluate(matched.pairs.chunks(), truth, clusters)
-    return Outcome(matched, clusters, cohesion(clusters, matched.pairs.chunks()), quality)
+    return Outcome(matched, clusters, matched.groups.cohesion, quality)
 
 
 def _of_vectors(settings: Settings) -> Matched:
@@ -232,7 +232,9 @@ def _in_memory(settings: Settings) -> Matched:
     )
 
 
-def _matched(settings: Settings, corpus: Corpus, copies: Copies, **known: Any) -> Matched:
+def _matched(
+    settings: Settings, corpus: Corpus, copies: Copies, order: NDArray[np.int64] | None, **known: Any
+) -> Matched:
     """Match a corpus in memory."""
     matcher, suggestion = settings.matcher, None
     if settings.auto:
@@ -247,6 +249,7 @@ def _matched(settings: Settings, corpus: Corpus, copies: Copies, **known: Any) -
         rows=np.arange(len(corpus.vectors)),
         copies=copies,
         pairs=pairs,
+        groups=group(pairs, clusters=settings.clusters, priority=order),
         matcher=matcher,
         label=matcher.label,
         suggestion=suggestion,
@@ -256,7 +259,7 @@ def _matched(settings: Settings, corpus: Corpus, copies: Copies, **known: Any) -
 
 
 def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> Matched:
-    from spotsigs.crawl.stages_on_disk import fitting, match_on_disk
+    from spotsigs.crawl.stages_on_disk import fitting, group_on_disk, match_on_disk
 
     matcher, collection = settings.matcher, settings.collection
     method = matcher.on_store()
@@ -269,6 +272,7 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         not isinstance(collection, VectorCollection),
         f"memory= and store= read pages, and data={settings.names['data']} brings vectors; leave them out",
     )
+    engine = fitting(settings.engine, memory)
     found = match_on_disk(
         own_store(settings, folder) if settings.store is None else kept_store(settings.store),
         None if isinstance(collection, StoredCollection) else collection,
@@ -276,7 +280,7 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         settings.signature,
         settings.idf_filter,
         method.tau,
-        fitting(settings.engine, memory),
+        engine,
         memory=memory,
         sets=settings.sets,
         add=settings.add,
@@ -286,8 +290,6 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         say=say,
     )
     segments, stored = found.segments, found.stored
-    lengths = segments.occurrences() if settings.keep is Keep.longest else None
-    dates = segments.dates() if settings.keep is Keep.newest else ()
     # a new batch alone has no truth, for most of its pairs are with old documents
     truth = None if found.new_from else collection.truth(segments.clusters(), stored.doc_ids)
     return Matched(
@@ -297,8 +299,10 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         copies=stored.copies,
         pairs=found.pairs.within(found.budget // CHUNK),
         matcher=matcher,
+        groups=group_on_disk(
+            found, engine, clusters=settings.clusters, priority=_order(settings.keep, segments), say=say
+        ),
         label=method.label,
-        order=priority(settings.keep, len(stored), lengths, dates),
         checksum=checksum(stored.doc_ids, _hashes_and_counts(segments)),
         truth=truth,
         skipped=found.added.skipped_records(),
@@ -307,6 +311,11 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         in_shingles=_in_shingles(settings, segments.in_shingles),
         new_from=found.new_from,
     )
+
+
+def _order(keep: Keep, segments: Segments) -> NDArray[np.int64] | None:
+    lengths = segments.occurrences() if keep is Keep.longest else None
+    return priority(keep, int(segments.sizes().sum()), lengths, segments.dates() if keep is Keep.newest else ())
 
 
 def _in_shingles(settings: Settings, count: Callable[[], int]) -> int:

@@ -207,7 +207,7 @@ def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> De
     matched = outcome.matched
     doc_ids, new_from = matched.doc_ids, matched.new_from
     decisions = decide(
-        matched.pairs.chunks(),
+        matched.groups.nearest,
         outcome.clusters,
         settings.keep,
         copies=matched.copies,

@@ -14,7 +14,7 @@ import numpy as np
 
 from spotsigs.copies import Sameness
 from spotsigs.crawl.layout import parse_memory
-from spotsigs.crawl.stages_on_disk import OnDisk, fitting, match_on_disk
+from spotsigs.crawl.stages_on_disk import OnDisk, fitting, group_on_disk, match_on_disk
 from spotsigs.data.collections.synthetic import Synthetic, write_jsonl
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Engine
@@ -27,7 +27,6 @@ from spotsigs.experiments.run.provenance import TreeMemory
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.study import Work
-from spotsigs.judging.clusters import cluster, cohesion
 from spotsigs.judging.keep import decide
 from spotsigs.judging.parquet import write_clusters, write_pairs
 
@@ -163,6 +162,7 @@ class Scale(Experiment):
         def say(sentence: str) -> None:
             memory.stage = TOLD.get(sentence.partition(":")[0], memory.stage)
 
+        engine = fitting(settings.engine, budget)
         found = match_on_disk(
             folder / "store",
             Jsonl(path=str(folder / "pages")),
@@ -170,7 +170,7 @@ class Scale(Experiment):
             settings.signature,
             settings.idf_filter,
             settings.tau,
-            fitting(settings.engine, budget),
+            engine,
             memory=budget,
             sets=settings.sets,
             sameness=Sameness.off,  # the join is what is measured, and compared with the one in memory
@@ -178,12 +178,12 @@ class Scale(Experiment):
         )
         pairs = found.pairs.within(found.budget // CHUNK)
         memory.stage = "clusters"
-        clusters = cluster(pairs, clusters=settings.clusters)
-        held = cohesion(clusters, pairs.chunks())
-        kept = decide(pairs.chunks(), clusters, settings.keep).kept
+        groups = group_on_disk(found, engine, clusters=settings.clusters)
+        clusters = groups.clusters
+        kept = decide(groups.nearest, clusters, settings.keep).kept
         memory.stage = "tables"
         write_pairs(folder / "pairs.parquet", found.stored.doc_ids, pairs.chunks(), pairs.overlap)
-        write_clusters(folder / "clusters.parquet", found.stored.doc_ids, clusters, held)
+        write_clusters(folder / "clusters.parquet", found.stored.doc_ids, clusters, groups.cohesion)
         require(int(kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))
 
