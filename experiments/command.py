@@ -450,6 +450,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'the system'}: {reason(error)}"
+        from spotsigs.disk.atomic import place_of
+
+        return f"{place_of(error) or 'the system'}: {reason(error)}"
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return f"unexpected {type(error).__name__}: {first} (SPOTSIGS_DEBUG=1 shows where)"

@@ -24,6 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from spotsigs.copies import Sameness
+from spotsigs.disk.atomic import place_of
 from spotsigs.disk.places import as_path, is_remote
 from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.experiments.run.runs import variant
@@ -428,7 +429,7 @@ def _explain(error: Exception) -> str:
     if isinstance(error, ValueError) and "Config group override must be" in str(error):
         return "a group takes the name of one of its choices; `python run.py --help` lists them"
     if isinstance(error, OSError) and error.strerror:
-        place = error.filename or "the system"
+        place = place_of(error) or "the system"
         if error.errno in (EROFS, ENOSPC, EDQUOT):
             return f"{place} cannot be written: {reason(error)}; give another place"
         advice = "; give another place" if error.errno in (EACCES, ENOTDIR, EEXIST, ENAMETOOLONG) else ""

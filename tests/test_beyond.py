@@ -96,6 +96,7 @@ def test_cost_has_its_parts(scheme):
     assert found["ms"] == pytest.approx(found["text_ms"] + found["signature_ms"] + found["refine_ms"])
     assert (found["refine_ms"] > 0) == isinstance(scheme, FramedSpots)
     assert found["text_ms"] > 0
+    assert found["signature_ms"] > 0
 
 
 def curve(true: list[float], false: list[float]) -> Curve:

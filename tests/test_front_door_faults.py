@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from faults import EVERY, NUMBERS, Denied, copied, denying
@@ -16,6 +17,7 @@ from test_full_disk import files
 
 from spotsigs.disk import atomic
 from spotsigs.errors import InputError
+from spotsigs.experiments.config import sentence
 from spotsigs.experiments.output_files import publishing
 
 CHOSEN = ["data=tiny", "engine=serial", "page=true"]
@@ -40,7 +42,7 @@ def ran(front_door, here, denied, more):  # noqa: F811
     words = [word.format(here=here) for word in (*CHOSEN, *more)]
     with denying(denied):
         code, _, err = front_door(*words, f"hydra.run.dir={here}/run")
-    return code, [line for line in err.splitlines() if "pages" not in line]
+    return code, [line for line in err.splitlines() if "pages" not in line and not line.startswith("compiling")]
 
 
 @pytest.fixture
@@ -119,6 +121,41 @@ def test_of_results_that_cannot_all_be_put_in_place_none_are(tmp_path):
         if len(denied.calls) < at:
             break
     assert refused == 8  # four former files that go, four new ones that come
+
+
+def test_what_was_in_place_stays_when_tidying_up_fails_once(tmp_path):
+    """A folder to write in that cannot be removed at first is removed all the same."""
+    here = tmp_path / "here"
+    here.mkdir()
+    atomic._remove_left_ones(here.resolve())
+
+    def written(at):
+        with denying(denied := Denied(here, at)), atomic.replacing(here / "a.csv") as new:
+            new.write_text(f"failing {at}")
+        assert files(here) == {Path("a.csv"): f"failing {at}".encode()}
+        return denied.calls
+
+    calls = written(0)
+    assert calls[-1][0] == "rmdir"
+    assert len(written(len(calls))) == len(calls) + 1
+
+
+def test_a_store_that_cannot_be_removed_at_the_end_is_no_fault(front_door, both, tmp_path):  # noqa: F811
+    """The results stand on their own: where the run's own store stays, the next run removes it."""
+    here, more = tmp_path / "here", WITHIN["within a budget"]
+    counting, new = both[1](more)
+    last = [at for at, (name, path) in enumerate(counting.calls, 1) if name == "replace" and "store-" in path][-1]
+    copied(both[0], here)
+    assert ran(front_door, here, Denied(here, last, errno.EACCES), more) == (0, [])
+    assert files(here) == new
+    assert list((here / "run").glob("store-*"))
+    assert ran(front_door, here, Denied(here, 0), more) == (0, [])
+    assert not list((here / "run").glob("store-*"))
+
+
+def test_a_sentence_names_the_place_and_not_where_it_is_made():
+    error = OSError(errno.EIO, "no", "/there/.results.writing-a/.removed.csv.writing-b/removed.csv")
+    assert sentence(error) == f"error: /there/removed.csv: {os.strerror(errno.EIO)}"
 
 
 @pytest.mark.long

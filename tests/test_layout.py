@@ -108,11 +108,15 @@ def test_layout_may_stop_at_any_task(tmp_path, monkeypatch):
     assert stops > 8
 
 
-def test_what_other_arguments_left_is_not_used(tmp_path):
+@pytest.mark.parametrize("says", [True, False])
+def test_what_other_arguments_left_is_not_used(tmp_path, says):
+    """Nor what does not say of what it is left, because its folder vanished under a run."""
     segments = segments_of(large_batches(np.random.default_rng(4)), tmp_path / "s")
     with pytest.raises(KeyboardInterrupt):
         build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0.5), memory=MEMORY, engine=StopsAt(2))
     assert (tmp_path / "v-in-the-making" / "tallied").exists()
+    if not says:
+        (tmp_path / "v-in-the-making" / "layout.json").unlink()
     build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=MEMORY)
     build_vectors(tmp_path / "w", segments, IdfFilter(idf_min=0), memory=MEMORY)
     assert files(tmp_path / "v") == files(tmp_path / "w")

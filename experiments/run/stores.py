@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
+import os
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
+from spotsigs.disk.atomic import beside
 from spotsigs.disk.places import as_path, is_remote
 from spotsigs.disk.store import claim
 from spotsigs.errors import InputError, printable, reason, require
@@ -36,9 +37,10 @@ def own_store(settings: Settings, folder: Path) -> Path:
 
 
 def discard(store: Path) -> None:
-    """Delete a store that a run has made for itself, and no other."""
+    """Delete a store that a run has made for itself, and no other; what cannot be deleted goes with the next run."""
     if (store / OWN).is_file():
-        shutil.rmtree(store)
+        with suppress(OSError), beside(store) as gone:
+            os.replace(store, gone / store.name)
 
 
 def kept_store(store: str) -> Path:

@@ -90,8 +90,8 @@ COST_COLUMNS = [
 
 COST_NOTES = (
     "Milliseconds a page in one thread, the median over quiet runs, n/a where other processes ran beside. Text: "
-    "decoding, parsing, tokens. Signatures: what they add to it, the difference of two passes, which is lost in the "
-    "noise where the text takes long. Frames: what looks at the whole collection.",
+    "decoding and parsing. Signatures: tokens, their signatures, checksums. Frames: what looks at the whole "
+    "collection.",
 )
 
 

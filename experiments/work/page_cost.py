@@ -9,8 +9,8 @@ from typing import Any
 
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.experiments.work.extracted import Source
-from spotsigs.records import CollectionScheme, Document, Shard, Signatures, SignatureScheme
-from spotsigs.signatures.extract import extract_shard
+from spotsigs.records import CollectionScheme, Document, Signatures, Skipped
+from spotsigs.signatures.extract import extract_shard, read_texts, texts_for
 
 PATIENCE = 3
 """Runs for each quiet one that is wanted, at most."""
@@ -40,11 +40,10 @@ def time_pages(*, source: Source, pages: int, repeats: int) -> dict[str, Any]:
     documents = [record for shard in shards for record in shard() if isinstance(record, Document)]
     chosen = list(islice(documents[:: max(1, len(documents) // pages)], pages))
     refines = isinstance(source.signature, CollectionScheme)
-    everything = _rows(documents, source, source.signature) if refines else None
-    read = _Read(chosen)
-    runs = [_run(read, source, everything, len(documents)) for _ in range(2)][1:]
+    everything = extract_shard(lambda: iter(documents), source.text, source.signature) if refines else None
+    runs = [_run(chosen, source, everything, len(documents)) for _ in range(2)][1:]
     while len([run for run in runs if run["foreign"] <= QUIET]) < repeats and len(runs) < PATIENCE * repeats:
-        runs.append(_run(read, source, everything, len(documents)))
+        runs.append(_run(chosen, source, everything, len(documents)))
     quiet = [run for run in runs if run["foreign"] <= QUIET]
     found = {
         key: statistics.median(run[key] for run in quiet or runs) for key in ("text_ms", "signature_ms", "refine_ms")
@@ -53,51 +52,21 @@ def time_pages(*, source: Source, pages: int, repeats: int) -> dict[str, Any]:
     return {**found, "ms": sum(found.values()), "pages": len(chosen), "bytes": size, "contended": not quiet}
 
 
-class _Read:
-    """Documents as a shard."""
-
-    def __init__(self, documents: list[Document]) -> None:
-        self.documents = documents
-
-    def __call__(self) -> Any:
-        return iter(self.documents)
-
-
-class _Nothing(SignatureScheme):
-    """A scheme without signatures: what is left of the time is the text's."""
-
-    label = "nothing"
-
-    def __init__(self, marked: bool) -> None:
-        self.marked = marked  # type: ignore[misc]
-
-    def readable(self, text: str) -> list[str]:
-        return []
-
-    def __call__(self, tokens: Any) -> Any:
-        return tokens.starts[:0].astype("u8")
-
-
-def _rows(documents: list[Document], source: Source, scheme: Any) -> Signatures:
-    shard: Shard = _Read(documents)
-    return extract_shard(shard, source.text, scheme)
-
-
-def _run(read: _Read, source: Source, everything: Signatures | None, n: int) -> dict[str, float]:
+def _run(documents: list[Document], source: Source, everything: Signatures | None, n: int) -> dict[str, float]:
     with ForeignLoad() as load:
         began = time.perf_counter()
-        _rows(read.documents, source, _Nothing(source.signature.marked))
+        read = list(read_texts(lambda: iter(documents), texts_for(source.signature, source.text)))
+        texts = {id(record[0]): record[1] for record in read if not isinstance(record, Skipped)}
+        readable = [document for document in documents if id(document) in texts]
         text = time.perf_counter()
-        _rows(read.documents, source, source.signature)
-        signed = time.perf_counter()
-        refined = signed
+        extract_shard(lambda: iter(readable), lambda document: texts[id(document)], source.signature)
+        signed = refined = time.perf_counter()
         if everything is not None:
             source.signature.refine(everything, threads=1)  # type: ignore[union-attr]
             refined = time.perf_counter()
-    pages = len(read.documents)
     return {
-        "text_ms": 1000 * (text - began) / pages,
-        "signature_ms": 1000 * ((signed - text) - (text - began)) / pages,
+        "text_ms": 1000 * (text - began) / len(documents),
+        "signature_ms": 1000 * (signed - text) / len(documents),
         "refine_ms": 1000 * (refined - signed) / n,
         "foreign": load.cores,
     }

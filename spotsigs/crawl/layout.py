@@ -30,7 +30,7 @@ from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.copies import Copies
 from spotsigs.crawl.rounds import Rounds, append_parts, run
 from spotsigs.crawl.segments import Segments
-from spotsigs.disk.places import absolute, as_path, is_remote
+from spotsigs.disk.places import absolute, as_path, exists, is_remote
 from spotsigs.disk.store import (
     Reader,
     StoredVectors,
@@ -46,6 +46,8 @@ from spotsigs.errors import InputError, require
 from spotsigs.signatures.idf import IdfFilter
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+_MADE_OF = "layout.json"
 
 MOST_SIGNATURES = 2**31 - 1
 """Signatures that can be told apart: their numbers are int32."""
@@ -238,13 +240,13 @@ class Stretch(NamedTuple):
 
 
 def _claim(rounds: Path, layout: Layout, segments: Segments, copies: Copies) -> None:
-    """Say what the results of the tasks come from; delete those that come from something else."""
+    """Say what the results of the tasks come from; delete those that come from something else, or do not say."""
     made_of = "".join(map(fingerprint, segments.folders)).encode() + copies.stands.tobytes()
     facts = {"of": xxhash.xxh3_128_hexdigest(made_of), "settings": repr((layout.idf_filter, layout.sets))}
     facts |= {"memory": str(layout.memory)}
-    if claim(rounds, "layout.json", facts):
+    if not exists(rounds / _MADE_OF) or claim(rounds, _MADE_OF, facts):
         remove_tree(rounds)
-        claim(rounds, "layout.json", facts)
+        claim(rounds, _MADE_OF, facts)
 
 
 def _batches(

@@ -21,7 +21,7 @@ from spotsigs.crawl.layout import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.crawl.outlines import refine_segments
 from spotsigs.crawl.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.crawl.shuffle import BYTES_A_PAIR
-from spotsigs.disk.atomic import alone, destination
+from spotsigs.disk.atomic import alone, place_of
 from spotsigs.disk.places import as_path, exists, require_reachable, sizes
 from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine
@@ -263,7 +263,7 @@ def _alone(folder: Path, say: Say) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            at = destination(Path(error.filename)) if isinstance(error.filename, str) else folder
+            at = place_of(error) or folder
             rest = f"what is complete in the store {folder} stays, and the same command goes on with it"
             raise InputError(f"{at}: {reason(error)}; {rest}") from error
 

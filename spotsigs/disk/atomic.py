@@ -56,7 +56,7 @@ def beside(path: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         _release(lock)
 
 
@@ -96,6 +96,11 @@ def destination(path: Path) -> Path:
     if is_remote(path):
         return path
     return Path(*(part for part in path.parts if _MARK not in part))
+
+
+def place_of(error: OSError) -> Path | None:
+    """Return where the file was going to appear of which the system complains, if it says which."""
+    return destination(Path(error.filename)) if isinstance(error.filename, str) else None
 
 
 @contextmanager
@@ -185,5 +190,11 @@ def _remove_left_ones(parent: Path) -> None:
         with suppress(FileNotFoundError, BlockingIOError):
             lock = _lock(left, LOCK_EX | LOCK_NB) if sys.platform != "win32" else None
             if lock is not None:
-                shutil.rmtree(left, ignore_errors=True)
+                _remove(left)
                 _release(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, with a second try for what failed once; what stays even so goes with the next run."""
+    for _ in range(2):
+        shutil.rmtree(folder, ignore_errors=True)

@@ -98,7 +98,7 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
             yield record, content
 
 
-def _reads(text: TextExtractor, scheme: SignatureScheme) -> TextExtractor:
+def texts_for(scheme: SignatureScheme, text: TextExtractor) -> TextExtractor:
     """Return what gives a scheme its texts: with their links and blocks marked if it looks at those."""
     return text.marked if scheme.marked and isinstance(text, MarkedText) else text
 
@@ -119,7 +119,7 @@ def _rows(
     shard: Shard, text: TextExtractor, scheme: SignatureScheme
 ) -> Iterator[tuple[Document, NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]] | Skipped]:
     to_row = _to_row(scheme)
-    for record in read_texts(shard, _reads(text, scheme)):
+    for record in read_texts(shard, texts_for(scheme, text)):
         if isinstance(record, Skipped):
             yield record
             continue
@@ -450,7 +450,7 @@ def extract(
     # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
     trial = Document(id="the first page", content=b"<p>the one")
     try:
-        _to_row(scheme)(_reads(text, scheme)(trial))
+        _to_row(scheme)(texts_for(scheme, text)(trial))
     except Exception as error:
         for method in (text, scheme):
             _require_no_mistake(method, trial, error, anywhere=False)
