@@ -140,6 +140,6 @@ def test_a_part_larger_than_the_budget_passes_in_pieces(tmp_path):
         priority = rng.integers(0, 9, 203)
         files = on_disk(tmp_path / method.value, pairs, 3, rng)
         found = grouping.group_files(
-            files, tmp_path / "store", Serial(), memory=20_000, clusters=method, priority=priority
+            files, tmp_path / "store", Serial(), memory=60_000, clusters=method, priority=priority
         )
         assert_equal(found, group(pairs, clusters=method, priority=priority))

@@ -49,10 +49,10 @@ FORESTS = 16
 ROUNDS = ("priority", "sources", "forests", "sorted", "pairs", "judged", "collected")
 """What the tasks leave until the last has ended."""
 
-OF_ROWS = {"heads": np.int32, "to_head": np.float64, "partner": np.int32, "similarity": np.float64}
+OF_ROWS: dict[str, Any] = {"heads": np.int32, "to_head": np.float64, "partner": np.int32, "similarity": np.float64}
 """What is known of each document: its representative, similarity to that, nearest partner, similarity to that."""
 
-OF_CLUSTERS = {
+OF_CLUSTERS: dict[str, Any] = {
     "pairs": np.int64,
     "minimum": np.float64,
     "mean": np.float64,
@@ -306,7 +306,8 @@ def _collect(job: Grouping, number: int, out: Writer) -> None:
     n = stop - start
     alone = np.arange(start, stop, dtype=np.int32), np.ones(n), np.full(n, -1, np.int32), np.full(n, np.nan)
     of_rows = dict(zip(OF_ROWS, alone, strict=True))
-    first, of_clusters = [np.empty(0, np.int32)], {name: [np.empty(0, kind)] for name, kind in OF_CLUSTERS.items()}
+    first: list[NDArray[Any]] = [np.empty(0, np.int32)]
+    of_clusters: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, kind)] for name, kind in OF_CLUSTERS.items()}
     for part in range(job.parts):
         left = job.left("judged", part)
         span = left.part("row_starts", np.int64, number, number + 2).tolist()
