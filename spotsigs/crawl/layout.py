@@ -168,8 +168,8 @@ def build_vectors(
     list(run(engine, gather, stretches, "ordering"))
     with writing(folder, "vectors") as store:
         _put_together(store, layout, len(stretches))
-        store.strings("doc_ids", segments.doc_ids())
-        store.strings("clusters", (name or "" for name in segments.clusters()))
+        store.strings("doc_ids", segments.doc_ids)
+        store.strings("clusters", (name or "" for name in segments.clusters))
         store.put("content", copies.content)
         store.put("stands", copies.stands)
         store.facts |= {"rows": n, **(facts or {})}
