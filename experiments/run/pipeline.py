@@ -23,12 +23,11 @@ from spotsigs.experiments import telling
 from spotsigs.experiments.run.provenance import PeakMemory
 from spotsigs.experiments.run.stores import kept_store, own_store
 from spotsigs.experiments.settings import AUTO, Settings
-from spotsigs.judging.clusters import Cohesion, cluster, cohesion
+from spotsigs.judging.groups import Groups, group
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import Quality, evaluate
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
 from spotsigs.records import (
-    Clusters,
     CollectionScheme,
     Corpus,
     Matcher,
@@ -58,10 +57,8 @@ class Outcome:
         The method, with the threshold that was taken.
     label : str
         Name of the method that ran.
-    clusters : Clusters
-        The pairs, grouped.
-    cohesion : Cohesion
-        How well each cluster holds together.
+    groups : Groups
+        What the pairs say of the documents.
     quality : Quality or None
         None where the collection brings no truth.
     checksum : str
@@ -77,8 +74,7 @@ class Outcome:
     matched: Matched[Any, Any]
     matcher: Matcher
     label: str
-    clusters: Clusters
-    cohesion: Cohesion
+    groups: Groups
     quality: Quality | None
     checksum: str
     in_shingles: int
@@ -113,13 +109,10 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
     trial = Trial(settings)
     if settings.memory is None:
         matched, label = _in_memory(settings, trial), settings.matcher.label
+        groups = group(matched.pairs, **_grouping(settings, matched))
     else:
-        matched, label = _on_disk(settings, folder, settings.memory, say)
-    collection, signatures = settings.collection, matched.signatures
-    lengths = signatures.occurrences() if settings.keep is Keep.longest else None
-    dates = signatures.dates if settings.keep is Keep.newest else ()
-    order = priority(settings.keep, len(matched.doc_ids), lengths, dates)
-    clusters = cluster(matched.pairs, clusters=settings.clusters, priority=order)
+        matched, label, groups = _on_disk(settings, folder, settings.memory, say)
+    collection, signatures, clusters = settings.collection, matched.signatures, groups.clusters
     # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
     known = not matched.new_from and not isinstance(collection, VectorCollection)
     truth = collection.truth(signatures.clusters, matched.doc_ids) if known else None
@@ -127,8 +120,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
         matched=matched,
         matcher=trial.matcher,
         label=label,
-        clusters=clusters,
-        cohesion=cohesion(clusters, matched.pairs.chunks()),
+        groups=groups,
         quality=None if truth is None else evaluate(matched.pairs.chunks(), truth, clusters),
         checksum=checksum(*_content(settings, matched)),
         in_shingles=_in_shingles(settings, signatures),
@@ -188,8 +180,8 @@ def _in_memory(settings: Settings, trial: Trial) -> Matched[Signatures, Pairs]:
 
 def _on_disk(
     settings: Settings, folder: Path, memory: int, say: Callable[[str], object]
-) -> tuple[Matched[Segments, PairFiles], str]:
-    from spotsigs.crawl.stages_on_disk import fitting, match_on_disk
+) -> tuple[Matched[Segments, PairFiles], str, Groups]:
+    from spotsigs.crawl.stages_on_disk import fitting, group_on_disk, match_on_disk
 
     matcher, collection = settings.matcher, settings.collection
     method = matcher.on_store()
@@ -202,14 +194,16 @@ def _on_disk(
         not isinstance(collection, VectorCollection),
         f"memory= and store= read pages, and data={settings.names['data']} brings vectors; leave them out",
     )
+    store = own_store(settings, folder) if settings.store is None else kept_store(settings.store)
+    engine = fitting(settings.engine, memory)
     matched = match_on_disk(
-        own_store(settings, folder) if settings.store is None else kept_store(settings.store),
+        store,
         None if isinstance(collection, StoredCollection) else collection,
         settings.text,
         settings.signature,
         settings.idf_filter,
         method.tau,
-        fitting(settings.engine, memory),
+        engine,
         memory=memory,
         sets=settings.sets,
         add=settings.add,
@@ -218,7 +212,18 @@ def _on_disk(
         search=None if method.search is None else (repr(matcher), method.search),
         say=say,
     )
-    return matched, method.label
+    groups = group_on_disk(store, matched.pairs, engine, memory=memory, **_grouping(settings, matched), say=say)
+    return matched, method.label, groups
+
+
+def _grouping(settings: Settings, matched: Matched[Any, Any]) -> dict[str, Any]:
+    """Return what a cluster is, and which document of one is its representative."""
+    lengths = matched.signatures.occurrences() if settings.keep is Keep.longest else None
+    dates = matched.signatures.dates if settings.keep is Keep.newest else ()
+    return {
+        "clusters": settings.clusters,
+        "priority": priority(settings.keep, len(matched.doc_ids), lengths, dates),
+    }
 
 
 def suggested(vectors: Vectors, signature: SignatureScheme | None) -> Suggestion:

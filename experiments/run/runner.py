@@ -133,7 +133,7 @@ def write_histogram(folder: Path, suggestion: Suggestion) -> None:
 
 def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: int) -> dict[str, Any]:
     """Return the run's figures: sizes, quality (null without truth), memory, times in ms, choices."""
-    matched, cohesion = outcome.matched, outcome.cohesion
+    matched, cohesion = outcome.matched, outcome.groups.cohesion
     copies, pairs, matcher, vectors = matched.copies, matched.pairs, outcome.matcher, matched.vectors
     contents = int(np.count_nonzero(own(copies.content)))
     seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
@@ -152,7 +152,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
         "occurrences": vectors.n_occurrences,
         "pairs": len(pairs),
         "clusters": len(cohesion.labels),
-        "largest_cluster": int(outcome.clusters.sizes.max(initial=0)),
+        "largest_cluster": int(outcome.groups.clusters.sizes.max(initial=0)),
         "min_similarity": _over(np.nanmin, cohesion.minimum),
         "mean_similarity": _over(np.nanmean, cohesion.mean),
         "giant_chains": int(np.count_nonzero(cohesion.chain)),
@@ -190,8 +190,8 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     matched, doc_ids = outcome.matched, outcome.matched.doc_ids
     with writing(folder):
         write_pairs(folder / "pairs.parquet", doc_ids, matched.pairs.chunks(), matched.pairs.overlap)
-        write_clusters(folder / "clusters.parquet", doc_ids, outcome.clusters, outcome.cohesion)
-        write_cluster_list(folder / "clusters.csv", doc_ids, outcome.clusters, outcome.cohesion)
+        write_clusters(folder / "clusters.parquet", doc_ids, outcome.groups.clusters, outcome.groups.cohesion)
+        write_cluster_list(folder / "clusters.csv", doc_ids, outcome.groups.clusters, outcome.groups.cohesion)
     if len(matched.skipped):
         write_csv(folder / "skipped.csv", ("doc", "reason"), ((record.id, record.reason) for record in matched.skipped))
     if outcome.suggestion:
@@ -207,8 +207,8 @@ def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> De
     matched = outcome.matched
     doc_ids, new_from = matched.doc_ids, matched.new_from
     decisions = decide(
-        matched.pairs.chunks(),
-        outcome.clusters,
+        outcome.groups.nearest,
+        outcome.groups.clusters,
         settings.keep,
         copies=matched.copies,
         compared=None if outcome.matcher.reads_texts else matched.compared(),
@@ -249,7 +249,7 @@ def write_decisions(
             folder / "clusters.html",
             doc_ids,
             pairs,
-            outcome.clusters,
+            outcome.groups.clusters,
             readable_texts(settings, matched.new_from),
             scheme=settings.signature,
             matched=matched.signatures_of,

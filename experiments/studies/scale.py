@@ -17,7 +17,7 @@ from spotsigs.crawl.block_join import PairFiles
 from spotsigs.crawl.layout import parse_memory
 from spotsigs.crawl.segments import Segments
 from spotsigs.crawl.stages_in_memory import Matched
-from spotsigs.crawl.stages_on_disk import fitting, match_on_disk
+from spotsigs.crawl.stages_on_disk import fitting, group_on_disk, match_on_disk
 from spotsigs.data.collections.synthetic import Synthetic, write_jsonl
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Engine
@@ -29,7 +29,6 @@ from spotsigs.experiments.run.provenance import TreeMemory
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.study import Work
-from spotsigs.judging.clusters import cluster, cohesion
 from spotsigs.judging.keep import decide
 from spotsigs.judging.parquet import write_clusters, write_pairs
 
@@ -165,6 +164,7 @@ class Scale(Experiment):
         def say(sentence: str) -> None:
             memory.stage = TOLD.get(sentence.partition(":")[0], memory.stage)
 
+        engine = fitting(settings.engine, budget)
         found = match_on_disk(
             folder / "store",
             Jsonl(path=str(folder / "pages")),
@@ -172,7 +172,7 @@ class Scale(Experiment):
             settings.signature,
             settings.idf_filter,
             settings.tau,
-            fitting(settings.engine, budget),
+            engine,
             memory=budget,
             sets=settings.sets,
             sameness=Sameness.off,  # the join is what is measured, and compared with the one in memory
@@ -180,12 +180,12 @@ class Scale(Experiment):
         )
         pairs = found.pairs
         memory.stage = "clusters"
-        clusters = cluster(pairs, clusters=settings.clusters)
-        held = cohesion(clusters, pairs.chunks())
-        kept = decide(pairs.chunks(), clusters, settings.keep).kept
+        groups = group_on_disk(folder / "store", pairs, engine, memory=budget, clusters=settings.clusters)
+        clusters = groups.clusters
+        kept = decide(groups.nearest, clusters, settings.keep).kept
         memory.stage = "tables"
         write_pairs(folder / "pairs.parquet", found.doc_ids, pairs.chunks(), pairs.overlap)
-        write_clusters(folder / "clusters.parquet", found.doc_ids, clusters, held)
+        write_clusters(folder / "clusters.parquet", found.doc_ids, clusters, groups.cohesion)
         require(int(kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))
 

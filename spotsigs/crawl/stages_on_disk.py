@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from spotsigs.copies import WORDS, Copies, Sameness
 from spotsigs.crawl.block_join import JOB, PairFiles, estimate, join_store, query
+from spotsigs.crawl.grouping import group_files
 from spotsigs.crawl.layout import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.crawl.outlines import refine_segments
 from spotsigs.crawl.segments import Segments, extract_segments, finished_segments, known_source, source_of
@@ -26,7 +27,9 @@ from spotsigs.disk.places import as_path, exists, require_reachable, sizes
 from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine
 from spotsigs.errors import InputError, as_tau, counted, reason, require
-from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
+from spotsigs.judging.clusters import ClusterMethod
+from spotsigs.judging.groups import Groups
+from spotsigs.records import Collection, CollectionScheme, Document, IntArray, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
@@ -41,9 +44,9 @@ PROGRAM = 375 * 10**6
 LEAST = BYTES_A_BYTE * BUDGET_PAGE
 """Bytes for data that each process has at least: what the largest page may take. For more workers there is no room."""
 
-BYTES_A_RESULT = 96
+BYTES_A_RESULT = 56
 """What clusters, decisions and their tables hold for each document after the join, at most: where all are in clusters
-of two, and the longest or newest stays. With ``keep=first`` it is eight less."""
+of two."""
 
 PASSING = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
@@ -202,6 +205,44 @@ def match_on_disk(
             skipped=added.skipped,
             new_from=new_from,
         )
+
+
+def group_on_disk(
+    folder: str | Path,
+    pairs: PairFiles,
+    engine: Engine,
+    *,
+    memory: int,
+    clusters: str | ClusterMethod = ClusterMethod.components,
+    priority: IntArray | None = None,
+    say: Say = lambda sentence: None,
+) -> Groups:
+    """Group the documents of a matched collection, see `spotsigs.crawl.grouping.group_files`.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The store of `match_on_disk`; what is found lies in it, too.
+    pairs : PairFiles
+        The pairs.
+    engine : Engine
+        Where the tasks run.
+    memory : int
+        Bytes for all processes together.
+    clusters : {"components", "anchored"}
+        What a cluster is.
+    priority : ndarray of int, shape (n,), optional
+        The smallest value of a cluster is its representative.
+    say : callable, optional
+        Called with a sentence where another run has the store.
+
+    Returns
+    -------
+    Groups
+    """
+    folder, budget = as_path(folder), data_budget(memory, engine.processes)
+    with _alone(folder, say):
+        return group_files(pairs, folder, engine, memory=budget, clusters=clusters, priority=priority)
 
 
 @contextmanager
