@@ -101,7 +101,7 @@ class Extracted(NamedTuple):
 
     signatures: Signatures
     copies: Copies
-    seconds: float
+    wall_seconds: float
 
 
 def extract_distinct(
@@ -181,7 +181,7 @@ def match_in_memory(
         vectors=corpus.vectors,
         rows=np.arange(len(corpus.vectors)),
         copies=known.copies,
-        pairs=replace(pairs, seconds={"extract": known.seconds, **pairs.seconds}),
+        pairs=replace(pairs, seconds={"extract": known.wall_seconds, **pairs.seconds}),
         skipped=known.signatures.skipped,
     )
 
