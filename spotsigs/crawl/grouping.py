@@ -98,7 +98,7 @@ class Grouping(Rounds):
         return PairFiles(tuple(map(as_path, folders)), self.n, memory=self.memory // 2, part=part)
 
 
-class Share(NamedTuple):
+class PairShare(NamedTuple):
     """A task: the ``number``-th share of the files of pairs."""
 
     job: Grouping
@@ -197,7 +197,7 @@ def _by_part(job: Grouping, folders: Sequence[str], engine: Engine) -> list[str]
     ]
 
 
-def _shares(job: Grouping, folders: Sequence[str]) -> Iterator[Share]:
+def _shares(job: Grouping, folders: Sequence[str]) -> Iterator[PairShare]:
     """Put files together whose pairs are worth a forest, and fit."""
     most = max(job.memory // (2 * BYTES_A_PAIR), job.n // 4)
     some: list[str] = []
@@ -205,14 +205,14 @@ def _shares(job: Grouping, folders: Sequence[str]) -> Iterator[Share]:
     for folder in folders:
         size = len(job.pairs([folder]))
         if some and held + size > most:
-            yield Share(job, number, tuple(some))
+            yield PairShare(job, number, tuple(some))
             some, held, number = [], 0, number + 1
         some.append(folder)
         held += size
-    yield Share(job, number, tuple(some))
+    yield PairShare(job, number, tuple(some))
 
 
-def unite(share: Share) -> None:
+def unite(share: PairShare) -> None:
     """Leave a forest of the pairs of some files."""
     job = share.job
     edges = ((i, j) for i, j, _ in job.pairs(share.folders).chunks())
@@ -240,13 +240,13 @@ def _edges(job: Grouping, level: int, number: int) -> tuple[NDArray[np.int32], N
     return left.whole("documents", np.int32), left.whole("roots", np.int32)
 
 
-def sort_out(task: tuple[Share, int]) -> int:
+def sort_out(task: tuple[PairShare, int]) -> int:
     """Send the pairs of some files to their parts; return how many stores they fill."""
     share, level = task
     return int(share.job.leave("sorted", share.number, work=lambda out: _sort_out(share, level, out))["stores"])
 
 
-def _sort_out(share: Share, level: int, out: Writer) -> None:
+def _sort_out(share: PairShare, level: int, out: Writer) -> None:
     job = share.job
     roots = components([_edges(job, level, 0)], job.n)
     out.facts["stores"] = 0
