@@ -26,7 +26,7 @@ from spotsigs.experiments.run.provenance import PeakMemory
 from spotsigs.experiments.run.stores import kept_store, own_store
 from spotsigs.experiments.settings import AUTO, Settings
 from spotsigs.judging.clusters import Cohesion
-from spotsigs.judging.groups import Groups, group
+from spotsigs.judging.groups import Grouped, group
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import Quality, evaluate
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
@@ -73,7 +73,7 @@ class Matched:
         The method, with the threshold that was taken.
     label : str
         Name of the method that ran.
-    groups : Groups
+    groups : Grouped
         What the pairs say of the documents.
     checksum : str
         SHA-256 over document ids, signature hashes and counts: the same for the same input, whatever its form.
@@ -102,7 +102,7 @@ class Matched:
     pairs: PairChunks
     matcher: Matcher
     label: str
-    groups: Groups
+    groups: Grouped
     checksum: str
     truth: Truth | None = None
     skipped: Collection[Skipped] = ()
