@@ -33,7 +33,7 @@ from spotsigs.disk.places import absolute, as_path
 from spotsigs.disk.store import Reader, Writer, fingerprint, remove_tree
 from spotsigs.engines import Engine
 from spotsigs.judging.clusters import ClusterMethod, Cohesion, components, numbered
-from spotsigs.judging.groups import Groups, group
+from spotsigs.judging.groups import Grouped, group
 from spotsigs.judging.keep import Nearest
 from spotsigs.records import Clusters, IntArray
 
@@ -124,7 +124,7 @@ def group_files(
     memory: int,
     clusters: str | ClusterMethod = ClusterMethod.components,
     priority: IntArray | None = None,
-) -> Groups:
+) -> Grouped:
     """Group documents by their pairs, as `spotsigs.judging.groups.group` does in one process.
 
     Parameters
@@ -144,7 +144,7 @@ def group_files(
 
     Returns
     -------
-    Groups
+    Grouped
         What it says of documents is memory-mapped, but for labels and representatives: they are counted here.
     """
     method = ClusterMethod(clusters).value
@@ -327,10 +327,10 @@ def _collect(job: Grouping, number: int, out: Writer) -> None:
         out.put(name, np.concatenate(parts)[order])
 
 
-def _groups(found: Reader) -> Groups:
+def _groups(found: Reader) -> Grouped:
     """Number the clusters: one count over all documents, so that no task can."""
     representatives, labels = numbered(found.whole("heads", np.int32))
     to_head, partner, similarity = (found.array(name, OF_ROWS[name]) for name in ("to_head", "partner", "similarity"))
     several = gathered(labels, found.array("first", np.int32))
     cohesion = Cohesion(several, **{name: found.array(name, kind) for name, kind in OF_CLUSTERS.items()})
-    return Groups(Clusters(labels, representatives, to_head), cohesion, Nearest(partner, similarity))
+    return Grouped(Clusters(labels, representatives, to_head), cohesion, Nearest(partner, similarity))
