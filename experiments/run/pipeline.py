@@ -23,7 +23,7 @@ from spotsigs.experiments import telling
 from spotsigs.experiments.run.provenance import PeakMemory
 from spotsigs.experiments.run.stores import kept_store, own_store
 from spotsigs.experiments.settings import AUTO, Settings
-from spotsigs.judging.groups import Groups, group
+from spotsigs.judging.groups import Grouped, group
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import Quality, evaluate
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
@@ -57,7 +57,7 @@ class Outcome:
         The method, with the threshold that was taken.
     label : str
         Name of the method that ran.
-    groups : Groups
+    groups : Grouped
         What the pairs say of the documents.
     quality : Quality or None
         None where the collection brings no truth.
@@ -74,7 +74,7 @@ class Outcome:
     matched: Matched[Any, Any]
     matcher: Matcher
     label: str
-    groups: Groups
+    groups: Grouped
     quality: Quality | None
     checksum: str
     in_shingles: int
@@ -180,7 +180,7 @@ def _in_memory(settings: Settings, trial: Trial) -> Matched[Signatures, Pairs]:
 
 def _on_disk(
     settings: Settings, folder: Path, memory: int, say: Callable[[str], object]
-) -> tuple[Matched[Segments, PairFiles], str, Groups]:
+) -> tuple[Matched[Segments, PairFiles], str, Grouped]:
     from spotsigs.crawl.stages_on_disk import fitting, group_on_disk, match_on_disk
 
     matcher, collection = settings.matcher, settings.collection

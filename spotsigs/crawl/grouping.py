@@ -33,7 +33,7 @@ from spotsigs.disk.places import absolute, as_path
 from spotsigs.disk.store import Reader, Writer, fingerprint, remove_tree
 from spotsigs.engines import Engine
 from spotsigs.judging.clusters import ClusterMethod, Cohesion, components, numbered
-from spotsigs.judging.groups import Groups, group
+from spotsigs.judging.groups import Grouped, group
 from spotsigs.judging.keep import Nearest
 from spotsigs.records import Clusters, IntArray
 
@@ -98,7 +98,7 @@ class Grouping(Rounds):
         return PairFiles(tuple(map(as_path, folders)), self.n, memory=self.memory // 2, part=part)
 
 
-class Share(NamedTuple):
+class PairShare(NamedTuple):
     """A task: the ``number``-th share of the files of pairs."""
 
     job: Grouping
@@ -124,7 +124,7 @@ def group_files(
     memory: int,
     clusters: str | ClusterMethod = ClusterMethod.components,
     priority: IntArray | None = None,
-) -> Groups:
+) -> Grouped:
     """Group documents by their pairs, as `spotsigs.judging.groups.group` does in one process.
 
     Parameters
@@ -144,7 +144,7 @@ def group_files(
 
     Returns
     -------
-    Groups
+    Grouped
         What it says of documents is memory-mapped, but for labels and representatives: they are counted here.
     """
     method = ClusterMethod(clusters).value
@@ -197,7 +197,7 @@ def _by_part(job: Grouping, folders: Sequence[str], engine: Engine) -> list[str]
     ]
 
 
-def _shares(job: Grouping, folders: Sequence[str]) -> Iterator[Share]:
+def _shares(job: Grouping, folders: Sequence[str]) -> Iterator[PairShare]:
     """Put files together whose pairs are worth a forest, and fit."""
     most = max(job.memory // (2 * BYTES_A_PAIR), job.n // 4)
     some: list[str] = []
@@ -205,14 +205,14 @@ def _shares(job: Grouping, folders: Sequence[str]) -> Iterator[Share]:
     for folder in folders:
         size = len(job.pairs([folder]))
         if some and held + size > most:
-            yield Share(job, number, tuple(some))
+            yield PairShare(job, number, tuple(some))
             some, held, number = [], 0, number + 1
         some.append(folder)
         held += size
-    yield Share(job, number, tuple(some))
+    yield PairShare(job, number, tuple(some))
 
 
-def unite(share: Share) -> None:
+def unite(share: PairShare) -> None:
     """Leave a forest of the pairs of some files."""
     job = share.job
     edges = ((i, j) for i, j, _ in job.pairs(share.folders).chunks())
@@ -240,13 +240,13 @@ def _edges(job: Grouping, level: int, number: int) -> tuple[NDArray[np.int32], N
     return left.whole("documents", np.int32), left.whole("roots", np.int32)
 
 
-def sort_out(task: tuple[Share, int]) -> int:
+def sort_out(task: tuple[PairShare, int]) -> int:
     """Send the pairs of some files to their parts; return how many stores they fill."""
     share, level = task
     return int(share.job.leave("sorted", share.number, work=lambda out: _sort_out(share, level, out))["stores"])
 
 
-def _sort_out(share: Share, level: int, out: Writer) -> None:
+def _sort_out(share: PairShare, level: int, out: Writer) -> None:
     job = share.job
     roots = components([_edges(job, level, 0)], job.n)
     out.facts["stores"] = 0
@@ -327,10 +327,10 @@ def _collect(job: Grouping, number: int, out: Writer) -> None:
         out.put(name, np.concatenate(parts)[order])
 
 
-def _groups(found: Reader) -> Groups:
+def _groups(found: Reader) -> Grouped:
     """Number the clusters: one count over all documents, so that no task can."""
     representatives, labels = numbered(found.whole("heads", np.int32))
     to_head, partner, similarity = (found.array(name, OF_ROWS[name]) for name in ("to_head", "partner", "similarity"))
     several = gathered(labels, found.array("first", np.int32))
     cohesion = Cohesion(several, **{name: found.array(name, kind) for name, kind in OF_CLUSTERS.items()})
-    return Groups(Clusters(labels, representatives, to_head), cohesion, Nearest(partner, similarity))
+    return Grouped(Clusters(labels, representatives, to_head), cohesion, Nearest(partner, similarity))

@@ -28,7 +28,7 @@ from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine
 from spotsigs.errors import InputError, as_tau, counted, reason, require
 from spotsigs.judging.clusters import ClusterMethod
-from spotsigs.judging.groups import Groups
+from spotsigs.judging.groups import Grouped
 from spotsigs.records import Collection, CollectionScheme, Document, IntArray, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
@@ -216,7 +216,7 @@ def group_on_disk(
     clusters: str | ClusterMethod = ClusterMethod.components,
     priority: IntArray | None = None,
     say: Say = lambda sentence: None,
-) -> Groups:
+) -> Grouped:
     """Group the documents of a matched collection, see `spotsigs.crawl.grouping.group_files`.
 
     Parameters
@@ -238,7 +238,7 @@ def group_on_disk(
 
     Returns
     -------
-    Groups
+    Grouped
     """
     folder, budget = as_path(folder), data_budget(memory, engine.processes)
     with _alone(folder, say):

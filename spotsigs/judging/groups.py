@@ -10,7 +10,7 @@ from spotsigs.records import Clusters, IntArray, PairChunks
 
 
 @dataclass(frozen=True)
-class Groups:
+class Grouped:
     """What pairs say of documents.
 
     Attributes
@@ -30,7 +30,7 @@ class Groups:
 
 def group(
     pairs: PairChunks, *, clusters: str | ClusterMethod = ClusterMethod.components, priority: IntArray | None = None
-) -> Groups:
+) -> Grouped:
     """Group documents by their pairs, see `spotsigs.judging.clusters.cluster`.
 
     Parameters
@@ -45,7 +45,7 @@ def group(
 
     Returns
     -------
-    Groups
+    Grouped
     """
     found = cluster(pairs, clusters=clusters, priority=priority)
-    return Groups(found, cohesion(found, pairs.chunks()), Nearest.among(pairs.chunks(), pairs.n))
+    return Grouped(found, cohesion(found, pairs.chunks()), Nearest.among(pairs.chunks(), pairs.n))
