@@ -323,7 +323,7 @@ class Beyond(Experiment):
             for method in chosen:
                 curve = curves[method.label]
                 at = curve.at(FIXED[0])
-                row: dict[str, Any] = {"collection": collection_name(data), "boilerplate": method.label}
+                row: dict[str, Any] = {"collection": collection_name(data, seed=True), "boilerplate": method.label}
                 row |= {name: finite(curve.micro[m, at]) for m, name in enumerate(("precision", "recall", "f1"))}
                 rows.append(
                     row | {"best": finite(curve.micro[2, curve.best]), "matched": curve.cell["documents_matched"]}
@@ -557,7 +557,8 @@ def origin() -> list[str]:
     return [word for word in overrides() if word.startswith(("data.path=", "data.accept_licence=", "data.cache="))]
 
 
-def collection_name(data: str) -> str:
-    """Return what a collection is called: the choice, and what of it is overridden but its seed."""
+def collection_name(data: str, *, seed: bool = False) -> str:
+    """Return what a collection is called: the choice, and what of it is overridden, its seed where that tells."""
     words = [word.removeprefix("data=").removeprefix("data.") for word in data.split()]
-    return " ".join(word for word in words if not word.startswith(("seed=", "accept_licence=")))
+    dropped = ("accept_licence=",) if seed else ("accept_licence=", "seed=")
+    return " ".join(word for word in words if not word.startswith(dropped))
