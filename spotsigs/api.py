@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
-from spotsigs.copies import Copies, Sameness
+from spotsigs.copies import Sameness
+from spotsigs.crawl.stages_in_memory import Matched, match_in_memory
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, require
-from spotsigs.given import given
+from spotsigs.given import Given, given
 from spotsigs.judging.clusters import cluster
 from spotsigs.judging.keep import Keep, decide, priority
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.tight import SpotSigsTight
-from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, Signatures, SignatureScheme, Skipped
-from spotsigs.signatures.extract import extract
+from spotsigs.records import Collection, Document, Pairs, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import AUTO
 from spotsigs.signatures.spots import SpotSignatures
@@ -32,6 +33,7 @@ def near_duplicates(
     tau: float = 0.44,
     *,
     text: str = "text",
+    id: str = "id",  # noqa: A002 - the name that such columns have
     signature: SignatureScheme | None = None,
     language: str = AUTO,
     idf_min: float = 0.2,
@@ -51,6 +53,8 @@ def near_duplicates(
         Similarity threshold in (0, 1].
     text : str
         Column with the content, where pages has columns or consists of dicts.
+    id : str
+        Column with the pages' names, by which errors and warnings call them; numbers from 0 where there is no ``id``.
     signature : SignatureScheme, optional
         Spot signatures with the paper's best parameters by default.
     language : str
@@ -73,13 +77,13 @@ def near_duplicates(
     Returns
     -------
     Pairs
-        ``pairs.i``, ``pairs.j`` are positions in ``pages``.
+        ``pairs.i``, ``pairs.j`` are positions in ``pages``. A page that cannot be read is in no pair, with a warning.
 
     Raises
     ------
     InputError
-        If tau lies outside (0, 1], there is no such measure or language, a page is neither str nor bytes, or
-        ``copies`` is none of the three.
+        If tau lies outside (0, 1], there is no such measure or language, a page is neither str nor bytes,
+        ``copies`` is none of the three, or there is no column of the name that `text` or `id` gives.
 
     Examples
     --------
@@ -90,19 +94,19 @@ def near_duplicates(
     """
     band = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
     scheme = signature or SpotSignatures(language=language)
-    return _found(given(pages, text).pages, tau, scheme, band, copies, measure, threads)[0]
+    return _found(given(pages, text), id, tau, scheme, band, copies, measure, threads).pairs
 
 
 def _found(
-    pages: Sequence[str | bytes],
+    have: Given,
+    name: str,
     tau: float,
     scheme: SignatureScheme,
     band: IdfFilter,
     copies: Sameness | str,
     measure: str,
     threads: int | None,
-) -> tuple[Pairs, Signatures]:
-    """Return the pairs, and the signatures before the filters."""
+) -> Matched[Signatures, Pairs]:
     try:
         sameness = Sameness(copies)
     except ValueError:
@@ -110,9 +114,18 @@ def _found(
     matchers: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTight, "containment": Containment}
     require(measure in matchers, f"measure must be one of {', '.join(matchers)}, got {measure!r}")
     matcher = matchers[measure](tau=tau, threads=threads)
-    signatures = extract(_InMemory(tuple(pages)), VisibleText(), scheme, Serial(), sameness=sameness)
-    found = Copies.among(signatures, sameness)
-    return found.spread(matcher(Corpus(band(signatures, found)))), signatures
+    names = have.column(name)
+    require(names is not None or name == "id", f"pages has no column {name!r}; name one by id=")
+    pages = _Pages(tuple(have.pages), names or range(len(have.pages)))
+    found = match_in_memory(pages, VisibleText(), scheme, band, matcher, Serial(), sameness=sameness)
+    if not found.skipped:
+        return found
+    unreadable = {int(record.id): record.reason for record in found.skipped}
+    first, why = next(iter(unreadable.items()))
+    many = f"{len(unreadable)} pages cannot be read and are" if len(unreadable) > 1 else "a page cannot be read and is"
+    warn(f"{many} compared with no other; {pages.names[first]!r}: {why}", stacklevel=3)
+    pages = replace(pages, pages=tuple("" if k in unreadable else page for k, page in enumerate(pages.pages)))
+    return match_in_memory(pages, VisibleText(), scheme, band, matcher, Serial(), sameness=sameness, strict=True)
 
 
 def dedup(
@@ -120,6 +133,7 @@ def dedup(
     tau: float = 0.44,
     *,
     text: str = "text",
+    id: str = "id",  # noqa: A002 - the name that such columns have
     keep: str | Keep = Keep.first,
     date: str = "date",
     signature: SignatureScheme | None = None,
@@ -141,6 +155,8 @@ def dedup(
         Similarity threshold in (0, 1].
     text : str
         Column with the content, where pages has columns or consists of dicts.
+    id : str
+        Column with the pages' names, by which errors and warnings call them; numbers from 0 where there is no ``id``.
     keep : {"first", "longest", "newest", "none"}
         Which page of a group stays: ``longest`` is the one of most signatures, as in the command; ``none``: only pages
         without a near-duplicate.
@@ -152,7 +168,8 @@ def dedup(
     Returns
     -------
     same as pages
-        A list for a list, a frame for a frame, an iterator for an iterator.
+        A list for a list, a frame for a frame, an iterator for an iterator. A page that cannot be read stays, with a
+        warning.
 
     Raises
     ------
@@ -169,17 +186,18 @@ def dedup(
     policy = Keep(keep)
     band = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
     scheme = signature or SpotSignatures(language=language)
-    pairs, signatures = _found(have.pages, tau, scheme, band, copies, measure, threads)
+    found = _found(have, id, tau, scheme, band, copies, measure, threads)
     dates = have.column(date) if policy is Keep.newest else None
     days = None if dates is None else [None if day is None else str(day) for day in dates]
-    order = priority(policy, pairs.n, signatures.occurrences(), days)
-    decisions = decide(pairs, cluster(pairs, priority=order), policy)
+    order = priority(policy, found.pairs.n, found.signatures.occurrences(), days)
+    decisions = decide(found.pairs, cluster(found.pairs, priority=order), policy)
     return have.take(np.flatnonzero(decisions.kept).tolist())
 
 
 @dataclass(frozen=True)
-class _InMemory(Collection):
+class _Pages(Collection):
     pages: tuple[str | bytes, ...]
+    names: Sequence[Any]
 
     def shards(self) -> list[Shard]:
         return [self._documents]
@@ -187,7 +205,7 @@ class _InMemory(Collection):
     def _documents(self) -> Iterator[Document | Skipped]:
         for number, page in enumerate(self.pages):
             if not isinstance(page, (str, bytes)):
-                raise InputError(f"page {number} is a {type(page).__name__}; give str or bytes")
+                raise InputError(f"page {self.names[number]!r} is a {type(page).__name__}; give str or bytes")
             sample = page if isinstance(page, str) else page.decode("latin-1")
             html = LOOKS_LIKE_A_TAG.search(sample) is not None
             yield Document(id=str(number), content=page, media_type="text/html" if html else "text/plain")

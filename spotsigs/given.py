@@ -113,11 +113,11 @@ def _arrow_rows(rows: list[int]) -> Any:
 def _rows(pages: Iterable[Any], text: str) -> Given:
     """Return pages that come one by one: contents, or dicts or named tuples with one."""
     rows = list(pages)
-    told = [row._asdict() if hasattr(row, "_asdict") else row for row in rows]
-    is_table = bool(told) and all(isinstance(row, Mapping) for row in told)
-    if is_table and not any(text in row for row in told):
-        raise InputError(f"no row has a key {text!r}; name one by text=; the first has {', '.join(map(str, told[0]))}")
-    contents = [row.get(text) for row in told] if is_table else rows
+    dicts = [row._asdict() if hasattr(row, "_asdict") else row for row in rows]
+    is_table = bool(dicts) and all(isinstance(row, Mapping) for row in dicts)
+    if is_table and not any(text in row for row in dicts):
+        raise InputError(f"no row has a key {text!r}; name one by text=; the first has {', '.join(map(str, dicts[0]))}")
+    contents = [row.get(text) for row in dicts] if is_table else rows
 
     def take(kept: list[int]) -> Any:
         stay = [rows[k] for k in kept]
@@ -126,7 +126,7 @@ def _rows(pages: Iterable[Any], text: str) -> Given:
         return tuple(stay) if isinstance(pages, tuple) else stay
 
     def column(name: str) -> list[Any] | None:
-        return [row.get(name) for row in told] if is_table and any(name in row for row in told) else None
+        return [row.get(name) for row in dicts] if is_table and any(name in row for row in dicts) else None
 
     return Given(_contents(contents) if is_table else contents, column, take)
 

@@ -83,7 +83,7 @@ def soak(minutes: float) -> list[tuple[float, ...]]:
                         SpotSignatures(), IdfFilter(), 0.44, engine, memory=(WORKERS + 1) * (PROGRAM + LEAST),
                     )  # fmt: skip
                     pairs = found.pairs.load()
-                    if len(pairs) < PAGES // 8 or sum(1 for _ in found.segments.skipped()) != PAGES // 50:
+                    if len(pairs) < PAGES // 8 or sum(1 for _ in found.signatures.skipped) != PAGES // 50:
                         raise RuntimeError(f"crawl {crawls} has {len(pairs)} pairs")
                 crawls += 1
             left = list(Path(folder).iterdir())

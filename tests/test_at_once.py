@@ -39,7 +39,7 @@ if __name__ == "__main__":
     for k in range(rounds):
         sys.stdin.readline()
         found = run(folder / f"store-{k}", Jsonl(path=str(folder / f"{name}.jsonl")), add=True)
-        print(len(found.stored), flush=True)
+        print(len(found.doc_ids), flush=True)
 """
 
 
@@ -72,7 +72,7 @@ def test_documents_of_two_runs_that_add_at_once_are_all_there(tmp_path):
             process.kill()
             process.communicate()
     for k in range(rounds):
-        ids = list(stored_segments(tmp_path / f"store-{k}").doc_ids())
+        ids = list(stored_segments(tmp_path / f"store-{k}").doc_ids)
         assert sorted(ids) == sorted(row["id"] for row in rows)
 
 

@@ -146,7 +146,7 @@ def test_tags_count_for_what_they_hold(tmp_path):
             tmp_path / "s", Folder(path=str(write(tmp_path / "in", "folder", [SMALL, page]))), VisibleText(),
             SpotSignatures(), Serial(),
         )  # fmt: skip
-    [told] = folder.skipped()
+    [told] = folder.skipped
     assert told.reason.startswith("the page is larger than 64 KiB: 0.0 MiB of text, and its tags count for 0.1 MiB")
 
 
@@ -188,10 +188,10 @@ def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypa
         found = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
         again = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
         assert again == found
-        told = found.skipped_records()
+        told = found.skipped
         assert len(told) == 67
         assert list(told)[1].id == "3"
-        parts.append((list(found.doc_ids()), list(told), found.occurrences().tolist(), found.content_bytes))
+        parts.append((list(found.doc_ids), list(told), found.occurrences().tolist(), found.content_bytes))
         assert len(found.folders) == (1 if most > 3000 else len(found.folders))
     assert len(found.folders) > 10
     assert parts[0] == parts[1]

@@ -58,7 +58,7 @@ OTHER = STORY.replace("the band", "the old brass band")
 def test_page_holds_clusters_by_size_with_their_cohesion(tmp_path):
     texts = [STORY, "alone", OTHER, "x", "y", "z"]
     page, blocks = blocks_of(write(tmp_path / "p.html", texts, [(0, 2, 0.75), (3, 4, 0.5), (4, 5, 1.0)]))
-    assert page["told"] == "5 of 6 documents, 3 pairs"
+    assert page["summary"] == "5 of 6 documents, 3 pairs"
     largest, second = page["clusters"]
     assert largest == {
         "label": 2,
@@ -94,7 +94,7 @@ def test_pairs_without_similarity_and_no_pairs(tmp_path):
     nothing = Pairs.build(np.array([], int), np.array([], int), np.array([]), 3)
     write_cluster_page(tmp_path / "p.html", ["a", "b", "c"], nothing, cluster(nothing))
     assert blocks_of(tmp_path / "p.html") == [
-        {"clusters": [], "told": "0 of 3 documents, 0 pairs", "marked": False, "prefix": ""},
+        {"clusters": [], "summary": "0 of 3 documents, 0 pairs", "marked": False, "prefix": ""},
         [],
     ]
 

@@ -33,7 +33,7 @@ def made(tmp_path_factory):
     collection = written(folder / "x.jsonl", rows)
     found = match_on_disk(folder / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY)
     page = Document(id="?", content=rows[7]["text"], media_type="text/plain")
-    return collection, folder / "store", named(found.pairs.load(), found.stored.doc_ids), page, asked(folder, page)
+    return collection, folder / "store", named(found.pairs.load(), found.doc_ids), page, asked(folder, page)
 
 
 def asked(folder, page):
@@ -55,7 +55,7 @@ def outcome(folder, page, collection, tau):
 
 
 def pairs_of(found):
-    return named(found.pairs.load(), found.stored.doc_ids)
+    return named(found.pairs.load(), found.doc_ids)
 
 
 def flip(path, place, bit):
@@ -218,7 +218,7 @@ if __name__ == "__main__":
         sys.argv[2], Folder(path=sys.argv[1], shard_bytes=1), VisibleText(), SpotSignatures(), IdfFilter(), 0.5,
         Serial(), memory=2 * 10**9,
     )
-    print(len(found.segments.folders), len(found.pairs.load()))
+    print(len(found.signatures.folders), len(found.pairs.load()))
 """
 
 

@@ -14,6 +14,7 @@ from test_on_disk import stories
 from spotsigs import dedup
 from spotsigs.errors import InputError
 from spotsigs.integrations.datatrove import NearDuplicateFilter, NearDuplicatePairs, NearDuplicateSignatures
+from spotsigs.signatures.framed import FramedSpots
 
 
 def rows(folder):
@@ -51,6 +52,11 @@ def test_a_pipeline_keeps_what_one_call_keeps(tmp_path, tasks):
     # the reader of datatrove leaves out texts that are empty
     assert len(kept) + len(dropped) == 89
     assert {row["metadata"]["near_duplicate_of"] for row in dropped} <= {row["id"] for row in kept}
+
+
+def test_signatures_that_depend_on_other_pages_are_refused(tmp_path):
+    with pytest.raises(InputError, match="FramedSpots looks at all documents at once"):
+        NearDuplicateSignatures(str(tmp_path), scheme=FramedSpots())
 
 
 def test_signatures_of_all_tasks_are_needed(tmp_path):

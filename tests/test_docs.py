@@ -9,14 +9,18 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from omegaconf import OmegaConf
 from pandas import read_csv
 
 import spotsigs
 from spotsigs import records
 from spotsigs.experiments.claims.judged_claims import judge_all
+from spotsigs.experiments.config import build
 from spotsigs.experiments.show.readme import counts, written
+from spotsigs.signatures.languages import languages
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -185,6 +189,34 @@ def test_every_experiment_stands_in_the_docs():
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     for path in (ROOT / "conf" / "experiment").glob("*.yaml"):
         assert f"experiment={path.stem}" in text or f"`{path.stem}`" in text, path.stem
+
+
+def test_the_features_page_counts_what_is_there():
+    page = (ROOT / "docs/features.md").read_text(encoding="utf-8")
+    found = [len(list((ROOT / "conf" / group).glob("*.yaml"))) for group in ("matcher", "signature")]
+    assert re.search(r"yes, (\d+) matchers and (\d+) kinds of signatures", page).groups() == tuple(map(str, found))
+    assert int(re.search(r"stopwords of (\d+) languages", page)[1]) == len(languages())
+    named = re.findall(r"`(tests/\w+\.py)`", page)
+    assert len(named) > 5
+    assert not [name for name in named if not (ROOT / name).exists()]
+
+
+def test_the_method_of_the_guide_runs_as_the_guide_says(monkeypatch):
+    page = (ROOT / "docs/add-a-method.md").read_text(encoding="utf-8")
+    places = re.findall(r"^`([\w/]+\.(?:py|yaml))`:$", page, re.MULTILINE)
+    code, yaml = (
+        re.search(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1] for kind in ("python", "yaml")
+    )
+    assert places == ["baselines/same_length.py", "conf/matcher/same_length.yaml"]
+    module = ModuleType("spotsigs.baselines.same_length")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(code, places[0], "exec"), module.__dict__)
+    matcher = build(OmegaConf.create({"tau": 0.3, "matcher": OmegaConf.create(yaml)}).matcher, "matcher")
+    vectors = spotsigs.Vectors.from_sets([{"a", "b"}, {"c"}, {"d", "e"}, set()])
+    pairs = matcher(spotsigs.Corpus(vectors))
+    assert (matcher.threshold, pairs.i.tolist(), pairs.j.tolist()) == (0.3, [0], [2])
+    for name in re.findall(r"`(tests/\w+\.py)`", page):
+        assert (ROOT / name).exists()
 
 
 def test_every_page_of_the_docs_stands_in_the_index():

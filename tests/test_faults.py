@@ -46,7 +46,7 @@ def work(folder, name, *, add=False, at="work", base=None):
 
     collection = Jsonl(path=str((base or folder) / f"{name}.jsonl"), shard_bytes=20_000)
     found = match_on_disk(folder / at / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY, add=add)
-    return named(found.pairs.load(), found.stored.doc_ids)
+    return named(found.pairs.load(), found.doc_ids)
 
 
 def attempt(folder, denied, base):
@@ -76,7 +76,7 @@ def check_denied(before, folder, at, number):
         n = len(open_vectors(folder / "work" / "store" / "vectors"))
         assert n in (25, 40), called  # those of before, or the new ones
     assert work(folder, "new", add=True, base=base) == both, called
-    assert sorted(stored_segments(folder / "work" / "store").doc_ids()) == sorted(f"p{k}" for k in range(40))
+    assert sorted(stored_segments(folder / "work" / "store").doc_ids) == sorted(f"p{k}" for k in range(40))
     assert content(folder / "work" / "store") == content(base / "done" / "store"), called
     return called[0], "refused" if isinstance(found, str) else "not needed"
 

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,8 @@ from spotsigs.experiments.work.study import PAPER_BAND
 from spotsigs.experiments.work.timing import quotient, time_matcher
 from spotsigs.judging.metrics import evaluate
 from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.records import Vectors
+from spotsigs.matching.tight import SpotSigsTight, self_join
+from spotsigs.records import ThresholdMatcher, Vectors
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 
@@ -333,8 +334,34 @@ def test_curve_of_a_matcher_without_threshold(tmp_path):
     curve = Curve(cell)
     assert curve.taus == []
     assert curve.micro.shape == (3, 1)
-    with pytest.raises(ValueError, match="no similarity to draw a curve over"):
+    with pytest.raises(ValueError, match="no threshold to draw a curve over"):
         judge(stored=stored, idf_filter=IdfFilter(), matcher=replace(IMatch()), taus=[0.5])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unverified(ThresholdMatcher):
+    """The pairs of the exact join, without saying how similar they are."""
+
+    label = "Unverified"
+
+    def __call__(self, corpus):
+        found = self_join(corpus.vectors, self.tau)
+        return replace(found, similarity=np.ones(len(found)))
+
+
+def test_an_unverified_matcher_runs_at_each_threshold_of_its_curve(tmp_path):
+    """The guide's own method is one: it once ended every comparison of systems."""
+    chosen = settings_for("data=tiny")
+    stored = read(
+        Source(collection=chosen.collection, text=chosen.text, signature=SpotSignatures()), tmp_path, Serial()
+    )
+    cells = [
+        judge(stored=stored, idf_filter=IdfFilter(), matcher=matcher, taus=[0.2, 0.5, 0.8])
+        for matcher in (Unverified(), SpotSigsTight())
+    ]
+    assert cells[0]["pairs"] == cells[1]["pairs"]
+    assert cells[0]["true"] == cells[1]["true"]
+    assert len(set(cells[0]["pairs"])) == 3
 
 
 def test_the_worked_examples_come_out_of_the_product():

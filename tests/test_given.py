@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import spotsigs
+from spotsigs import SpotSignatures
 from spotsigs.errors import InputError
 
 PAGE = "The council has approved the plan for a new bridge that will be built by the end of the year."
@@ -74,6 +75,55 @@ def test_a_missing_text_is_like_no_other():
 def test_names_are_never_compared_in_place_of_pages(pages, says):
     with pytest.raises(InputError, match=says):
         spotsigs.near_duplicates(pages)
+
+
+def held(kind):
+    """The rows in each thing that can hold them, with a third page that no signature scheme can read."""
+    rows = [dict(row, name=f"p{row['id']}") for row in [*ROWS, ROWS[0] | {"id": 3}]]
+    if kind in ("polars", "datasets"):
+        module = pytest.importorskip(kind)
+        return module.DataFrame(rows) if kind == "polars" else module.Dataset.from_list(rows)
+    return {"list": list, "iterator": iter, "pandas": pd.DataFrame, "pyarrow": pa.Table.from_pylist}[kind](rows)
+
+
+def ids(pages):
+    if isinstance(pages, pd.DataFrame):
+        return pages["id"].tolist()
+    if isinstance(pages, pa.Table):
+        return pages["id"].to_pylist()
+    return (
+        list(pages["id"]) if hasattr(pages, "columns") or hasattr(pages, "column_names") else [p["id"] for p in pages]
+    )
+
+
+class Refuses(SpotSignatures):
+    """Signatures that one page has none of."""
+
+    def __call__(self, tokens):
+        if "win" in tokens.words:
+            raise ValueError("no signatures of games")
+        return super().__call__(tokens)
+
+
+@pytest.mark.parametrize("kind", ["list", "iterator", "pandas", "polars", "pyarrow", "datasets"])
+def test_a_page_that_cannot_be_read_stays_and_is_named(kind):
+    """The rows behind it were once taken for those before them, so that other pages went than were duplicates."""
+    for more, name in (({}, "1"), ({"id": "name"}, "'p1'")):
+        with pytest.warns(
+            UserWarning, match=f"a page cannot be read and is compared with no other; {name}: ValueError"
+        ):
+            kept = spotsigs.dedup(held(kind), 0.4, signature=Refuses(), **more)
+        assert ids(kept) == [0, 1]
+    with pytest.raises(InputError, match="pages has no column 'url'; name one by id="):
+        spotsigs.dedup(held(kind), id="url")
+
+
+def test_pairs_keep_the_positions_of_pages_behind_one_that_cannot_be_read():
+    with pytest.warns(UserWarning, match="2 pages cannot be read and are compared with no other; 0: ValueError"):
+        pairs = spotsigs.near_duplicates([PAGES[1], PAGES[1] + "!", PAGE, PAGE], signature=Refuses())
+    assert (pairs.n, pairs.i.tolist(), pairs.j.tolist()) == (4, [2], [3])
+    with pytest.raises(InputError, match="page 'b' is a int; give str or bytes"):
+        spotsigs.near_duplicates([{"id": "a", "text": PAGE}, {"id": "b", "text": 7}])
 
 
 def test_what_is_printed_and_what_labels_are():

@@ -142,7 +142,7 @@ def test_on_disk_and_added_and_asked(tmp_path):
     assert sorted(zip(i, j, strict=True)) == [(0, 3), (1, 4)]
     everything = spotsigs.near_duplicates([*pages.values(), *new.values()])
     assert sorted(similarity) == sorted(everything.similarity.tolist())
-    assert found.segments.in_shingles() == 2
+    assert found.signatures.in_shingles() == 2
     assert stored_language(tmp_path / "store") == "auto"
     asked = query_page(
         tmp_path / "store", Document(id="", content=edited("de"), media_type="text/plain"), text, scheme, 0.44

@@ -282,7 +282,7 @@ def test_the_label_on_disk_is_that_of_the_method_that_ran(tmp_path):
 def test_quality_on_disk_needs_no_more_than_a_chunk_of_the_pairs(tmp_path, monkeypatch):
     asked = ["data=tiny", "tau=0.1", "engine=serial"]
     ran(tmp_path / "memory", *asked)
-    monkeypatch.setattr("spotsigs.experiments.run.pipeline.CHUNK", 1 << 20)  # a handful of pairs at a time
+    monkeypatch.setattr("spotsigs.crawl.stages_on_disk.PASSING", 1 << 20)  # a handful of pairs at a time
     ran(tmp_path / "disk", *asked, "memory=1GB")
     one, other = (json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("memory", "disk"))
     names = [name for name in one if name.startswith(("precision", "recall", "f1", "macro", "bcubed", "intervals"))]

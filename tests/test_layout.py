@@ -161,7 +161,7 @@ def test_ids_are_made_unique(tmp_path_factory, names, cut):
         )
 
     parts = segments_of([signatures(names[:cut]), signatures(names[cut:])], tmp_path_factory.mktemp("ids"))
-    assert tuple(parts.doc_ids()) == unique_ids(names) == naive.unique_ids(names)
+    assert tuple(parts.doc_ids) == unique_ids(names) == naive.unique_ids(names)
 
 
 def pages(path, n, seed=1):
@@ -183,10 +183,8 @@ def test_extraction_to_segments_equals_extraction_in_memory(tmp_path, engine):
     stores = list(segments.stores())
     for name, kind in (("hashes", np.uint64), ("counts", np.int32)):
         np.testing.assert_array_equal(np.concatenate([s.array(name, kind) for s in stores]), getattr(expected, name))
-    assert tuple(segments.doc_ids()) == expected.doc_ids
-    assert (
-        tuple(segments.skipped()) == expected.skipped == (Skipped(expected.skipped[0].id, expected.skipped[0].reason),)
-    )
+    assert tuple(segments.doc_ids) == expected.doc_ids
+    assert tuple(segments.skipped) == expected.skipped == (Skipped(expected.skipped[0].id, expected.skipped[0].reason),)
 
 
 def test_extraction_goes_on_where_it_stopped(tmp_path):

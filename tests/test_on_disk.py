@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from stores import named, segments_of
 
+from spotsigs.crawl.stages_in_memory import extract_distinct, match_in_memory
 from spotsigs.crawl.stages_on_disk import LEAST, PROGRAM, data_budget, fitting, match_on_disk, query_page
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Dask, Processes, Serial
@@ -55,8 +56,43 @@ def test_on_disk_equals_in_memory(tmp_path, engine):
     for tau in (0.4, 0.9):
         found = match_on_disk(tmp_path / "run", collection, *PARTS, tau, engine, memory=MEMORY)
         expected = in_memory(collection, tau)
-        assert named(found.pairs.load(), found.stored.doc_ids) == expected
+        assert named(found.pairs.load(), found.doc_ids) == expected
         assert len(expected) > 20
+
+
+@pytest.mark.parametrize("sets", [False, True])
+def test_both_ways_give_the_same_record(tmp_path, sets):
+    """Copies, a page without signatures and a record that cannot be read among them."""
+    rows = stories(60)
+    rows[40] |= {"text": rows[3]["text"]}
+    rows[50] |= {"text": "nothing here"}
+    rows[51] = {"id": "broken"}
+    collection = written(tmp_path / "x.jsonl", rows)
+    one = match_in_memory(collection, *PARTS, BruteForce(tau=0.4), Serial(), sets=sets)
+    other = match_on_disk(tmp_path / "s", collection, *PARTS, 0.4, Serial(), memory=MEMORY, sets=sets)
+    pairs, loaded = one.pairs, other.pairs.load()
+    for name in ("i", "j", "similarity", "shared", "union"):
+        np.testing.assert_array_equal(getattr(pairs, name), getattr(loaded, name))
+    assert len(pairs) > 10
+    assert tuple(one.doc_ids) == tuple(other.doc_ids)
+    assert list(one.skipped) == list(other.skipped) != []
+    np.testing.assert_array_equal(one.compared(), other.compared())
+    assert not one.compared().all()
+    np.testing.assert_array_equal(one.copies.stands, other.copies.stands)
+    np.testing.assert_array_equal(one.signatures.occurrences(), other.signatures.occurrences())
+    assert list(one.signatures.clusters) == list(other.signatures.clusters)
+    assert one.signatures_of([3, 40, 5]) == other.signatures_of([3, 40, 5])
+    assert {"extract", "sort_hash", "cluster"} <= one.pairs.seconds.keys() & other.pairs.seconds.keys()
+
+
+def test_what_was_extracted_serves_several_thresholds(tmp_path):
+    collection = written(tmp_path / "x.jsonl", stories(60))
+    known = extract_distinct(collection, *PARTS[:2], Serial())
+    (tmp_path / "x.jsonl").unlink()
+    for tau in (0.4, 0.9):
+        found = match_in_memory(collection, *PARTS, BruteForce(tau=tau), Serial(), known=known)
+        assert found.pairs.similarity.min() >= tau
+        assert found.signatures is known.signatures
 
 
 def run(folder, collection, tau=0.5, memory=MEMORY, **more):
@@ -75,10 +111,10 @@ def test_new_against_old_equals_the_full_run(tmp_path, seed):
         found = run(tmp_path / "store", new, add=True)
         everything = in_memory(written(tmp_path / "all.jsonl", [row for part in parts[: k + 1] for row in part]), 0.5)
         fresh = {row["id"] for row in part}
-        assert named(found.pairs.load(), found.stored.doc_ids) == {p for p in everything if {p[0], p[1]} & fresh}
+        assert named(found.pairs.load(), found.doc_ids) == {p for p in everything if {p[0], p[1]} & fresh}
         assert found.new_from == sum(map(len, parts[:k]))
     whole = run(tmp_path / "store", None)
-    assert named(whole.pairs.load(), whole.stored.doc_ids) == everything
+    assert named(whole.pairs.load(), whole.doc_ids) == everything
     again = run(tmp_path / "store", new, add=True)
     assert again.new_from == found.new_from
     assert again.pairs.folders == found.pairs.folders
@@ -110,7 +146,7 @@ def test_one_page_is_looked_up(tmp_path):
     rows = stories(120)
     collection = written(tmp_path / "x.jsonl", rows)
     found = run(tmp_path / "s", collection, 0.3)
-    pairs = named(found.pairs.load(), found.stored.doc_ids)
+    pairs = named(found.pairs.load(), found.doc_ids)
     moved = (tmp_path / "s").rename(tmp_path / "moved")
     for row in rows[::10]:
         page = Document(id="page", content=row["text"], media_type="text/plain")

@@ -102,7 +102,7 @@ def test_input_that_is_replaced_with_size_and_time_kept_is_other_input(tmp_path)
     with pytest.raises(InputError, match="holds other documents"):
         run(tmp_path / "store", first)
     found = run(tmp_path / "another", first)
-    assert named(found.pairs.load(), found.stored.doc_ids) == in_memory(first, 0.5)
+    assert named(found.pairs.load(), found.doc_ids) == in_memory(first, 0.5)
 
 
 def test_input_that_is_copied_elsewhere_in_time_is_the_same(tmp_path):

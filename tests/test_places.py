@@ -62,7 +62,7 @@ def content(folder):
 
 
 def facts(found):
-    return named(found.pairs.load(), found.stored.doc_ids)
+    return named(found.pairs.load(), found.doc_ids)
 
 
 def test_places_are_paths_or_urls(tmp_path):

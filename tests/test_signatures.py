@@ -15,13 +15,17 @@ from strategies import examples
 from spotsigs.errors import InputError
 from spotsigs.signatures.spots import SpotSignatures, read_stopwords
 from spotsigs.text.tokens import tokenize
-from spotsigs.text.xxh64 import xxh64
+from spotsigs.text.xxh64 import _xxh64
 
 SENTENCE = (
     "At a rally to kick off a weeklong campaign for the South Carolina primary, Obama tried to set the record straight "
     "from an attack circulating widely on the Internet that is designed to play into prejudices against Muslims and "
     "fears of terrorism."
 )
+
+
+def xxh64(data):
+    return int(_xxh64(np.frombuffer(data, np.uint8), 0, len(data)))
 
 
 def test_every_length_hashes_as_xxhash():

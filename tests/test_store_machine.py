@@ -113,7 +113,7 @@ class Stores(RuleBasedStateMachine):
         found = match_on_disk(
             self.store, self.collection(batch), *PARTS, tau, Serial(), memory=MEMORY, add=new or batch in self.model
         )
-        return named(found.pairs.load(), found.stored.doc_ids)
+        return named(found.pairs.load(), found.doc_ids)
 
     def done(self, batch):
         self.model.setdefault(batch, ROWS[batch * BATCH : (batch + 1) * BATCH])
@@ -170,7 +170,7 @@ class Stores(RuleBasedStateMachine):
     @rule(tau=st.sampled_from([0.3, 0.5, 0.9]))
     def joined(self, tau):
         found = match_on_disk(self.store, None, *PARTS, tau, Serial(), memory=MEMORY)
-        assert named(found.pairs.load(), found.stored.doc_ids) == expected(self.rows(), tau)
+        assert named(found.pairs.load(), found.doc_ids) == expected(self.rows(), tau)
 
     @precondition(lambda self: self.begun is None and (self.store / "vectors" / "store.json").exists())
     @rule(row=st.integers(0, BATCH - 1))
@@ -194,7 +194,7 @@ class Stores(RuleBasedStateMachine):
         path.write_bytes(content)
         try:
             found = match_on_disk(self.store, None, *PARTS, 0.4, Serial(), memory=MEMORY)
-            assert named(found.pairs.load(), found.stored.doc_ids) == expected(self.rows(), 0.4)
+            assert named(found.pairs.load(), found.doc_ids) == expected(self.rows(), 0.4)
         except InputError as error:
             self.told(str(self.store) in str(error), error)
         finally:
@@ -241,14 +241,14 @@ class Stores(RuleBasedStateMachine):
         print(self.folder, batches[1], file=other_process().stdin, flush=True)
         match_on_disk(self.store, self.collection(batches[0]), *PARTS, 0.4, Serial(), memory=MEMORY, add=True)
         assert other_process().stdout.readline() == "added\n"
-        ids = list(stored_segments(self.store).doc_ids())
+        ids = list(stored_segments(self.store).doc_ids)
         for batch in sorted(batches, key=lambda batch: ids.index(ROWS[batch * BATCH]["id"])):
             self.done(batch)
 
     @invariant()
     def holds_what_was_added(self):
         if self.begun is None and self.model:
-            assert list(stored_segments(self.store).doc_ids()) == [row["id"] for row in self.rows()]
+            assert list(stored_segments(self.store).doc_ids) == [row["id"] for row in self.rows()]
 
 
 TestStores = Stores.TestCase

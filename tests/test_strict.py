@@ -119,7 +119,7 @@ def test_a_run_that_is_not_strict_goes_on_from_there_and_a_strict_one_refuses_wh
     extract_segments(tmp_path / "s", crawl, *PARTS, Serial())
     extract_segments(tmp_path / "whole", crawl, *PARTS, Serial())
     assert content(tmp_path / "s") == content(tmp_path / "whole")
-    assert len(list(finished_segments(tmp_path / "s").skipped())) == len(BAD)
+    assert len(list(finished_segments(tmp_path / "s").skipped)) == len(BAD)
     with pytest.raises(InputError) as error:
         extract_segments(tmp_path / "s", crawl, *PARTS, Serial(), strict=True)
     assert str(error.value) == SAYS
@@ -134,7 +134,7 @@ def test_a_store_that_holds_bad_records_is_refused_by_a_strict_run(crawl, tmp_pa
         parts = (*PARTS, IdfFilter(idf_min=0), 0.9, Serial())
         return match_on_disk(tmp_path / "s", collection, *parts, memory=10**9, strict=strict)
 
-    n_bad = len(tuple(match(crawl, False).added.skipped()))
+    n_bad = len(tuple(match(crawl, False).skipped))
     assert n_bad == len(BAD)
     with pytest.raises(InputError) as error:
         match(None, True)

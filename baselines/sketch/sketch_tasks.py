@@ -151,14 +151,14 @@ def cluster_sketches(
         ),
         f"{folder} holds another clustering; give another place or delete it",
     )
-    mapped = list(engine.map(partial(map_documents, job), range(job.ranges)))
+    parts = list(engine.map(partial(map_documents, job), range(job.ranges)))
     reduced = list(engine.map(partial(reduce_shingles, job), range(buckets)))
     job = replace(job, recount=bool(sketch.super_shingles or any(facts["skipped_shingles"] for facts in reduced)))
     summed = list(engine.map(partial(sum_documents, job), range(job.ranges)))
     counters = {
         name: sum(facts[name] for facts in stage)
         for stage, names in (
-            (mapped, ("values",)),
+            (parts, ("values",)),
             (reduced, ("shared_shingles", "triplets")),
             (summed, ("candidates",)),
             (reduced, ("skipped_shingles", "skipped_triplets")),

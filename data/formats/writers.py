@@ -130,8 +130,8 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
 
 
 def _compared(decisions: Decisions, rows: IntArray) -> Any:
-    told = np.where(decisions.boilerplate[rows], 2, decisions.compared[rows])
-    return in_words(told, lambda which: ("no", "yes", "boilerplate")[which])
+    which = np.where(decisions.boilerplate[rows], 2, decisions.compared[rows])
+    return in_words(which, lambda kind: ("no", "yes", "boilerplate")[kind])
 
 
 def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> list[Any]:

@@ -7,153 +7,79 @@ In memory all documents are one batch; within ``memory=`` they pass in many, fro
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.spans import gathered, scattered
-from spotsigs.copies import Copies
+from spotsigs.crawl.stages_in_memory import Extracted, Matched, extract_distinct, match_in_memory
 from spotsigs.data.collections.stored import StoredCollection
 from spotsigs.errors import InputError, require
 from spotsigs.experiments import telling
 from spotsigs.experiments.run.provenance import PeakMemory
 from spotsigs.experiments.run.stores import kept_store, own_store
 from spotsigs.experiments.settings import AUTO, Settings
-from spotsigs.judging.clusters import Cohesion, cluster, cohesion
+from spotsigs.judging.groups import Grouped, group
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import Quality, evaluate
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
 from spotsigs.records import (
-    Clusters,
     CollectionScheme,
     Corpus,
     Matcher,
-    PairChunks,
+    Pairs,
     Signatures,
     SignatureScheme,
-    Skipped,
-    Truth,
     VectorCollection,
     Vectors,
 )
-from spotsigs.signatures.extract import extract, nothing_readable, texts
+from spotsigs.signatures.extract import nothing_readable, texts
 from spotsigs.signatures.languages import count_in_shingles
 
 if TYPE_CHECKING:
+    from spotsigs.crawl.block_join import PairFiles
     from spotsigs.crawl.segments import Segments
-
-CHUNK = 16
-"""Share of the budget that pairs may take while they pass: names and tables take the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matched:
-    """What was matched and what was found, in memory or on disk.
-
-    Attributes
-    ----------
-    doc_ids : sequence of str
-        By document number.
-    vectors : Vectors
-        Signatures after the filters; the row of a copy is empty.
-    rows : ndarray of int64, shape (n,)
-        Document number of each row of the vectors, which lie by length on disk.
-    copies : Copies
-        Which documents are copies of which.
-    pairs : PairChunks
-        What was found.
-    matcher : Matcher
-        The method, with the threshold that was taken.
-    label : str
-        Name of the method that ran.
-    order : ndarray of int64, shape (n,), or None
-        The smallest value of a cluster is its representative, see `spotsigs.judging.keep.priority`.
-    checksum : str
-        SHA-256 over document ids, signature hashes and counts: the same for the same input, whatever its form.
-    truth : Truth or None
-        What the collection says is duplicate.
-    skipped : collection of Skipped
-        Records that could not be read.
-    parse_seconds : float
-        Wall time of reading and extracting.
-    boilerplate : ndarray of bool, shape (n,)
-        Whether each document says nothing but what many sites say; empty where nobody looked.
-    in_shingles : int
-        Documents in no known language, which are compared by shingles.
-    new_from : int
-        Number of the first document that was added to a store now.
-    suggestion : Suggestion or None
-        Where the threshold comes from, if the user gave none.
-    peak_rss_bytes : int
-        Largest resident memory of this process while matching; on disk, of all processes during the whole run.
-    """
-
-    doc_ids: Sequence[str]
-    vectors: Vectors
-    rows: NDArray[np.int64]
-    copies: Copies
-    pairs: PairChunks
-    matcher: Matcher
-    label: str
-    order: NDArray[np.int64] | None
-    checksum: str
-    truth: Truth | None = None
-    skipped: Collection[Skipped] = ()
-    parse_seconds: float = 0.0
-    boilerplate: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
-    in_shingles: int = 0
-    new_from: int = 0
-    suggestion: Suggestion | None = None
-    peak_rss_bytes: int = 0
-
-    def signatures(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
-        """Return the signatures of some documents that are matched, after all filters: hash and count, by document."""
-        vectors, wanted = self.vectors, np.array(sorted(documents), np.int64)
-        heads = self.copies.stands[wanted]
-        found = {}
-        for row in np.flatnonzero(np.isin(self.rows, heads)).tolist():
-            ids, counts = vectors.row(row)
-            hashes = ids if vectors.vocabulary is None else vectors.vocabulary[ids]
-            found[int(self.rows[row])] = dict(zip(hashes.tolist(), counts.tolist(), strict=True))
-        return {document: found[head] for document, head in zip(wanted.tolist(), heads.tolist(), strict=True)}
-
-    def compared(self) -> NDArray[np.bool_]:
-        """Return whether each document, or the copy that stands for it, has signatures to be compared by."""
-        return gathered(scattered(self.vectors.lengths > 0, self.rows), self.copies.stands)
-
-    def only_boilerplate(self) -> NDArray[np.bool_]:
-        """Return whether each document says nothing but what many sites say."""
-        if not len(self.boilerplate):
-            return np.zeros(len(self.copies), np.bool_)
-        return gathered(self.boilerplate, self.copies.stands)
-
-
-@dataclass(frozen=True)
 class Outcome:
     """One run's result.
 
     Attributes
     ----------
     matched : Matched
-        What was found.
-    clusters : Clusters
-        The pairs, grouped.
-    cohesion : Cohesion
-        How well each cluster holds together.
+        What was found, in memory or on disk.
+    matcher : Matcher
+        The method, with the threshold that was taken.
+    label : str
+        Name of the method that ran.
+    groups : Grouped
+        What the pairs say of the documents.
     quality : Quality or None
         None where the collection brings no truth.
+    checksum : str
+        SHA-256 over document ids, signature hashes and counts: the same for the same input, whatever its form.
+    in_shingles : int
+        Documents in no known language, which are compared by shingles.
+    suggestion : Suggestion or None
+        Where the threshold comes from, if the user gave none.
+    peak_rss_bytes : int
+        Largest resident memory of this process while matching; 0 for a run on disk, which is watched as a whole.
     """
 
-    matched: Matched
-    clusters: Clusters
-    cohesion: Cohesion
+    matched: Matched[Any, Any]
+    matcher: Matcher
+    label: str
+    groups: Grouped
     quality: Quality | None
+    checksum: str
+    in_shingles: int
+    suggestion: Suggestion | None
+    peak_rss_bytes: int
 
 
 def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
@@ -180,83 +106,82 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
         form on disk, or no threshold can be suggested.
     """
     telling.doing("reading and matching")
-    if settings.memory is not None:
-        matched = _on_disk(settings, folder, settings.memory, say)
-    elif isinstance(settings.collection, VectorCollection):
-        matched = _of_vectors(settings)
+    trial = Trial(settings)
+    if settings.memory is None:
+        matched, label = _in_memory(settings, trial), settings.matcher.label
+        groups = group(matched.pairs, **_grouping(settings, matched))
     else:
-        matched = _in_memory(settings)
-    clusters = cluster(matched.pairs, clusters=settings.clusters, priority=matched.order)
-    truth = matched.truth
-    quality = None if truth is None else evaluate(matched.pairs.chunks(), truth, clusters)
-    return Outcome(matched, clusters, cohesion(clusters, matched.pairs.chunks()), quality)
-
-
-def _of_vectors(settings: Settings) -> Matched:
-    """Match a collection of vectors, which are taken as they are."""
-    began = perf_counter()
-    vectors = settings.collection.vectors()
-    seconds = perf_counter() - began
-    return _matched(
-        settings,
-        Corpus(vectors.as_sets() if settings.sets else vectors),
-        Copies.none(len(vectors)),
-        order=priority(settings.keep, len(vectors), vectors.lengths, ()),
-        checksum=checksum((), (vectors.indptr, vectors.ids, vectors.counts)),
-        parse_seconds=seconds,
+        matched, label, groups = _on_disk(settings, folder, settings.memory, say)
+    collection, signatures, clusters = settings.collection, matched.signatures, groups.clusters
+    # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
+    known = not matched.new_from and not isinstance(collection, VectorCollection)
+    truth = collection.truth(signatures.clusters, matched.doc_ids) if known else None
+    return Outcome(
+        matched=matched,
+        matcher=trial.matcher,
+        label=label,
+        groups=groups,
+        quality=None if truth is None else evaluate(matched.pairs.chunks(), truth, clusters),
+        checksum=checksum(*_content(settings, matched)),
+        in_shingles=_in_shingles(settings, signatures),
+        suggestion=trial.suggestion,
+        peak_rss_bytes=trial.peak_rss_bytes,
     )
 
 
-def _in_memory(settings: Settings) -> Matched:
-    signatures, copies, seconds = _extracted(settings)
-    if not len(signatures):
-        raise nothing_readable(signatures.skipped)
-    vectors = settings.idf_filter(signatures, copies)
+class Trial:
+    """The matcher of a run in memory, at the threshold that is asked for or suggested, and what it took.
 
-    def distinct_texts() -> Iterator[str]:
-        pages = texts(settings.collection, settings.text)
-        for page, distinct in zip(pages, copies.distinct.tolist(), strict=True):
-            yield page if distinct else ""
+    Attributes
+    ----------
+    matcher : Matcher
+        The method, once it has run with the threshold that was taken.
+    suggestion : Suggestion or None
+        Where that comes from, if the user gave none.
+    peak_rss_bytes : int
+        Largest resident memory of this process meanwhile.
+    """
 
-    return _matched(
-        settings,
-        Corpus(vectors.as_sets() if settings.sets else vectors, distinct_texts),
-        copies,
-        order=priority(settings.keep, len(vectors), signatures.occurrences(), signatures.dates),
-        checksum=checksum(signatures.doc_ids, (signatures.hashes, signatures.counts)),
-        truth=settings.collection.truth(signatures.clusters, signatures.doc_ids),
-        skipped=signatures.skipped,
-        parse_seconds=seconds,
-        boilerplate=signatures.boilerplate,
-        in_shingles=_in_shingles(settings, lambda: count_in_shingles(signatures.indptr, signatures.hashes)),
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.matcher = settings, settings.matcher
+        self.suggestion: Suggestion | None = None
+        self.peak_rss_bytes = 0
+
+    def __call__(self, corpus: Corpus) -> Pairs:
+        """Return the pairs."""
+        if self.settings.auto:
+            self.suggestion = suggested(corpus.vectors, self.settings.signature)
+            self.matcher = self.matcher.at(self.suggestion.tau)
+        self.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
+        with PeakMemory() as memory:
+            pairs = self.matcher(corpus)
+        self.peak_rss_bytes = memory.peak_bytes
+        return pairs
+
+
+_LAST: dict[str, Extracted] = {}
+"""What the last run of this process extracted: the others of a sweep read the same signatures."""
+
+
+def _in_memory(settings: Settings, trial: Trial) -> Matched[Signatures, Pairs]:
+    collection = settings.collection
+    of = collection, settings.text, settings.signature, settings.engine
+    how: dict[str, Any] = {"strict": settings.strict, "sameness": settings.copies}
+    key = repr((of, how))
+    if key not in _LAST and not isinstance(collection, VectorCollection):
+        _LAST.clear()
+        _LAST[key] = extract_distinct(*of, **how)
+        if not len(_LAST[key].signatures):
+            raise nothing_readable(_LAST[key].signatures.skipped)
+    return match_in_memory(
+        *of[:3], settings.idf_filter, trial, settings.engine, sets=settings.sets, **how, known=_LAST.get(key)
     )
 
 
-def _matched(settings: Settings, corpus: Corpus, copies: Copies, **known: Any) -> Matched:
-    """Match a corpus in memory."""
-    matcher, suggestion = settings.matcher, None
-    if settings.auto:
-        suggestion = suggested(corpus.vectors, settings.signature)
-        matcher = matcher.at(suggestion.tau)
-    matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
-    with PeakMemory() as memory:
-        pairs = copies.spread(matcher(corpus))
-    return Matched(
-        doc_ids=corpus.vectors.doc_ids,
-        vectors=corpus.vectors,
-        rows=np.arange(len(corpus.vectors)),
-        copies=copies,
-        pairs=pairs,
-        matcher=matcher,
-        label=matcher.label,
-        suggestion=suggestion,
-        peak_rss_bytes=memory.peak_bytes,
-        **known,
-    )
-
-
-def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> Matched:
-    from spotsigs.crawl.stages_on_disk import fitting, match_on_disk
+def _on_disk(
+    settings: Settings, folder: Path, memory: int, say: Callable[[str], object]
+) -> tuple[Matched[Segments, PairFiles], str, Grouped]:
+    from spotsigs.crawl.stages_on_disk import fitting, group_on_disk, match_on_disk
 
     matcher, collection = settings.matcher, settings.collection
     method = matcher.on_store()
@@ -269,14 +194,16 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         not isinstance(collection, VectorCollection),
         f"memory= and store= read pages, and data={settings.names['data']} brings vectors; leave them out",
     )
-    found = match_on_disk(
-        own_store(settings, folder) if settings.store is None else kept_store(settings.store),
+    store = own_store(settings, folder) if settings.store is None else kept_store(settings.store)
+    engine = fitting(settings.engine, memory)
+    matched = match_on_disk(
+        store,
         None if isinstance(collection, StoredCollection) else collection,
         settings.text,
         settings.signature,
         settings.idf_filter,
         method.tau,
-        fitting(settings.engine, memory),
+        engine,
         memory=memory,
         sets=settings.sets,
         add=settings.add,
@@ -285,38 +212,18 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         search=None if method.search is None else (repr(matcher), method.search),
         say=say,
     )
-    segments, stored = found.segments, found.stored
-    lengths = segments.occurrences() if settings.keep is Keep.longest else None
-    dates = segments.dates() if settings.keep is Keep.newest else ()
-    # a new batch alone has no truth, for most of its pairs are with old documents
-    truth = None if found.new_from else collection.truth(segments.clusters(), stored.doc_ids)
-    return Matched(
-        doc_ids=stored.doc_ids,
-        vectors=stored.vectors,
-        rows=stored.rows,
-        copies=stored.copies,
-        pairs=found.pairs.within(found.budget // CHUNK),
-        matcher=matcher,
-        label=method.label,
-        order=priority(settings.keep, len(stored), lengths, dates),
-        checksum=checksum(stored.doc_ids, _hashes_and_counts(segments)),
-        truth=truth,
-        skipped=found.added.skipped_records(),
-        parse_seconds=found.pairs.seconds["extract"],
-        boilerplate=segments.boilerplate(),
-        in_shingles=_in_shingles(settings, segments.in_shingles),
-        new_from=found.new_from,
-    )
+    groups = group_on_disk(store, matched.pairs, engine, memory=memory, **_grouping(settings, matched), say=say)
+    return matched, method.label, groups
 
 
-def _in_shingles(settings: Settings, count: Callable[[], int]) -> int:
-    return count() if settings.signature.tells_languages else 0
-
-
-def _hashes_and_counts(segments: Segments) -> Iterator[NDArray[Any]]:
-    for array, kind in (("hashes", np.uint64), ("counts", np.int32)):
-        for store in segments.stores():
-            yield store.array(array, kind)
+def _grouping(settings: Settings, matched: Matched[Any, Any]) -> dict[str, Any]:
+    """Return what a cluster is, and which document of one is its representative."""
+    lengths = matched.signatures.occurrences() if settings.keep is Keep.longest else None
+    dates = matched.signatures.dates if settings.keep is Keep.newest else ()
+    return {
+        "clusters": settings.clusters,
+        "priority": priority(settings.keep, len(matched.doc_ids), lengths, dates),
+    }
 
 
 def suggested(vectors: Vectors, signature: SignatureScheme | None) -> Suggestion:
@@ -345,29 +252,32 @@ def _few_documents() -> Corpus:
     )
 
 
-_LAST: dict[str, tuple[Signatures, Copies, float]] = {}
-"""What the last run of this process extracted: the others of a sweep read the same signatures."""
-
-
-def _extracted(settings: Settings) -> tuple[Signatures, Copies, float]:
-    """Return the signatures, which of them are copies, and the seconds that took, once for all runs of a sweep."""
-    call = settings.collection, settings.text, settings.signature, settings.engine
-    key = repr((call, settings.strict, settings.copies))
-    if key not in _LAST:
-        _LAST.clear()
-        began = perf_counter()
-        signatures = extract(*call, strict=settings.strict, sameness=settings.copies)
-        copies = Copies.among(signatures, settings.copies)
-        _LAST[key] = signatures, copies, perf_counter() - began
-    return _LAST[key]
-
-
 def readable_texts(settings: Settings, new_from: int = 0) -> Iterator[str | None]:
     """Iterate over the text of every document, copies too; None for those that lie in a store alone."""
     require(not isinstance(settings.collection, VectorCollection), "page=true needs pages; leave it out for vectors")
     if isinstance(settings.collection, StoredCollection):
         return iter(())
     return chain(repeat(None, new_from), texts(settings.collection, settings.text))
+
+
+def _in_shingles(settings: Settings, signatures: Signatures | Segments) -> int:
+    if isinstance(settings.collection, VectorCollection) or not settings.signature.tells_languages:
+        return 0
+    if isinstance(signatures, Signatures):
+        return count_in_shingles(signatures.indptr, signatures.hashes)
+    return signatures.in_shingles()
+
+
+def _content(settings: Settings, matched: Matched[Any, Any]) -> tuple[Sequence[str], Iterator[NDArray[Any]]]:
+    """Return the names and the arrays that say what was matched; vectors have no names."""
+    signatures = matched.signatures
+    if isinstance(signatures, Signatures):
+        arrays = signatures.indptr, signatures.hashes, signatures.counts
+        named = not isinstance(settings.collection, VectorCollection)
+        return (matched.doc_ids, iter(arrays[1:])) if named else ((), iter(arrays))
+    kinds = {"hashes": np.uint64, "counts": np.int32}
+    stores = ((store, name) for name in kinds for store in signatures.stores())
+    return matched.doc_ids, (store.array(name, kinds[name]) for store, name in stores)
 
 
 def checksum(doc_ids: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:

@@ -89,13 +89,13 @@ def run(
                     decisions = decide_and_copy(outcome, settings, undo)
                     write_outcome(new, outcome)
                     write_decisions(new, outcome, decisions, settings, say)
-                peak = outcome.matched.peak_rss_bytes if memory is None else memory.peak_bytes
+                peak = outcome.peak_rss_bytes if memory is None else memory.peak_bytes
                 metrics = measured(outcome, decisions, settings, peak)
                 _finish(new, outcome, metrics, settings, contended, about or {})
             undo.pop_all()
         if settings.memory is not None and settings.store is None:
             discard(own_store(settings, folder))  # the results stand on their own
-    suggestion = outcome.matched.suggestion
+    suggestion = outcome.suggestion
     return (f"\n{suggestion}" if suggestion else "") + summary(metrics, settings, outcome, folder)
 
 
@@ -119,7 +119,7 @@ def _finish(
 ) -> None:
     for name, text in about.items():
         write_text(folder / ".hydra" / name, text)
-    about_run = {"seed": settings.seed, "input_sha256": outcome.matched.checksum, "contended": contended}
+    about_run = {"seed": settings.seed, "input_sha256": outcome.checksum, "contended": contended}
     write_json(folder / "run.json", provenance() | about_run)
     write_json(folder / COMPLETE, metrics)
 
@@ -133,8 +133,8 @@ def write_histogram(folder: Path, suggestion: Suggestion) -> None:
 
 def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: int) -> dict[str, Any]:
     """Return the run's figures: sizes, quality (null without truth), memory, times in ms, choices."""
-    matched, cohesion = outcome.matched, outcome.cohesion
-    copies, pairs, matcher, vectors = matched.copies, matched.pairs, matched.matcher, matched.vectors
+    matched, cohesion = outcome.matched, outcome.groups.cohesion
+    copies, pairs, matcher, vectors = matched.copies, matched.pairs, outcome.matcher, matched.vectors
     contents = int(np.count_nonzero(own(copies.content)))
     seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
     quality = asdict(outcome.quality) if outcome.quality else dict.fromkeys(f.name for f in fields(Quality))
@@ -142,7 +142,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
         "documents": len(vectors),
         "documents_matched": int(np.count_nonzero(matched.compared())),
         "boilerplate": int(np.count_nonzero(matched.only_boilerplate())),
-        "documents_in_shingles": matched.in_shingles,
+        "documents_in_shingles": outcome.in_shingles,
         "copies_content": len(copies) - contents,
         "copies_text": contents - int(np.count_nonzero(copies.distinct)),
         "removed": int(np.count_nonzero(~decisions.kept)),
@@ -152,7 +152,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
         "occurrences": vectors.n_occurrences,
         "pairs": len(pairs),
         "clusters": len(cohesion.labels),
-        "largest_cluster": int(outcome.clusters.sizes.max(initial=0)),
+        "largest_cluster": int(outcome.groups.clusters.sizes.max(initial=0)),
         "min_similarity": _over(np.nanmin, cohesion.minimum),
         "mean_similarity": _over(np.nanmean, cohesion.mean),
         "giant_chains": int(np.count_nonzero(cohesion.chain)),
@@ -160,7 +160,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
         **quality,
         "memory_mib": matcher.memory_bytes(vectors) / MIB,
         "peak_mb": peak / 1e6,
-        "parse_ms": matched.parse_seconds * 1000,
+        "parse_ms": seconds["extract"] * 1000,
         "sort_hash_ms": seconds["sort_hash"] * 1000,
         "cluster_ms": seconds["cluster"] * 1000,
         "total_ms": (seconds["sort_hash"] + seconds["cluster"]) * 1000,
@@ -190,12 +190,12 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     matched, doc_ids = outcome.matched, outcome.matched.doc_ids
     with writing(folder):
         write_pairs(folder / "pairs.parquet", doc_ids, matched.pairs.chunks(), matched.pairs.overlap)
-        write_clusters(folder / "clusters.parquet", doc_ids, outcome.clusters, outcome.cohesion)
-        write_cluster_list(folder / "clusters.csv", doc_ids, outcome.clusters, outcome.cohesion)
+        write_clusters(folder / "clusters.parquet", doc_ids, outcome.groups.clusters, outcome.groups.cohesion)
+        write_cluster_list(folder / "clusters.csv", doc_ids, outcome.groups.clusters, outcome.groups.cohesion)
     if len(matched.skipped):
         write_csv(folder / "skipped.csv", ("doc", "reason"), ((record.id, record.reason) for record in matched.skipped))
-    if matched.suggestion:
-        write_histogram(folder, matched.suggestion)
+    if outcome.suggestion:
+        write_histogram(folder, outcome.suggestion)
 
 
 def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> Decisions:
@@ -207,11 +207,11 @@ def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> De
     matched = outcome.matched
     doc_ids, new_from = matched.doc_ids, matched.new_from
     decisions = decide(
-        matched.pairs.chunks(),
-        outcome.clusters,
+        outcome.groups.nearest,
+        outcome.groups.clusters,
         settings.keep,
         copies=matched.copies,
-        compared=None if matched.matcher.reads_texts else matched.compared(),
+        compared=None if outcome.matcher.reads_texts else matched.compared(),
         boilerplate=matched.only_boilerplate(),
     )
     if settings.copy is not None:
@@ -249,17 +249,17 @@ def write_decisions(
             folder / "clusters.html",
             doc_ids,
             pairs,
-            outcome.clusters,
+            outcome.groups.clusters,
             readable_texts(settings, matched.new_from),
             scheme=settings.signature,
-            matched=matched.signatures,
+            matched=matched.signatures_of,
         )
 
 
 def summary(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:
     """Return the row in the column order of the paper's Table 1, and what surrounds it."""
     columns = {
-        "": _named(settings, outcome.matched.label),
+        "": _named(settings, outcome.label),
         "IDF": f"[{metrics['idf_min']:g}, {metrics['idf_max']:g}]",
         "tau": _or_na(metrics["tau"], "g"),
         "k": _or_na(metrics["k"], "d"),

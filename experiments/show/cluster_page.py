@@ -68,7 +68,7 @@ def write_cluster_page(
     scheme : SignatureScheme, optional
         Marks signatures where given.
     matched : callable, optional
-        From rows to the signatures of each that took part, as `Matched.signatures` gives: only these
+        From rows to the signatures of each that took part, as `Matched.signatures_of` gives: only these
         are marked. Of a signature with occurrences that did not, because they lie in the page's frame, those are marked
         that lie nearest to the middle of all that took part. Every signature of a text where omitted.
     title : str
@@ -93,11 +93,11 @@ def write_cluster_page(
     listed = [_described(label, group, doc_ids, clusters, held) for label, group in rows]
     blocks = [_packed(group, kept, own_pairs.get(label), scheme, counts, within) for label, group in rows]
     documents = sum(len(group) for _, group in all_rows)
-    told = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
+    summary = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
     if len(rows) < len(all_rows):
-        told = f"the largest of {len(all_rows):,}, {told}"
+        summary = f"the largest of {len(all_rows):,}, {summary}"
     prefix = _common_prefix(name for cluster in listed for name in cluster["ids"])
-    page = {"clusters": listed, "told": told, "marked": scheme is not None, "prefix": prefix}
+    page = {"clusters": listed, "summary": summary, "marked": scheme is not None, "prefix": prefix}
     with replacing(Path(path)) as temporary:
         temporary.write_text(_rendered(title, page, blocks), encoding="utf-8")
 

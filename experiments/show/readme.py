@@ -49,11 +49,9 @@ def counts(results: Path) -> str:
     """Return how many claims got which verdict, as half a sentence."""
     judged = judge_all(results)
     found = Counter(item.verdict for item in judged)
-    told = [words.format(found[verdict]) for verdict, words in COUNTED.items() if found[verdict]]
+    *parts, last = (words.format(found[verdict]) for verdict, words in COUNTED.items() if found[verdict])
     sources = "of the paper, its slides and its sources"
-    return (
-        f"Of [{len(judged)} checkable statements](results/claims.md) {sources}, {', '.join(told[:-1])} and {told[-1]}"
-    )
+    return f"Of [{len(judged)} checkable statements](results/claims.md) {sources}, {', '.join(parts)} and {last}"
 
 
 def written(text: str, results: Path) -> str:

@@ -146,13 +146,13 @@ def finding(results: Path) -> list[str]:
         return []
     if not (on_real[0] > max(on_real[1:3]) and thin > max(thick, 0) and on_prose[0] < min(on_prose[1:3])):
         return []  # the sentences would not be true
-    told = (
+    sentence = (
         "On real news stories in the frames of real news pages their best F1 is {:.3f}, against {:.3f} for 3-shingles "
     )
-    told += "and {:.3f} for single words; the paper has 0.94, 0.69 and 0.71 on its Gold Set."
+    sentence += "and {:.3f} for single words; the paper has 0.94, 0.69 and 0.71 on its Gold Set."
     return [
         "Spot signatures win where the frames of pages carry fewer antecedents than their text.",
-        told.format(*on_real),
+        sentence.format(*on_real),
         f"Their lead over 3-shingles goes from {thin:+.2f} at {densities[0]:g} spots a token of the frames to "
         f"{thick:+.2f} at {densities[-1]:g}, as prose is put in.",
         "Where frames are full of prose the order is reversed ({:.3f} against {:.3f} and {:.3f}).".format(*on_prose),

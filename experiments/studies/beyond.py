@@ -20,7 +20,7 @@ from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.curves import Curve, difference, ends
 from spotsigs.experiments.work.page_cost import time_pages
 from spotsigs.experiments.work.regret import suggested
-from spotsigs.experiments.work.study import PAPER_BAND, Line, Work
+from spotsigs.experiments.work.study import PAPER_BAND, SEVERAL, Line, Work
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.tight import SpotSigsTight
 from spotsigs.records import Matcher, SignatureScheme
@@ -248,7 +248,7 @@ class Beyond(Experiment):
 
     def __call__(self, settings: Settings) -> str:
         """Write the tables and the figure; return them as text."""
-        works = CollectionWorks(Work.begin(self.results, settings), self.step)
+        works = CollectionWorks(Work.begin(self.results, settings, SEVERAL), self.step)
         there, left_out = works.there(self.collections)
         parts = [self._comparison(works, there), self._principles(works, there)]
         parts += [self._boilerplate(works), self._teasers(works)]
@@ -323,7 +323,7 @@ class Beyond(Experiment):
             for method in chosen:
                 curve = curves[method.label]
                 at = curve.at(FIXED[0])
-                row: dict[str, Any] = {"collection": collection_name(data), "boilerplate": method.label}
+                row: dict[str, Any] = {"collection": collection_name(data, seed=True), "boilerplate": method.label}
                 row |= {name: finite(curve.micro[m, at]) for m, name in enumerate(("precision", "recall", "f1"))}
                 rows.append(
                     row | {"best": finite(curve.micro[2, curve.best]), "matched": curve.cell["documents_matched"]}
@@ -557,7 +557,8 @@ def origin() -> list[str]:
     return [word for word in overrides() if word.startswith(("data.path=", "data.accept_licence=", "data.cache="))]
 
 
-def collection_name(data: str) -> str:
-    """Return what a collection is called: the choice, and what of it is overridden but its seed."""
+def collection_name(data: str, *, seed: bool = False) -> str:
+    """Return what a collection is called: the choice, and what of it is overridden, its seed where that tells."""
     words = [word.removeprefix("data=").removeprefix("data.") for word in data.split()]
-    return " ".join(word for word in words if not word.startswith(("seed=", "accept_licence=")))
+    dropped = ("accept_licence=",) if seed else ("accept_licence=", "seed=")
+    return " ".join(word for word in words if not word.startswith(dropped))

@@ -107,9 +107,9 @@ def _published(column: str, unit: float) -> list[Mark]:
     marks = []
     for method in ("LSH-S", "SpotSigs"):
         values = {row["tau"]: row[column] / unit for row in published("table2") if row["method"] == method}
-        told = ", ".join(f"{values[tau]:.3g}" for tau in sorted(values))
+        listed = ", ".join(f"{values[tau]:.3g}" for tau in sorted(values))
         marks += [
-            Mark(label=f"{method} {told}" if tau == min(values) else "", x=tau, y=value, side="left")
+            Mark(label=f"{method} {listed}" if tau == min(values) else "", x=tau, y=value, side="left")
             for tau, value in values.items()
         ]
     return [*marks, Mark(label="0.78", x=0.78)] if column == "total_ms" else marks

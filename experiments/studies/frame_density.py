@@ -17,7 +17,7 @@ from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.quality_figures import STEP, finite
 from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, CollectionWorks, Method
+from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, CollectionWorks, Method, collection_name
 from spotsigs.experiments.work.curves import Curve, FloatArray
 from spotsigs.experiments.work.study import Work
 from spotsigs.judging.metrics import RESAMPLES, ends
@@ -128,7 +128,7 @@ class FrameDensity(Experiment):
     def __call__(self, settings: Settings) -> str:
         """Write the table and the figure; return them as text."""
         require(bool(self.seeds), "seeds must name at least one")
-        works = CollectionWorks(Work.begin(self.results, settings), self.step)
+        works = CollectionWorks(Work.begin(self.results, settings, collection_name(self.data)), self.step)
         found = {target: self._seeded(works, target) for target in (None, *self.densities)}
         reached = {target: self._density(works, target) for target in found}
         order = sorted(found, key=reached.__getitem__)

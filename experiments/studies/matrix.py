@@ -15,7 +15,7 @@ from spotsigs.experiments.config import Experiment, Settings, composed
 from spotsigs.experiments.show.quality_figures import STEP, thresholds
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.curves import MEASURES, Curve, ends
-from spotsigs.experiments.work.study import Work, lines_of
+from spotsigs.experiments.work.study import SEVERAL, Work, lines_of
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "open"
 
@@ -73,7 +73,7 @@ class Matrix(Experiment):
 
     def __call__(self, settings: Settings) -> str:
         """Write the table of F1 and the table of claims; return them as text."""
-        work = Work.begin(self.results, replace(settings, names=settings.names | {"data": "several collections"}))
+        work = Work.begin(self.results, settings, SEVERAL)
         curves: dict[str, Curves] = {}
         left_out = []
         for name, words in self.collections.items():

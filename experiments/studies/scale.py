@@ -13,8 +13,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spotsigs.copies import Sameness
+from spotsigs.crawl.block_join import PairFiles
 from spotsigs.crawl.layout import parse_memory
-from spotsigs.crawl.stages_on_disk import OnDisk, fitting, match_on_disk
+from spotsigs.crawl.segments import Segments
+from spotsigs.crawl.stages_in_memory import Matched
+from spotsigs.crawl.stages_on_disk import fitting, group_on_disk, match_on_disk
 from spotsigs.data.collections.synthetic import Synthetic, write_jsonl
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Engine
@@ -22,12 +25,10 @@ from spotsigs.errors import InputError, require
 from spotsigs.experiments.claims.facts import Fact
 from spotsigs.experiments.config import Experiment, Settings
 from spotsigs.experiments.output_files import read_json, write_json
-from spotsigs.experiments.run.pipeline import CHUNK
 from spotsigs.experiments.run.provenance import TreeMemory
 from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.study import Work
-from spotsigs.judging.clusters import cluster, cohesion
 from spotsigs.judging.keep import decide
 from spotsigs.judging.parquet import write_clusters, write_pairs
 
@@ -137,8 +138,8 @@ class Scale(Experiment):
             "peak_bytes": max(int(row["peak_mb"] * 1e6) for row in rows),
             "pairs": len(found.pairs),
             "clusters": clusters,
-            "occurrences": int(found.stored.vectors.n_occurrences),
-            "entries": len(found.stored.vectors.ids),
+            "occurrences": int(found.vectors.n_occurrences),
+            "entries": len(found.vectors.ids),
             "segment_bytes": _bytes_below(folder / "store" / "segments"),
             "vector_bytes": _bytes_below(folder / "store" / "vectors"),
             "tasks": found.pairs.counters["tasks"],
@@ -156,13 +157,14 @@ class Scale(Experiment):
             shutil.rmtree(folder / "store")
         return self._tell(work, facts)
 
-    def _run(self, settings: Settings, folder: Path, memory: TreeMemory) -> tuple[OnDisk, int]:
+    def _run(self, settings: Settings, folder: Path, memory: TreeMemory) -> tuple[Matched[Segments, PairFiles], int]:
         """Go from pages to tables, each stage under its name."""
         budget = parse_memory(self.memory)
 
         def say(sentence: str) -> None:
             memory.stage = TOLD.get(sentence.partition(":")[0], memory.stage)
 
+        engine = fitting(settings.engine, budget)
         found = match_on_disk(
             folder / "store",
             Jsonl(path=str(folder / "pages")),
@@ -170,20 +172,20 @@ class Scale(Experiment):
             settings.signature,
             settings.idf_filter,
             settings.tau,
-            fitting(settings.engine, budget),
+            engine,
             memory=budget,
             sets=settings.sets,
             sameness=Sameness.off,  # the join is what is measured, and compared with the one in memory
             say=say,
         )
-        pairs = found.pairs.within(found.budget // CHUNK)
+        pairs = found.pairs
         memory.stage = "clusters"
-        clusters = cluster(pairs, clusters=settings.clusters)
-        held = cohesion(clusters, pairs.chunks())
-        kept = decide(pairs.chunks(), clusters, settings.keep).kept
+        groups = group_on_disk(folder / "store", pairs, engine, memory=budget, clusters=settings.clusters)
+        clusters = groups.clusters
+        kept = decide(groups.nearest, clusters, settings.keep).kept
         memory.stage = "tables"
-        write_pairs(folder / "pairs.parquet", found.stored.doc_ids, pairs.chunks(), pairs.overlap)
-        write_clusters(folder / "clusters.parquet", found.stored.doc_ids, clusters, held)
+        write_pairs(folder / "pairs.parquet", found.doc_ids, pairs.chunks(), pairs.overlap)
+        write_clusters(folder / "clusters.parquet", found.doc_ids, clusters, groups.cohesion)
         require(int(kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))
 
@@ -354,13 +356,12 @@ def _join_comparison(facts: dict[str, Any]) -> str:
     )
 
 
-def _compare(found: OnDisk, tau: float) -> float:
+def _compare(found: Matched[Segments, PairFiles], tau: float) -> float:
     """Require that the pairs on disk are those of one join in memory, bit for bit; return its core seconds."""
     from spotsigs.matching.tight import self_join
     from spotsigs.records import Pairs, RowNumbers, Vectors
 
-    stored, pairs = found.stored, found.pairs.load()
-    vectors = stored.vectors
+    vectors, pairs = found.vectors, found.pairs.load()
     whole = Vectors(
         np.array(vectors.indptr),
         np.array(vectors.ids),
@@ -371,7 +372,7 @@ def _compare(found: OnDisk, tau: float) -> float:
     began = process_time()
     joined = self_join(whole, tau)
     core = process_time() - began
-    expected = Pairs.build(stored.rows[joined.i], stored.rows[joined.j], joined.similarity, len(stored))
+    expected = Pairs.build(found.rows[joined.i], found.rows[joined.j], joined.similarity, len(vectors))
     equal = all(np.array_equal(getattr(pairs, name), getattr(expected, name)) for name in ("i", "j", "similarity"))
     require(equal, "the pairs on disk differ from those of one join in memory: this is a fault of the program")
     return core

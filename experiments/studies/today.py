@@ -20,7 +20,7 @@ from spotsigs.experiments.studies.beyond import BAND, CollectionWorks, collectio
 from spotsigs.experiments.work.cells import Task
 from spotsigs.experiments.work.curves import Curve, ends
 from spotsigs.experiments.work.page_cost import time_pages
-from spotsigs.experiments.work.study import Line, Work
+from spotsigs.experiments.work.study import SEVERAL, Line, Work
 from spotsigs.matching.tight import SpotSigsTight
 from spotsigs.records import SignatureScheme
 from spotsigs.signatures.framed import FramedSpots
@@ -159,7 +159,7 @@ class Today(Experiment):
 
     def __call__(self, settings: Settings) -> str:
         """Write the table and draw the picture; return them as text."""
-        works = CollectionWorks(Work.begin(self.results, settings), self.step)
+        works = CollectionWorks(Work.begin(self.results, settings, SEVERAL), self.step)
         rows: list[dict[str, Any]] = []
         facts: list[Fact] = []
         there, left_out = works.there(self.collections)

@@ -31,9 +31,10 @@ FloatArray = NDArray[np.float64]
 def judge(
     *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, taus: Sequence[float], sets: bool = False
 ) -> dict[str, Any]:
-    """Match once at the lowest threshold and count true, false and missed pairs at each threshold.
+    """Count true, false and missed pairs at each threshold.
 
-    A verified matcher's pairs at a threshold are those of a lower one that reach it, so one join serves the curve.
+    A verified matcher's pairs at a threshold are those of a lower one that reach it, so one join serves the curve; any
+    other matcher runs at each threshold.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def judge(
     idf_filter : IdfFilter
         Which of them take part.
     matcher : Matcher
-        Its own ``tau`` is replaced by the lowest threshold.
+        Its own ``tau`` is replaced by the thresholds.
     taus : sequence of float
         Thresholds, ascending; empty for a matcher without one.
     sets : bool
@@ -59,12 +60,17 @@ def judge(
     if truth is None:
         raise InputError("the collection brings no truth to judge by; choose one that does, as in data=gold")
     thresholds: list[float | None] = list(taus) or [None]
-    require(matcher.verified or thresholds == [None], f"{matcher.label} has no similarity to draw a curve over")
-    found = matcher.at(thresholds[0]).with_threads(1)(corpus)
+    has_curve = matcher.threshold is not None or thresholds == [None]
+    require(has_curve, f"{matcher.label} has no threshold to draw a curve over")
+    matcher = matcher.with_threads(1)
+    found = matcher.at(thresholds[0])(corpus)
     counts = []
     pairs = []
     for tau in thresholds:
-        reported = found if tau is None else found.at(tau)
+        if tau in (None, thresholds[0]):
+            reported = found
+        else:
+            reported = found.at(tau) if matcher.verified else matcher.at(tau)(corpus)
         counts.append(tallies(reported, truth))
         pairs.append(len(reported))
     vectors = corpus.vectors

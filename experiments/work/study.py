@@ -30,6 +30,9 @@ PAPER_BAND = (0.2, 0.85)
 IMATCH_BAND = (0.4, 0.75)
 """IDF band of I-Match and of the WT10g runs (Tables 1 and 2)."""
 
+SEVERAL = "several collections"
+"""What an experiment reads that names its collections itself."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
@@ -105,8 +108,9 @@ class Work:
     inputs: dict[str, Stored] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, results: Path, settings: Settings) -> Work:
-        """Open the folder ``results/<experiment>`` and the cells beside it."""
+    def begin(cls, results: Path, settings: Settings, data: str | None = None) -> Work:
+        """Open the folder ``results/<experiment>`` and the cells beside it; name what is read if ``data=`` does not."""
+        settings = settings if data is None else replace(settings, names=settings.names | {"data": data})
         cells = Cells(folder=results / "cells", workers=settings.workers)
         return cls(settings=settings, folder=results / settings.names["experiment"], cells=cells)
 

@@ -192,6 +192,10 @@ class PairFiles:
         As in `spotsigs.records.Pairs`.
     memory : int
         Bytes of pairs that may be in memory at a time; those of a single document can exceed it.
+    part : int, optional
+        Of stores that say in ``starts`` where parts of them begin, the number of the part; all pairs by default.
+    rows : ndarray of int64, shape (n,), optional
+        The documents that these pairs are between, ascending: their places here are their numbers in `chunks`.
     """
 
     folders: tuple[Path, ...]
@@ -200,9 +204,19 @@ class PairFiles:
     counters: Mapping[str, int] = field(default_factory=dict)
     overlap: Overlap | None = field(default=None, repr=False)
     memory: int = 1 << 27
+    part: int | None = None
+    rows: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
-        return sum(int(opened(folder, "pairs", verify=False).facts["pairs"]) for folder in self.folders)
+        spans = (self._span(opened(folder, "pairs", verify=False)) for folder in self.folders)
+        return sum(stop - start for start, stop in spans)
+
+    def _span(self, reader: Reader) -> tuple[int, int]:
+        """Return where the pairs lie in a store."""
+        if self.part is None:
+            return 0, int(reader.facts["pairs"])
+        start, stop = reader.part("starts", np.int64, self.part, self.part + 2).tolist()
+        return start, stop
 
     def load(self) -> Pairs:
         """Return all pairs, in memory."""
@@ -231,38 +245,43 @@ class PairFiles:
             Document numbers, ``i < j``.
         similarity : ndarray of float64
         """
-        readers = [opened(folder, "pairs") for folder in self.folders]
-        edges = list(self._edges(readers, self.held))
-        places = [np.searchsorted(_whole(reader, "i"), edges).tolist() for reader in readers]
+        verify = True if self.part is None else None
+        readers = [opened(folder, "pairs", verify=verify) for folder in self.folders]
+        n = self.n if self.rows is None else int(self.rows.max(initial=-1)) + 1
+        edges = list(self._edges(readers, n))
+        places = [(np.searchsorted(self._first(r), edges) + self._span(r)[0]).tolist() for r in readers]
         for k in range(len(edges) - 1):
             found = _sorted(
                 _range(r, at[k], at[k + 1]) for r, at in zip(readers, places, strict=True) if at[k] < at[k + 1]
             )
             i, j, _ = found
-            sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < self.n
+            sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < n
             where = self.folders[0].parent if self.folders else "memory"
             require(sound, f"the pairs in {where} are damaged; delete that folder and run again")
+            if self.rows is not None:
+                found = np.searchsorted(self.rows, i), np.searchsorted(self.rows, j), found[2]
             yield found
 
-    def _edges(self, readers: Sequence[Reader], most: int) -> Iterator[int]:
+    def _edges(self, readers: Sequence[Reader], n: int) -> Iterator[int]:
         """Cut the document numbers into ranges with limited numbers of pairs, and yield their edges."""
-        width = max(1, self.n >> 16)
-        bins = np.zeros(self.n // width + 1, np.int64)
+        width = max(1, n >> 16)
+        bins = np.zeros(n // width + 1, np.int64)
         for reader in readers:
-            bins += np.bincount(_whole(reader, "i") // width, minlength=len(bins))
-        taken = 0
+            bins += np.bincount(self._first(reader) // width, minlength=len(bins))
+        ends = np.cumsum(bins)
+        first = done = 0
         yield 0
-        for number, size in enumerate(bins.tolist()):
-            if taken and taken + size > most:
-                yield number * width
-                taken = 0
-            taken += size
-        yield self.n
+        while done < ends[-1]:
+            fits, least = np.searchsorted(ends, [done + self.held, done], side="right").tolist()
+            first = max(fits, least + 1)  # a range that is too large is one of its own
+            done = int(ends[first - 1])
+            if first < len(ends):
+                yield first * width
+        yield n
 
-
-def _whole(reader: Reader, name: str) -> NDArray[np.int64]:
-    """Read a column of one task's pairs; mapped instead, the pages of all tasks would add up."""
-    return reader.part(name, np.int64, 0, reader.facts["pairs"])
+    def _first(self, reader: Reader) -> NDArray[np.int64]:
+        """Read the first documents of one task's pairs; mapped instead, the pages of all tasks would add up."""
+        return reader.part("i", np.int64, *self._span(reader))
 
 
 def _sorted(parts: Iterable[Found]) -> Found:

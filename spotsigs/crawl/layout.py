@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.copies import Copies
-from spotsigs.crawl.rounds import Rounds, run
+from spotsigs.crawl.rounds import Rounds, append_parts, run
 from spotsigs.crawl.segments import Segments
 from spotsigs.disk.places import absolute, as_path, exists, is_remote
 from spotsigs.disk.store import (
@@ -66,8 +66,6 @@ TASKS = 16
 
 LEAST_ENTRIES = 2**18
 """Entries of a batch, or hashes of a range, below which another task would cost more than it gives."""
-
-_COPIED = 1 << 20
 
 
 def parse_memory(text: str | int) -> int:
@@ -170,8 +168,8 @@ def build_vectors(
     list(run(engine, gather, stretches, "ordering"))
     with writing(folder, "vectors") as store:
         _put_together(store, layout, len(stretches))
-        store.strings("doc_ids", segments.doc_ids())
-        store.strings("clusters", (name or "" for name in segments.clusters()))
+        store.strings("doc_ids", segments.doc_ids)
+        store.strings("clusters", (name or "" for name in segments.clusters))
         store.put("content", copies.content)
         store.put("stands", copies.stands)
         store.facts |= {"rows": n, **(facts or {})}
@@ -479,34 +477,12 @@ def _put_together(store: Writer, layout: Layout, stretches: int) -> None:
     words = [layout.left("tallied", k) for k in range(layout.ranges)]
     kinds: dict[str, Any] = {"rows": np.int64, "lengths": np.int64, "ids": np.int32, "counts": np.int32}
     for name, kind in kinds.items():
-        _append(store, name, kind, rows)
-    _append(store, "indptr", np.int64, rows, "ends", before=np.zeros(1, np.int64))
+        append_parts(store, name, kind, rows)
+    append_parts(store, "indptr", np.int64, rows, "ends", before=np.zeros(1, np.int64))
     kinds = {"vocabulary": np.uint64, "classes": np.uint8, "dropped": np.uint64}
     for name, kind in kinds.items():
-        _append(store, name, kind, words)
+        append_parts(store, name, kind, words)
     store.facts["n_signatures"] = store.reader().length("vocabulary")
-
-
-def _append(
-    store: Writer,
-    name: str,
-    dtype: Any,
-    readers: Sequence[Reader],
-    of: str | None = None,
-    before: NDArray[np.int64] | None = None,
-) -> None:
-    """Write an array that lies in parts; what ends at the end of a part is counted on where something stands before."""
-    with store.growing(name, dtype) as append:
-        if before is not None:
-            append(before)
-        last = 0
-        for reader in readers:
-            length = reader.length(of or name)
-            for start in range(0, length, _COPIED):
-                values = reader.part(of or name, dtype, start, min(start + _COPIED, length))
-                append(values if before is None else values + last)
-            if before is not None and length:
-                last += int(values[-1])
 
 
 def find(

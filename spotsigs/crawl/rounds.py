@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from spotsigs.disk.places import as_path
@@ -16,6 +18,8 @@ from spotsigs.errors import InputError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+_COPIED = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,3 +55,25 @@ class Rounds:
 def run(engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str) -> Iterator[Result]:
     """Run the tasks of a round, showing how far it is."""
     return iter(tqdm(engine.map(function, tasks), name, total=len(tasks), unit=" tasks", disable=None, leave=False))
+
+
+def append_parts(
+    store: Writer,
+    name: str,
+    dtype: Any,
+    readers: Sequence[Reader],
+    of: str | None = None,
+    before: NDArray[np.int64] | None = None,
+) -> None:
+    """Write an array that lies in parts; what ends at the end of a part is counted on where something stands before."""
+    with store.growing(name, dtype) as append:
+        if before is not None:
+            append(before)
+        last = 0
+        for reader in readers:
+            length = reader.length(of or name)
+            for start in range(0, length, _COPIED):
+                values = reader.part(of or name, dtype, start, min(start + _COPIED, length))
+                append(values if before is None else values + last)
+            if before is not None and length:
+                last += int(values[-1])

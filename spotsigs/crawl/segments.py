@@ -7,7 +7,7 @@ from collections.abc import Collection as SizedIterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -173,7 +173,7 @@ def _extract_segment(
         save_signatures(target, last, further=further)
         return rows, None
     done = Segments(tuple(_parts(target)))
-    return int(done.sizes().sum()), next(done.skipped(), None) if strict else None
+    return int(done.sizes().sum()), next(iter(done.skipped), None) if strict else None
 
 
 def _further(segment: Path, k: int) -> Path:
@@ -253,8 +253,9 @@ class Segments:
             yield Part(reader, None if self.rows is None else self.rows[first:last])
             first = last
 
+    @cached_property
     def boilerplate(self) -> NDArray[np.bool_]:
-        """Return which documents say nothing but what many sites say, bool; empty where nobody looked."""
+        """Which documents say nothing but what many sites say, bool; empty where nobody looked."""
         looked = (store for store in self._readers() if "boilerplate.npy" in store.facts["files"])
         return np.concatenate([np.empty(0, np.bool_), *(store.array("boilerplate", np.bool_) for store in looked)])
 
@@ -289,30 +290,29 @@ class Segments:
         """Return the number of signatures of each segment, those of documents that do not count among them."""
         return np.array([opened(f, "signatures", verify=False).length("hashes") for f in self.folders], dtype=np.int64)
 
-    def skipped(self) -> Iterator[Skipped]:
-        """Iterate over the records that could not be read."""
-        for store in self.stores():
-            yield from map(Skipped, store.strings("skipped"), store.strings("reasons"))
-
-    def skipped_records(self) -> SkippedRecords:
-        """Return the records that could not be read, which are read from disk each time they are gone through."""
+    @property
+    def skipped(self) -> SkippedRecords:
+        """The records that could not be read, which are read from disk each time they are gone through."""
         return SkippedRecords(self)
 
+    @property
     def doc_ids(self) -> Iterator[str]:
-        """Iterate over the document ids, made unique."""
+        """The document ids, made unique."""
         return unique_names(self._names)
 
     def _names(self) -> Iterator[str]:
         for store in self._readers():
             yield from store.strings("doc_ids")
 
+    @property
     def clusters(self) -> Iterator[str | None]:
-        """Iterate over the truth labels, None for a document without one."""
+        """The truth labels, None for a document without one."""
         for store in self._readers():
             yield from (name or None for name in store.strings("clusters"))
 
+    @property
     def dates(self) -> Iterator[str | None]:
-        """Iterate over the capture times, None for a document without one."""
+        """The capture times, None for a document without one."""
         for store in self._readers():
             dates = store.strings("dates")
             yield from (date or None for date in dates) if len(dates) else repeat(None, store.facts["rows"])
@@ -344,7 +344,8 @@ class SkippedRecords(SizedIterable[Skipped]):
         return sum(len(store.strings("skipped")) for store in self.segments.stores())
 
     def __iter__(self) -> Iterator[Skipped]:
-        return self.segments.skipped()
+        for store in self.segments.stores():
+            yield from map(Skipped, store.strings("skipped"), store.strings("reasons"))
 
     def __contains__(self, record: object) -> bool:
         return any(record == other for other in self)

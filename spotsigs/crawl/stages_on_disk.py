@@ -16,16 +16,20 @@ from numpy.typing import NDArray
 
 from spotsigs.copies import WORDS, Copies, Sameness
 from spotsigs.crawl.block_join import JOB, PairFiles, estimate, join_store, query
+from spotsigs.crawl.grouping import group_files
 from spotsigs.crawl.layout import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.crawl.outlines import refine_segments
 from spotsigs.crawl.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.crawl.shuffle import BYTES_A_PAIR
+from spotsigs.crawl.stages_in_memory import Matched
 from spotsigs.disk.atomic import alone, place_of
 from spotsigs.disk.places import as_path, exists, require_reachable, sizes
 from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine
 from spotsigs.errors import InputError, as_tau, counted, reason, require
-from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
+from spotsigs.judging.clusters import ClusterMethod
+from spotsigs.judging.groups import Grouped
+from spotsigs.records import Collection, CollectionScheme, Document, IntArray, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
@@ -40,9 +44,12 @@ PROGRAM = 375 * 10**6
 LEAST = BYTES_A_BYTE * BUDGET_PAGE
 """Bytes for data that each process has at least: what the largest page may take. For more workers there is no room."""
 
-BYTES_A_RESULT = 96
+BYTES_A_RESULT = 56
 """What clusters, decisions and their tables hold for each document after the join, at most: where all are in clusters
-of two, and the longest or newest stays. With ``keep=first`` it is eight less."""
+of two."""
+
+PASSING = 16
+"""Share of the budget that pairs may take while they pass: names and tables take the rest."""
 
 _QUESTIONS = 5
 """Times a page is looked up while other runs replace what it is looked up in."""
@@ -51,34 +58,6 @@ Say = Callable[[str], object]
 
 Search = Callable[[Path, Path, Engine, int], PairFiles]
 """Another method than the exact join: store of vectors, place of the pairs, engine, bytes for a task."""
-
-
-@dataclass(frozen=True)
-class OnDisk:
-    """A matched collection.
-
-    Attributes
-    ----------
-    segments : Segments
-        Signatures, old documents first.
-    added : Segments
-        Those of the new documents.
-    stored : StoredVectors
-        What was joined.
-    pairs : PairFiles
-        What was found, with the wall seconds ``extract``, ``sort_hash`` (layout) and ``cluster`` (join).
-    new_from : int
-        Number of the first new document; 0 where all are new.
-    budget : int
-        Bytes for data in each process.
-    """
-
-    segments: Segments
-    added: Segments
-    stored: StoredVectors
-    pairs: PairFiles
-    new_from: int
-    budget: int
 
 
 def data_budget(memory: int, workers: int = 0) -> int:
@@ -142,7 +121,7 @@ def match_on_disk(
     sameness: Sameness = Sameness.text,
     search: tuple[str, Search] | None = None,
     say: Say = lambda sentence: None,
-) -> OnDisk:
+) -> Matched[Segments, PairFiles]:
     """Find all pairs of a collection that does not fit into memory.
 
     Every stage leaves its result in the folder and is skipped where that is complete, so that a stopped run goes on.
@@ -154,7 +133,7 @@ def match_on_disk(
     collection : Collection or None
         The documents; with `add`, the new ones. None for all that the store holds.
     text, scheme, idf_filter : callable
-        As for a run in memory. A store has one text and one scheme.
+        As for `spotsigs.crawl.stages_in_memory.match_in_memory`. A store has one text and one scheme.
     tau : float
         Similarity threshold.
     engine : Engine
@@ -179,7 +158,9 @@ def match_on_disk(
 
     Returns
     -------
-    OnDisk
+    Matched
+        Its signatures are `Segments`, its pairs `PairFiles`, with the wall seconds ``extract``, ``sort_hash`` (layout)
+        and ``cluster`` (join).
 
     Raises
     ------
@@ -195,7 +176,7 @@ def match_on_disk(
         began = perf_counter()
         earlier, added = _extracted(folder, collection, text, scheme, engine, add, strict)
         if not added.sizes().sum():
-            raise nothing_readable(added.skipped_records())
+            raise nothing_readable(added.skipped)
         segments, new_from = earlier + added, int(earlier.sizes().sum())
         extracted = perf_counter()
         copies = segments.copies(sameness)
@@ -214,7 +195,54 @@ def match_on_disk(
             "sort_hash": laid_out - extracted,
             "cluster": perf_counter() - laid_out,
         }
-        return OnDisk(segments, added, stored, replace(pairs, seconds=seconds), new_from, budget)
+        return Matched(
+            doc_ids=stored.doc_ids,
+            signatures=segments,
+            vectors=stored.vectors,
+            rows=stored.rows,
+            copies=stored.copies,
+            pairs=replace(pairs, seconds=seconds, memory=budget // PASSING),
+            skipped=added.skipped,
+            new_from=new_from,
+        )
+
+
+def group_on_disk(
+    folder: str | Path,
+    pairs: PairFiles,
+    engine: Engine,
+    *,
+    memory: int,
+    clusters: str | ClusterMethod = ClusterMethod.components,
+    priority: IntArray | None = None,
+    say: Say = lambda sentence: None,
+) -> Grouped:
+    """Group the documents of a matched collection, see `spotsigs.crawl.grouping.group_files`.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The store of `match_on_disk`; what is found lies in it, too.
+    pairs : PairFiles
+        The pairs.
+    engine : Engine
+        Where the tasks run.
+    memory : int
+        Bytes for all processes together.
+    clusters : {"components", "anchored"}
+        What a cluster is.
+    priority : ndarray of int, shape (n,), optional
+        The smallest value of a cluster is its representative.
+    say : callable, optional
+        Called with a sentence where another run has the store.
+
+    Returns
+    -------
+    Grouped
+    """
+    folder, budget = as_path(folder), data_budget(memory, engine.processes)
+    with _alone(folder, say):
+        return group_files(pairs, folder, engine, memory=budget, clusters=clusters, priority=priority)
 
 
 @contextmanager
@@ -319,7 +347,7 @@ def _extracted(
         _require_made_with(batches[0], text, scheme)
     if collection is None:
         stored = stored_segments(folder)
-        if strict and (first := next(stored.skipped(), None)) is not None:
+        if strict and (first := next(iter(stored.skipped), None)) is not None:
             raise refusal(first)
         return Segments(()), stored
     source = source_of(collection, text, scheme)
@@ -373,8 +401,8 @@ def stored_language(folder: str | Path) -> str | None:
     batches = _batches(as_path(folder))
     if not batches:
         return None
-    told = re.search(r"language='(\w+)'", known_source(batches[0])["scheme"])
-    return told[1] if told else ENGLISH
+    named = re.search(r"language='(\w+)'", known_source(batches[0])["scheme"])
+    return named[1] if named else ENGLISH
 
 
 def stored_segments(folder: str | Path) -> Segments:

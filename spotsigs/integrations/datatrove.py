@@ -32,7 +32,7 @@ from spotsigs.engines import Engine, Serial
 from spotsigs.errors import require
 from spotsigs.judging.clusters import cluster
 from spotsigs.judging.keep import decide
-from spotsigs.records import Document, SignatureScheme
+from spotsigs.records import CollectionScheme, Document, SignatureScheme
 from spotsigs.signatures.extract import extract_shard
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
@@ -55,7 +55,7 @@ class NearDuplicateSignatures(PipelineStep):  # type: ignore[misc]
     text : callable, optional
         From a document to its visible text; contents that look like HTML are parsed by default.
     scheme : SignatureScheme, optional
-        Spot signatures with the paper's best parameters by default.
+        Spot signatures with the paper's best parameters by default; none that looks at the whole collection.
     """
 
     type, name = "🫂 - DEDUPS", "🎯 spot signatures"
@@ -65,6 +65,10 @@ class NearDuplicateSignatures(PipelineStep):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.store, self.text, self.scheme = store, text or VisibleText(), scheme or SpotSignatures()
+        require(
+            not isinstance(self.scheme, CollectionScheme),
+            f"{type(self.scheme).__name__} looks at all documents at once, and a task sees its own; give others",
+        )
 
     def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> None:
         """Read everything."""

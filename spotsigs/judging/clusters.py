@@ -70,7 +70,7 @@ def cluster(
         require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
         order = np.argsort(np.asarray(priority), kind="stable").astype(np.int32)
     heads = (_component_heads if way is ClusterMethod.components else _anchored_heads)(pairs, n, order)
-    representatives, labels = _numbered(heads)
+    representatives, labels = numbered(heads)
     return Clusters(labels, representatives, _similarity_to(heads, pairs))
 
 
@@ -81,13 +81,19 @@ def _chunks(pairs: PairChunks, n: int) -> Iterator[tuple[IntArray, IntArray, Flo
 
 
 def _component_heads(pairs: PairChunks, n: int, order: NDArray[np.int32] | None) -> NDArray[np.int32]:
-    """Return the row of best priority in each row's component: a forest of 4 bytes a row, whatever the pairs are."""
-    forest = np.arange(n, dtype=np.int32)
-    for i, j, _ in _chunks(pairs, n):
-        _unite(forest, i, j)
-    _flatten(forest)
+    """Return the row of best priority in each row's component."""
+    forest = components(((i, j) for i, j, _ in _chunks(pairs, n)), n)
     if order is not None:
         _crown(forest, order)
+    return forest
+
+
+def components(edges: Iterable[tuple[IntArray, IntArray]], n: int) -> NDArray[np.int32]:
+    """Return the first row of each row's component, int32, shape (n,): 4 bytes a row, whatever the edges are."""
+    forest = np.arange(n, dtype=np.int32)
+    for i, j in edges:
+        _unite(forest, i, j)
+    _flatten(forest)
     return forest
 
 
@@ -166,7 +172,7 @@ def _anchor(first, last, low, high, heads):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _numbered(heads):  # type: ignore[no-untyped-def]
+def numbered(heads):  # type: ignore[no-untyped-def]
     """Number the clusters by first appearance; return their representatives and the label of each row."""
     number, labels = np.full(len(heads), -1, np.int32), np.empty(len(heads), np.int32)
     representatives = np.empty(len(heads), np.int32)

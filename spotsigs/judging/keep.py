@@ -179,8 +179,32 @@ def _percent(similarity: FloatArray) -> Any:
 Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
 
 
+@dataclass(frozen=True)
+class Nearest:
+    """The nearest partner of each document.
+
+    Attributes
+    ----------
+    partner : ndarray of int32, shape (n,)
+        The most similar document of the pairs, the first of equal ones; -1 for a document without pairs.
+    similarity : ndarray of float64, shape (n,)
+        Similarity to the partner; NaN without one, or where the method has no similarity.
+    """
+
+    partner: NDArray[np.int32]
+    similarity: FloatArray
+
+    @classmethod
+    def among(cls, chunks: Chunks, n: int) -> Nearest:
+        """Find it among the pairs of n documents."""
+        partner, similarity = np.full(n, -1, np.int32), np.full(n, np.nan)
+        for i, j, values in chunks:
+            _take_nearer(i, j, values, partner, similarity)
+        return cls(partner, similarity)
+
+
 def decide(
-    pairs: Pairs | Chunks,
+    pairs: Pairs | Chunks | Nearest,
     clusters: Clusters,
     keep: Keep = Keep.first,
     *,
@@ -192,8 +216,9 @@ def decide(
 
     Parameters
     ----------
-    pairs : Pairs, or iterable of (i, j, similarity)
-        Near-duplicate pairs, or what `spotsigs.crawl.block_join.PairFiles.chunks` gives.
+    pairs : Pairs, or iterable of (i, j, similarity), or Nearest
+        Near-duplicate pairs, or what `spotsigs.crawl.block_join.PairFiles.chunks` gives, or what is already known of
+        them.
     clusters : Clusters
         Grouped with the policy's `priority`.
     keep : Keep
@@ -211,7 +236,8 @@ def decide(
         One document of each cluster stays, or with ``none`` only those that are alone in theirs.
     """
     n = len(clusters.labels)
-    partner, similarity = _nearest(pairs.chunks() if isinstance(pairs, Pairs) else pairs, n)
+    if not isinstance(pairs, Nearest):
+        pairs = Nearest.among(pairs.chunks() if isinstance(pairs, Pairs) else pairs, n)
     if keep is Keep.none:
         kept = gathered(clusters.sizes == 1, clusters.labels)
     else:
@@ -221,15 +247,7 @@ def decide(
     copies = Copies.none(n) if copies is None else copies
     compared = np.ones(n, np.bool_) if compared is None else compared
     boilerplate = np.zeros(n, np.bool_) if boilerplate is None else boilerplate
-    return Decisions(clusters, keep, kept, partner, similarity, copies, compared, boilerplate)
-
-
-def _nearest(chunks: Chunks, n: int) -> tuple[NDArray[np.int32], FloatArray]:
-    """Return each row's most similar partner, the first of equal ones, and that similarity."""
-    partner, similarity = np.full(n, -1, np.int32), np.full(n, np.nan)
-    for i, j, values in chunks:
-        _take_nearer(i, j, values, partner, similarity)
-    return partner, similarity
+    return Decisions(clusters, keep, kept, pairs.partner, pairs.similarity, copies, compared, boilerplate)
 
 
 @njit(cache=True, nogil=True)

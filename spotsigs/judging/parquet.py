@@ -54,10 +54,10 @@ def write_pairs(
             named, places = np.unique(np.concatenate([i, j]), return_inverse=True)
             ids = names(doc_ids, named)
             a, b = (ids.take(numbers(part)) for part in np.split(places, 2))
-            decided = [pa.nulls(len(i), pa.int64())] * 2
+            numbers_of_signatures = [pa.nulls(len(i), pa.int64())] * 2
             if overlap is not None:
-                decided = [numbers(part) for part in overlap(i, j, similarity)]
-            append([a, b, numbers(similarity), *decided])
+                numbers_of_signatures = [numbers(part) for part in overlap(i, j, similarity)]
+            append([a, b, numbers(similarity), *numbers_of_signatures])
 
 
 def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:

@@ -216,10 +216,10 @@ class SpotSignatures(SignatureScheme):
         require_language(self.language)
 
     def __repr__(self) -> str:
-        """Return what is given to build it, without the language where that is the paper's: stores are told by it."""
+        """Return what is given to build it, without the language where that is the paper's: stores compare it."""
         given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        told = [f"{name}={value!r}" for name, value in given.items() if (name, value) != ("language", ENGLISH)]
-        return f"{type(self).__name__}({', '.join(told)})"
+        shown = [f"{name}={value!r}" for name, value in given.items() if (name, value) != ("language", ENGLISH)]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     @property
     def tells_languages(self) -> bool:

@@ -66,19 +66,3 @@ def _xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     h = (h ^ (h >> np.uint64(33))) * _P2
     h = (h ^ (h >> np.uint64(29))) * _P3
     return h ^ (h >> np.uint64(32))
-
-
-def xxh64(data: bytes) -> int:
-    """Hash bytes by XXH64 with seed 0, as ``xxhash.xxh64_intdigest`` does.
-
-    Parameters
-    ----------
-    data : bytes
-        Any length.
-
-    Returns
-    -------
-    int
-        In ``[0, 2**64)``.
-    """
-    return int(_xxh64(np.frombuffer(data, np.uint8), 0, len(data)))

@@ -94,9 +94,9 @@ def _fetch(wanted: str, target: Path, place: Path) -> None:
         run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
         found = list(Path(folder).glob("*.tgz")) if run.returncode == 0 else []
         if not found:
-            told = [line for line in (run.stderr + run.stdout).splitlines() if line.strip()] or ["nothing"]
+            said = [line for line in (run.stderr + run.stdout).splitlines() if line.strip()] or ["nothing"]
             raise InputError(
-                f"npm could not fetch {wanted} (is there a network?), it says: {told[0][:300]}; a copy of the file may "
+                f"npm could not fetch {wanted} (is there a network?), it says: {said[0][:300]}; a copy of the file may "
                 f"be put at {place}, or the folder of copies be given by data.path="
             )
         os.replace(found[0], target)

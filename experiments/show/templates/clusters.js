@@ -130,7 +130,7 @@ function reorder() {
   if (wanted) order = order.filter((k) => clusters[k].ids.some((id) => id.toLowerCase().includes(wanted)));
   order.sort(orders[$("order").value]);
   const shown = order.length === clusters.length ? "" : `${order.length.toLocaleString("en")} of `;
-  $("counts").textContent = `${shown}${clusters.length.toLocaleString("en")} clusters, ${data.told}` +
+  $("counts").textContent = `${shown}${clusters.length.toLocaleString("en")} clusters, ${data.summary}` +
     (data.prefix ? `; ids begin with ${data.prefix}` : "");
   clusterList.fill(order.length, 0);
   if (!order.length) show(null);
