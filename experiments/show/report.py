@@ -50,9 +50,14 @@ SECTIONS = {
     "Beyond the paper": (
         "beyond/beyond",
         "beyond/drift",
+        "beyond/principles",
+        "beyond/boilerplate",
+        "beyond/teasers",
         "beyond/text",
         "beyond/cost",
         "beyond/ablations",
+        "today/cost",
+        "today/today",
         "beyond/promise",
     ),
 }
