@@ -48,6 +48,9 @@ from spotsigs.records import FloatArray, Overlap, Pairs, Vectors
 BYTES_AN_OCCURRENCE = 64
 """What a query holds for each occurrence of the rows it looks at: at most 58 were measured."""
 
+MOST_MEMORY = 2**36
+"""Bytes that a task uses of a larger budget: the postings of a part are numbered by int32."""
+
 JOB = "job.json"
 """What the folder of a join is for."""
 
@@ -112,7 +115,7 @@ def join_store(
         folder=absolute(folder),
         tau=tau,
         new_from=new_from,
-        memory=memory,
+        memory=min(memory, MOST_MEMORY),
     )
     try:
         done = job.left("done").facts

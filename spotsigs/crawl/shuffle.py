@@ -28,7 +28,7 @@ from spotsigs.crawl.shuffle_kernels import Block, Groups, Lists, Runs, Share
 from spotsigs.disk.places import is_remote
 from spotsigs.disk.store import Reader, Writer, check_rows, opened, writing
 from spotsigs.errors import InputError, require
-from spotsigs.matching.bounds import prefixes
+from spotsigs.matching.bounds import least_overlap, prefixes
 from spotsigs.records import FloatArray, RowNumbers, Vectors, require_listable
 
 BYTES_SPREAD = 56
@@ -164,7 +164,8 @@ def _runs(lengths: NDArray[np.int64], tau: float) -> Runs:
         rows.append(int(np.searchsorted(lengths, found[-1], side="right")))
     distinct = np.array(found, np.int64)
     shortest, meetings, prefix = prefixes(tau, distinct, kernels.MOST_MEETINGS)
-    return Runs(distinct, np.array(rows, np.int64), np.searchsorted(distinct, shortest), meetings, prefix)
+    offered = distinct - least_overlap(tau, 2 * distinct) + meetings
+    return Runs(distinct, np.array(rows, np.int64), np.searchsorted(distinct, shortest), meetings, prefix, offered)
 
 
 @lru_cache(2)
@@ -353,15 +354,6 @@ def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
             columns[name].append(reader.part(name, np.uint64, begin, end) if begin < end else _NOTHING)
     sent, sketches, of_rows = (np.concatenate(columns.pop(name)) for name in tuple(columns))
     n, tables = len(sent), _plan(job).tables
-    share = Share(
-        rows=np.empty(n, np.int64),
-        fresh=np.empty(n, np.bool_),
-        runs=np.empty(n, np.int64),
-        first=np.zeros(len(tables.rows), np.int64),
-        sketches=sketches,
-        starts=np.zeros(n + 1, np.int64),
-        tokens=of_rows,
-    )
     edges = job.left("parts").part("edges", np.int64, part, part + 2)
     numbers, size = sent >> np.uint64(32), int((sent & np.uint64(2**31 - 1)).sum())
     sound = size == len(of_rows) and bool((numbers[1:] > numbers[:-1]).all())
@@ -369,7 +361,14 @@ def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
     sound = sound and int(of_rows.min(initial=int(edges[0]) << 32)) >> 32 >= int(edges[0])
     sound = sound and int(of_rows.max(initial=0)) >> 32 < int(edges[1])
     _require_undamaged(sound, job)
-    kernels.read_heads(sent, tables, share.rows, share.fresh, share.runs, share.first, share.starts)
+    share = Share(
+        marks=np.empty(2 * n, np.uint64),
+        fresh=np.empty(n, np.bool_),
+        first=np.zeros(len(tables.rows), np.int64),
+        starts=np.zeros(n + 1, np.int64),
+        tokens=of_rows,
+    )
+    kernels.read_heads(sent, sketches, tables, share)
     return share
 
 
@@ -380,12 +379,12 @@ def _require_undamaged(sound: bool, job: Job) -> None:
 
 def _lists(job: Job, share: Share, base: int, width: int, only_fresh: bool) -> Lists:
     """Return empty lists with room for the rows of a share."""
-    begin = np.zeros(width + 1, np.int64)
-    kernels.count_lists(share, only_fresh, _plan(job).tables, job.tau, base, begin)
-    return Lists(begin[:-1].copy(), begin[:-1].copy(), np.empty(int(begin[-1]), np.uint64))
+    bounds = np.zeros(2 * width, np.int32)
+    n = kernels.count_lists(share, only_fresh, _plan(job).tables, base, bounds)
+    return Lists(bounds, np.empty(n, np.uint64))
 
 
-_NO_LISTS = Lists(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint64))
+_NO_LISTS = Lists(np.empty(0, np.int32), np.empty(0, np.uint64))
 
 
 class Meeting(NamedTuple):
@@ -413,17 +412,17 @@ class _Join:
         """List some rows."""
         tables = _plan(self.job).tables
         kernels.fill_lists(self.listed, begin, end, False, tables, self.job.tau, self.base, self.all_rows)
-        if len(self.new.begin):
+        if len(self.new.bounds):
             kernels.fill_lists(self.listed, begin, end, True, tables, self.job.tau, self.base, self.new)
 
     def work(self) -> NDArray[np.int64]:
         """Return the work of each row, filling the lists."""
         if not self.own:
-            self.fill(0, len(self.listed.rows))
+            self.fill(0, len(self.listed.fresh))
         work = A_TOKEN * np.diff(self.probing.starts)
         job = self.job
         kernels.count_visits(
-            self.probing, self.listed, self.own, 0, _plan(job).tables, job.tau, self.base, self.all_rows, self.new, work
+            self.probing, self.listed, self.own, _plan(job).tables, job.tau, self.base, self.all_rows, self.new, work
         )
         return work
 
@@ -468,14 +467,14 @@ def meet(task: Meet) -> dict[str, Any]:
 def _meet(task: Meet, out: Writer) -> None:
     job, plan = task.job, _plan(task.job)
     join = _Join(job, task.meeting)
-    begin, end = 0, len(join.probing.rows)
+    begin, end = 0, len(join.probing.fresh)
     if task.n > 1:
         done = np.cumsum(_Join(job, task.meeting).work())
         edges = np.searchsorted(done, int(done[-1]) * np.arange(task.n + 1) // task.n, side="left")
         edges[0], edges[-1] = 0, end
         begin, end = int(edges[task.k]), int(edges[task.k + 1])
-    join.fill(0, begin if join.own else len(join.listed.rows))
-    n = len(join.listed.rows)
+    n = len(join.listed.fresh)
+    join.fill(0, begin if join.own else n)
     room = n + max(2**16, min(n, 2**20))
     met, touched = np.zeros(n, np.uint8), np.empty(n, np.int64)
     pairs, meetings = np.empty(room, np.uint64), np.empty(room, np.uint8)

@@ -35,7 +35,15 @@ MOST_ROWS = 2**24
 
 NO_LIMIT = 2**40
 AHEAD = 8
-"""Comparisons ahead of which rows are asked for."""
+"""Comparisons, tokens and candidates ahead of which memory is asked for."""
+
+MEMO = 256
+"""Places whose bounds are kept while rows of one length pass."""
+
+TOTALS = 4096
+"""Sums of two lengths whose bounds are kept."""
+
+UNKNOWN = -2
 
 
 class Runs(NamedTuple):
@@ -53,6 +61,8 @@ class Runs(NamedTuple):
         Meetings of a similar pair whose shorter row has this length.
     prefix : ndarray of int64, shape (n,)
         Units of weight in which a row of this length has them.
+    offered : ndarray of int64, shape (n,)
+        Units of weight in which it looks out for partners that are not shorter.
     """
 
     lengths: NDArray[np.int64]
@@ -60,6 +70,7 @@ class Runs(NamedTuple):
     low: NDArray[np.int64]
     meetings: NDArray[np.int64]
     prefix: NDArray[np.int64]
+    offered: NDArray[np.int64]
 
 
 class Share(NamedTuple):
@@ -67,27 +78,22 @@ class Share(NamedTuple):
 
     Attributes
     ----------
-    rows : ndarray of int64, shape (n,)
-        Their numbers, ascending.
+    marks : ndarray of uint64, shape (2 n,)
+        For each the sketch, the parity of the units of weight that fall on each of 64 bits, then its number, ascending,
+        and its run (32 bits each): what a candidate is judged by, side by side.
     fresh : ndarray of bool, shape (n,)
         Whether the row, or a copy of it, is new.
-    runs : ndarray of int64, shape (n,)
-        Run of each.
     first : ndarray of int64, shape (n_runs + 1,)
         First of them, by place here, in each run.
-    sketches : ndarray of uint64, shape (n,)
-        Parity of the units of weight that fall on each of 64 bits.
     starts : ndarray of int64, shape (n + 1,)
         Row ``r`` has its tokens at ``starts[r]:starts[r + 1]``.
     tokens : ndarray of uint64
         Number of the signature, place (16 bits), weight inside the prefix (8 bits).
     """
 
-    rows: NDArray[np.int64]
+    marks: NDArray[np.uint64]
     fresh: NDArray[np.bool_]
-    runs: NDArray[np.int64]
     first: NDArray[np.int64]
-    sketches: NDArray[np.uint64]
     starts: NDArray[np.int64]
     tokens: NDArray[np.uint64]
 
@@ -97,14 +103,13 @@ class Lists(NamedTuple):
 
     Attributes
     ----------
-    begin, end : ndarray of int64, shape (n_signatures,)
-        First posting that is still in reach, and the one behind the last.
+    bounds : ndarray of int32, shape (2 n_signatures,)
+        For each the first posting that is still in reach, and the one behind the last.
     postings : ndarray of uint64
         Place of the row in its share, longest partner it can have by this signature (24 bits), weight (8 bits).
     """
 
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
+    bounds: NDArray[np.int32]
     postings: NDArray[np.uint64]
 
 
@@ -287,56 +292,70 @@ def fill_parts(tokens: Any, rows: Any, part: Any, first_row: Any, fresh: Any, st
 
 
 @njit(cache=True, nogil=True)
-def read_heads(heads: Any, tables: Runs, rows: Any, fresh: Any, runs: Any, first: Any, starts: Any) -> None:
-    """Fill the arrays of a `Share` from what `fill_parts` wrote."""
+def read_heads(heads: Any, sketches: Any, tables: Runs, out: Share) -> None:
+    """Fill the arrays of a `Share`, but for its tokens, from what `fill_parts` wrote."""
     q = 0
     for r in range(len(heads)):
-        rows[r] = np.int64(heads[r] >> HALF)
-        fresh[r] = heads[r] >> np.uint64(31) & np.uint64(1) != 0
-        starts[r + 1] = starts[r] + np.int64(heads[r] & np.uint64(0x7FFFFFFF))
-        while tables.rows[q + 1] <= rows[r]:
+        row = heads[r] >> HALF
+        out.fresh[r] = heads[r] >> np.uint64(31) & np.uint64(1) != 0
+        out.starts[r + 1] = out.starts[r] + np.int64(heads[r] & np.uint64(0x7FFFFFFF))
+        while tables.rows[q + 1] <= np.int64(row):
             q += 1
-            first[q] = r
-        runs[r] = q
-    first[q + 1 :] = len(heads)
+            out.first[q] = r
+        out.marks[2 * r] = sketches[r]
+        out.marks[2 * r + 1] = row << HALF | np.uint64(q)
+    out.first[q + 1 :] = len(heads)
 
 
 @njit(cache=True, nogil=True)
-def _offered(q: Any, tables: Runs, tau: Any) -> Any:
-    """Return in how many units of weight a row looks out for partners that are not shorter."""
-    length = tables.lengths[q]
-    return length - least_of(2 * length, tau) + tables.meetings[q]
+def _run(share: Share, r: Any) -> Any:
+    return np.int64(share.marks[2 * r + 1] & LOW)
 
 
 @njit(cache=True, nogil=True)
-def count_lists(share: Share, only_fresh: Any, tables: Runs, tau: Any, base: Any, begin: Any) -> None:
-    """Size the list of each signature from `base` on; `begin` is zero and gets where each starts, and their number."""
-    for r in range(len(share.rows)):
+def count_lists(share: Share, only_fresh: Any, tables: Runs, base: Any, bounds: Any) -> Any:
+    """Write where the list of each signature from `base` on starts, `bounds` being zero; return their length."""
+    for r in range(len(share.fresh)):
         if only_fresh and not share.fresh[r]:
             continue
-        offered = _offered(share.runs[r], tables, tau)
+        offered = tables.offered[_run(share, r)]
         for k in range(share.starts[r], share.starts[r + 1]):
             if np.int64(share.tokens[k] >> BYTE & np.uint64(0xFFFF)) < offered:
-                begin[np.int64(share.tokens[k] >> HALF) - base + 1] += 1
-    for t in range(1, len(begin)):
-        begin[t] += begin[t - 1]
+                bounds[2 * (np.int64(share.tokens[k] >> HALF) - base)] += 1
+    n = 0
+    for t in range(0, len(bounds), 2):
+        size = bounds[t]
+        bounds[t] = bounds[t + 1] = n
+        n += size
+    return n
 
 
 @njit(cache=True, nogil=True)
-def _insert(share: Share, r: Any, tables: Runs, tau: Any, base: Any, lists: Lists) -> None:
-    q = share.runs[r]
-    length, offered = tables.lengths[q], _offered(q, tables, tau)
+def _reach(place: Any, q: Any, tables: Runs, tau: Any, memo: Any) -> Any:
+    """Return the longest partner of a row by a signature at a place; `memo` is that of its length."""
+    known = place < len(memo)
+    if known and memo[place] != UNKNOWN:
+        return memo[place]
+    length = tables.lengths[q]
+    reach = longest_partner(length, length - place + tables.meetings[q] - 1, tau)
+    if known:
+        memo[place] = reach
+    return reach
+
+
+@njit(cache=True, nogil=True)
+def _insert(share: Share, r: Any, tables: Runs, tau: Any, base: Any, memo: Any, lists: Lists) -> None:
+    q = _run(share, r)
+    offered = tables.offered[q]
     for k in range(share.starts[r], share.starts[r + 1]):
         token = share.tokens[k]
         place = np.int64(token >> BYTE & np.uint64(0xFFFF))
         if place >= offered:
             continue
-        reach = longest_partner(length, length - place + tables.meetings[q] - 1, tau)
-        t = np.int64(token >> HALF) - base
-        lists.postings[lists.end[t]] = (
-            np.uint64(r) << HALF | np.uint64(min(reach, MOST_LENGTH)) << BYTE | token & np.uint64(0xFF)
-        )
-        lists.end[t] += 1
+        reach = np.uint64(min(_reach(place, q, tables, tau, memo), MOST_LENGTH))
+        t = 2 * (np.int64(token >> HALF) - base)
+        lists.postings[lists.bounds[t + 1]] = np.uint64(r) << HALF | reach << BYTE | token & np.uint64(0xFF)
+        lists.bounds[t + 1] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -344,9 +363,25 @@ def fill_lists(
     share: Share, begin: Any, end: Any, only_fresh: Any, tables: Runs, tau: Any, base: Any, lists: Lists
 ) -> None:
     """List the rows ``begin:end`` of a share."""
+    memo, of = np.full(MEMO, UNKNOWN, np.int64), -1
     for r in range(begin, end):
         if share.fresh[r] or not only_fresh:
-            _insert(share, r, tables, tau, base, lists)
+            if _run(share, r) != of:
+                memo[:], of = UNKNOWN, _run(share, r)
+            _insert(share, r, tables, tau, base, memo, lists)
+
+
+@njit(cache=True, nogil=True)
+def _passed(lists: Lists, t: Any, low: Any) -> Any:
+    """Return the first posting of a list that is long enough, and forget those before.
+
+    Rows probe in ascending order of length, so a posting that is too short now is so for all that follow.
+    """
+    p, last = lists.bounds[2 * t], lists.bounds[2 * t + 1]
+    while p < last and np.int64(lists.postings[p] >> HALF) < low:
+        p += 1
+    lists.bounds[2 * t] = p
+    return p
 
 
 @njit(cache=True, nogil=True)
@@ -354,7 +389,6 @@ def count_visits(
     probing: Share,
     listed: Share,
     own: Any,
-    begin: Any,
     tables: Runs,
     tau: Any,
     base: Any,
@@ -362,24 +396,37 @@ def count_visits(
     new: Lists,
     out: Any,
 ) -> None:
-    """Count the postings that each row of a share from `begin` on will look at, none of them being looked at.
+    """Add the postings that each row of a share will look at to `out`, none of them being looked at.
 
     ``all_rows`` lists the rows before; ``new`` the new ones among them, which are what an old row looks for.
     """
-    for r in range(begin, len(probing.rows)):
-        low = listed.first[tables.low[probing.runs[r]]]
+    memo, of = np.full(MEMO, UNKNOWN, np.int64), -1
+    for r in range(len(probing.fresh)):
+        q = _run(probing, r)
+        if q != of:
+            memo[:], of = UNKNOWN, q
+        low = listed.first[tables.low[q]]
         lists = all_rows if probing.fresh[r] else new
         for k in range(probing.starts[r], probing.starts[r + 1]):
+            if k + AHEAD < len(probing.tokens):
+                prefetch(lists.bounds, 2 * (np.int64(probing.tokens[k + AHEAD] >> HALF) - base))
             t = np.int64(probing.tokens[k] >> HALF) - base
-            p, last = lists.begin[t], lists.end[t]
-            while p < last and np.int64(lists.postings[p] >> HALF) < low:
-                p += 1
-            lists.begin[t] = p
-            out[r] += last - p
+            p = _passed(lists, t, low)
+            out[r] += lists.bounds[2 * t + 1] - p
         if own:
-            _insert(probing, r, tables, tau, base, all_rows)
-            if len(new.begin) and probing.fresh[r]:
-                _insert(probing, r, tables, tau, base, new)
+            _insert(probing, r, tables, tau, base, memo, all_rows)
+            if len(new.bounds) and probing.fresh[r]:
+                _insert(probing, r, tables, tau, base, memo, new)
+
+
+@njit(cache=True, nogil=True)
+def _differing(total: Any, tau: Any, memo: Any) -> Any:
+    """Return the most bits in which the sketches of similar rows differ, by the sum of their lengths."""
+    if total >= len(memo):
+        return total - 2 * least_of(total, tau)
+    if memo[total] == UNKNOWN:
+        memo[total] = total - 2 * least_of(total, tau)
+    return memo[total]
 
 
 @njit(cache=True, nogil=True)
@@ -423,11 +470,14 @@ def meet(
     pairs, meetings = out
     n, scanned = 0, 0
     room = len(pairs) - len(met)
+    memo, of, differing = np.full(MEMO, UNKNOWN, np.int64), -1, np.full(TOTALS, UNKNOWN, np.int64)
     for r in range(begin, end):
         if n > room:
             return r, n, scanned
-        q = probing.runs[r]
-        length, k_most = tables.lengths[q], tables.meetings[q]
+        q = _run(probing, r)
+        if q != of:
+            memo[:], of = UNKNOWN, q
+        length = tables.lengths[q]
         low = listed.first[tables.low[q]]
         lists = all_rows if probing.fresh[r] else new
         saturated = np.uint64(min(length, MOST_LENGTH))
@@ -435,17 +485,15 @@ def meet(
         # Meetings are counted in `met` by listed row; `touched` says which counters to read and clear afterwards, so
         # that a row costs what it meets, not what is listed.
         for k in range(probing.starts[r], probing.starts[r + 1]):
+            if k + AHEAD < len(probing.tokens):
+                prefetch(lists.bounds, 2 * (np.int64(probing.tokens[k + AHEAD] >> HALF) - base))
             token = probing.tokens[k]
             t = np.int64(token >> HALF) - base
-            p, last = lists.begin[t], lists.end[t]
-            # rows probe in ascending order of length, so a posting that is too short now is so for all that follow
-            while p < last and np.int64(lists.postings[p] >> HALF) < low:
-                p += 1
-            lists.begin[t] = p
+            p, last = _passed(lists, t, low), lists.bounds[2 * t + 1]
             if p == last:
                 continue
             # the bound of this row at this place, and below, in the posting, that of the other row at its own
-            reach = longest_partner(length, length - np.int64(token >> BYTE & np.uint64(0xFFFF)) + k_most - 1, tau)
+            reach = _reach(np.int64(token >> BYTE & np.uint64(0xFFFF)), q, tables, tau, memo)
             stop = len(met)
             if reach < length:
                 stop = listed.first[np.searchsorted(tables.lengths, reach, side="right")]
@@ -460,26 +508,25 @@ def meet(
                     if met[y] == 0:
                         touched[m] = y
                         m += 1
+                        prefetch(listed.marks, 2 * y)
                     met[y] = min(np.uint64(met[y]) + min(weight, posting & np.uint64(0xFF)), np.uint64(MOST_MEETINGS))
                 p += 1
         # 64 bits can differ in 64 at most: where similar rows may, sketches say nothing and are not looked at
-        shortest = length + tables.lengths[tables.low[q]]
-        sketched = shortest - 2 * least_of(shortest, tau) < 64
+        sketched = _differing(length + tables.lengths[tables.low[q]], tau, differing) < 64
+        sketch, row = probing.marks[2 * r], probing.marks[2 * r + 1] >> HALF
         for c in range(m):
             y = touched[c]
-            if sketched:
-                total = length + tables.lengths[listed.runs[y]]
-                if bit_count(probing.sketches[r] ^ listed.sketches[y]) > total - 2 * least_of(total, tau):
-                    met[y] = 0
-                    continue
-            pairs[n] = np.uint64(listed.rows[y]) << HALF | np.uint64(probing.rows[r])
-            meetings[n] = met[y]
+            mark = listed.marks[2 * y + 1]
+            total = length + tables.lengths[np.int64(mark & LOW)]
+            if not sketched or bit_count(sketch ^ listed.marks[2 * y]) <= _differing(total, tau, differing):
+                pairs[n] = mark >> HALF << HALF | row
+                meetings[n] = met[y]
+                n += 1
             met[y] = 0
-            n += 1
         if own:
-            _insert(probing, r, tables, tau, base, all_rows)
-            if len(new.begin) and probing.fresh[r]:
-                _insert(probing, r, tables, tau, base, new)
+            _insert(probing, r, tables, tau, base, memo, all_rows)
+            if len(new.bounds) and probing.fresh[r]:
+                _insert(probing, r, tables, tau, base, memo, new)
     return end, n, scanned
 
 
