@@ -269,6 +269,23 @@ def test_stories_alone_in_a_frame_with_more_prose_do_not_match(stories, prose):
     assert recall(pages, stories, SCHEME.rules, 0.18) <= 0.1
 
 
+@pytest.mark.parametrize("block", [10, 20, 40])
+@pytest.mark.parametrize("fetches", [2, 4])
+@pytest.mark.parametrize("stories", [1, 4])
+def test_fetches_with_another_block_beside_the_story_are_found(stories, fetches, block):
+    """What two fetches of a site's only story share stands apart from what changes, and is no frame."""
+    random = np.random.default_rng(100 * stories + 10 * fetches + block)
+    pages = []
+    for _ in range(20):
+        menu, prose = [(h, LINK) for h in fresh(random, 24)], [(h, TEXT) for h in fresh(random, 20)]
+        for _ in range(stories):
+            story = [(h, TEXT) for h in fresh(random, 80)]
+            for _ in range(fetches):
+                beside = [*((h, TEXT) for h in fresh(random, block)), *((h, LINK) for h in fresh(random, 3))]
+                pages.append([*menu[:11], *story, *menu[11:13], *beside, *menu[13:], *prose, *menu[:3]])
+    assert recall(pages, fetches, SCHEME.rules, 0.18) == 1
+
+
 @pytest.mark.parametrize("spots_a_link", [pytest.param(1, marks=LIMIT), 2, 3, 4])
 @pytest.mark.parametrize("stories", [1, 2, 4, 8])
 def test_stories_full_of_links_stay(stories, spots_a_link):
