@@ -249,6 +249,74 @@ def test_prose_of_a_frame_that_drifts_is_no_content(stories):
     assert ours <= recall(pages, stories, SCHEME.rules._replace(around=False, per_spot=False), 0.18) / 2
 
 
+def mean_kept(pages: list[list[naive.Entry]], texts: list[list[int]]) -> float:
+    """The part of its text that a page keeps, on the average."""
+    left = rows(SCHEME.refine(outlines(pages)))
+    return float(np.mean([len(set(text) & set(row)) / len(text) for text, row in zip(texts, left, strict=True)]))
+
+
+LIMIT = pytest.mark.xfail(strict=True, reason="a known limit, see docs/beyond.md")
+
+
+@pytest.mark.parametrize("prose", [1, pytest.param(2, marks=LIMIT), pytest.param(4, marks=LIMIT)])
+@pytest.mark.parametrize("stories", [2, 4, 8])
+def test_stories_alone_in_a_frame_with_more_prose_do_not_match(stories, prose):
+    """Main parts that are alike by half or more pass for versions of one text."""
+    random = np.random.default_rng(10 * stories + prose)
+    pages = []
+    for _ in range(20):
+        pages += site(random, [fresh(random, 80) for _ in range(stories)], fresh(random, 80 * prose))
+    assert recall(pages, stories, SCHEME.rules, 0.18) <= 0.1
+
+
+@pytest.mark.parametrize("block", [10, 20, 40])
+@pytest.mark.parametrize("fetches", [2, 4])
+@pytest.mark.parametrize("stories", [1, 4])
+def test_fetches_with_another_block_beside_the_story_are_found(stories, fetches, block):
+    """What two fetches of a site's only story share stands apart from what changes, and is no frame."""
+    random = np.random.default_rng(100 * stories + 10 * fetches + block)
+    pages = []
+    for _ in range(20):
+        menu, prose = [(h, LINK) for h in fresh(random, 24)], [(h, TEXT) for h in fresh(random, 20)]
+        for _ in range(stories):
+            story = [(h, TEXT) for h in fresh(random, 80)]
+            for _ in range(fetches):
+                beside = [*((h, TEXT) for h in fresh(random, block)), *((h, LINK) for h in fresh(random, 3))]
+                pages.append([*menu[:11], *story, *menu[11:13], *beside, *menu[13:], *prose, *menu[:3]])
+    assert recall(pages, fetches, SCHEME.rules, 0.18) == 1
+
+
+@pytest.mark.parametrize("spots_a_link", [pytest.param(1, marks=LIMIT), 2, 3, 4])
+@pytest.mark.parametrize("stories", [1, 2, 4, 8])
+def test_stories_full_of_links_stay(stories, spots_a_link):
+    """As many links as spots leave no segment that is worth more than one spot."""
+    random = np.random.default_rng(10 * stories + spots_a_link)
+    pages, texts = [], []
+    for _ in range(10):
+        menu, prose = [(h, LINK) for h in fresh(random, 22)], [(h, TEXT) for h in fresh(random, 20)]
+        for _ in range(stories):
+            texts.append(fresh(random, 80))
+            story = [(h, TEXT) for h in texts[-1]]
+            for at in range(len(story), 0, -spots_a_link):
+                story[at:at] = [(h, LINK) for h in fresh(random, 1)]
+            pages.append([*menu[:11], *prose, *menu[11:], *story, *menu[:11]])
+    assert mean_kept(pages, texts) > 0.95
+
+
+@pytest.mark.parametrize("footer", [1, pytest.param(2, marks=LIMIT), pytest.param(4, marks=LIMIT)])
+@pytest.mark.parametrize("stories", [1, 2, 4, 8])
+def test_stories_above_a_footer_with_more_prose_stay(stories, footer):
+    """Between story and footer stand more links than the story has spots, so that the footer is the main part."""
+    random = np.random.default_rng(10 * stories + footer)
+    pages, texts = [], []
+    for _ in range(10):
+        menu, prose = [(h, LINK) for h in fresh(random, 52)], [(h, TEXT) for h in fresh(random, 40 * footer)]
+        for _ in range(stories):
+            texts.append(fresh(random, 40))
+            pages.append([*menu[:11], *((h, TEXT) for h in texts[-1]), *menu[11:], *prose])
+    assert mean_kept(pages, texts) > 0.95
+
+
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
