@@ -10,11 +10,11 @@ from spotsigs.copies import Copies
 from spotsigs.crawl.block_join import PairFiles
 from spotsigs.crawl.grouping import group_files
 from spotsigs.crawl.stages_on_disk import BYTES_A_RESULT
-from spotsigs.data.formats.writers import write_cluster_list, write_lists
 from spotsigs.disk.store import Strings, writing
 from spotsigs.judging.clusters import ClusterMethod
 from spotsigs.judging.keep import Keep, decide, priority
 from spotsigs.judging.parquet import write_clusters
+from spotsigs.judging.tables import write_cluster_list, write_lists
 from spotsigs.records import Overlap
 
 FEW, MANY = 100_000, 200_000
