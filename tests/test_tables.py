@@ -1,6 +1,9 @@
 """Tables written by ranges are those written in one piece, and Parquet files joined are those written at once."""
 
+import os
 import pickle
+import subprocess
+import sys
 from io import BytesIO
 from itertools import pairwise
 
@@ -10,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from object_store import object_store
 from strategies import examples
 from test_engines import ENGINES
 from test_grouping import Counting, on_disk, random_pairs
@@ -17,6 +21,7 @@ from test_grouping import Counting, on_disk, random_pairs
 from spotsigs.copies import Copies
 from spotsigs.crawl import tabling
 from spotsigs.crawl.tabling import write_tables_by_ranges
+from spotsigs.disk.places import as_path
 from spotsigs.disk.row_groups import join_files
 from spotsigs.disk.store import opened, writing
 from spotsigs.engines import Serial
@@ -123,6 +128,69 @@ def test_small_tables_need_no_task_and_what_is_stopped_goes_on(tmp_path, monkeyp
     write_tables_by_ranges(target, *of, store=tmp_path, engine=engine)
     assert engine.tasks > 15
     assert written(target) == expected
+
+
+def test_parts_may_lie_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "ROW_GROUP", 4)
+    store = as_path("memory://bucket/tables")
+    of = made(store, np.random.default_rng(6), 60, 90)
+    for name in ("one", "many"):
+        (tmp_path / name).mkdir()
+    write_tables(tmp_path / "one", *of, new_from=7)
+    monkeypatch.setattr(tabling, "RANGE", 20)
+    write_tables_by_ranges(tmp_path / "many", *of, store=store, engine=Sending(), new_from=7)
+    assert written(tmp_path / "many") == written(tmp_path / "one")
+
+
+ELSEWHERE = """
+import sys
+from pathlib import Path
+import numpy as np
+from spotsigs import engines
+from spotsigs.crawl import tabling
+from spotsigs.crawl.grouping import group_files
+from spotsigs.disk.places import as_path
+from spotsigs.judging import parquet
+from spotsigs.judging.groups import group
+from spotsigs.judging.keep import Keep, decide
+from spotsigs.judging.tables import write_tables
+from test_tables import made, written
+
+store, engine = as_path(sys.argv[1]), getattr(engines, sys.argv[2])(workers=2)
+names, pairs, decisions, _ = made(store, np.random.default_rng(8), parquet.ROW_GROUP + 999, 90_000)
+found = [group(pairs), group_files(pairs, store, engine, memory=2_000_000)]
+assert len(list(store.glob("clusters-*"))) == 1
+tabling.RANGE = parquet.ROW_GROUP
+for place, groups in zip(("one", "many"), found):
+    Path(place).mkdir()
+    told = decide(groups.nearest, groups.clusters, Keep.first, copies=decisions.copies)
+    of = names, pairs, told, groups.cohesion
+    if place == "one":
+        write_tables(Path(place), *of)
+    else:
+        tabling.write_tables_by_ranges(Path(place), *of, store=store, engine=engine)
+assert written(Path("one")) == written(Path("many"))
+print("equal")
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("engine", "module"), [("Processes", "numpy"), ("Dask", "distributed"), ("Ray", "ray")])
+def test_groups_and_tables_over_an_object_store(tmp_path, engine, module):
+    """A process of its own, whose workers start with what finds the object store."""
+    pytest.importorskip(module)
+    with object_store() as url:
+        tests = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
+        done = subprocess.run(
+            [sys.executable, "-c", ELSEWHERE, f"{url}/{engine}", engine],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": tests},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "equal"
 
 
 class Kept:
