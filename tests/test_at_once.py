@@ -206,6 +206,37 @@ def test_no_worker_outlives_its_parent_by_five_seconds(working, number, whole):
     assert alive == []
 
 
+MEASURING = """
+import sys, time
+from pathlib import Path
+from spotsigs.experiments.work.cells import Cells, Task
+
+def measured():
+    print("measuring", flush=True)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    Cells(folder=Path(sys.argv[1])).run([Task(function=measured, arguments={}, alone=True)], "alone")
+"""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_the_process_of_a_measurement_ends_with_its_parent(tmp_path):
+    command = [sys.executable, "-c", MEASURING, str(tmp_path)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "measuring\n"
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert children
+        process.kill()
+        _, alive = psutil.wait_procs(children, timeout=5)
+        assert alive == []
+    finally:
+        process.kill()
+        process.communicate()
+
+
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP", "SIGINT"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, lru_cache
@@ -14,7 +15,7 @@ from typing import Any
 from tqdm import tqdm
 
 import spotsigs
-from spotsigs.engines import Processes
+from spotsigs.engines import Processes, end_with
 from spotsigs.experiments.output_files import write_json
 from spotsigs.experiments.run.provenance import provenance
 
@@ -165,7 +166,7 @@ def _fresh_process(task: Task) -> dict[str, Any]:
     from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
     get_reusable_executor().shutdown(wait=True)  # idle workers of a sweep would still hold memory and wake up
-    executor = ProcessPoolExecutor(max_workers=1)
+    executor = ProcessPoolExecutor(max_workers=1, initializer=end_with, initargs=(os.getpid(),))
     try:
         result: dict[str, Any] = executor.submit(task).result()
         return result
