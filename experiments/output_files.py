@@ -12,9 +12,9 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from spotsigs.data.formats.writers import harmless
 from spotsigs.disk import atomic
 from spotsigs.errors import InputError, reason
+from spotsigs.judging.tables import harmless
 
 
 @contextmanager

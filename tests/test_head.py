@@ -7,14 +7,15 @@ import pytest
 
 from spotsigs.arrays import spans
 from spotsigs.copies import Copies
+from spotsigs.crawl import tabling
 from spotsigs.crawl.block_join import PairFiles
 from spotsigs.crawl.grouping import group_files
 from spotsigs.crawl.stages_on_disk import BYTES_A_RESULT
-from spotsigs.data.formats.writers import write_cluster_list, write_lists
-from spotsigs.disk.store import Strings, writing
+from spotsigs.crawl.tabling import write_tables_by_ranges
+from spotsigs.disk.store import opened, writing
 from spotsigs.judging.clusters import ClusterMethod
 from spotsigs.judging.keep import Keep, decide, priority
-from spotsigs.judging.parquet import write_clusters
+from spotsigs.judging.parquet import ROW_GROUP
 from spotsigs.records import Overlap
 
 FEW, MANY = 100_000, 200_000
@@ -66,7 +67,11 @@ def held(folder, make, method, keep, n):
     """Return the bytes held at most while pairs become clusters, decisions and tables."""
     folder.mkdir()
     pairs = pairs_on_disk(folder / "pairs", *make(n), n)
-    names = Strings(np.zeros(n, np.uint8), np.arange(1, n + 1))  # which lie in the store
+    with writing(folder / "vectors", "vectors") as out:
+        out.put("doc_ids.text", np.full(n, ord("x"), np.uint8))
+        out.put("doc_ids.ends", np.arange(1, n + 1))
+        out.facts = {"rows": n, "n_signatures": 0}
+    names = opened(folder / "vectors", "vectors").strings("doc_ids")
     copies = Copies.none(n)
     tracemalloc.start()
     order = priority(keep, n, np.arange(n) if keep is Keep.longest else None)
@@ -76,9 +81,7 @@ def held(folder, make, method, keep, n):
     clusters, together = groups.clusters, groups.cohesion
     compared, boilerplate = np.ones(n, np.bool_), np.zeros(n, np.bool_)
     decisions = decide(groups.nearest, clusters, keep, copies=copies, compared=compared, boilerplate=boilerplate)
-    write_clusters(folder / "clusters.parquet", names, clusters, together)
-    write_cluster_list(folder / "clusters.csv", names, clusters, together)
-    write_lists(decisions, names, folder)
+    write_tables_by_ranges(folder, names, pairs, decisions, together, store=folder, engine=engine)
     peak = max(engine.peak, tracemalloc.get_traced_memory()[1])
     tracemalloc.stop()
     return peak + copies.stands.nbytes + copies.content.nbytes + pairs.overlap.lengths.nbytes
@@ -93,7 +96,8 @@ def held(folder, make, method, keep, n):
         (chain, ClusterMethod.anchored, Keep.none),
     ],
 )
-def test_bytes_a_page(tmp_path, make, method, keep):
+def test_bytes_a_page(tmp_path, monkeypatch, make, method, keep):
+    monkeypatch.setattr(tabling, "RANGE", ROW_GROUP)  # that tables are cut
     held(tmp_path / "warm", make, method, keep, 1000)  # kernels, which are compiled at first
     few, many = (held(tmp_path / str(n), make, method, keep, n) for n in (FEW, MANY))
     assert (many - few) / (MANY - FEW) <= BYTES_A_RESULT

@@ -20,7 +20,8 @@ from spotsigs.data.formats.input_files import InputFile, open_bytes
 from spotsigs.data.formats.responses import parse_response
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import LAYOUT, Warc
-from spotsigs.data.formats.writers import harmless, target_of
+from spotsigs.data.formats.writers import target_of
+from spotsigs.judging.tables import harmless
 from spotsigs.records import Document, Skipped
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.markup import simplify

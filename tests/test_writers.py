@@ -23,12 +23,13 @@ from spotsigs.data.formats.input_files import InputFile, open_bytes
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import Warc
-from spotsigs.data.formats.writers import harmless, target_of, write_cluster_list, write_copy, write_lists, write_table
+from spotsigs.data.formats.writers import target_of, write_copy
 from spotsigs.disk.store import Renumbered, Strings
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.judging.clusters import cluster, cohesion
 from spotsigs.judging.keep import Keep, decide, priority
+from spotsigs.judging.tables import harmless, write_cluster_list, write_lists, write_table
 from spotsigs.records import Document, Pairs
 from spotsigs.signatures.extract import extract, is_readable
 from spotsigs.signatures.spots import SpotSignatures

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from spotsigs.experiments.settings import AUTO, Settings
 from spotsigs.judging.groups import Grouped, group
 from spotsigs.judging.keep import Keep, priority
 from spotsigs.judging.metrics import Quality, evaluate
+from spotsigs.judging.tables import write_tables
 from spotsigs.judging.threshold import FLOOR, Suggestion, suggest
 from spotsigs.records import (
     CollectionScheme,
@@ -69,6 +71,8 @@ class Outcome:
         Where the threshold comes from, if the user gave none.
     peak_rss_bytes : int
         Largest resident memory of this process while matching; 0 for a run on disk, which is watched as a whole.
+    tables : callable
+        Writes the tables, see `spotsigs.judging.tables.write_tables`: here, or on the engine.
     """
 
     matched: Matched[Any, Any]
@@ -80,6 +84,7 @@ class Outcome:
     in_shingles: int
     suggestion: Suggestion | None
     peak_rss_bytes: int
+    tables: Callable[..., None]
 
 
 def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
@@ -109,9 +114,9 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
     trial = Trial(settings)
     if settings.memory is None:
         matched, label = _in_memory(settings, trial), settings.matcher.label
-        groups = group(matched.pairs, **_grouping(settings, matched))
+        groups, tables = group(matched.pairs, **_grouping(settings, matched)), write_tables
     else:
-        matched, label, groups = _on_disk(settings, folder, settings.memory, say)
+        matched, label, groups, tables = _on_disk(settings, folder, settings.memory, say)
     collection, signatures, clusters = settings.collection, matched.signatures, groups.clusters
     # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
     known = not matched.new_from and not isinstance(collection, VectorCollection)
@@ -126,6 +131,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
         in_shingles=_in_shingles(settings, signatures),
         suggestion=trial.suggestion,
         peak_rss_bytes=trial.peak_rss_bytes,
+        tables=tables,
     )
 
 
@@ -180,8 +186,9 @@ def _in_memory(settings: Settings, trial: Trial) -> Matched[Signatures, Pairs]:
 
 def _on_disk(
     settings: Settings, folder: Path, memory: int, say: Callable[[str], object]
-) -> tuple[Matched[Segments, PairFiles], str, Grouped]:
+) -> tuple[Matched[Segments, PairFiles], str, Grouped, Callable[..., None]]:
     from spotsigs.crawl.stages_on_disk import fitting, group_on_disk, match_on_disk
+    from spotsigs.crawl.tabling import write_tables_by_ranges
 
     matcher, collection = settings.matcher, settings.collection
     method = matcher.on_store()
@@ -213,7 +220,7 @@ def _on_disk(
         say=say,
     )
     groups = group_on_disk(store, matched.pairs, engine, memory=memory, **_grouping(settings, matched), say=say)
-    return matched, method.label, groups
+    return matched, method.label, groups, partial(write_tables_by_ranges, store=store, engine=engine, say=say)
 
 
 def _grouping(settings: Settings, matched: Matched[Any, Any]) -> dict[str, Any]:

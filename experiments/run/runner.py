@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from spotsigs.arrays.spans import own
-from spotsigs.data.formats.writers import require_free, write_cluster_list, write_copy, write_lists
+from spotsigs.data.formats.writers import require_free, write_copy
 from spotsigs.disk.atomic import locked
 from spotsigs.disk.store import Renumbered
 from spotsigs.errors import counted, require
@@ -25,7 +25,6 @@ from spotsigs.experiments.settings import Settings
 from spotsigs.judging.clusters import GIANT
 from spotsigs.judging.keep import Decisions, decide
 from spotsigs.judging.metrics import Quality
-from spotsigs.judging.parquet import write_clusters, write_pairs
 from spotsigs.judging.threshold import Suggestion
 from spotsigs.records import CopyableCollection, Document, VectorCollection
 from spotsigs.signatures.extract import is_readable, name_hash
@@ -87,8 +86,9 @@ def run(
                 with _within_budget(settings) as memory:
                     outcome = outcome_of(settings, folder, say)
                     decisions = decide_and_copy(outcome, settings, undo)
-                    write_outcome(new, outcome)
-                    write_decisions(new, outcome, decisions, settings, say)
+                    write_outcome(new, outcome, decisions)
+                    if settings.page:
+                        write_page(new, outcome, settings, say)
                 peak = outcome.peak_rss_bytes if memory is None else memory.peak_bytes
                 metrics = measured(outcome, decisions, settings, peak)
                 _finish(new, outcome, metrics, settings, contended, about or {})
@@ -185,13 +185,13 @@ def _over(function: Callable[[Any], Any], values: Any) -> float | None:
     return None if np.isnan(values).all() else float(function(values))
 
 
-def write_outcome(folder: Path, outcome: Outcome) -> None:
-    """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv`` and ``skipped.csv``."""
-    matched, doc_ids = outcome.matched, outcome.matched.doc_ids
+def write_outcome(folder: Path, outcome: Outcome, decisions: Decisions) -> None:
+    """Write all tables, ``skipped.csv`` and ``histogram.csv``."""
+    matched = outcome.matched
     with writing(folder):
-        write_pairs(folder / "pairs.parquet", doc_ids, matched.pairs.chunks(), matched.pairs.overlap)
-        write_clusters(folder / "clusters.parquet", doc_ids, outcome.groups.clusters, outcome.groups.cohesion)
-        write_cluster_list(folder / "clusters.csv", doc_ids, outcome.groups.clusters, outcome.groups.cohesion)
+        outcome.tables(
+            folder, matched.doc_ids, matched.pairs, decisions, outcome.groups.cohesion, new_from=matched.new_from
+        )
     if len(matched.skipped):
         write_csv(folder / "skipped.csv", ("doc", "reason"), ((record.id, record.reason) for record in matched.skipped))
     if outcome.suggestion:
@@ -232,28 +232,24 @@ def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> De
     return decisions
 
 
-def write_decisions(
-    folder: Path, outcome: Outcome, decisions: Decisions, settings: Settings, say: Callable[[str], object]
-) -> None:
-    """Write ``kept.csv`` and ``removed.csv``, and on request the page of clusters."""
-    matched, doc_ids = outcome.matched, outcome.matched.doc_ids
-    write_lists(decisions, doc_ids, folder, new_from=matched.new_from)
-    if settings.page:
-        from spotsigs.experiments.show.cluster_page import write_cluster_page
+def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable[[str], object]) -> None:
+    """Write the page of clusters."""
+    from spotsigs.experiments.show.cluster_page import write_cluster_page
 
-        pairs = matched.pairs.in_memory()
-        if pairs is None:
-            say(f"clusters.html is left out: {len(matched.pairs):,} pairs do not fit into memory={settings.memory}")
-            return
-        write_cluster_page(
-            folder / "clusters.html",
-            doc_ids,
-            pairs,
-            outcome.groups.clusters,
-            readable_texts(settings, matched.new_from),
-            scheme=settings.signature,
-            matched=matched.signatures_of,
-        )
+    matched = outcome.matched
+    pairs = matched.pairs.in_memory()
+    if pairs is None:
+        say(f"clusters.html is left out: {len(matched.pairs):,} pairs do not fit into memory={settings.memory}")
+        return
+    write_cluster_page(
+        folder / "clusters.html",
+        matched.doc_ids,
+        pairs,
+        outcome.groups.clusters,
+        readable_texts(settings, matched.new_from),
+        scheme=settings.signature,
+        matched=matched.signatures_of,
+    )
 
 
 def summary(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:

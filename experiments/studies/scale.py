@@ -18,6 +18,7 @@ from spotsigs.crawl.layout import parse_memory
 from spotsigs.crawl.segments import Segments
 from spotsigs.crawl.stages_in_memory import Matched
 from spotsigs.crawl.stages_on_disk import fitting, group_on_disk, match_on_disk
+from spotsigs.crawl.tabling import write_tables_by_ranges
 from spotsigs.data.collections.synthetic import Synthetic, write_jsonl
 from spotsigs.data.formats.jsonl import Jsonl
 from spotsigs.engines import Engine
@@ -30,7 +31,6 @@ from spotsigs.experiments.show.figures import Panel, Point
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.experiments.work.study import Work
 from spotsigs.judging.keep import decide
-from spotsigs.judging.parquet import write_clusters, write_pairs
 
 STAGES = ("extract", "layout", "join", "clusters", "tables")
 TOLD = {"memory": "extract", "layout": "layout", "join": "join"}
@@ -182,11 +182,12 @@ class Scale(Experiment):
         memory.stage = "clusters"
         groups = group_on_disk(folder / "store", pairs, engine, memory=budget, clusters=settings.clusters)
         clusters = groups.clusters
-        kept = decide(groups.nearest, clusters, settings.keep).kept
+        decisions = decide(groups.nearest, clusters, settings.keep, compared=found.compared())
         memory.stage = "tables"
-        write_pairs(folder / "pairs.parquet", found.doc_ids, pairs.chunks(), pairs.overlap)
-        write_clusters(folder / "clusters.parquet", found.doc_ids, clusters, groups.cohesion)
-        require(int(kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
+        write_tables_by_ranges(
+            folder, found.doc_ids, pairs, decisions, groups.cohesion, store=folder / "store", engine=engine
+        )
+        require(int(decisions.kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))
 
     def _draw(self, work: Work, folder: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,6 +199,8 @@ class PairFiles:
         Of stores that say in ``starts`` where parts of them begin, the number of the part; all pairs by default.
     rows : ndarray of int64, shape (n,), optional
         The documents that these pairs are between, ascending: their places here are their numbers in `chunks`.
+    spans : ndarray of int64, shape (folders, 2), optional
+        Which pairs of each store are meant, where a former look at the stores has found it out; all by default.
     """
 
     folders: tuple[Path, ...]
@@ -209,17 +211,23 @@ class PairFiles:
     memory: int = 1 << 27
     part: int | None = None
     rows: NDArray[np.int64] | None = field(default=None, repr=False)
+    spans: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
-        spans = (self._span(opened(folder, "pairs", verify=False)) for folder in self.folders)
-        return sum(stop - start for start, stop in spans)
+        return sum(store.stop - store.start for store in self._stores(False))
 
-    def _span(self, reader: Reader) -> tuple[int, int]:
-        """Return where the pairs lie in a store."""
-        if self.part is None:
-            return 0, int(reader.facts["pairs"])
-        start, stop = reader.part("starts", np.int64, self.part, self.part + 2).tolist()
-        return start, stop
+    def _stores(self, verify: bool | None) -> list[_Store]:
+        """Open the stores; say where the pairs lie in each."""
+        found = []
+        for k, folder in enumerate(self.folders):
+            reader = opened(folder, "pairs", verify=verify)
+            span = [0, int(reader.facts["pairs"])]
+            if self.spans is not None:
+                span = self.spans[k].tolist()
+            elif self.part is not None:
+                span = reader.part("starts", np.int64, self.part, self.part + 2).tolist()
+            found.append(_Store(reader, *span))
+        return found
 
     def load(self) -> Pairs:
         """Return all pairs, in memory."""
@@ -248,14 +256,15 @@ class PairFiles:
             Document numbers, ``i < j``.
         similarity : ndarray of float64
         """
-        verify = True if self.part is None else None
-        readers = [opened(folder, "pairs", verify=verify) for folder in self.folders]
+        stores = self._stores(False if self.spans is not None else True if self.part is None else None)
         n = self.n if self.rows is None else int(self.rows.max(initial=-1)) + 1
-        edges = list(self._edges(readers, n))
-        places = [(np.searchsorted(self._first(r), edges) + self._span(r)[0]).tolist() for r in readers]
+        edges = list(self._edges(stores, n))
+        places = [store.places(edges).tolist() for store in stores]
         for k in range(len(edges) - 1):
             found = _sorted(
-                _range(r, at[k], at[k + 1]) for r, at in zip(readers, places, strict=True) if at[k] < at[k + 1]
+                _range(store.reader, at[k], at[k + 1])
+                for store, at in zip(stores, places, strict=True)
+                if at[k] < at[k + 1]
             )
             i, j, _ = found
             sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < n
@@ -265,13 +274,9 @@ class PairFiles:
                 found = np.searchsorted(self.rows, i), np.searchsorted(self.rows, j), found[2]
             yield found
 
-    def _edges(self, readers: Sequence[Reader], n: int) -> Iterator[int]:
+    def _edges(self, stores: Sequence[_Store], n: int) -> Iterator[int]:
         """Cut the document numbers into ranges with limited numbers of pairs, and yield their edges."""
-        width = max(1, n >> 16)
-        bins = np.zeros(n // width + 1, np.int64)
-        for reader in readers:
-            bins += np.bincount(self._first(reader) // width, minlength=len(bins))
-        ends = np.cumsum(bins)
+        width, ends = _ends(stores, n)
         first = done = 0
         yield 0
         while done < ends[-1]:
@@ -282,9 +287,56 @@ class PairFiles:
                 yield first * width
         yield n
 
-    def _first(self, reader: Reader) -> NDArray[np.int64]:
-        """Read the first documents of one task's pairs; mapped instead, the pages of all tasks would add up."""
-        return reader.part("i", np.int64, *self._span(reader))
+    def cut(self, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
+        """Cut all pairs in order into ranges of a size, but for the last.
+
+        Parameters
+        ----------
+        size : int
+            Pairs in a range.
+
+        Yields
+        ------
+        spans : ndarray of int64, shape (folders, 2)
+            Where pairs lie in each store, all of a range among them.
+        before : int
+            How many of those come before the range.
+        """
+        stores = self._stores(True)
+        width, ends = _ends(stores, self.n)
+        starts = np.arange(0, int(ends[-1]), size)
+        low = np.searchsorted(ends, starts, side="right")
+        high = np.searchsorted(ends, np.minimum(starts + size, ends[-1])) + 1
+        spans = np.empty((len(starts), len(stores), 2), np.int64)
+        for k, store in enumerate(stores):
+            spans[:, k, 0], spans[:, k, 1] = np.split(store.places(width * np.append(low, high)), 2)
+        yield from zip(spans, (starts - np.append(0, ends)[low]).tolist(), strict=True)
+
+
+class _Store(NamedTuple):
+    """The pairs of one task, from ``start`` to before ``stop``."""
+
+    reader: Reader
+    start: int
+    stop: int
+
+    def first(self) -> NDArray[np.int64]:
+        """Read the first documents of the pairs; mapped instead, the pages of all tasks would add up."""
+        return self.reader.part("i", np.int64, self.start, self.stop)
+
+    def places(self, edges: Any) -> NDArray[np.int64]:
+        """Return where the pairs begin whose first documents have at least these numbers."""
+        found: NDArray[np.int64] = self.start + np.searchsorted(self.first(), edges)
+        return found
+
+
+def _ends(stores: Sequence[_Store], n: int) -> tuple[int, NDArray[np.int64]]:
+    """Return a number of documents, and how many pairs there are of the first such number, of the first two, ..."""
+    width = max(1, n >> 16)
+    bins = np.zeros(n // width + 1, np.int64)
+    for store in stores:
+        bins += np.bincount(store.first() // width, minlength=len(bins))
+    return width, np.cumsum(bins)
 
 
 def _sorted(parts: Iterable[Found]) -> Found:

@@ -71,9 +71,14 @@ def append_parts(
             append(before)
         last = 0
         for reader in readers:
-            length = reader.length(of or name)
-            for start in range(0, length, _COPIED):
-                values = reader.part(of or name, dtype, start, min(start + _COPIED, length))
+            for values in pieces(reader, of or name, dtype):
                 append(values if before is None else values + last)
-            if before is not None and length:
+            if before is not None and reader.length(of or name):
                 last += int(values[-1])
+
+
+def pieces(reader: Reader, name: str, dtype: Any) -> Iterator[NDArray[Any]]:
+    """Yield an array of a result, some of it at a time."""
+    length = reader.length(name)
+    for start in range(0, length, _COPIED):
+        yield reader.part(name, dtype, start, min(start + _COPIED, length))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,15 @@ ROW_GROUP = 1 << 16
 """Rows that are written at once, and lie together in the file."""
 
 Columns = tuple[NDArray[Any], ...]
+Place = str | Path | IO[bytes]
 
 
-def write_pairs(
-    path: str | Path, doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None
-) -> None:
+def write_pairs(path: Place, doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None) -> None:
     """Write ``doc_a, doc_b, similarity``, and how many signatures that comes from: ``shared, union``.
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path or binary file
         The file; it appears when it is complete.
     doc_ids : sequence of str
         By document number.
@@ -60,7 +59,9 @@ def write_pairs(
             append([a, b, numbers(similarity), *numbers_of_signatures])
 
 
-def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
+def write_clusters(
+    path: Place, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, rows: range | None = None
+) -> None:
     """Write a row a document: its cluster, the cluster's representative, and how the cluster holds together.
 
     The columns are ``doc, cluster, representative, similarity_to_representative`` of the document, and ``size,
@@ -68,7 +69,7 @@ def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters,
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path or binary file
         The file; it appears when it is complete.
     doc_ids : sequence of str
         By document number.
@@ -76,6 +77,8 @@ def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters,
         The grouping.
     cohesion : Cohesion
         Of the same clusters.
+    rows : range, optional
+        The documents to write of; all by default.
     """
     import pyarrow as pa
 
@@ -86,13 +89,14 @@ def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters,
     ).split(", ")
     schema = pa.schema([(name, pa.string() if name in texts else kinds.get(name, pa.float64())) for name in columns])
     with _growing(path, schema) as append:
-        for start in range(0, len(clusters.labels), ROW_GROUP):
-            span = slice(start, start + ROW_GROUP)
+        every = range(len(clusters.labels)) if rows is None else rows
+        for start in every[::ROW_GROUP]:
+            span = slice(start, min(start + ROW_GROUP, every.stop))
             labels = clusters.labels[span]
             held = cohesion.of(labels)
             append(
                 [
-                    names(doc_ids, np.arange(start, start + len(labels))),
+                    names(doc_ids, np.arange(span.start, span.stop)),
                     numbers(labels),
                     names(doc_ids, clusters.representatives[labels]),
                     numbers(clusters.similarity_to_representative[span]),
@@ -105,12 +109,13 @@ def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters,
 
 
 @contextmanager
-def _growing(path: str | Path, schema: Any) -> Iterator[Any]:
+def _growing(path: Place, schema: Any) -> Iterator[Any]:
     """Give a function that appends a row group to a new file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with replacing(Path(path)) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as out:
+    whole = replacing(Path(path)) if isinstance(path, (str, Path)) else nullcontext(path)
+    with whole as place, pq.ParquetWriter(place, schema, compression="zstd") as out:
         yield lambda columns: out.write_table(pa.table(columns, schema=schema))
 
 
