@@ -95,6 +95,7 @@ RULES = st.builds(
     anywhere=st.booleans(),
     per_spot=st.booleans(),
     around=st.booleans(),
+    travels=st.booleans(),
 )
 
 CHANCES = st.sampled_from([None, 0.01, 0.3, 1.0])

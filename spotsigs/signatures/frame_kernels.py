@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from spotsigs.signatures.densest import LINK, TEXT, heaviest, own_gains
 
 SAME = 0.5
-"""Two main parts that share this much say the same, whatever their frames: the pages are versions, never mates."""
+"""Two main parts that share this much say the same: the pages are versions, unless it is their own that travels."""
 
 FEWEST_VOTES = 2
 """Mates that must have a spot (all, where there are fewer) before it counts as the frame's: one may be a version."""
@@ -45,6 +45,7 @@ class Rules(NamedTuple):
     anywhere: bool = True  # a main part's spots count wherever they stand on the other page
     per_spot: bool = True  # doubtful neighbours may agree on most of what each shares, not only all on nearly all
     around: bool = True  # what is shared stands around what is the page's own, which decides where agreement cannot
+    travels: bool = True  # and does so where main parts are the same, if the own travels and what is shared does not
 
 
 class Worth(NamedTuple):
@@ -57,6 +58,14 @@ class Worth(NamedTuple):
     others: int  # upper bound of the pages that have any other spot
     pages: int
     least: float  # evidence, in nats, that a page must carry
+
+
+class Sightings(NamedTuple):
+    """The first and the last page in the circle, of all that have each of some spots, by their places."""
+
+    spots: NDArray[np.uint64]  # ascending
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
 
 
 class PageLinks(NamedTuple):
@@ -213,60 +222,6 @@ def _keep_most_alike(
 
 
 @njit(cache=True, nogil=True)
-def _of_other_content(
-    pages: PageFeatures,
-    page: int,
-    right: PageLinks,
-    itself: int,
-    steps: NDArray[np.int64],
-    likeness: NDArray[np.float64],
-    anywhere: bool,
-) -> tuple[NDArray[np.int64], float]:
-    """Return which of the most alike have another main part and half the likeness of the first such, and that half."""
-    kept, n, half = np.empty(len(steps), np.int64), 0, 0.0
-    for k in range(len(steps)):
-        if likeness[k] < half:
-            break
-        if main_jaccard(pages, page, right.rows[(itself + steps[k]) % len(right.rows)], anywhere) < SAME:
-            half = max(half, likeness[k] / 2)
-            kept[n] = steps[k]
-            n += 1
-    return kept[:n], half
-
-
-@njit(cache=True, nogil=True)
-def search(
-    pages: PageFeatures,
-    links: PageLinks,
-    rules: Rules,
-    most: int,
-    looked: int,
-    walked: int,
-    first: int,
-    last: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Find, for some pages, others in the same frame: how many, and which, the next in the circle first."""
-    sizes, found, n = np.zeros(last - first, np.int64), np.empty((last - first) * most, np.int32), 0
-    steps, likeness = np.empty(looked, np.int64), np.empty(looked, np.float64)
-    for k in range(first, last):
-        own, page = links.ids[links.indptr[k] : links.indptr[k + 1]], links.rows[k]
-        if len(own) == 0:
-            continue
-        others, n_first, n_long = _candidates(own, links, k, _width(len(own), most, walked))
-        top = _keep_most_alike(own, links, k, others[:n_first], len(own), rules.alike, steps, likeness, 0)
-        _, half = _of_other_content(pages, page, links, k, steps[:top], likeness[:top], rules.anywhere)
-        least = max(rules.alike, half)  # those below it would be dropped
-        top = _keep_most_alike(own, links, k, others[n_first:], n_long, least, steps, likeness, top)
-        kept, _ = _of_other_content(pages, page, links, k, steps[:top], likeness[:top], rules.anywhere)
-        chosen = np.sort(kept)[:most]
-        for step in chosen:
-            found[n] = (k + step) % len(links.rows)
-            n += 1
-        sizes[k - first] = len(chosen)
-    return sizes, found[:n].copy()
-
-
-@njit(cache=True, nogil=True)
 def _vote(pages: PageFeatures, page: int, mate: int, main_only: bool, votes: NDArray[np.int32]) -> None:
     """Add a vote to each of a page's spots that its mate has, or has in its main part."""
     begin, i, j = pages.spot_indptr[page], pages.spot_indptr[page], pages.spot_indptr[mate]
@@ -349,21 +304,222 @@ def _surrounds(pages: PageFeatures, page: int, other: int, rules: Rules) -> bool
 
 
 @njit(cache=True, nogil=True)
+def _surround_each_other(pages: PageFeatures, page: int, other: int, rules: Rules) -> bool:
+    """Tell whether what two pages share stands around the own text of both."""
+    return rules.around and _surrounds(pages, page, other, rules) and _surrounds(pages, other, page, rules)
+
+
+@njit(cache=True, nogil=True)
+def count_main(pages: PageFeatures, rows: NDArray[np.int64]) -> int:
+    """Return how many spots the main parts of some pages have, together."""
+    n = 0
+    for page in rows:
+        n += np.count_nonzero(pages.is_main[pages.spot_indptr[page] : pages.spot_indptr[page + 1]])
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _span(pages: PageFeatures, page: int, lowest: np.uint64, highest: np.uint64) -> tuple[int, int]:
+    """Return where those of a page's distinct spots lie whose hashes are within bounds."""
+    begin, end = pages.spot_indptr[page], pages.spot_indptr[page + 1]
+    own = pages.spots[begin:end]
+    return begin + np.searchsorted(own, lowest), begin + np.searchsorted(own, highest, side="right")
+
+
+@njit(cache=True, nogil=True)
+def main_spots(
+    pages: PageFeatures, rows: NDArray[np.int64], lowest: np.uint64, highest: np.uint64
+) -> NDArray[np.uint64]:
+    """Return the spots, whose hashes are within bounds, of some pages' main parts, page by page."""
+    room = 0
+    for page in rows:
+        begin, end = _span(pages, page, lowest, highest)
+        room += np.count_nonzero(pages.is_main[begin:end])
+    found, n = np.empty(room, np.uint64), 0
+    for page in rows:
+        begin, end = _span(pages, page, lowest, highest)
+        for k in range(begin, end):
+            if pages.is_main[k]:
+                found[n] = pages.spots[k]
+                n += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def first_and_last(
+    pages: PageFeatures, places: NDArray[np.int64], spots: NDArray[np.uint64], lowest: np.uint64, highest: np.uint64
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the first and the last place, among those of all pages, of a page with each of some spots.
+
+    The spots, ascending, are within the bounds; each is on some page.
+    """
+    room = 64
+    while room < 16 * len(spots):
+        room *= 2
+    marks, mask = np.zeros(room >> 3, np.uint8), np.uint64(room - 1)  # tell most other spots without a search
+    for spot in spots:
+        marks[(spot & mask) >> np.uint64(3)] |= np.uint8(1) << np.uint8(spot & np.uint64(7))
+    first, last = np.full(len(spots), np.iinfo(np.int32).max, np.int32), np.full(len(spots), -1, np.int32)
+    for page in range(len(places)):
+        begin, end = _span(pages, page, lowest, highest)
+        at = 0
+        for k in range(begin, end):
+            spot = pages.spots[k]
+            if not (marks[(spot & mask) >> np.uint64(3)] >> np.uint8(spot & np.uint64(7))) & np.uint8(1):
+                continue
+            at += np.searchsorted(spots[at:], spot)
+            if at == len(spots):
+                break
+            if spots[at] == spot:
+                first[at], last[at] = min(first[at], places[page]), max(last[at], places[page])
+    return first, last
+
+
+@njit(cache=True, nogil=True)
+def _travelling(pages: PageFeatures, links: PageLinks, itself: int, seen: Sightings, alike: float) -> NDArray[np.bool_]:
+    """Tell which of a page's distinct spots, of its main part, stand on the first or last page in another frame."""
+    page = links.rows[itself]
+    own = links.ids[links.indptr[itself] : links.indptr[itself + 1]]
+    begin, end = pages.spot_indptr[page], pages.spot_indptr[page + 1]
+    travels, at = np.zeros(end - begin, np.bool_), 0
+    known, is_far = np.full(256, -1, np.int32), np.zeros(256, np.bool_)  # the same pages occur again and again
+    for k in range(begin, end):
+        if not pages.is_main[k]:
+            continue
+        at += np.searchsorted(seen.spots[at:], pages.spots[k])
+        if at == len(seen.spots):
+            break
+        if seen.spots[at] != pages.spots[k]:
+            continue
+        for place in (seen.first[at], seen.last[at]):
+            slot = place % len(known)
+            if known[slot] != place:
+                theirs = links.ids[links.indptr[place] : links.indptr[place + 1]]
+                overlap = shared(own, theirs)
+                known[slot], is_far[slot] = place, overlap / (len(own) + len(theirs) - overlap) < alike
+            travels[k - begin] |= is_far[slot]
+    return travels
+
+
+@njit(cache=True, nogil=True)
+def _own_travels(pages: PageFeatures, page: int, other: int, travels: NDArray[np.bool_], rules: Rules) -> bool:
+    """Tell whether nearly all of a main part that another page does not have travels, and hardly any that it has."""
+    own, own_travels, common, common_travels = 0, 0, 0, 0
+    begin, j, end_j = pages.spot_indptr[page], pages.spot_indptr[other], pages.spot_indptr[other + 1]
+    for i in range(begin, pages.spot_indptr[page + 1]):
+        while j < end_j and pages.spots[j] < pages.spots[i]:
+            j += 1
+        if not pages.is_main[i]:
+            continue
+        if j < end_j and pages.spots[j] == pages.spots[i] and (rules.anywhere or pages.is_main[j]):
+            common, common_travels = common + 1, common_travels + travels[i - begin]
+        else:
+            own, own_travels = own + 1, own_travels + travels[i - begin]
+    return own > 0 and own - own_travels <= rules.share * own and common_travels <= rules.share * common
+
+
+@njit(cache=True, nogil=True)
+def _of_other_content(
+    pages: PageFeatures,
+    page: int,
+    right: PageLinks,
+    itself: int,
+    steps: NDArray[np.int64],
+    likeness: NDArray[np.float64],
+    rules: Rules,
+    seen: Sightings,
+) -> tuple[NDArray[np.int64], float, NDArray[np.int64]]:
+    """Return which of the most alike say something else and have half the likeness of the first such, and that half.
+
+    Third come those with the same main part but for what may be their own.
+    """
+    kept, n, half = np.empty(len(steps), np.int64), 0, 0.0
+    same, n_same = np.empty(len(steps), np.int64), 0
+    travels = np.empty(0, np.bool_)
+    for k in range(len(steps)):
+        if likeness[k] < half:
+            break
+        place = (itself + steps[k]) % len(right.rows)
+        other = right.rows[place]
+        similarity = main_jaccard(pages, page, other, rules.anywhere)
+        says_more = similarity < SAME
+        if SAME <= similarity < 1:
+            same[n_same] = steps[k]
+            n_same += 1
+            if len(seen.spots) > 0 and _surround_each_other(pages, page, other, rules):
+                if len(travels) == 0:
+                    travels = _travelling(pages, right, itself, seen, rules.alike)
+                if _own_travels(pages, page, other, travels, rules):
+                    theirs = _travelling(pages, right, place, seen, rules.alike)
+                    says_more = _own_travels(pages, other, page, theirs, rules)
+        if says_more:
+            half = max(half, likeness[k] / 2)
+            kept[n] = steps[k]
+            n += 1
+    return kept[:n], half, same[:n_same]
+
+
+@njit(cache=True, nogil=True)
+def search(
+    pages: PageFeatures,
+    links: PageLinks,
+    rules: Rules,
+    most: int,
+    looked: int,
+    walked: int,
+    seen: Sightings,
+    places: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_], NDArray[np.int32]]:
+    """Find, for the pages at some places, others in the same frame: how many, and which, the next in the circle first.
+
+    As long as nothing is seen, tell also which are in doubt about some other with the same main part, around which
+    what the two share stands on both pages; and which others these are.
+    """
+    sizes, found, n = np.zeros(len(places), np.int64), np.empty(len(places) * most, np.int32), 0
+    in_doubt, others_in_doubt, n_others = np.zeros(len(places), np.bool_), np.empty(len(places) * looked, np.int32), 0
+    asks = rules.travels and rules.around and len(seen.spots) == 0
+    steps, likeness = np.empty(looked, np.int64), np.empty(looked, np.float64)
+    for at in range(len(places)):
+        k = places[at]
+        own, page = links.ids[links.indptr[k] : links.indptr[k + 1]], links.rows[k]
+        if len(own) == 0:
+            continue
+        others, n_first, n_long = _candidates(own, links, k, _width(len(own), most, walked))
+        top = _keep_most_alike(own, links, k, others[:n_first], len(own), rules.alike, steps, likeness, 0)
+        _, half, _ = _of_other_content(pages, page, links, k, steps[:top], likeness[:top], rules, seen)
+        least = max(rules.alike, half)  # those below it would be dropped
+        top = _keep_most_alike(own, links, k, others[n_first:], n_long, least, steps, likeness, top)
+        kept, half, same = _of_other_content(pages, page, links, k, steps[:top], likeness[:top], rules, seen)
+        chosen = np.sort(kept)[:most]
+        for step in chosen:
+            found[n] = (k + step) % len(links.rows)
+            n += 1
+        sizes[at] = len(chosen)
+        for step in same if asks else same[:0]:
+            other = (k + step) % len(links.rows)
+            if _surround_each_other(pages, page, links.rows[other], rules):
+                in_doubt[at], others_in_doubt[n_others] = True, other
+                n_others += 1
+    return sizes, found[:n].copy(), in_doubt, others_in_doubt[:n_others].copy()
+
+
+@njit(cache=True, nogil=True)
 def choose_mates(pages: PageFeatures, page: int, neighbours: NDArray[np.int32], rules: Rules) -> NDArray[np.int32]:
     """Return which neighbours share a page's frame and not its content.
 
     Those whose main part is not alike; and those whose main parts are alike by prose of the frame: because several
-    pages of different content agree on it, or because it stands around the text of both.
+    pages of different content agree on it, or because it stands around the text of both. Neighbours with the same main
+    part have been found to be of the latter kind.
     """
     mates, n = np.empty(len(neighbours), np.int32), 0
     doubtful, n_doubtful = np.empty(len(neighbours), np.int32), 0
     witnesses, n_witnesses = np.empty(len(neighbours), np.int32), 0
     for other in neighbours:
         similarity = main_jaccard(pages, page, other, rules.anywhere)
-        if similarity < rules.alike:
+        if similarity < rules.alike or similarity >= SAME:
             mates[n] = other
             n += 1
-        elif similarity < SAME:
+        else:
             doubtful[n_doubtful] = other
             n_doubtful += 1
             is_new = True
@@ -373,10 +529,7 @@ def choose_mates(pages: PageFeatures, page: int, neighbours: NDArray[np.int32], 
             n_witnesses += is_new
     agreed = n_witnesses > 1 and _agree(pages, page, witnesses[:n_witnesses], rules)
     for other in doubtful[:n_doubtful]:
-        is_mate = agreed
-        if not is_mate and rules.around:
-            is_mate = _surrounds(pages, page, other, rules) and _surrounds(pages, other, page, rules)
-        if is_mate:
+        if agreed or _surround_each_other(pages, page, other, rules):
             mates[n] = other
             n += 1
     return mates[:n]

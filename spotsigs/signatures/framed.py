@@ -30,12 +30,16 @@ from spotsigs.signatures.frame_kernels import (
     PageFeatures,
     PageLinks,
     Rules,
+    Sightings,
     Worth,
     among,
     count_among,
     count_aside,
     count_buckets,
+    count_main,
+    first_and_last,
     in_full_buckets,
+    main_spots,
     page_features,
     search,
     suppress,
@@ -54,10 +58,16 @@ MANY = 8
 
 _BLOCK_PAGES = 2048
 
+_FEWEST_AT_ONCE = 1 << 16
+"""Spots, at least, whose first and last pages are looked for at once."""
+
 _MOST_BUCKETS = 26
 """Bits of the table in which spots are counted before the frequent ones are counted exactly."""
 
 _NONE = np.empty(0, np.uint64)
+
+UNSEEN = Sightings(_NONE, np.empty(0, np.int32), np.empty(0, np.int32))
+"""No spot stands anywhere else."""
 
 ALL = Worth(_NONE, 0.0, _NONE, np.empty(0, np.int64), 1, 1, 0.0)
 """All that is left stays."""
@@ -180,16 +190,21 @@ class PageBlocks:
 
     def __call__(self, kernel: Callable[[int, int], tuple[NDArray[Any], ...]], n: int) -> list[Any]:
         """Return the kernel's results over blocks of pages, of about two thousand each in a large collection."""
-        threads = all_cores() if self.threads is None else self.threads
-        return over_blocks(kernel, n, threads, blocks_a_thread=max(8, -(-n // (threads * _BLOCK_PAGES))))
+        return over_blocks(kernel, n, self.at_once, blocks_a_thread=max(8, -(-n // (self.at_once * _BLOCK_PAGES))))
+
+    @property
+    def at_once(self) -> int:
+        """Blocks that run at the same time."""
+        return all_cores() if self.threads is None else self.threads
 
     def columns(
-        self, kernel: Callable[[int, int], tuple[NDArray[Any], ...]], n: int, *dtypes: Any
+        self, kernel: Callable[[int, int], tuple[NDArray[Any], ...]], n: int, *dtypes: Any, of: int | None = None
     ) -> list[NDArray[Any]]:
-        """Return the kernel's results over all pages, column by column."""
+        """Return the kernel's results over all pages, column by column; on disk in blocks of so many, one by one."""
         if self.scratch is None:
             return concatenated(self(kernel, n), dtypes)
-        blocks = (kernel(first, min(first + _BLOCK_PAGES, n)) for first in range(0, n, _BLOCK_PAGES))
+        step = _BLOCK_PAGES if of is None else of
+        blocks = (kernel(first, min(first + step, n)) for first in range(0, n, step))
         return concatenated_on_disk(blocks, dtypes, self.scratch)
 
 
@@ -226,13 +241,70 @@ def find_neighbours(
     neighbours : ndarray of int32
         Row numbers, those next in the circle of keys first; of exact copies the first row.
     """
-    keys = _keys(outlines, blocks)
-    distinct, copy_of = _distinct(keys)
-    links = _links(outlines, distinct, blocks)
-    parts = blocks(lambda first, last: search(pages, links, rules, most, LOOKED, WALKED, first, last), len(distinct))
-    sizes, found = concatenated(parts, (np.int64, np.int32))
-    indptr, entries = take_rows(row_starts(sizes), copy_of)
-    return indptr, distinct[found[entries]].astype(np.int32)
+    rows, place_of = _distinct(_keys(outlines, blocks))
+    links = _links(outlines, rows, blocks)
+
+    def searched(places: NDArray[np.int64], seen: Sightings) -> list[NDArray[Any]]:
+        parts = blocks(
+            lambda first, last: search(pages, links, rules, most, LOOKED, WALKED, seen, places[first:last]), len(places)
+        )
+        return concatenated(parts, (np.int64, np.int32, np.bool_, np.int32))
+
+    sizes, found, in_doubt, others = searched(np.arange(len(rows)), UNSEEN)
+    doubtful = np.flatnonzero(in_doubt)
+    if len(doubtful):
+        seen = see(pages, links, place_of, distinct(np.concatenate([doubtful, others])), blocks)
+        more_sizes, more_found, _, _ = searched(doubtful, seen)
+        sizes, found = np.concatenate([sizes, more_sizes]), np.concatenate([found, more_found])
+        row_of = np.arange(len(rows))
+        row_of[doubtful] = np.arange(len(rows), len(sizes))  # what is found again takes the place of the first
+        place_of = row_of[place_of]
+    indptr, entries = take_rows(row_starts(sizes), place_of)
+    return indptr, rows[found[entries]].astype(np.int32)
+
+
+def see(
+    pages: PageFeatures,
+    links: PageLinks,
+    place_of: NDArray[np.int64],
+    some: NDArray[np.int64],
+    blocks: PageBlocks = IN_MEMORY,
+) -> Sightings:
+    """Find the first and the last page in the circle that has a spot, for each spot of some pages' main parts.
+
+    Spots are gone through in ranges of their hashes, each with as many as there are links: what is held for a link
+    while links are numbered suffices for a spot.
+
+    Parameters
+    ----------
+    pages : PageFeatures
+        Of all documents.
+    links : PageLinks
+        Of the distinct ones, by place.
+    place_of : ndarray of int64, shape (n,)
+        Each document's place in the circle.
+    some : ndarray of int64
+        Places, ascending.
+    blocks : PageBlocks
+        How kernels run.
+
+    Returns
+    -------
+    Sightings
+        Without the spots of one page only.
+    """
+    rows = links.rows[some]
+    at_once = max(_FEWEST_AT_ONCE, len(links.ids))
+    n_ranges = max(-(-count_main(pages, rows) // at_once), blocks.at_once)
+
+    def sighted(first: int, last: int) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int32]]:
+        lowest, highest = (np.uint64(k) for k in ((first << 64) // n_ranges, ((last << 64) // n_ranges) - 1))
+        spots = distinct(main_spots(pages, rows, lowest, highest))
+        begins, ends = first_and_last(pages, place_of, spots, lowest, highest)
+        elsewhere = begins != ends
+        return spots[elsewhere], begins[elsewhere], ends[elsewhere]
+
+    return Sightings(*blocks.columns(sighted, n_ranges, np.uint64, np.int32, np.int32, of=1))
 
 
 def find_frames(

@@ -65,6 +65,7 @@ class Rules(NamedTuple):
     anywhere: bool = True
     per_spot: bool = True
     around: bool = True
+    travels: bool = True
 
 
 class Page(NamedTuple):
@@ -179,6 +180,27 @@ def neighbours(
 ) -> list[list[int]]:
     """Pages of other content whose links are alike, and half as much as the most alike, in the circle of the keys."""
     circle = [page for _, page in sorted({key: page for page, key in reversed(list(enumerate(keys)))}.items())]
+    sightings: dict[int, list[int]] = {}
+    for page in circle:
+        for spot in pages[page].spots:
+            sightings.setdefault(spot, []).append(page)
+    travelling = [
+        {
+            spot
+            for spot in pages[page].main
+            if any(set_jaccard(own, links[sightings[spot][k]]) < rules.alike for k in (0, -1))
+        }
+        for page, own in enumerate(links)
+    ]
+
+    def say_something_else(a: int, b: int) -> bool:
+        similarity = main_jaccard(pages[a], pages[b], rules.anywhere)
+        if not SAME <= similarity < 1:
+            return similarity < SAME
+        if not (rules.travels and rules.around and share_a_frame(pages[a], pages[b], rules)):
+            return False
+        return all(own_travels(pages[p], pages[q], travelling[p], rules) for p, q in ((a, b), (b, a)))
+
     found = []
     for page, own in enumerate(links):
         at = circle.index(keys.index(keys[page]))
@@ -187,10 +209,21 @@ def neighbours(
         similarity = {other: set_jaccard(own, links[other]) for other in candidates(links, own, after, most)}
         ranked = sorted(similarity, key=lambda other: (-similarity[other], step[other]))
         looked = [other for other in ranked if similarity[other] >= rules.alike][:LOOKED]
-        others = [other for other in looked if main_jaccard(pages[page], pages[other], rules.anywhere) < SAME]
+        others = [other for other in looked if say_something_else(page, other)]
         best = max((similarity[other] for other in others), default=0)
         found.append(sorted((other for other in others if similarity[other] >= best / 2), key=step.__getitem__)[:most])
     return found
+
+
+def own_travels(page: Page, other: Page, travelling: set[int], rules: Rules) -> bool:
+    """Nearly all of a main part that another page does not have travels, and hardly any of what both have."""
+    common = page.main & (other.spots if rules.anywhere else other.main)
+    own = page.main - common
+    return (
+        len(own) > 0
+        and len(own - travelling) <= rules.share * len(own)
+        and len(common & travelling) <= rules.share * len(common)
+    )
 
 
 def candidates(links: Sequence[set[int]], own: set[int], after: Sequence[int], most: int) -> set[int]:
@@ -202,7 +235,7 @@ def candidates(links: Sequence[set[int]], own: set[int], after: Sequence[int], m
 def mates(page: Page, near: Sequence[Page], rules: Rules) -> list[Page]:
     """The neighbours that share the frame and not the content."""
     similarity = [main_jaccard(page, other, rules.anywhere) for other in near]
-    certain = [other for other, value in zip(near, similarity, strict=True) if value < rules.alike]
+    certain = [other for other, value in zip(near, similarity, strict=True) if not rules.alike <= value < SAME]
     doubtful = [other for other, value in zip(near, similarity, strict=True) if rules.alike <= value < SAME]
     witnesses: list[Page] = []
     for other in doubtful:
