@@ -121,12 +121,12 @@ def test_the_promise_is_the_lowest_difference():
 
 def test_principles_switch_one_rule_each():
     switches = {
-        label: (scheme.rules.per_spot, scheme.rules.around, scheme.rules.anywhere)
+        label: (scheme.rules.per_spot, scheme.rules.around, scheme.rules.anywhere, scheme.rules.travels)
         for label, scheme in principles()
         if isinstance(scheme, FramedSpots)
     }
-    assert [sum(on) for on in switches.values()] == [0, 1, 1, 1, 3]
-    assert len(set(switches.values())) == 5
+    assert [sum(on) for on in switches.values()] == [0, 1, 1, 1, 3, 4]
+    assert len(set(switches.values())) == 6
 
 
 def test_names():

@@ -41,6 +41,8 @@ class Ablated(FramedSpots):
         Doubtful neighbours agree if most of what each shares is shared by most; otherwise if all share nearly all.
     around : bool
         Look at where doubtful neighbours' shared spots stand.
+    travels : bool
+        Where that is so, main parts may be the same, if what is the pages' own travels; otherwise they never are.
     """
 
     label: ClassVar[str] = "SpotSigs, framed in part"
@@ -51,11 +53,14 @@ class Ablated(FramedSpots):
     anywhere: bool = True
     per_spot: bool = True
     around: bool = True
+    travels: bool = True
 
     @property
     def rules(self) -> Rules:
         """What decides which neighbours are mates."""
-        return super().rules._replace(anywhere=self.anywhere, per_spot=self.per_spot, around=self.around)
+        return super().rules._replace(
+            anywhere=self.anywhere, per_spot=self.per_spot, around=self.around, travels=self.travels
+        )
 
     def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
         """Turn outlines into signatures, see `spotsigs.signatures.framed.FramedSpots.refine`."""

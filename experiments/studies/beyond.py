@@ -464,12 +464,15 @@ def _f1(curve: Curve) -> dict[str, Any]:
 
 
 def principles() -> list[tuple[str, SignatureScheme]]:
-    """Return frame-aware suppression with none, each alone, and all of the rules on doubtful neighbours."""
+    """Return frame-aware suppression with none, each alone, and all of the rules on doubtful neighbours.
+
+    The last rule, on main parts that are the same, builds on another one and is only left out of all.
+    """
     names = {"per_spot": "agree spot by spot", "around": "stand around the text", "anywhere": "look anywhere"}
-    found: list[tuple[str, SignatureScheme]] = [("none", Ablated(per_spot=False, around=False, anywhere=False))]
-    for only, label in names.items():
-        found.append((label, Ablated(**{name: name == only for name in names})))
-    return [*found, ("all", FramedSpots())]
+    none = Ablated(per_spot=False, around=False, anywhere=False, travels=False)
+    found: list[tuple[str, SignatureScheme]] = [("none", none)]
+    found += [(label, replace(none, **{only: True})) for only, label in names.items()]
+    return [*found, ("all but own text that travels", Ablated(travels=False)), ("all", FramedSpots())]
 
 
 def _variants() -> list[tuple[str, SignatureScheme]]:

@@ -30,14 +30,16 @@ from spotsigs.signatures.densest import LINK
 
 _MADE_OF = "made_of.json"
 
-_RULES = 3
+_RULES = 4
 """Counts up when the same outlines give other signatures, so that those of an earlier release are made again."""
 
 BYTES_A_LINK = 48
-"""What the search for neighbours holds for each link of a page: its hash, number and place, and their temporaries."""
+"""What the search for neighbours holds for each link of a page: its hash, number and place, and their temporaries.
 
-BYTES_A_DOCUMENT = 96
-"""What it holds for each page: key, order, places, neighbours."""
+Later as much suffices for as many spots, whose first and last pages it looks for."""
+
+BYTES_A_DOCUMENT = 112
+"""What it holds for each page: key, order, places, neighbours, whether it is searched again and where that lies."""
 
 
 def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionScheme, *, memory: int) -> Segments:

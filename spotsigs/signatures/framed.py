@@ -79,10 +79,14 @@ class FramedSpots(DensestRegion, CollectionScheme):
 
     1. Neighbours of a page are other pages whose sets of links have a Jaccard similarity of at least ``alike``, and of
        half of the largest that was found, and whose main parts are not the same: a sample of at most ``sample``, those
-       next to the page in an order given by their content, of each of its links' pages. Exact copies count once.
+       next to the page in an order given by their content, of each of its links' pages. Exact copies count once. Main
+       parts with a similarity of at least 1/2 are the same, unless what is the pages' own travels and what they share
+       stays and stands around it, on both: a spot travels if the first or the last page in that order that has it
+       stands in another frame, its links not ``alike``. All but a ``share`` of the own spots of the main part must
+       travel, at most a ``share`` of the others, and both stand apart as for the second reason below.
     2. Mates are the neighbours whose main parts (`.densest`) have a similarity below ``alike``, where a spot of a main
-       part counts wherever the other page has it: they share the frame only. Main parts that are alike, but not the
-       same (similarity below 1/2), still belong to mates for one of two reasons. A frame stands around the text, edits
+       part counts wherever the other page has it, or of at least 1/2: they share the frame only. Main parts that are
+       alike, but not the same, still belong to mates for one of two reasons. A frame stands around the text, edits
        stand within it, and two links in a row separate stretches of a main part.
 
        - Several neighbours of different content agree: at most a ``share`` of the spots that any of them has in common
