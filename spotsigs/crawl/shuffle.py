@@ -491,7 +491,7 @@ def _meet(task: Meet, out: Writer) -> None:
             rows = (pairs[:found] & kernels.LOW).astype(np.int64)
             cells[1:] += np.searchsorted(rows, plan.cells[1:])
     out.put("cells", cells)
-    out.facts = {"pairs": int(cells[-1]), "visits": visits}
+    out.facts = {"pairs": int(cells[-1]), "visits": int(visits)}
 
 
 class Verify(NamedTuple):

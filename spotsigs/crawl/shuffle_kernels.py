@@ -373,15 +373,15 @@ def fill_lists(
 
 @njit(cache=True, nogil=True)
 def _passed(lists: Lists, t: Any, low: Any) -> Any:
-    """Return the first posting of a list that is long enough, and forget those before.
+    """Return the first posting of a list that is long enough, and the one behind the last; forget those before.
 
     Rows probe in ascending order of length, so a posting that is too short now is so for all that follow.
     """
-    p, last = lists.bounds[2 * t], lists.bounds[2 * t + 1]
+    p, last = np.int64(lists.bounds[2 * t]), np.int64(lists.bounds[2 * t + 1])
     while p < last and np.int64(lists.postings[p] >> HALF) < low:
         p += 1
     lists.bounds[2 * t] = p
-    return p
+    return p, last
 
 
 @njit(cache=True, nogil=True)
@@ -411,8 +411,8 @@ def count_visits(
             if k + AHEAD < len(probing.tokens):
                 prefetch(lists.bounds, 2 * (np.int64(probing.tokens[k + AHEAD] >> HALF) - base))
             t = np.int64(probing.tokens[k] >> HALF) - base
-            p = _passed(lists, t, low)
-            out[r] += lists.bounds[2 * t + 1] - p
+            p, last = _passed(lists, t, low)
+            out[r] += last - p
         if own:
             _insert(probing, r, tables, tau, base, memo, all_rows)
             if len(new.bounds) and probing.fresh[r]:
@@ -489,7 +489,7 @@ def meet(
                 prefetch(lists.bounds, 2 * (np.int64(probing.tokens[k + AHEAD] >> HALF) - base))
             token = probing.tokens[k]
             t = np.int64(token >> HALF) - base
-            p, last = _passed(lists, t, low), lists.bounds[2 * t + 1]
+            p, last = _passed(lists, t, low)
             if p == last:
                 continue
             # the bound of this row at this place, and below, in the posting, that of the other row at its own
