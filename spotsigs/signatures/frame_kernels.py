@@ -314,7 +314,7 @@ def count_main(pages: PageFeatures, rows: NDArray[np.int64]) -> int:
     """Return how many spots the main parts of some pages have, together."""
     n = 0
     for page in rows:
-        n += np.count_nonzero(pages.is_main[pages.spot_indptr[page] : pages.spot_indptr[page + 1]])
+        n += int(np.count_nonzero(pages.is_main[pages.spot_indptr[page] : pages.spot_indptr[page + 1]]))
     return n
 
 
@@ -334,7 +334,7 @@ def main_spots(
     room = 0
     for page in rows:
         begin, end = _span(pages, page, lowest, highest)
-        room += np.count_nonzero(pages.is_main[begin:end])
+        room += int(np.count_nonzero(pages.is_main[begin:end]))
     found, n = np.empty(room, np.uint64), 0
     for page in rows:
         begin, end = _span(pages, page, lowest, highest)
