@@ -258,6 +258,7 @@ def mean_kept(pages: list[list[naive.Entry]], texts: list[list[int]]) -> float:
 LIMIT = pytest.mark.xfail(strict=True, reason="a known limit, see docs/beyond.md")
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("prose", [1, pytest.param(2, marks=LIMIT), pytest.param(4, marks=LIMIT)])
 @pytest.mark.parametrize("stories", [2, 4, 8])
 def test_stories_alone_in_a_frame_with_more_prose_do_not_match(stories, prose):
@@ -269,6 +270,7 @@ def test_stories_alone_in_a_frame_with_more_prose_do_not_match(stories, prose):
     assert recall(pages, stories, SCHEME.rules, 0.18) <= 0.1
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("block", [10, 20, 40])
 @pytest.mark.parametrize("fetches", [2, 4])
 @pytest.mark.parametrize("stories", [1, 4])
@@ -286,6 +288,7 @@ def test_fetches_with_another_block_beside_the_story_are_found(stories, fetches,
     assert recall(pages, fetches, SCHEME.rules, 0.18) == 1
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("spots_a_link", [pytest.param(1, marks=LIMIT), 2, 3, 4])
 @pytest.mark.parametrize("stories", [1, 2, 4, 8])
 def test_stories_full_of_links_stay(stories, spots_a_link):
@@ -303,6 +306,7 @@ def test_stories_full_of_links_stay(stories, spots_a_link):
     assert mean_kept(pages, texts) > 0.95
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("footer", [1, pytest.param(2, marks=LIMIT), pytest.param(4, marks=LIMIT)])
 @pytest.mark.parametrize("stories", [1, 2, 4, 8])
 def test_stories_above_a_footer_with_more_prose_stay(stories, footer):
