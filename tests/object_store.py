@@ -33,7 +33,7 @@ def object_store() -> Iterator[str]:
     try:
         with mock.patch.dict(os.environ, found):
             s3fs.S3FileSystem.clear_instance_cache()
-            s3fs.S3FileSystem().mkdir(BUCKET)
+            s3fs.S3FileSystem().makedirs(BUCKET, exist_ok=True)  # the server keeps what a former test left
             yield f"s3://{BUCKET}"
     finally:
         s3fs.S3FileSystem.clear_instance_cache()

@@ -312,6 +312,7 @@ def mean_kept(pages: list[list[naive.Entry]], texts: list[list[int]]) -> float:
 LIMIT = pytest.mark.xfail(strict=True, reason="a known limit, see docs/beyond.md")
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("prose", [1, pytest.param(2, marks=LIMIT), pytest.param(4, marks=LIMIT)])
 @pytest.mark.parametrize("stories", [2, 4, 8])
 def test_stories_alone_in_a_frame_with_more_prose_do_not_match(stories, prose):
@@ -323,6 +324,7 @@ def test_stories_alone_in_a_frame_with_more_prose_do_not_match(stories, prose):
     assert recall(pages, stories, SCHEME.rules, 0.18) <= 0.1
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("drift", [0, 0.3])
 @pytest.mark.parametrize("prose", [1, 2, 4])
 @pytest.mark.parametrize("stories", [2, 4, 8])
@@ -330,7 +332,7 @@ def test_stories_of_two_sites_in_frames_with_more_prose_do_not_match(stories, pr
     """The stories travel, the prose that they stand in does not; each is found on the other site."""
     random = np.random.default_rng(10 * stories + prose)
     pages = []
-    for _ in range(20):
+    for _ in range(10):
         texts = [fresh(random, 80) for _ in range(stories)]
         for _ in range(2):
             pages += site(random, texts, fresh(random, 80 * prose), drift)
@@ -340,10 +342,11 @@ def test_stories_of_two_sites_in_frames_with_more_prose_do_not_match(stories, pr
     if drift == 0:
         assert ours <= 0.1
         assert (before > 0.9) == (prose > 1)
-        places = np.arange(len(pages)).reshape(20, 2, stories).swapaxes(1, 2)  # the two pages of a story together
+        places = np.arange(len(pages)).reshape(10, 2, stories).swapaxes(1, 2)  # the two pages of a story together
         assert recall([pages[k] for k in places.ravel()], 2, SCHEME.rules, 0.18) == 1
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("block", [10, 20, 40])
 @pytest.mark.parametrize("fetches", [2, 4])
 @pytest.mark.parametrize("stories", [1, 4])
@@ -361,6 +364,7 @@ def test_fetches_with_another_block_beside_the_story_are_found(stories, fetches,
     assert recall(pages, fetches, SCHEME.rules, 0.18) == 1
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("spots_a_link", [pytest.param(1, marks=LIMIT), 2, 3, 4])
 @pytest.mark.parametrize("stories", [1, 2, 4, 8])
 def test_stories_full_of_links_stay(stories, spots_a_link):
@@ -378,6 +382,7 @@ def test_stories_full_of_links_stay(stories, spots_a_link):
     assert mean_kept(pages, texts) > 0.95
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("footer", [1, pytest.param(2, marks=LIMIT), pytest.param(4, marks=LIMIT)])
 @pytest.mark.parametrize("stories", [1, 2, 4, 8])
 def test_stories_above_a_footer_with_more_prose_stay(stories, footer):

@@ -106,7 +106,7 @@ class Tables(Rounds):
     size: int
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """A task: the ``number``-th range of the rows of some tables."""
 
     job: Tables
@@ -158,7 +158,8 @@ def write_tables_by_ranges(
     if some:
         with alone(as_path(store), say):
             job = _job(as_path(store), pairs, decisions, cohesion, new_from)
-            for _ in run(engine, write_part, [Part(job, of, k) for of in some for k in range(some[of])], "writing"):
+            tasks = [TablePart(job, of, k) for of in some for k in range(some[of])]
+            for _ in run(engine, write_part, tasks, "writing"):
                 pass
             for of, count in some.items():
                 _JOIN[of](folder, [job.left("part", of, k) for k in range(count)])
@@ -251,12 +252,12 @@ def _found(job: Tables) -> _Found:
     return _Found(store, names.strings("doc_ids"), decisions, cohesion)
 
 
-def write_part(task: Part) -> None:
+def write_part(task: TablePart) -> None:
     """Leave a range of the rows of some tables, each as bytes."""
     task.job.leave("part", task.of, task.number, work=lambda out: _PUT[task.of](task, out))
 
 
-def _put_documents(task: Part, out: Writer) -> None:
+def _put_documents(task: TablePart, out: Writer) -> None:
     _, doc_ids, decisions, cohesion = _found(task.job)
     rows, file = task.rows(task.job.n), BytesIO()
     write_clusters(file, doc_ids, decisions.clusters, cohesion, rows)
@@ -266,14 +267,14 @@ def _put_documents(task: Part, out: Writer) -> None:
     _put_lines(out, "removed", removed(decisions, doc_ids, rows))
 
 
-def _put_clusters(task: Part, out: Writer) -> None:
+def _put_clusters(task: TablePart, out: Writer) -> None:
     store, doc_ids, decisions, cohesion = _found(task.job)
     rows = task.rows(task.job.listed)
     order = store.part("order", np.int64, rows.start, rows.stop)
     _put_lines(out, "listed", listed(doc_ids, decisions.clusters, cohesion, parts(order)))
 
 
-def _put_pairs(task: Part, out: Writer) -> None:
+def _put_pairs(task: TablePart, out: Writer) -> None:
     job, file = task.job, BytesIO()
     store, doc_ids, _, _ = _found(job)
     folders = store.strings("folders")
@@ -322,7 +323,7 @@ def _join_lines(path: Path, found: Sequence[Reader], name: str, header: Sequence
                 file.write(piece.data)
 
 
-_PUT: dict[str, Callable[[Part, Writer], None]] = {
+_PUT: dict[str, Callable[[TablePart, Writer], None]] = {
     "pairs": _put_pairs,
     "clusters": _put_clusters,
     "documents": _put_documents,
