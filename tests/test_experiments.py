@@ -128,6 +128,23 @@ def test_code_version_follows_imports_inside_functions():
     assert code_version(algorithm1) == code_version(algorithm1, 3, "text")
 
 
+def test_code_version_leaves_out_what_has_no_part_in_a_measurement():
+    from spotsigs.experiments.work.cells import _closure
+
+    names = {path.relative_to(ROOT).as_posix() for path in _closure("spotsigs.experiments.work.timing")}
+    assert {"experiments/claims/facts.py", "spotsigs/signatures/stopwords/smart.txt"} <= names
+    assert "spotsigs/api.py" not in names  # imported for type checkers only
+    assert not [name for name in names if name.startswith("experiments/claims/paper/")]  # another module reads these
+
+
+def test_every_data_file_belongs_to_the_module_that_names_it():
+    from spotsigs.experiments.work.cells import WORDS, _word_lists
+
+    rooms = [ROOT / room for room in ("spotsigs", "baselines", "data/collections", "data/formats", "experiments")]
+    named = {path for room in rooms for module in room.rglob("*.py") for path in _word_lists(module)}
+    assert named == {path for room in rooms for path in room.rglob("*") if path.suffix in WORDS}
+
+
 def drawn_curve(seed=0, clusters=12, taus=(0.2, 0.4, 0.6)):
     rng = np.random.default_rng(seed)
     n = 120

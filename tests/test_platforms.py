@@ -69,7 +69,7 @@ def test_the_wheel_holds_the_packages_and_their_data(wheel):
     for name in (
         "py.typed", "signatures/stopwords/smart.txt", "data/collections/gold/sites.toml",
         "data/collections/gold/frames/portal.html", "data/tiny/about.html", "data/collections/registry.txt",
-        "experiments/show/templates/clusters.js", "experiments/paper/table1.csv",
+        "experiments/show/templates/clusters.js", "experiments/claims/paper/table1.csv",
     ):  # fmt: skip
         assert f"spotsigs/{name}" in names
     assert not [name for name in names if "cache" in name and not name.endswith("kernel_cache.py")]

@@ -64,7 +64,7 @@ class Claim:
 
 @cache
 def ledger() -> tuple[Claim, ...]:
-    """Return all claims of ``experiments/paper/claims.toml``, in its order.
+    """Return all claims of ``experiments/claims/paper/claims.toml``, in its order.
 
     Raises
     ------

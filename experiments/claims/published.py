@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-PAPER = Path(__file__).parents[1] / "paper"
+PAPER = Path(__file__).parent / "paper"
 
 Row = dict[str, str | float | None]
 
@@ -16,7 +16,7 @@ def published(table: str) -> list[Row]:
     Parameters
     ----------
     table : str
-        ``table1``, ``table2``, ``lcs_table1`` or ``lcs_table2``: a file of ``experiments/paper/``.
+        ``table1``, ``table2``, ``lcs_table1`` or ``lcs_table2``: a file of ``experiments/claims/paper/``.
 
     Returns
     -------

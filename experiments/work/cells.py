@@ -226,17 +226,19 @@ def _closure(module: str) -> frozenset[Path]:
 
 
 def _word_lists(module: Path) -> Iterator[Path]:
-    """Yield the data files that a module reads: those of its package, but not of the packages in it."""
-    if module.parent.name == "data":  # which holds fetched collections
-        return
-    for path in module.parent.rglob("*"):
-        between = path.parents[: len(path.relative_to(module.parent).parts) - 1]
-        if path.suffix in WORDS and not any((folder / "__init__.py").is_file() for folder in between):
-            yield path
+    """Yield the data files that a module reads: those beside it, in files and folders that it names."""
+    source = module.read_text(encoding="utf-8")
+    for beside in module.parent.iterdir():
+        if f'"{beside.name}' in source:
+            yield from (path for path in [beside, *beside.rglob("*")] if path.suffix in WORDS and path.is_file())
 
 
 def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    waiting: list[ast.AST] = [ast.parse(path.read_bytes())]
+    while waiting:
+        node = waiting.pop()
+        only_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        waiting.extend(node.orelse if only_types else ast.iter_child_nodes(node))  # type: ignore[attr-defined]
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
