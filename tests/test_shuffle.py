@@ -106,12 +106,13 @@ def test_rows_meet_as_often_as_the_proof_asks(tmp_path_factory, documents, tau, 
         return
     bins = sum((shuffle.sample((job, k)) for k in range(spans)), np.zeros(shuffle.BINS, np.int64))
     parts = shuffle.cut_parts(job, bins)
-    for k in range(spans):
-        shuffle.spread((job, k))
-    meets = shuffle.cut_meetings(job, [m for part in range(parts) for m in shuffle.weigh((job, part))])
+    meets, results = shuffle.first_meets(job, parts, sum(shuffle.spread((job, k)) for k in range(spans))), []
     total = Counter()
+    while len(results) < len(meets):
+        first = len(results)
+        results += map(shuffle.meet, meets[first:])
+        meets += shuffle.further_meets(meets, results, first)
     for task in meets:
-        shuffle.meet(task)
         left = job.left("met", task.number)
         for pair, n in zip(
             left.array("pairs", np.uint64).tolist(), left.array("meetings", np.uint8).tolist(), strict=True
@@ -211,7 +212,7 @@ def test_a_join_may_stop_at_any_task(tmp_path):
         assert {p.name: p.read_bytes() for p in folder.rglob("*.npy")} == files
     assert stops > 15 // step
     names = {p.name for p in (tmp_path / "p").iterdir()}
-    assert not names & {"plan", "parts", "spread", "weigh", "met"}
+    assert not names & {"plan", "parts", "spread", "met"}
 
 
 @pytest.mark.long

@@ -25,11 +25,13 @@ from spotsigs.crawl.shuffle import (
     BYTES_A_PAIR,
     BYTES_A_ROW,
     BYTES_SPREAD,
+    FORM,
     Found,
     Job,
     cut_cells,
-    cut_meetings,
     cut_parts,
+    first_meets,
+    further_meets,
     make_plan,
     meet,
     read_block,
@@ -37,9 +39,8 @@ from spotsigs.crawl.shuffle import (
     spread,
     stretches,
     verify,
-    weigh,
 )
-from spotsigs.disk.places import absolute, as_path
+from spotsigs.disk.places import absolute, as_path, sizes
 from spotsigs.disk.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
@@ -54,7 +55,7 @@ MOST_MEMORY = 2**36
 JOB = "job.json"
 """What the folder of a join is for."""
 
-ROUNDS = ("plan", "parts", "spread", "weigh", "met")
+ROUNDS = ("plan", "parts", "spread", "met")
 """What a join leaves beside its pairs until it has ended."""
 
 
@@ -97,13 +98,14 @@ def join_store(
     ------
     InputError
         If tau is out of range, the folder holds the pairs of another join, or the store was built by a program that
-        wrote no classes of document frequency.
+        wrote neither marks nor classes of signatures.
     """
     tau = as_tau(tau)
     folder = as_path(folder)
     stored = open_vectors(store, verify=None)
     reader = opened(store, "vectors", verify=None)
-    require("classes.npy" in reader.facts["files"], f"the store {store} was built by a former version; build it again")
+    marked = not {"marks.npy", "classes.npy"}.isdisjoint(reader.facts["files"])
+    require(marked, f"the store {store} was built by a former version; build it again")
     facts: dict[str, Any] = {"checksum": fingerprint(store), "tau": tau, "new_from": new_from, "memory": memory}
     require(
         not claim(folder, JOB, facts),
@@ -122,7 +124,7 @@ def join_store(
         for pairs in _places(folder, done):
             opened(pairs, "pairs", verify=None)
     except InputError:
-        remove_tree(folder / "done")
+        _forget_former(job)
         done = job.leave("done", work=lambda out: out.facts.update(_joined(job, engine)))
     for name in ROUNDS:
         remove_tree(folder / name)
@@ -137,6 +139,17 @@ def _places(folder: Path, done: Mapping[str, Any]) -> tuple[Path, ...]:
     return tuple(folder / f"{k:08d}" for k in range(done["folders"]))
 
 
+def _forget_former(job: Job) -> None:
+    """Delete what tasks left, unless a join of this version can go on with it."""
+    try:
+        form = job.left("plan").facts.get("form")
+    except InputError:
+        form = None
+    for name in sizes(job.path()):
+        if name == "done" or (name != JOB and form != FORM):
+            remove_tree(job.path(name))
+
+
 def _joined(job: Job, engine: Engine) -> dict[str, Any]:
     """Run the rounds; return how many folders hold pairs, and the counters."""
     reader = job.vectors()
@@ -146,14 +159,16 @@ def _joined(job: Job, engine: Engine) -> dict[str, Any]:
     bins = sum(run(engine, sample, spans, "sampling"), np.zeros(BINS, np.int64))
     parts = cut_parts(job, bins) if spans else 0
     tokens = sum(run(engine, spread, spans, "spreading"))
-    weighed = run(engine, weigh, [(job, part) for part in range(parts)], "weighing")
-    meets = cut_meetings(job, [meeting for meetings in weighed for meeting in meetings])
-    costliest = sorted(meets, key=lambda task: -(task.meeting.work // task.n))  # files are named before
-    visits = [facts["visits"] for facts in run(engine, meet, costliest, "joining")]
+    meets = first_meets(job, parts, tokens)
+    met: list[dict[str, Any]] = []
+    while len(met) < len(meets):
+        first = len(met)
+        met += run(engine, meet, meets[first:], "joining")
+        meets += further_meets(meets, met, first)
     verified = list(run(engine, verify, cut_cells(job, len(meets)), "verifying"))
-    work = [task.meeting.work // task.n for task in meets]
+    work, visits = ([facts[name] for facts in met] for name in ("work", "visits"))
     counters = {
-        "tasks": 2 * len(spans) + parts + len(meets) + len(verified),
+        "tasks": 2 * len(spans) + len(meets) + len(verified),
         "parts": parts,
         "meetings": len(meets),
         "work_mean": sum(work) // max(len(work), 1),

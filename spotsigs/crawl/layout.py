@@ -2,10 +2,13 @@
 
 Four rounds of tasks, see `spotsigs.crawl.rounds`:
 
-1. `scatter`: the distinct hashes of a batch of segments, ascending, with their frequencies, cut where ranges begin.
+1. `scatter`: the distinct hashes of a batch of segments, ascending, with their frequencies and the home of the first
+   document that has each, cut where ranges begin.
 2. `tally`: the hashes of a range from all batches; those inside the band are its vocabulary.
-3. `number`: the rows of a batch with the numbers of their signatures, by length.
+3. `number`: the rows of a batch with the numbers and marks of their signatures, by length.
 4. `gather`: the rows of some lengths from all batches.
+
+A mark says how rare a signature is and where its home is, see `spotsigs.crawl.shuffle_kernels.HOME_BITS`.
 
 The calling process puts the results of `gather` and `tally` behind one another and holds a few numbers for each task
 and each length that occurs. The vectors do not depend on how batches, ranges and lengths are cut.
@@ -49,6 +52,9 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 _MADE_OF = "layout.json"
 
+_FORM = 2
+"""Of what tasks leave; counted up where it changes, so that nothing a former version left is read."""
+
 MOST_SIGNATURES = 2**31 - 1
 """Signatures that can be told apart: their numbers are int32."""
 
@@ -63,6 +69,9 @@ BYTES_AN_ENTRY = 64
 
 TASKS = 16
 """Tasks of a round, where the budget does not ask for more: shares that several workers end at about the same time."""
+
+_ENTRY: dict[str, Any] = {"ids": np.int32, "counts": np.int32, "marks": np.uint16}
+"""What the vectors say of each entry."""
 
 LEAST_ENTRIES = 2**18
 """Entries of a batch, or hashes of a range, below which another task would cost more than it gives."""
@@ -243,7 +252,7 @@ def _claim(rounds: Path, layout: Layout, segments: Segments, copies: Copies) -> 
     """Say what the results of the tasks come from; delete those that come from something else, or do not say."""
     made_of = "".join(map(fingerprint, segments.folders)).encode() + copies.stands.tobytes()
     facts = {"of": xxhash.xxh3_128_hexdigest(made_of), "settings": repr((layout.idf_filter, layout.sets))}
-    facts |= {"memory": str(layout.memory)}
+    facts |= {"memory": str(layout.memory), "form": _FORM}
     if not exists(rounds / _MADE_OF) or claim(rounds, _MADE_OF, facts):
         remove_tree(rounds)
         claim(rounds, _MADE_OF, facts)
@@ -294,7 +303,11 @@ def scatter(batch: Batch) -> None:
 
 
 def _scatter(batch: Batch, out: Writer) -> None:
-    hashes = np.concatenate([np.empty(0, np.uint64), *(part.hashes() for part in batch.segments().parts())])
+    from spotsigs.crawl import shuffle_kernels as kernels
+
+    found = [(np.empty(0, np.int64), np.empty(0, np.uint64)), *(part.read()[:2] for part in batch.segments().parts())]
+    sizes, hashes = (np.concatenate(column) for column in zip(*found, strict=True))
+    del found
     order = np.argsort(hashes)
     hashes = hashes[order]
     begins = _begins(hashes)
@@ -308,6 +321,9 @@ def _scatter(batch: Batch, out: Writer) -> None:
     out.put("hashes", distinct)
     out.put("frequencies", np.diff(np.append(starts, len(hashes))).astype(np.int32))
     out.put("entries", entries)
+    homes = np.empty(len(distinct), np.uint16)
+    kernels.find_homes(sizes, batch.first, entries, homes)
+    out.put("homes", homes)
     out.put("edges", np.append(edges, len(distinct)).astype(np.int64))
 
 
@@ -317,27 +333,33 @@ def _begins(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def tally(task: Range) -> int:
-    """Leave the vocabulary of a range, its classes of frequency, and what is dropped; return its size."""
+    """Leave the vocabulary of a range, its marks, and what is dropped; return its size."""
     return int(task.layout.leave("tallied", task.number, work=lambda out: _tally(task, out))["signatures"])
 
 
 def _tally(task: Range, out: Writer) -> None:
-    found, times = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
+    from spotsigs.crawl.shuffle_kernels import HOME_BITS
+
+    found = [(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.uint16))]
     for number in range(task.batches):
         left = task.layout.left("scattered", number)
-        start, stop = left.part("edges", np.int64, task.number, task.number + 2).tolist()
-        found.append(left.part("hashes", np.uint64, start, stop))
-        times.append(left.part("frequencies", np.int32, start, stop))
-    hashes, frequencies = np.concatenate(found), np.concatenate(times)
-    del found, times
+        span = left.part("edges", np.int64, task.number, task.number + 2).tolist()
+        columns = (("hashes", np.uint64), ("frequencies", np.int32), ("homes", np.uint16))
+        found.append(tuple(left.part(name, kind, *span) for name, kind in columns))
+    hashes, frequencies, homes = (np.concatenate(column) for column in zip(*found, strict=True))
+    del found
     order = np.argsort(hashes)
     hashes, frequencies = hashes[order], frequencies[order]
     starts = np.flatnonzero(_begins(hashes))
     total = np.add.reduceat(frequencies, starts, dtype=np.int64) if len(starts) else np.empty(0, np.int64)
+    del frequencies
+    homes = homes[np.minimum.reduceat(order, starts)] if len(starts) else homes  # of the first batch that has it
+    del order
     kept = task.layout.idf_filter.keeps(total, task.layout.documents)
     out.put("vocabulary", hashes[starts[kept]])
-    out.put("classes", rarity_classes(total[kept]))
     out.put("dropped", hashes[starts[~kept]])
+    del hashes, starts
+    out.put("marks", rarity_classes(total[kept]).astype(np.uint16) << HOME_BITS | homes[kept])
     out.facts = {"signatures": int(np.count_nonzero(kept))}
 
 
@@ -348,45 +370,48 @@ def number(batch: Batch) -> None:
 
 def _number(batch: Batch, out: Writer) -> None:
     layout = batch.layout
-    ids = _numbers_of(batch)
+    ids, marks = _numbers_of(batch)
     found = zip(*(part.sized() for part in batch.segments().parts()), strict=True)
     sizes, counts = (np.concatenate(column) for column in found)
     require(len(ids) == len(counts), f"what the layout left in {layout.folder} is damaged; delete it and run again")
     stays, size, lengths = layout.idf_filter.long_enough(sizes, ids >= 0, counts)
     lengths = size if layout.sets else lengths
     counts = np.ones(int(size.sum()), np.int32) if layout.sets else counts[stays]
-    order = _put_by_length(out, size, ids[stays], counts, lengths)
+    order = _put_by_length(out, size, {"ids": ids[stays], "counts": counts, "marks": marks[stays]}, lengths)
     out.put("rows", batch.first + order)
     _put_runs(out)
 
 
-def _numbers_of(batch: Batch) -> NDArray[np.int32]:
-    """Return the number of the signature of each entry, -1 where it is dropped."""
+def _numbers_of(batch: Batch) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+    """Return the number of the signature of each entry, -1 where it is dropped, and its mark."""
     layout, left = batch.layout, batch.layout.left("scattered", batch.number)
     edges = left.whole("edges", np.int64).tolist()
     bases = layout.left("bases").whole("bases", np.int64).tolist()
-    ids = np.full(edges[-1], -1, np.int32)
+    ids, marks = np.full(edges[-1], -1, np.int32), np.zeros(edges[-1], np.uint16)
     for k in range(layout.ranges):
-        hashes = left.part("hashes", np.uint64, edges[k], edges[k + 1])
-        places, known = look_up(hashes, layout.left("tallied", k).whole("vocabulary", np.uint64))
-        ids[edges[k] : edges[k + 1]][known] = places[known] + np.int32(bases[k])
-    numbers: NDArray[np.int32] = ids[left.whole("entries", np.int32)]
-    return numbers
+        span, words = slice(edges[k], edges[k + 1]), layout.left("tallied", k)
+        hashes = left.part("hashes", np.uint64, span.start, span.stop)
+        places, known = look_up(hashes, words.whole("vocabulary", np.uint64))
+        ids[span][known] = places[known] + np.int32(bases[k])
+        marks[span][known] = words.whole("marks", np.uint16)[places[known]]
+    entries = left.whole("entries", np.int32)
+    return ids[entries], marks[entries]
 
 
 def _put_by_length(
-    out: Writer, sizes: NDArray[np.int64], ids: NDArray[np.int32], counts: NDArray[np.int32], lengths: NDArray[np.int64]
+    out: Writer, sizes: NDArray[np.int64], columns: Mapping[str, NDArray[Any]], lengths: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Write rows in ascending order of length, equal ones as they come; return that order."""
+    """Write rows, of each entry several columns, by ascending length, equal ones as they come; return that order."""
     from spotsigs.crawl import shuffle_kernels as kernels
 
     order = np.argsort(lengths, kind="stable")
     indptr, ends = row_starts(sizes), row_starts(sizes[order])
-    ordered = kernels.Block(ends, np.empty_like(ids), np.empty_like(counts), np.empty_like(lengths))
-    kernels.gather(kernels.Block(indptr, ids, counts, lengths), order, ordered)
-    for name, values in (("ends", ends[1:]), ("lengths", ordered.lengths), ("ids", ordered.ids)):
-        out.put(name, values)
-    out.put("counts", ordered.counts)
+    out.put("ends", ends[1:])
+    out.put("lengths", lengths[order])
+    for name, values in columns.items():
+        ordered = np.empty_like(values)
+        kernels.gather(indptr, values, order, ends, ordered)
+        out.put(name, ordered)
     return order
 
 
@@ -454,8 +479,8 @@ def gather(stretch: Stretch) -> None:
 
 
 def _gather(stretch: Stretch, out: Writer) -> None:
-    none, entry = np.empty(0, np.int64), np.empty(0, np.int32)
-    found: list[tuple[NDArray[Any], ...]] = [(none, none, none, entry, entry)]
+    none = np.empty(0, np.int64)
+    found: list[tuple[NDArray[Any], ...]] = [(none, none, none, *(np.empty(0, kind) for kind in _ENTRY.values()))]
     for batch in range(stretch.batches):
         runs, left = _Runs.of(stretch.layout, batch), stretch.layout.left("numbered", batch)
         first, last = runs.before(stretch.begin, batch), runs.before(stretch.end, batch)
@@ -463,11 +488,11 @@ def _gather(stretch: Stretch, out: Writer) -> None:
         if span[0] < span[1]:
             begin, end = int(runs.entries[first]), int(runs.entries[last])
             rows, lengths, ends = (left.part(name, np.int64, *span) for name in ("rows", "lengths", "ends"))
-            ids, counts = (left.part(name, np.int32, begin, end) for name in ("ids", "counts"))
-            found.append((rows, lengths, np.diff(ends, prepend=begin), ids, counts))
-    rows, lengths, sizes, ids, counts = (np.concatenate(column) for column in zip(*found, strict=True))
+            columns = (left.part(name, kind, begin, end) for name, kind in _ENTRY.items())
+            found.append((rows, lengths, np.diff(ends, prepend=begin), *columns))
+    rows, lengths, sizes, *entries = (np.concatenate(column) for column in zip(*found, strict=True))
     del found
-    order = _put_by_length(out, sizes, ids, counts, lengths)
+    order = _put_by_length(out, sizes, dict(zip(_ENTRY, entries, strict=True)), lengths)
     out.put("rows", rows[order])
 
 
@@ -475,13 +500,11 @@ def _put_together(store: Writer, layout: Layout, stretches: int) -> None:
     """Write the results of the tasks behind one another."""
     rows = [layout.left("gathered", k) for k in range(stretches)]
     words = [layout.left("tallied", k) for k in range(layout.ranges)]
-    kinds: dict[str, Any] = {"rows": np.int64, "lengths": np.int64, "ids": np.int32, "counts": np.int32}
-    for name, kind in kinds.items():
+    for name, kind in ({"rows": np.int64, "lengths": np.int64} | _ENTRY).items():
         append_parts(store, name, kind, rows)
     append_parts(store, "indptr", np.int64, rows, "ends", before=np.zeros(1, np.int64))
-    kinds = {"vocabulary": np.uint64, "classes": np.uint8, "dropped": np.uint64}
-    for name, kind in kinds.items():
-        append_parts(store, name, kind, words)
+    for name in ("vocabulary", "dropped"):
+        append_parts(store, name, np.uint64, words)
     store.facts["n_signatures"] = store.reader().length("vocabulary")
 
 

@@ -1,21 +1,26 @@
 """The tasks of the join on disk: prefixes go out by signature, pairs come back by row.
 
-Five rounds, each task with inputs that it names and a result of its own, so that it can run again anywhere:
+Rounds of tasks, each with inputs that it names and a result of its own, so that it can run again anywhere:
 
-1. `sample`: what a few rows of each stretch of the store would send, by range of signatures; equal parts follow.
+1. `sample`: what a few rows of each stretch of the store would send, by range of homes; equal parts follow.
 2. `spread`: the rows of a stretch, copies collapsed, send the rarest signatures of each row to their parts.
-3. `weigh`: how many rows the rows of a part will look at.
-4. `meet`: pairs of rows with a signature of a part in both prefixes, each once, and how many of them they share.
-5. `verify`: the pairs of some rows from all parts; those with enough meetings are compared, and stand for their copies.
+3. `meet`: pairs of rows with a signature of a part in both prefixes, each once, and how many of them they share. A
+   part with much more work than others is left where that shows, and further tasks share the rest of it.
+4. `verify`: the pairs of some rows from all parts; those with enough meetings are compared, and stand for their copies.
+
+The home of a signature is a hash of the first document that has it. So a near-copy and its original, which share
+signatures that no document before had, find nearly all of them in one part, whatever the number of parts. Pairs do not
+depend on homes: any will do that are the same for all rows.
 
 Bytes that go through the store grow with the rows, with what they send, and with the pairs that meet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,11 +42,8 @@ BYTES_SPREAD = 56
 BYTES_A_ROW = 120
 """What it holds for each row."""
 
-BYTES_MEET = 48
-"""What `meet` holds for each token of its part."""
-
-BYTES_A_SIGNATURE = 16
-"""What it holds for each signature of its part."""
+BYTES_MEET = 64
+"""What `meet` holds for each token of its part, with its row and its signature."""
 
 BYTES_A_CANDIDATE = 48
 """What `verify` holds for each pair that met, and for each similar one."""
@@ -52,8 +54,8 @@ BYTES_A_PAIR = 128
 CELLS = 32
 """Stretches that `verify` puts together, to as many of a budget."""
 
-BINS = 4096
-"""Ranges of signatures that parts are made of."""
+BINS = 2**kernels.BIN_BITS
+"""Ranges of homes that parts are made of."""
 
 SAMPLED = 32
 """One row in this many is sampled to learn how many signatures go to each part."""
@@ -65,10 +67,12 @@ LEAST_WORK = 2**25
 """Work that is never split: about a tenth of a second."""
 
 UNEVEN = 1.5
-"""Work of a task, as a multiple of the mean of all parts, beyond which it is split."""
+"""Work of a task, as a multiple of the least that a part can have, beyond which it is split."""
 
-A_TOKEN = 16
-"""Work of a token that is read and listed, where looking at a posting is 1."""
+NO_END = 2**62
+
+FORM = 2
+"""Of what tasks leave for one another; counted up where it changes."""
 
 GAP = 64
 """Rows that are read, though nobody asked for them, rather than begin another read."""
@@ -134,7 +138,7 @@ def make_plan(job: Job, indptr: NDArray[np.int64], lengths: NDArray[np.int64]) -
         spans = stretches(indptr, first, job.memory // 2, BYTES_SPREAD, BYTES_A_ROW)
         out.put("spans", spans)
         out.put("cells", stretches(indptr, first, job.memory // CELLS, 16, BYTES_A_ROW))
-        out.facts["spans"] = len(spans) - 1
+        out.facts |= {"spans": len(spans) - 1, "form": FORM}
 
     return int(job.leave("plan", work=work)["spans"])
 
@@ -175,18 +179,6 @@ def _plan(job: Job) -> Plan:
     return Plan(Runs(*(whole[name] for name in Runs._fields)), whole["spans"], whole["cells"])
 
 
-@lru_cache(2)
-def _classes(job: Job) -> NDArray[np.uint8]:
-    """Return the class of each signature; the classes held at once fill an eighth of the budget."""
-    reader = job.vectors()
-    size = int(reader.facts["n_signatures"])
-    table = np.zeros(max(min(size, job.memory // 8), 1), np.uint8)
-    for start in range(0, size, len(table)):
-        part = reader.part("classes", np.uint8, start, min(start + len(table), size))
-        np.maximum(table[: len(part)], part, out=table[: len(part)])
-    return table
-
-
 def read_block(reader: Reader, block: tuple[int, int]) -> tuple[Vectors, NDArray[np.int64]]:
     """Read a range of rows into memory.
 
@@ -225,52 +217,53 @@ def _require_rising(reader: Reader, indptr: NDArray[np.int64]) -> None:
     require(rising, f"the rows of the store {reader.folder} are damaged; build the store again")
 
 
+def _marks(reader: Reader, first_row: int, vectors: Vectors) -> NDArray[np.uint16]:
+    """Return the marks of the signatures of rows; a store that has none sends a signature by its number."""
+    if "marks.npy" in reader.facts["files"]:
+        first = int(reader.part("indptr", np.int64, first_row, first_row + 1)[0])
+        return reader.part("marks", np.uint16, first, first + len(vectors.ids))
+    ids, places = np.unique(vectors.ids, return_inverse=True)
+    classes = reader.take("classes", np.uint8, ids.astype(np.int64)).astype(np.uint16)
+    homes = (ids.astype(np.uint32) * np.uint32(2654435761) >> np.uint32(32 - kernels.HOME_BITS)).astype(np.uint16)
+    marks: NDArray[np.uint16] = (classes << kernels.HOME_BITS | homes)[places]
+    return marks
+
+
 def sample(task: tuple[Job, int]) -> NDArray[np.int64]:
-    """Return how many tokens the rows of a stretch will send from each range of signatures, from some of them."""
+    """Return how many tokens the rows of a stretch will send from each range of homes, from some of them."""
     job, number = task
     start, stop = (int(edge) for edge in _plan(job).spans[number : number + 2])
     some = max((stop - start) // SAMPLED, min(stop - start, 1000))
     middle = start + (stop - start - some) // 2
     vectors, _ = read_block(job.vectors(), (middle, middle + some))
-    tokens, _ = _tokens(job, vectors, middle, np.arange(some, dtype=np.int32))
-    bins = np.zeros(BINS, np.int64)
-    kernels.tally(tokens, _width(job), bins)
-    return bins * (stop - start) // some
-
-
-def _width(job: Job) -> int:
-    return -(-max(int(job.vectors().facts["n_signatures"]), 1) // BINS)
+    _, _, bins = _tokens(job, vectors, middle, np.arange(some, dtype=np.int32))
+    return np.bincount(bins, minlength=BINS) * (stop - start) // some
 
 
 def _tokens(
     job: Job, vectors: Vectors, first_row: int, copy_of: NDArray[np.int32]
-) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return the tokens of the prefixes of rows, and the row of each."""
+) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint16]]:
+    """Return the tokens of the prefixes of rows, and the row and the range of homes of each."""
     tables = _plan(job).tables
     runs = np.searchsorted(tables.rows, np.arange(first_row, first_row + len(vectors)), side="right") - 1
     room = len(vectors.ids)
-    out = np.empty(room, np.uint64), np.empty(room, np.int32)
-    n = kernels.spread_rows(
-        vectors.indptr, vectors.ids, vectors.counts, runs, 0, len(vectors), copy_of, tables, _classes(job), out
-    )
-    return out[0][:n], out[1][:n]
+    out = np.empty(room, np.uint64), np.empty(room, np.int32), np.empty(room, np.uint16)
+    marks = _marks(job.vectors(), first_row, vectors)
+    n = kernels.spread_rows(vectors.indptr, vectors.ids, vectors.counts, marks, runs, copy_of, tables, out)
+    return out[0][:n], out[1][:n], out[2][:n]
 
 
 def cut_parts(job: Job, bins: NDArray[np.int64]) -> int:
-    """Leave where the parts begin, from how many tokens each range of signatures sends; return how many there are."""
+    """Leave the part of each range of homes, from how many tokens it sends; return how many parts there are."""
 
     def work(out: Writer) -> None:
-        size = int(job.vectors().facts["n_signatures"])
-        width = _width(job)
-        cost = bins * BYTES_MEET + width * BYTES_A_SIGNATURE
-        n = max(-(-int(cost.sum()) * 2 // max(job.memory, 1)), int(bins.sum()) // LEAST_TOKENS, 1)
+        total = int(bins.sum())
+        n = max(-(-total * BYTES_MEET * 2 // max(job.memory, 1)), total // LEAST_TOKENS, 1)
         # a range with a part's share or more begins and ends one
-        before = np.cumsum(cost) - cost // 2
-        part = np.minimum(before * n // max(int(cost.sum()), 1), n - 1)
-        first = np.flatnonzero(np.diff(part, prepend=-1))
-        edges = np.minimum(np.append(first * width, size), size)
-        out.put("edges", np.unique(edges) if size else np.array([0, 1], np.int64))
-        out.facts["parts"] = len(np.unique(edges)) - 1 if size else 1
+        part = np.minimum((np.cumsum(bins) - bins // 2) * n // max(total, 1), n - 1)
+        part = np.cumsum(np.diff(part, prepend=part[0]) > 0)
+        out.put("part_of", part)
+        out.facts["parts"] = int(part[-1]) + 1
 
     return int(job.leave("parts", work=work)["parts"])
 
@@ -284,7 +277,7 @@ def spread(task: tuple[Job, int]) -> int:
 def _spread(job: Job, number: int, out: Writer) -> None:
     from spotsigs.matching.stages import Stages, inputs, read
 
-    edges = _whole(job.left("parts"), "edges")
+    part_of = _whole(job.left("parts"), "part_of")
     start, stop = (int(edge) for edge in _plan(job).spans[number : number + 2])
     vectors, documents = read_block(job.vectors(), (start, stop))
     with Stages(1) as stages:
@@ -297,12 +290,9 @@ def _spread(job: Job, number: int, out: Writer) -> None:
     out.put("copies", documents[by_first])
     del documents
 
-    tokens, rows = _tokens(job, vectors, start, copy_of)
-    shift = max(int(edges[-1]).bit_length() - 16, 0)
-    near = np.searchsorted(edges, np.arange(0, int(edges[-1]) + 1, 1 << shift), side="right").astype(np.int32) - 1
-    starts = np.zeros((2, len(edges) + 1), np.int64)
-    part = np.empty(len(tokens), np.int32)
-    kernels.count_parts(tokens, rows, edges, np.minimum(near, len(edges) - 2).astype(np.int32), shift, part, starts)
+    tokens, rows, bins = _tokens(job, vectors, start, copy_of)
+    starts, part = np.zeros((2, int(part_of[-1]) + 3), np.int64), part_of[bins].astype(np.int32)
+    kernels.count_parts(rows, part, starts)
     n = int(starts[0, -1])
     parted, heads, places = np.empty_like(tokens), np.zeros(n, np.uint64), np.empty(n, np.int32)
     kernels.fill_parts(tokens, rows, part, start, fresh, starts, (parted, heads, places))
@@ -330,8 +320,11 @@ def _sent(job: Job, number: int) -> tuple[Reader, NDArray[np.int64], NDArray[np.
 _NOTHING = np.empty(0, np.uint64)
 
 
-def _groups(job: Job, part: int) -> list[tuple[int, int]]:
-    """Put the stretches together whose tokens of a part fit into half of the budget."""
+def _groups(job: Job, part: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Put the stretches together whose tokens of a part fit into half of the budget; return each two of these groups.
+
+    The rows of the second look for partners in the first; a group is paired with itself, too.
+    """
     held, groups, first = 0, [], 0
     n = len(_plan(job).spans) - 1
     for number in range(n):
@@ -341,7 +334,8 @@ def _groups(job: Job, part: int) -> list[tuple[int, int]]:
             groups.append((first, number))
             held, first = 0, number
         held += size
-    return [*groups, (first, n)]
+    groups.append((first, n))
+    return [(one, other) for k, other in enumerate(groups) for one in groups[: k + 1]]
 
 
 def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
@@ -354,12 +348,9 @@ def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
             columns[name].append(reader.part(name, np.uint64, begin, end) if begin < end else _NOTHING)
     sent, sketches, of_rows = (np.concatenate(columns.pop(name)) for name in tuple(columns))
     n, tables = len(sent), _plan(job).tables
-    edges = job.left("parts").part("edges", np.int64, part, part + 2)
     numbers, size = sent >> np.uint64(32), int((sent & np.uint64(2**31 - 1)).sum())
     sound = size == len(of_rows) and bool((numbers[1:] > numbers[:-1]).all())
     sound = sound and int(numbers[-1:].max(initial=0)) < int(tables.rows[-1])
-    sound = sound and int(of_rows.min(initial=int(edges[0]) << 32)) >> 32 >= int(edges[0])
-    sound = sound and int(of_rows.max(initial=0)) >> 32 < int(edges[1])
     _require_undamaged(sound, job)
     share = Share(
         marks=np.empty(2 * n, np.uint64),
@@ -377,121 +368,161 @@ def _require_undamaged(sound: bool, job: Job) -> None:
     require(sound, f"what the join left in {job.folder} is damaged; delete that folder and run again")
 
 
-def _lists(job: Job, share: Share, base: int, width: int, only_fresh: bool) -> Lists:
-    """Return empty lists with room for the rows of a share."""
-    bounds = np.zeros(2 * width, np.int32)
-    n = kernels.count_lists(share, only_fresh, _plan(job).tables, base, bounds)
-    return Lists(bounds, np.empty(n, np.uint64))
-
-
 _NO_LISTS = Lists(np.empty(0, np.int32), np.empty(0, np.uint64))
 
 
-class Meeting(NamedTuple):
-    """One group of rows of a part that looks for partners in another one, or in itself, and its work."""
+class Meet(NamedTuple):
+    """A task: rows of a part that look for partners.
 
+    Attributes
+    ----------
+    job : Job
+        Of the join.
+    number : int
+        Of the task.
+    part : int
+        Of the signatures.
+    groups : int
+        Which two groups of its rows, see `_groups`; most parts are one group.
+    begin, end : int
+        Which rows of the second of them look for partners, by place there; it may end before `end`.
+    most : int
+        Work after which the rest is left to other tasks.
+    """
+
+    job: Job
+    number: int
     part: int
-    listed: tuple[int, int]
-    probing: tuple[int, int]
-    work: int
+    groups: int
+    begin: int
+    end: int
+    most: int
 
 
 class _Join:
-    """The rows of a meeting, and their lists, filled for the rows that come before those that look for partners."""
+    """The rows of a task, and their lists, filled for the rows that come before those that look for partners."""
 
-    def __init__(self, job: Job, meeting: Meeting) -> None:
-        self.job, self.own = job, meeting.listed == meeting.probing
-        edges = job.left("parts").part("edges", np.int64, meeting.part, meeting.part + 2)
-        self.base, width = int(edges[0]), int(edges[1] - edges[0])
-        self.listed = _share(job, meeting.part, meeting.listed)
-        self.probing = self.listed if self.own else _share(job, meeting.part, meeting.probing)
-        self.all_rows = _lists(job, self.listed, self.base, width, False)
-        self.new = _lists(job, self.listed, self.base, width, True) if job.new_from else _NO_LISTS
+    def __init__(self, task: Meet, listed: tuple[int, int], probing: tuple[int, int]) -> None:
+        self.own, self.tau, self.tables = listed == probing, task.job.tau, _plan(task.job).tables
+        self.listed = _share(task.job, task.part, listed)
+        self.probing = self.listed if self.own else _share(task.job, task.part, probing)
+        shares = [self.listed] if self.own else [self.listed, self.probing]
+        known = np.zeros(1 << (3 * sum(len(share.tokens) for share in shares) // 2).bit_length(), np.uint64)
+        width = 0
+        for share in shares:
+            width = kernels.number_signatures(share.tokens, known, width)
+        del known
+        self.all_rows = self._lists(width, False)
+        self.new = self._lists(width, True) if task.job.new_from else _NO_LISTS
+        self._fill(0, task.begin if self.own else len(self.listed.fresh))
 
-    def fill(self, begin: int, end: int) -> None:
+    def _lists(self, width: int, only_fresh: bool) -> Lists:
+        """Return empty lists with room for the rows."""
+        bounds = np.zeros(2 * width, np.int32)
+        n = kernels.count_lists(self.listed, only_fresh, self.tables, bounds)
+        return Lists(bounds, np.empty(n, np.uint64))
+
+    def _fill(self, begin: int, end: int) -> None:
         """List some rows."""
-        tables = _plan(self.job).tables
-        kernels.fill_lists(self.listed, begin, end, False, tables, self.job.tau, self.base, self.all_rows)
+        kernels.fill_lists(self.listed, begin, end, False, self.tables, self.tau, self.all_rows)
         if len(self.new.bounds):
-            kernels.fill_lists(self.listed, begin, end, True, tables, self.job.tau, self.base, self.new)
+            kernels.fill_lists(self.listed, begin, end, True, self.tables, self.tau, self.new)
 
-    def work(self) -> NDArray[np.int64]:
-        """Return the work of each row, filling the lists."""
-        if not self.own:
-            self.fill(0, len(self.listed.fresh))
-        work = A_TOKEN * np.diff(self.probing.starts)
-        job = self.job
+    def work(self, begin: int) -> NDArray[np.int64]:
+        """Return the work of each row from one on, after those before have looked for partners."""
+        work = np.empty(len(self.probing.fresh) - begin, np.int64)
         kernels.count_visits(
-            self.probing, self.listed, self.own, _plan(job).tables, job.tau, self.base, self.all_rows, self.new, work
+            self.probing, self.listed, self.own, begin, self.tables, self.tau, self.all_rows, self.new, work
         )
         return work
 
 
-def weigh(task: tuple[Job, int]) -> list[Meeting]:
-    """Return the meetings of a part, one where its rows fit into the budget, and the work of each."""
-    job, part = task
+def first_meets(job: Job, parts: int, tokens: int) -> list[Meet]:
+    """Return a task for each part.
 
-    def work(out: Writer) -> None:
-        groups = _groups(job, part)
-        meetings = [Meeting(part, a, b, 0) for k, b in enumerate(groups) for a in groups[: k + 1]]
-        out.facts["meetings"] = [m._replace(work=int(_Join(job, m).work().sum())) for m in meetings]
-
-    facts = job.leave("weigh", part, work=work)["meetings"]
-    return [Meeting(p, (a[0], a[1]), (b[0], b[1]), w) for p, a, b, w in facts]
-
-
-class Meet(NamedTuple):
-    """A task: the ``k``-th of ``n`` shares of a meeting's work."""
-
-    job: Job
-    number: int
-    meeting: Meeting
-    k: int
-    n: int
+    Parameters
+    ----------
+    job : Job
+        Of the join.
+    parts, tokens : int
+        How many parts there are, and tokens that were sent to all of them.
+    """
+    most = max(LEAST_WORK, int(UNEVEN * kernels.A_TOKEN * tokens / max(parts, 1)))
+    return [Meet(job, part, part, 0, 0, NO_END, most) for part in range(parts)]
 
 
-def cut_meetings(job: Job, meetings: Sequence[Meeting]) -> list[Meet]:
-    """Split the meetings with more work than most, so that no task has three times the mean."""
-    mean = sum(m.work for m in meetings) / max(len(meetings), 1)
-    most = max(LEAST_WORK, UNEVEN * mean)
-    shares = [(m, k, n) for m in meetings if m.work for n in (int(-(-m.work // most)),) for k in range(n)]
-    return [Meet(job, number, *share) for number, share in enumerate(shares)]
+def further_meets(meets: Sequence[Meet], results: Sequence[Mapping[str, Any]], first: int) -> list[Meet]:
+    """Return the tasks that some left behind.
+
+    Of rows that are left, each takes as much as ends a task, or the mean of all parts where that is more.
+
+    Parameters
+    ----------
+    meets, results : sequence
+        All tasks so far, and what `meet` returned of each.
+    first : int
+        Those from this one on have not been asked before.
+    """
+    most, parts = meets[0].most, 1 + max(task.part for task in meets)
+    total = sum(result["work"] for result in results) + sum(result["left"] for result in results[first:])
+    step = max(total // parts // most, 1)
+    found: list[Meet] = []
+    for task, result in zip(meets[first:], results[first:], strict=True):
+        if first == 0:
+            found += (task._replace(groups=k) for k in range(1, result["groups"]))
+        edges = result["edges"]
+        shares = pairwise([*edges[:-1:step], *edges[-1:]])
+        found += (task._replace(begin=begin, end=end, most=NO_END) for begin, end in shares)
+    return [task._replace(number=len(meets) + k) for k, task in enumerate(found)]
 
 
 def meet(task: Meet) -> dict[str, Any]:
-    """Leave the pairs of rows that meet; return how many there are of each cell."""
+    """Leave the pairs of rows that meet.
+
+    Returns
+    -------
+    dict
+        The ``work`` that was done and the postings that were looked at (``visits``), on how many pairs of ``groups``
+        the rows of the part were put, the work that is ``left``, and the ``edges`` of equal shares of its rows.
+    """
     facts = task.job.leave("met", task.number, work=lambda out: _meet(task, out))
-    return {"pairs": int(facts["pairs"]), "visits": int(facts["visits"])}
+    return {name: facts[name] for name in ("work", "visits", "groups", "left", "edges")}
 
 
 def _meet(task: Meet, out: Writer) -> None:
     job, plan = task.job, _plan(task.job)
-    join = _Join(job, task.meeting)
-    begin, end = 0, len(join.probing.fresh)
-    if task.n > 1:
-        done = np.cumsum(_Join(job, task.meeting).work())
-        edges = np.searchsorted(done, int(done[-1]) * np.arange(task.n + 1) // task.n, side="left")
-        edges[0], edges[-1] = 0, end
-        begin, end = int(edges[task.k]), int(edges[task.k + 1])
+    groups = _groups(job, task.part)
+    join = _Join(task, *groups[task.groups])
+    begin, end = task.begin, min(task.end, len(join.probing.fresh))
     n = len(join.listed.fresh)
-    join.fill(0, begin if join.own else n)
     room = n + max(2**16, min(n, 2**20))
     met, touched = np.zeros(n, np.uint8), np.empty(n, np.int64)
     pairs, meetings = np.empty(room, np.uint64), np.empty(room, np.uint8)
-    cells, visits = np.zeros(len(plan.cells), np.int64), 0
+    cells, work = np.zeros(len(plan.cells), np.int64), 0
     with out.growing("pairs", np.uint64) as append_pairs, out.growing("meetings", np.uint8) as append_meetings:
-        while begin < end:
-            begin, found, scanned = kernels.meet(
-                join.probing, join.listed, join.own, begin, end, plan.tables, job.tau, join.base,
-                join.all_rows, join.new, met, touched, (pairs, meetings),
+        while begin < end and work < task.most:
+            begin, found, more = kernels.meet(
+                join.probing, join.listed, join.own, begin, end, plan.tables, job.tau, join.all_rows, join.new,
+                task.most - work, met, touched, (pairs, meetings),
             )  # fmt: skip
-            visits += scanned
+            work += more
             append_pairs(pairs[:found])
             append_meetings(meetings[:found])
             rows = (pairs[:found] & kernels.LOW).astype(np.int64)
             cells[1:] += np.searchsorted(rows, plan.cells[1:])
     out.put("cells", cells)
-    out.facts = {"pairs": int(cells[-1]), "visits": int(visits)}
+    left = join.work(begin) if begin < end else np.empty(0, np.int64)
+    visits = work - kernels.A_TOKEN * int(join.probing.starts[begin] - join.probing.starts[task.begin])
+    out.facts = {"pairs": int(cells[-1]), "work": int(work), "visits": int(visits), "groups": len(groups)}
+    out.facts |= {"left": int(left.sum()), "edges": (begin + _edges(left, task.most)).tolist()}
+
+
+def _edges(work: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Return the edges of as many equal shares of rows as have at most some work; none where there are no rows."""
+    done = np.cumsum(work)
+    n = -(-int(work.sum()) // most)
+    inner = np.searchsorted(done, int(done[-1]) * np.arange(1, n) // n) if n > 1 else []
+    return np.unique([0, *inner, len(work)]) if len(work) else done
 
 
 class Verify(NamedTuple):
@@ -609,14 +640,14 @@ def _some(reader: Reader, run: NDArray[np.int64]) -> Block:
     _require_rising(reader, indptr)
     first, last = int(indptr[0]), int(indptr[-1])
     ids, counts = reader.part("ids", np.int32, first, last), reader.part("counts", np.int32, first, last)
-    block = Block(indptr - first, ids, counts, reader.part("lengths", np.int64, start, stop))
+    lengths, indptr = reader.part("lengths", np.int64, start, stop), indptr - first
     if stop - start == len(run):
-        return block
+        return Block(indptr, ids, counts, lengths)
     at = run - start
-    ends = np.cumsum(block.indptr[at + 1] - block.indptr[at])
-    n = int(ends[-1])
-    out = Block(np.append(0, ends), np.empty(n, np.int32), np.empty(n, np.int32), np.empty(len(run), np.int64))
-    kernels.gather(block, at, out)
+    ends = row_starts(np.diff(indptr)[at])
+    out = Block(ends, np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32), lengths[at])
+    kernels.gather(indptr, ids, at, ends, out.ids)
+    kernels.gather(indptr, counts, at, ends, out.counts)
     return out
 
 

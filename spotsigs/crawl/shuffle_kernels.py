@@ -1,9 +1,10 @@
 """Kernels of the join on disk: arrays in, arrays out, no interpreter lock held.
 
-In the order of their use: write the prefixes of a range of rows (`spread_rows`) and sort them by range of signatures
-(`count_parts`, `fill_parts`); meet what shares signatures of one range (`count_lists`, `fill_lists`, `count_visits`,
-`meet`); add the meetings of each pair up (`merge`), compare what is left (`compare`) and spread the similar pairs over
-the copies of their rows (`count_members`, `fill_members`). `docs/bounds.md` proves what is left out.
+In the order of their use: say where the home of each signature is (`find_homes`); write the prefixes of a range of rows
+(`spread_rows`) and sort them by part (`count_parts`, `fill_parts`); meet what shares signatures of a part
+(`number_signatures`, `count_lists`, `fill_lists`, `meet`, and `count_visits` for what is left of it); add the meetings
+of each pair up (`merge`), compare what is left (`compare`) and spread the similar pairs over the copies of their rows
+(`count_members`, `fill_members`). `docs/bounds.md` proves what is left out.
 
 A *place* is the number of units of weight that stand before a signature in its row's order. Rows are numbered as in the
 store, in ascending order of length; rows of one length are a *run*.
@@ -19,6 +20,16 @@ from numpy.typing import NDArray
 
 from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2, bit_count, prefetch
 
+HOME_BITS = 10
+"""Low bits of the mark of a signature, a hash of the first document that has it; its class stands above them."""
+
+BIN_BITS = 12
+"""Bits of the range of signatures that is sent to one part: those of the home, and of a hash of the signature."""
+
+A_HOME = 12
+"""A document has one home for so many of its signatures, as a power of two, so that a huge one fills no part alone."""
+
+HOMES = 2**HOME_BITS - 1
 LOW = np.uint64(0xFFFFFFFF)
 BYTE, HALF = np.uint64(8), np.uint64(32)
 MOST_PLACE = 2**16 - 1
@@ -44,6 +55,9 @@ TOTALS = 4096
 """Sums of two lengths whose bounds are kept."""
 
 UNKNOWN = -2
+
+A_TOKEN = 16
+"""Work of a token that is read and listed, where looking at a posting is 1."""
 
 
 class Runs(NamedTuple):
@@ -74,7 +88,7 @@ class Runs(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Rows with a signature of one range in their prefix, and those signatures.
+    """Rows with a signature of one part in their prefix, and those signatures.
 
     Attributes
     ----------
@@ -88,7 +102,8 @@ class Share(NamedTuple):
     starts : ndarray of int64, shape (n + 1,)
         Row ``r`` has its tokens at ``starts[r]:starts[r + 1]``.
     tokens : ndarray of uint64
-        Number of the signature, place (16 bits), weight inside the prefix (8 bits).
+        Number of the signature (in what is sent that of the vocabulary), place (16 bits), weight inside the prefix (8
+        bits).
     """
 
     marks: NDArray[np.uint64]
@@ -154,19 +169,31 @@ def sketch_rows(indptr: Any, ids: Any, counts: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def spread_rows(
-    indptr: Any,
-    ids: Any,
-    counts: Any,
-    runs: Any,
-    begin: Any,
-    end: Any,
-    copy_of: Any,
-    tables: Runs,
-    classes: Any,
-    out: Any,
-) -> Any:
-    """Write the prefixes of the rows ``begin:end`` that copy no other row.
+def find_homes(sizes: Any, first: Any, entries: Any, homes: Any) -> None:
+    """Write for each signature the home of the first document that has it, a hash of that document's number.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64
+        Signatures of each document.
+    first : int
+        Number of the first document.
+    entries : ndarray of int32
+        Place of each signature of each document in ``homes``.
+    homes : ndarray of uint16
+        Receives them.
+    """
+    k = len(entries)
+    for r in range(len(sizes) - 1, -1, -1):
+        for place in range(sizes[r] - 1, -1, -1):
+            k -= 1
+            x = np.uint64(first + r) * MIX_1 + np.uint64(place >> A_HOME) * MIX_2
+            homes[entries[k]] = (x ^ (x >> HALF)) * MIX_2 >> np.uint64(64 - HOME_BITS)
+
+
+@njit(cache=True, nogil=True)
+def spread_rows(indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, copy_of: Any, tables: Runs, out: Any) -> Any:
+    """Write the prefixes of the rows that copy no other row.
 
     A row's signatures are ordered by class, rarest first, then by number; those of class 0 occur in no other row and
     take their place only.
@@ -175,44 +202,38 @@ def spread_rows(
     ----------
     indptr, ids, counts : ndarray
         Rows as CSR arrays, ids ascending in each.
+    marks : ndarray of uint16
+        Class and home of each signature.
     runs : ndarray of int64
         Run of each row.
-    begin, end : int
-        Which rows.
     copy_of : ndarray of int32
         First equal row of each row.
     tables : Runs
         By length.
-    classes : ndarray of uint8
-        Class of each signature, or, in a table too small for all, the highest of those that share an entry.
     out : tuple of ndarray
-        ``tokens`` as in `Share` and ``rows``, room for one of each entry.
+        ``tokens`` as in `Share`, ``rows``, and ``bins``, by which they are sent; room for one of each entry.
 
     Returns
     -------
     int
         How many there are.
     """
-    tokens, rows = out
+    tokens, rows, bins = out
     weight = np.empty(MAX_CLASSES + 1, np.int64)
-    own = np.empty(1024, np.uint8)
+    split = BIN_BITS - HOME_BITS
     n = 0
-    for r in range(begin, end):
+    for r in range(len(runs)):
         if copy_of[r] != r:
             continue
         first, last = indptr[r], indptr[r + 1]
-        if last - first > len(own):
-            own = np.empty(2 * (last - first), np.uint8)
         weight[:] = 0
         for k in range(first, last):
-            c = classes[ids[k] % len(classes)] if ids[k] >= len(classes) else classes[ids[k]]
-            own[k - first] = c
-            weight[c + 1] += counts[k]
+            weight[(marks[k] >> HOME_BITS) + 1] += counts[k]
         size = tables.prefix[runs[r]]
         for c in range(MAX_CLASSES):
             weight[c + 1] += weight[c]
         for k in range(first, last):
-            c = own[k - first]
+            c = marks[k] >> HOME_BITS
             at = weight[c]
             if c == 0 or at >= size:
                 continue
@@ -223,46 +244,31 @@ def spread_rows(
                 | np.uint64(min(counts[k], size - at, MOST_MEETINGS))
             )
             rows[n] = r
+            within = np.uint64(np.uint32(ids[k])) * MIX_1 >> np.uint64(64 - BIN_BITS + HOME_BITS)
+            bins[n] = (marks[k] & HOMES) << split | np.int64(within)
             n += 1
     return n
 
 
 @njit(cache=True, nogil=True)
-def tally(tokens: Any, width: Any, bins: Any) -> None:
-    """Count tokens by ranges of signatures of equal width."""
-    for k in range(len(tokens)):
-        bins[np.int64(tokens[k] >> HALF) // width] += 1
-
-
-@njit(cache=True, nogil=True)
-def count_parts(tokens: Any, rows: Any, edges: Any, near: Any, shift: Any, part: Any, starts: Any) -> None:
+def count_parts(rows: Any, part: Any, starts: Any) -> None:
     """Count the tokens of each part and the rows that have some.
 
     Parameters
     ----------
-    tokens, rows : ndarray
+    rows : ndarray
         As `spread_rows` writes them.
-    edges : ndarray of int64, shape (n_parts + 1,)
-        First signature of each part.
-    near : ndarray of int32
-        Part of the first signature of each range of ``2**shift`` signatures.
-    shift : int
-        See there.
     part : ndarray of int32
-        Receives the part of each token.
+        Part of each token.
     starts : ndarray of int64, shape (2, n_parts + 2)
         Zero; receives where the rows and the tokens of each part start, one place further.
     """
-    before, before_row = -1, -1
-    for k in range(len(tokens)):
-        token = np.int64(tokens[k] >> HALF)
-        p = near[token >> shift]
-        while edges[p + 1] <= token:
-            p += 1
-        part[k] = p
-        if p != before or rows[k] != before_row:
+    before = np.full(starts.shape[1], -1, np.int32)
+    for k in range(len(rows)):
+        p = part[k]
+        if rows[k] != before[p]:
             starts[0, p + 2] += 1
-            before, before_row = p, rows[k]
+            before[p] = rows[k]
         starts[1, p + 2] += 1
     for p in range(2, starts.shape[1]):
         starts[0, p] += starts[0, p - 1]
@@ -277,16 +283,16 @@ def fill_parts(tokens: Any, rows: Any, part: Any, first_row: Any, fresh: Any, st
     tokens it has there (31 bits), and its place among the rows.
     """
     of_part, heads, places = out
-    before, before_row, at = -1, -1, 0
+    before = np.full(starts.shape[1], -1, np.int32)
     for k in range(len(tokens)):
         p = part[k]
-        if p != before or rows[k] != before_row:
+        if rows[k] != before[p]:
             at = starts[0, p + 1]
             starts[0, p + 1] += 1
             heads[at] = np.uint64(first_row + rows[k]) << HALF | np.uint64(fresh[rows[k]]) << np.uint64(31)
             places[at] = rows[k]
-            before, before_row = p, rows[k]
-        heads[at] += np.uint64(1)
+            before[p] = rows[k]
+        heads[starts[0, p + 1] - 1] += np.uint64(1)
         of_part[starts[1, p + 1]] = tokens[k]
         starts[1, p + 1] += 1
 
@@ -308,20 +314,56 @@ def read_heads(heads: Any, sketches: Any, tables: Runs, out: Share) -> None:
 
 
 @njit(cache=True, nogil=True)
+def number_signatures(tokens: Any, known: Any, n: Any) -> Any:
+    """Number the signatures of tokens anew, in the order in which they come.
+
+    What a row is the first to have lies side by side then, and so does what a near-copy of it looks up.
+
+    Parameters
+    ----------
+    tokens : ndarray of uint64
+        As in `Share`; receive the new numbers.
+    known : ndarray of uint64
+        A hash table with more room than signatures, a power of two, of the signatures that have been numbered; 0 where
+        it is empty.
+    n : int
+        How many these are.
+
+    Returns
+    -------
+    int
+        How many there are now.
+    """
+    last = np.uint64(len(known) - 1)
+    for k in range(len(tokens)):
+        if k + AHEAD < len(tokens):
+            prefetch(known, np.int64((tokens[k + AHEAD] >> HALF) * MIX_1 >> HALF & last))
+        signature = tokens[k] >> HALF
+        at = signature * MIX_1 >> HALF & last
+        while known[at] != 0 and known[at] >> HALF != signature:
+            at = at + np.uint64(1) & last
+        if known[at] == 0:
+            n += 1
+            known[at] = signature << HALF | np.uint64(n)
+        tokens[k] = (known[at] & LOW) - np.uint64(1) << HALF | tokens[k] & LOW
+    return n
+
+
+@njit(cache=True, nogil=True)
 def _run(share: Share, r: Any) -> Any:
     return np.int64(share.marks[2 * r + 1] & LOW)
 
 
 @njit(cache=True, nogil=True)
-def count_lists(share: Share, only_fresh: Any, tables: Runs, base: Any, bounds: Any) -> Any:
-    """Write where the list of each signature from `base` on starts, `bounds` being zero; return their length."""
+def count_lists(share: Share, only_fresh: Any, tables: Runs, bounds: Any) -> Any:
+    """Write where the list of each signature starts, `bounds` being zero; return their length."""
     for r in range(len(share.fresh)):
         if only_fresh and not share.fresh[r]:
             continue
         offered = tables.offered[_run(share, r)]
         for k in range(share.starts[r], share.starts[r + 1]):
             if np.int64(share.tokens[k] >> BYTE & np.uint64(0xFFFF)) < offered:
-                bounds[2 * (np.int64(share.tokens[k] >> HALF) - base)] += 1
+                bounds[2 * np.int64(share.tokens[k] >> HALF)] += 1
     n = 0
     for t in range(0, len(bounds), 2):
         size = bounds[t]
@@ -344,7 +386,7 @@ def _reach(place: Any, q: Any, tables: Runs, tau: Any, memo: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _insert(share: Share, r: Any, tables: Runs, tau: Any, base: Any, memo: Any, lists: Lists) -> None:
+def _insert(share: Share, r: Any, tables: Runs, tau: Any, memo: Any, lists: Lists) -> None:
     q = _run(share, r)
     offered = tables.offered[q]
     for k in range(share.starts[r], share.starts[r + 1]):
@@ -353,22 +395,20 @@ def _insert(share: Share, r: Any, tables: Runs, tau: Any, base: Any, memo: Any, 
         if place >= offered:
             continue
         reach = np.uint64(min(_reach(place, q, tables, tau, memo), MOST_LENGTH))
-        t = 2 * (np.int64(token >> HALF) - base)
+        t = 2 * np.int64(token >> HALF)
         lists.postings[lists.bounds[t + 1]] = np.uint64(r) << HALF | reach << BYTE | token & np.uint64(0xFF)
         lists.bounds[t + 1] += 1
 
 
 @njit(cache=True, nogil=True)
-def fill_lists(
-    share: Share, begin: Any, end: Any, only_fresh: Any, tables: Runs, tau: Any, base: Any, lists: Lists
-) -> None:
+def fill_lists(share: Share, begin: Any, end: Any, only_fresh: Any, tables: Runs, tau: Any, lists: Lists) -> None:
     """List the rows ``begin:end`` of a share."""
     memo, of = np.full(MEMO, UNKNOWN, np.int64), -1
     for r in range(begin, end):
         if share.fresh[r] or not only_fresh:
             if _run(share, r) != of:
                 memo[:], of = UNKNOWN, _run(share, r)
-            _insert(share, r, tables, tau, base, memo, lists)
+            _insert(share, r, tables, tau, memo, lists)
 
 
 @njit(cache=True, nogil=True)
@@ -386,37 +426,29 @@ def _passed(lists: Lists, t: Any, low: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def count_visits(
-    probing: Share,
-    listed: Share,
-    own: Any,
-    tables: Runs,
-    tau: Any,
-    base: Any,
-    all_rows: Lists,
-    new: Lists,
-    out: Any,
+    probing: Share, listed: Share, own: Any, begin: Any, tables: Runs, tau: Any, all_rows: Lists, new: Lists, out: Any
 ) -> None:
-    """Add the postings that each row of a share will look at to `out`, none of them being looked at.
+    """Write the work of each row from `begin` on: its tokens and the postings it will look at, none being looked at.
 
     ``all_rows`` lists the rows before; ``new`` the new ones among them, which are what an old row looks for.
     """
     memo, of = np.full(MEMO, UNKNOWN, np.int64), -1
-    for r in range(len(probing.fresh)):
+    for r in range(begin, len(probing.fresh)):
         q = _run(probing, r)
         if q != of:
             memo[:], of = UNKNOWN, q
         low = listed.first[tables.low[q]]
         lists = all_rows if probing.fresh[r] else new
+        out[r - begin] = A_TOKEN * (probing.starts[r + 1] - probing.starts[r])
         for k in range(probing.starts[r], probing.starts[r + 1]):
             if k + AHEAD < len(probing.tokens):
-                prefetch(lists.bounds, 2 * (np.int64(probing.tokens[k + AHEAD] >> HALF) - base))
-            t = np.int64(probing.tokens[k] >> HALF) - base
-            p, last = _passed(lists, t, low)
-            out[r] += last - p
+                prefetch(lists.bounds, 2 * np.int64(probing.tokens[k + AHEAD] >> HALF))
+            p, last = _passed(lists, np.int64(probing.tokens[k] >> HALF), low)
+            out[r - begin] += last - p
         if own:
-            _insert(probing, r, tables, tau, base, memo, all_rows)
+            _insert(probing, r, tables, tau, memo, all_rows)
             if len(new.bounds) and probing.fresh[r]:
-                _insert(probing, r, tables, tau, base, memo, new)
+                _insert(probing, r, tables, tau, memo, new)
 
 
 @njit(cache=True, nogil=True)
@@ -438,14 +470,14 @@ def meet(
     end: Any,
     tables: Runs,
     tau: Any,
-    base: Any,
     all_rows: Lists,
     new: Lists,
+    most: Any,
     met: Any,
     touched: Any,
     out: Any,
 ) -> Any:
-    """Write the pairs of the rows ``begin:end`` of a share with listed ones, until no room may be left.
+    """Write the pairs of the rows ``begin:end`` of a share with listed ones, until no room may be left or much is done.
 
     Parameters
     ----------
@@ -455,8 +487,10 @@ def meet(
         Whether both are the same rows: each is listed when it has looked for partners.
     begin, end : int
         Which rows look for partners.
-    tables, tau, base, all_rows, new
+    tables, tau, all_rows, new
         As for `count_visits`.
+    most : int
+        Work, as `count_visits` counts it, after which no further row begins.
     met, touched : ndarray of uint8 and of int64, shape (listed rows,)
         Room; ``met`` is zero on entry and exit.
     out : tuple of ndarray
@@ -465,15 +499,16 @@ def meet(
     Returns
     -------
     tuple of int
-        First row that has not looked for partners, how many pairs there are, and postings looked at.
+        First row that has not looked for partners, how many pairs there are, and the work that was done.
     """
     pairs, meetings = out
-    n, scanned = 0, 0
+    n, work = 0, 0
     room = len(pairs) - len(met)
     memo, of, differing = np.full(MEMO, UNKNOWN, np.int64), -1, np.full(TOTALS, UNKNOWN, np.int64)
     for r in range(begin, end):
-        if n > room:
-            return r, n, scanned
+        if n > room or work >= most:
+            return r, n, work
+        work += A_TOKEN * (probing.starts[r + 1] - probing.starts[r])
         q = _run(probing, r)
         if q != of:
             memo[:], of = UNKNOWN, q
@@ -486,10 +521,9 @@ def meet(
         # that a row costs what it meets, not what is listed.
         for k in range(probing.starts[r], probing.starts[r + 1]):
             if k + AHEAD < len(probing.tokens):
-                prefetch(lists.bounds, 2 * (np.int64(probing.tokens[k + AHEAD] >> HALF) - base))
+                prefetch(lists.bounds, 2 * np.int64(probing.tokens[k + AHEAD] >> HALF))
             token = probing.tokens[k]
-            t = np.int64(token >> HALF) - base
-            p, last = _passed(lists, t, low)
+            p, last = _passed(lists, np.int64(token >> HALF), low)
             if p == last:
                 continue
             # the bound of this row at this place, and below, in the posting, that of the other row at its own
@@ -497,7 +531,7 @@ def meet(
             stop = len(met)
             if reach < length:
                 stop = listed.first[np.searchsorted(tables.lengths, reach, side="right")]
-            scanned += last - p
+            work += last - p
             weight = token & np.uint64(0xFF)
             while p < last:
                 posting = lists.postings[p]
@@ -524,10 +558,10 @@ def meet(
                 n += 1
             met[y] = 0
         if own:
-            _insert(probing, r, tables, tau, base, memo, all_rows)
+            _insert(probing, r, tables, tau, memo, all_rows)
             if len(new.bounds) and probing.fresh[r]:
-                _insert(probing, r, tables, tau, base, memo, new)
-    return end, n, scanned
+                _insert(probing, r, tables, tau, memo, new)
+    return end, n, work
 
 
 @njit(cache=True, nogil=True)
@@ -611,13 +645,12 @@ def compare(one: Block, a: Any, other: Block, b: Any, tau: Any, out: Any) -> Any
 
 
 @njit(cache=True, nogil=True)
-def gather(block: Block, rows: Any, out: Block) -> None:
-    """Copy some rows of a block behind one another; the offsets of ``out`` are given."""
+def gather(indptr: Any, values: Any, rows: Any, ends: Any, out: Any) -> None:
+    """Copy the values of some rows behind one another; where they begin and end there is given."""
     for r in range(len(rows)):
-        at, to = block.indptr[rows[r]], out.indptr[r]
-        out.lengths[r] = block.lengths[rows[r]]
-        for k in range(out.indptr[r + 1] - to):
-            out.ids[to + k], out.counts[to + k] = block.ids[at + k], block.counts[at + k]
+        at, to = indptr[rows[r]], ends[r]
+        for k in range(ends[r + 1] - to):
+            out[to + k] = values[at + k]
 
 
 class Groups(NamedTuple):
