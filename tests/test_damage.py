@@ -98,7 +98,7 @@ def test_thousands_of_flipped_bits(made, tmp_path):
         check_flip(made, tmp_path, rng.choice(names), rng, whole=bool(k % 2))
 
 
-ARRAYS = "counts rows lengths ids indptr doc_ids.ends doc_ids.text vocabulary dropped".split()
+ARRAYS = "counts marks rows lengths ids indptr doc_ids.ends doc_ids.text vocabulary dropped".split()
 
 
 @pytest.mark.parametrize("name", ARRAYS)

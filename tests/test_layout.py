@@ -3,20 +3,24 @@
 import json
 import shutil
 import tracemalloc
+from collections import Counter
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count, pairwise
 
 import naive.extract as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive.shuffle import homes, rarity
 from stores import Elsewhere, StopsAt, segments_of
 
 from spotsigs.copies import Copies
 from spotsigs.crawl.layout import build_vectors, parse_memory, spans
 from spotsigs.crawl.segments import extract_segments
+from spotsigs.crawl.shuffle_kernels import find_homes
 from spotsigs.data.formats.jsonl import Jsonl
+from spotsigs.disk.store import opened
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Signatures, Skipped
@@ -67,8 +71,47 @@ def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
     np.testing.assert_array_equal(stored.vectors.vocabulary, expected.vocabulary)
     assert rows_of(stored.vectors, stored.vectors.doc_ids) == [rows_of(expected, whole.doc_ids)[r] for r in stored.rows]
     assert stored.rows.tolist() == np.argsort(expected.lengths, kind="stable").tolist()
+    assert marks_of(stored) == expected_marks(whole, stored)
     assert list(stored.doc_ids) == list(whole.doc_ids)
     assert list(stored.clusters) == [name or "" for name in whole.clusters]
+
+
+def marks_of(stored):
+    """Return class and home of each entry of a store."""
+    return [divmod(mark, 1024) for mark in opened(stored.folder, "vectors").array("marks", np.uint16).tolist()]
+
+
+def expected_marks(whole, stored, distinct=None):
+    """Count over all documents that are no copies, whatever is left of them."""
+    rows = [whole.hashes[a:b].tolist() for a, b in pairwise(whole.indptr.tolist())]
+    rows = [row if distinct is None or distinct[r] else [] for r, row in enumerate(rows)]
+    frequency, where = Counter(chain.from_iterable(rows)), homes(rows)
+    hashes = stored.vectors.vocabulary[stored.vectors.ids].tolist()
+    return [(rarity(frequency[h]), where[h]) for h in hashes]
+
+
+def test_marks_do_not_depend_on_cuts_and_leave_copies_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("spotsigs.crawl.layout.LEAST_ENTRIES", 100)
+    batches = large_batches(np.random.default_rng(4))
+    whole, copies = concatenate(batches), Copies.none(181)
+    copies = Copies(copies.content, np.where(np.arange(181) < 40, 90, copies.stands).astype(np.int32))
+    segments = segments_of(batches, tmp_path / "s")
+    for memory in (13_000, MEMORY):
+        stored = build_vectors(tmp_path / f"{memory}", segments, IdfFilter(idf_min=0), memory=memory, copies=copies)
+        assert marks_of(stored) == expected_marks(whole, stored, copies.distinct)
+    assert files(tmp_path / "13000") == files(tmp_path / f"{MEMORY}")
+
+
+def test_homes_are_those_of_their_definition():
+    """The first document has more signatures than go to one home."""
+    rng = np.random.default_rng(1)
+    documents = [rng.permutation(9000), *(rng.choice(12_000, 30, replace=False) for _ in range(50))]
+    _, entries = np.unique(np.concatenate(documents), return_inverse=True)
+    found = np.empty(entries.max() + 1, np.uint16)
+    find_homes(np.array([len(row) for row in documents]), 0, entries.astype(np.int32), found)
+    expected = homes(np.split(entries, np.cumsum([len(row) for row in documents])[:-1]))
+    assert found.tolist() == [expected[k] for k in range(len(found))]
+    assert len(set(found[entries[:9000]].tolist())) == 3
 
 
 def large_batches(rng, sizes=(60, 1, 0, 80, 40)):
@@ -108,14 +151,18 @@ def test_layout_may_stop_at_any_task(tmp_path, monkeypatch):
     assert stops > 8
 
 
-@pytest.mark.parametrize("says", [True, False])
-def test_what_other_arguments_left_is_not_used(tmp_path, says):
+@pytest.mark.parametrize("left_by", ["other arguments", "nobody knows whom", "a former version"])
+def test_what_something_else_left_is_not_used(tmp_path, left_by, monkeypatch):
     """Nor what does not say of what it is left, because its folder vanished under a run."""
     segments = segments_of(large_batches(np.random.default_rng(4)), tmp_path / "s")
-    with pytest.raises(KeyboardInterrupt):
-        build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0.5), memory=MEMORY, engine=StopsAt(2))
+    chosen = IdfFilter(idf_min=0.5 if left_by == "other arguments" else 0)
+    with monkeypatch.context() as former:
+        former.setattr("spotsigs.crawl.layout._FORM", 1)
+        former.setattr("spotsigs.crawl.layout.rarity_classes", lambda frequencies: np.zeros_like(frequencies))
+        with pytest.raises(KeyboardInterrupt):
+            build_vectors(tmp_path / "v", segments, chosen, memory=MEMORY, engine=StopsAt(2))
     assert (tmp_path / "v-in-the-making" / "tallied").exists()
-    if not says:
+    if left_by == "nobody knows whom":
         (tmp_path / "v-in-the-making" / "layout.json").unlink()
     build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=MEMORY)
     build_vectors(tmp_path / "w", segments, IdfFilter(idf_min=0), memory=MEMORY)

@@ -1,15 +1,16 @@
 """The join on disk: the pairs of the join in memory for all collections, budgets and thresholds, in even tasks."""
 
+import shutil
 import tracemalloc
 from collections import Counter
-from itertools import count
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive.join import self_join as naive_join
-from naive.shuffle import meetings_of, met, rarity
+from naive.shuffle import homes, meetings_of, met, rarity
 from stores import Elsewhere, StopsAt
 from strategies import TAUS, borderline_collections, collections, examples, is_long, vectors
 from test_blocks import triples
@@ -18,7 +19,7 @@ from spotsigs.arrays.rarity import rarity_classes
 from spotsigs.crawl import shuffle
 from spotsigs.crawl.block_join import join_store
 from spotsigs.crawl.shuffle import Job
-from spotsigs.disk.store import save_vectors, writing
+from spotsigs.disk.store import opened, save_vectors, writing
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.bounds import prefixes
@@ -26,10 +27,28 @@ from spotsigs.matching.tight import self_join
 from spotsigs.records import Vectors
 
 BUDGETS = st.sampled_from([1_500, 6_000, 10**8])
+HOMES = st.sampled_from([None, 1, 3, 1024])
+"""How many homes signatures are given by chance; None for a store without, whose signatures are sent by number."""
 
 
-def joined(folder, rows, tau, memory, new_from=0, engine=None):
-    save_vectors(folder / "v", rows)
+def save_marked(folder, rows, home_of):
+    """Write vectors as a layout leaves them: with a mark for each entry in place of a class for each signature."""
+    save_vectors(folder / "classes", rows)
+    left = opened(folder / "classes", "vectors")
+    ids, classes = left.array("ids", np.int32), left.array("classes", np.uint8).astype(np.uint16)
+    with writing(folder / "v", "vectors") as store:
+        for path in left.folder.glob("*.npy"):
+            if path.stem != "classes":
+                shutil.copy(path, store.folder)
+        store.put("marks", (classes * 1024 + np.asarray(home_of, np.uint16))[ids])
+        store.facts = {"rows": len(rows), "n_signatures": rows.n_signatures}
+
+
+def joined(folder, rows, tau, memory, new_from=0, engine=None, home_of=None):
+    if home_of is None:
+        save_vectors(folder / "v", rows)
+    else:
+        save_marked(folder, rows, home_of)
     return join_store(folder / "v", folder / "p", tau, engine or Serial(), memory=memory, new_from=new_from)
 
 
@@ -40,8 +59,10 @@ def many_parts(monkeypatch):
     monkeypatch.setattr("spotsigs.crawl.shuffle.LEAST_WORK", 1)
 
 
-def check(tmp_path_factory, documents, tau, memory, new_from):
-    found = joined(tmp_path_factory.mktemp("j"), vectors(documents), tau, memory, new_from)
+def check(tmp_path_factory, documents, tau, memory, new_from, homes):
+    rows = vectors(documents)
+    home_of = homes and np.random.default_rng(homes).integers(0, homes, rows.n_signatures)
+    found = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from, home_of=home_of)
     expected = naive_join(documents, tau)
     assert triples(found.load()) == [pair for pair in expected if pair[1] >= new_from]
 
@@ -52,15 +73,16 @@ def check(tmp_path_factory, documents, tau, memory, new_from):
     tau=st.sampled_from([0.01, 0.1, *TAUS]),
     memory=BUDGETS,
     new_from=st.integers(0, 9),
+    homes=HOMES,
 )
-def test_pairs_are_those_of_every_two_rows(tmp_path_factory, documents, tau, memory, new_from):
-    check(tmp_path_factory, documents, tau, memory, new_from)
+def test_pairs_are_those_of_every_two_rows(tmp_path_factory, documents, tau, memory, new_from, homes):
+    check(tmp_path_factory, documents, tau, memory, new_from, homes)
 
 
 @examples(20, long=400)
-@given(drawn=borderline_collections(), memory=BUDGETS)
-def test_pairs_at_the_threshold_are_found(tmp_path_factory, drawn, memory):
-    check(tmp_path_factory, *drawn, memory, 0)
+@given(drawn=borderline_collections(), memory=BUDGETS, homes=HOMES)
+def test_pairs_at_the_threshold_are_found(tmp_path_factory, drawn, memory, homes):
+    check(tmp_path_factory, *drawn, memory, 0, homes)
 
 
 @examples(4, long=60)
@@ -179,12 +201,27 @@ def one_length_and_few_signatures(rng):
     return csr([*few, *(40 * np.arange(300, 340) + rng.integers(0, 40, 40) for _ in range(700))])
 
 
+@skew
+def the_first_document_has_most_signatures(rng):
+    """And has them before all others, who send theirs to its homes."""
+    return csr([rng.permutation(30_000)[:25_000], *(some(rng, 0, 30_000, 40) for _ in range(2000))])
+
+
+def homes_of(rows):
+    found = homes(rows.ids[a:b].tolist() for a, b in pairwise(rows.indptr.tolist()))
+    return [found.get(signature, 0) for signature in range(rows.n_signatures)]
+
+
+WHERE = {"first document": homes_of, "one home": lambda rows: np.zeros(rows.n_signatures)}
+
+
+@pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("name", SKEWS)
-def test_no_task_has_three_times_the_mean(name, tmp_path, monkeypatch):
+def test_no_task_has_three_times_the_mean(name, where, tmp_path, monkeypatch):
     monkeypatch.setattr("spotsigs.crawl.shuffle.LEAST_WORK", 5000)
     monkeypatch.setattr("spotsigs.crawl.shuffle.LEAST_TOKENS", 2500)
     rows = SKEWS[name](np.random.default_rng(5))
-    found = joined(tmp_path, rows, 0.5, 2 * 10**6)
+    found = joined(tmp_path, rows, 0.5, 2 * 10**6, home_of=WHERE[where](rows))
     loaded, expected = found.load(), self_join(rows, 0.5)
     for column in ("i", "j", "similarity"):
         np.testing.assert_array_equal(getattr(loaded, column), getattr(expected, column))
@@ -213,6 +250,39 @@ def test_a_join_may_stop_at_any_task(tmp_path):
     assert stops > 15 // step
     names = {p.name for p in (tmp_path / "p").iterdir()}
     assert not names & {"plan", "parts", "spread", "met"}
+
+
+def test_what_a_former_version_left_is_not_used(tmp_path, monkeypatch):
+    rows = csr([np.sort(np.random.default_rng(3).choice(16, 8, replace=False)) for _ in range(30)])
+    expected = triples(joined(tmp_path, rows, 0.5, 8_000).load())
+    with monkeypatch.context() as former:
+        former.setattr(shuffle, "FORM", 1)
+        former.setattr(shuffle, "_edges", lambda work, most: np.empty(0, np.int64))  # so that pairs are missing
+        with pytest.raises(KeyboardInterrupt):
+            join_store(tmp_path / "v", tmp_path / "q", 0.5, StopsAt(12), memory=8_000)
+    (tmp_path / "q" / "weigh").mkdir()
+    assert (tmp_path / "q" / "met").exists()
+    assert triples(join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=8_000).load()) == expected
+    assert {p.name for p in (tmp_path / "q").iterdir()} == {p.name for p in (tmp_path / "p").iterdir()}
+
+
+def test_near_copies_meet_in_one_part(tmp_path, monkeypatch):
+    """Each of 300 stories three times, with a tenth of it changed, and signatures of all: 40 parts."""
+    monkeypatch.setattr("spotsigs.crawl.shuffle.LEAST_TOKENS", 300)
+    rng, rows = np.random.default_rng(3), []
+    stories = np.arange(300 * 40).reshape(300, 40)
+    for story in stories[np.tile(rng.permutation(300), 3)]:
+        rows.append(np.concatenate([story[rng.random(40) < 0.9], rng.integers(20_000, 20_100, 4)]))
+    rows = csr([np.unique(row) for row in rows])
+    found = {}
+    for name, home_of in (("homes", homes_of(rows)), ("numbers", None)):
+        (tmp_path / name).mkdir()
+        pairs = joined(tmp_path / name, rows, 0.5, 10**8, home_of=home_of)
+        assert len(pairs) >= 900
+        assert pairs.counters["parts"] > 30
+        found[name] = pairs.counters["candidates"] / len(pairs)
+    assert found["homes"] < 2
+    assert found["numbers"] > 3
 
 
 @pytest.mark.long

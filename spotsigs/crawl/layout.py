@@ -252,7 +252,7 @@ def _claim(rounds: Path, layout: Layout, segments: Segments, copies: Copies) -> 
     """Say what the results of the tasks come from; delete those that come from something else, or do not say."""
     made_of = "".join(map(fingerprint, segments.folders)).encode() + copies.stands.tobytes()
     facts = {"of": xxhash.xxh3_128_hexdigest(made_of), "settings": repr((layout.idf_filter, layout.sets))}
-    facts |= {"memory": str(layout.memory), "form": _FORM}
+    facts |= {"memory": str(layout.memory), "form": str(_FORM)}
     if not exists(rounds / _MADE_OF) or claim(rounds, _MADE_OF, facts):
         remove_tree(rounds)
         claim(rounds, _MADE_OF, facts)
@@ -340,12 +340,12 @@ def tally(task: Range) -> int:
 def _tally(task: Range, out: Writer) -> None:
     from spotsigs.crawl.shuffle_kernels import HOME_BITS
 
-    found = [(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.uint16))]
+    kinds: dict[str, Any] = {"hashes": np.uint64, "frequencies": np.int32, "homes": np.uint16}
+    found = [tuple(np.empty(0, kind) for kind in kinds.values())]
     for number in range(task.batches):
         left = task.layout.left("scattered", number)
         span = left.part("edges", np.int64, task.number, task.number + 2).tolist()
-        columns = (("hashes", np.uint64), ("frequencies", np.int32), ("homes", np.uint16))
-        found.append(tuple(left.part(name, kind, *span) for name, kind in columns))
+        found.append(tuple(left.part(name, kind, *span) for name, kind in kinds.items()))
     hashes, frequencies, homes = (np.concatenate(column) for column in zip(*found, strict=True))
     del found
     order = np.argsort(hashes)

@@ -64,10 +64,10 @@ LEAST_TOKENS = 2**21
 """Tokens of a part below which another one would cost more than it gives."""
 
 LEAST_WORK = 2**25
-"""Work that is never split: about a tenth of a second."""
+"""Work that is never left to others: about a tenth of a second."""
 
 UNEVEN = 1.5
-"""Work of a task, as a multiple of the least that a part can have, beyond which it is split."""
+"""Work at which a task leaves the rest to others, as a multiple of what it takes to read and list a mean part."""
 
 NO_END = 2**62
 
@@ -223,10 +223,11 @@ def _marks(reader: Reader, first_row: int, vectors: Vectors) -> NDArray[np.uint1
         first = int(reader.part("indptr", np.int64, first_row, first_row + 1)[0])
         return reader.part("marks", np.uint16, first, first + len(vectors.ids))
     ids, places = np.unique(vectors.ids, return_inverse=True)
-    classes = reader.take("classes", np.uint8, ids.astype(np.int64)).astype(np.uint16)
-    homes = (ids.astype(np.uint32) * np.uint32(2654435761) >> np.uint32(32 - kernels.HOME_BITS)).astype(np.uint16)
-    marks: NDArray[np.uint16] = (classes << kernels.HOME_BITS | homes)[places]
-    return marks
+    known = int(ids.max(initial=-1)) < reader.length("classes")
+    require(known, f"the classes of the store {reader.folder} are damaged; build the store again")
+    classes = reader.take("classes", np.uint8, ids.astype(np.int64)).astype(np.uint32)
+    homes = ids.astype(np.uint32) * np.uint32(2654435761) >> np.uint32(32 - kernels.HOME_BITS)
+    return (classes << np.uint32(kernels.HOME_BITS) | homes).astype(np.uint16)[places]
 
 
 def sample(task: tuple[Job, int]) -> NDArray[np.int64]:
@@ -521,8 +522,10 @@ def _edges(work: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """Return the edges of as many equal shares of rows as have at most some work; none where there are no rows."""
     done = np.cumsum(work)
     n = -(-int(work.sum()) // most)
-    inner = np.searchsorted(done, int(done[-1]) * np.arange(1, n) // n) if n > 1 else []
-    return np.unique([0, *inner, len(work)]) if len(work) else done
+    if n < 1:
+        return done[:0]
+    inner = np.searchsorted(done, int(done[-1]) * np.arange(1, n) // n)
+    return np.unique(np.concatenate([[0], inner, [len(work)]]))
 
 
 class Verify(NamedTuple):
