@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_partitions import fractions_and_their_neighbours
 
-from spotsigs.matching.bounds import bounds, indexed_prefixes, least_overlap
+from spotsigs.matching.bounds import bounds, indexed_prefixes, least_overlap, prefixes
 
 TAUS = [0.01, 0.1, 0.3, 1 / 3, 0.44, 0.5, 0.6, 0.75, 0.8, 0.9, 0.99, 1.0]
 
@@ -45,6 +45,17 @@ def test_each_table(tau, longest):
         assert (tables.shortest[length], tables.longest[length]) == (possible[0], possible[-1])
         assert tables.meetings[length] == k
         assert tables.probed[length] == length - least(tau, length + possible[0]) + k
+
+
+@pytest.mark.parametrize("tau", [*TAUS, 0.07, 0.999, 1e-300])
+@pytest.mark.parametrize("most", [1, 2, 255])
+def test_prefixes_of_some_lengths_are_those_of_the_tables(tau, most):
+    lengths = np.array([1, 2, 3, 50, 95, 96, 97, 191, 192, 250])
+    tables = bounds(tau, 250)
+    shortest, k, prefix = prefixes(tau, lengths, most)
+    assert shortest.tolist() == tables.shortest[lengths].tolist()
+    assert k.tolist() == np.minimum(tables.meetings[lengths], most).tolist()
+    assert prefix.tolist() == (tables.probed[lengths].astype(int) - tables.meetings[lengths] + k).tolist()
 
 
 def test_tables_of_no_documents_reach_to_length_1():

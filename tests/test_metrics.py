@@ -5,11 +5,12 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap
 from sklearn.metrics.cluster import pair_confusion_matrix
 
-from spotsigs import cluster, evaluate, relative_recall
+from spotsigs import InputError, cluster, evaluate, relative_recall
 from spotsigs.judging import metrics
 from spotsigs.judging.metrics import (
     b_cubed,
     drawn,
+    ends,
     macro_averages,
     micro_averages,
     resampled_macro,
@@ -181,6 +182,42 @@ def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters():
             np.testing.assert_allclose(found[name], (low[m], high[m]), atol=(high[m] - low[m]) / 6)
 
 
+def test_a_single_resample_is_drawn():
+    assert evaluate(*drawn_truth(), resamples=1).intervals
+
+
+def test_ends_are_percentiles_over_the_first_axis():
+    values = np.arange(1001.0)
+    np.testing.assert_allclose(ends(values), [25, 975])
+    np.testing.assert_allclose(ends(np.stack([values, 2 * values], 1)), [[25, 50], [975, 1950]])
+    np.testing.assert_allclose(ends(values, 0.5), [250, 750])
+
+
+def pieces(pairs, size):
+    """Pairs a few at a time; they come once."""
+    for k in range(0, len(pairs.i), size):
+        yield pairs.i[k : k + size], pairs.j[k : k + size], pairs.similarity[k : k + size]
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_pairs_in_chunks_are_judged_as_at_once(judged):
+    pairs, truth = drawn_truth()
+    if judged:
+        i, j = np.triu_indices(60, 1)
+        truth = Truth(truth.labels, truth.names, (i[::2], j[::2], np.arange(len(i[::2])) % 3 == 0))
+    whole = tallies(pairs, truth)
+    assert min(whole[0].sum(), whole[1].sum()) > 5
+    np.testing.assert_array_equal(tallies(pieces(pairs, 7), truth), whole)
+    clusters = cluster(pairs)
+    assert repr(evaluate(pieces(pairs, 7), truth, clusters)) == repr(evaluate(pairs, truth, clusters))
+
+
+def test_pairs_in_chunks_need_their_clusters():
+    pairs, truth = drawn_truth()
+    with pytest.raises(InputError, match=r"^pairs in chunks are judged together with their clusters; give them$"):
+        evaluate(pieces(pairs, 7), truth)
+
+
 def test_intervals_do_not_depend_on_how_many_samples_are_held(monkeypatch):
     pairs, truth = drawn_truth()
     expected = evaluate(pairs, truth).intervals
@@ -192,6 +229,7 @@ def test_a_sample_draws_as_many_clusters_as_there_are():
     assert (drawn([3, 1, 6], 50).sum(1) == 10).all()
     np.testing.assert_allclose(drawn([3, 1, 6], 4000).mean(0), [3, 1, 6], atol=0.1)
     assert drawn([3, 1]).shape == (1000, 2)
+    assert (drawn([3, 1, 6]) == drawn([3, 1, 6])).all()
 
 
 def test_resampled_averages_are_those_of_the_clusters_that_are_drawn():

@@ -74,6 +74,14 @@ def test_partner_lengths_entry_by_entry(tau):
     assert [len(part) for part in partner_lengths(tau, 0)] == [1, 1]
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_length_is_too_large_for_the_least_thresholds():
+    for tau in (5e-324, 1e-300, 2.0**-62):
+        smallest, largest = partner_lengths(tau, 3)
+        assert smallest.tolist() == [0, 1, 1, 1]
+        assert (largest[1:] >= 2**62 - 1).all()
+
+
 def test_boundaries_of_a_small_rho_and_their_defaults():
     assert partition_boundaries(0.5, 1).tolist() == [1]
     assert partition_boundaries(0.5, 1).dtype == np.int64

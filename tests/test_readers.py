@@ -5,6 +5,7 @@ import io
 import json
 import pickle
 import random
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -28,6 +29,7 @@ from spotsigs.data.formats.columns import Csv, Parquet
 from spotsigs.data.formats.folder import Folder, SortedBy
 from spotsigs.data.formats.input_files import lines, open_bytes, windows
 from spotsigs.data.formats.jsonl import Jsonl, read_judgments
+from spotsigs.data.formats.parquet_pages import CODECS, column_chunks
 from spotsigs.data.formats.responses import decode_body, iso_date, parse_response
 from spotsigs.data.formats.trec import Trec
 from spotsigs.data.formats.warc import Warc
@@ -36,6 +38,7 @@ from spotsigs.errors import InputError
 from spotsigs.records import Document, Skipped
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.limits import pages_up_to
 from spotsigs.text.visible import VisibleText
 
 ROOT = Path(__file__).parent.parent
@@ -357,6 +360,45 @@ def test_truncated_parquet_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(InputError, match="is not Parquet or is truncated"):
         Parquet(path=str(path)).shards()
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
+def test_columns_of_parquet_are_where_pyarrow_finds_them(tmp_path, codec):
+    rows = [{"text": f"text {k}", "a.b": k % 3, "nested": {"text": ["x"] * (k % 4)}} for k in range(500)]
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=200, compression=codec, use_dictionary=["a.b"])
+    with path.open("rb") as file:
+        found = column_chunks(file)
+    theirs = pq.ParquetFile(path).metadata
+    assert len(found) == theirs.num_row_groups == 3
+    for group, chunks in enumerate(found):
+        assert [chunk.column for chunk in chunks] == ["text", "a.b", "nested"]
+        for k, chunk in enumerate(chunks):
+            facts = theirs.row_group(group).column(k)
+            start = facts.dictionary_page_offset or facts.data_page_offset
+            assert (chunk.start, chunk.stop) == (start, start + facts.total_compressed_size)
+            assert CODECS[chunk.codec] == codec
+
+
+def test_a_parquet_column_with_a_dot_in_its_name_is_measured(tmp_path):
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"the.text": ["word " * 4_000_000]}), path, compression="zstd")
+    with pages_up_to(8 << 20):
+        (record,) = read(Parquet(path=str(path), text_column="the.text"))
+    assert "unpack to 19 MiB, more than 16 MiB" in record.reason
+
+
+@pytest.mark.parametrize("place", ["read", "copy"])
+def test_parquet_whose_statistics_contradict_its_schema_does_not_end_the_process(tmp_path, place):
+    """PyArrow ends the process when it is asked for what such a footer says of a column."""
+    found = Path(__file__).parent / "fuzz/corpus/parquet/size-statistics-that-contradict-the-schema"
+    collection = Parquet(path=str(shutil.copy(found, tmp_path / "x.parquet")))
+    if place == "read":
+        (record,) = skipped(collection)
+        assert record.reason == "rows 0 to 1 cannot all be read: nothing is said of a column"
+    else:
+        with pytest.raises(InputError, match=r"x\.parquet cannot be copied, for it cannot all be read"):
+            collection.copy(tmp_path / "copy", lambda _document: True)
 
 
 def test_damaged_parquet_pages_are_told(tmp_path):

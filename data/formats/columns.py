@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,7 +25,7 @@ from spotsigs.data.formats.input_files import (
     unreadable,
     windows,
 )
-from spotsigs.data.formats.parquet_pages import largest_pages
+from spotsigs.data.formats.parquet_pages import CODECS, column_chunks, largest_pages
 from spotsigs.data.formats.rows import RowCollection
 from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole, target_of
 from spotsigs.disk.places import is_remote
@@ -33,8 +33,9 @@ from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
 from spotsigs.text.limits import in_words, largest_page
 
+T = TypeVar("T")
+
 _BATCH_ROWS = 256
-_MOST_HEADER = 1 << 22  # bytes of strings and values in a footer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,8 @@ def _group_batches(
     """Read a row group, so few rows at a time that they fit: a value is never larger than the page it lies in."""
     most = 2 * largest_page()
     with raw(source.path) as content:
-        size = largest_pages(content, file.metadata.row_group(group), columns)
+        chunks = column_chunks(content)[group]
+        size = largest_pages(content, (chunk for chunk in chunks if columns is None or chunk.column in columns))
     if size > most:
         raise _TooLargeError(
             f"pages of a row group unpack to {in_words(size)}, more than {in_words(most)}; write it with smaller ones"
@@ -85,7 +87,7 @@ def _group_batches(
 def _copy_parquet(collection: Parquet, source: InputFile, target: Path, keep: Keep) -> None:
     file = _opened(source.path)
     groups = range(file.num_row_groups)
-    codec = file.metadata.row_group(0).column(0).compression if groups else "none"
+    codec = next(_whole(source, map(_codec, [source])))
     row = 0
     wanted = collection.check_columns(source.path, file.schema_arrow.names)
     with pq.ParquetWriter(target, file.schema_arrow, compression=codec) as out:
@@ -103,10 +105,19 @@ def _copy_parquet(collection: Parquet, source: InputFile, target: Path, keep: Ke
             out.write_table(pa.Table.from_batches(batches, file.schema_arrow))
 
 
-def _whole(source: InputFile, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _codec(source: InputFile) -> str:
+    """Return how the first column of a file is packed."""
+    with raw(source.path) as content:
+        number = next((chunk.codec for group in column_chunks(content) for chunk in group), 0)
+    if number not in CODECS:
+        raise ValueError(f"it is packed by a codec that is not known here, number {number}")
+    return CODECS[number]
+
+
+def _whole(source: InputFile, parts: Iterator[T]) -> Iterator[T]:
     """Refuse damage: a table cannot be copied up to somewhere inside a row group."""
     try:
-        yield from batches
+        yield from parts
     except (pa.ArrowException, OSError, ValueError) as error:
         why = str(error).splitlines()[0]
         raise InputError(f"{source.path} cannot be copied, for it cannot all be read: {why}; see kept.csv") from error

@@ -1,123 +1,120 @@
-"""How large the pages of a Parquet file are: what a reader holds at once, which the file's footer does not say."""
+"""What a Parquet file says of its columns, and how large their pages are: what a reader holds at once.
+
+PyArrow tells the first, but ends the process where what a footer says of a column does not agree with the schema.
+
+References
+----------
+Apache Parquet, *Thrift definition* (FileMetaData, PageHeader).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from io import BytesIO
+from typing import IO, NamedTuple
 
-_STRUCT, _LIST, _SET, _MAP, _BINARY, _DOUBLE, _BYTE = 12, 9, 10, 11, 8, 7, 3
-_UNPACKED, _STORED = 2, 3  # fields of a page's header
-_DEEPEST = 16
+from spotsigs.disk.thrift import BINARY, LIST, STRUCT, Fields, Reader, integer
+
+_GROUPS, _COLUMNS, _FACTS = 4, 1, 3  # fields of the footer, of a row group, of a column of it
+_PATH, _CODEC, _STORED_BYTES, _DATA, _DICTIONARY = 3, 4, 7, 9, 11  # of the facts about a column
+_UNPACKED, _STORED = 2, 3  # of a page's header
+_MOST_HEADER = 1 << 20
+
+CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 5: "lz4", 6: "zstd", 7: "lz4"}
+"""PyArrow's names of the format's numbers."""
 
 
-def largest_pages(file: IO[bytes], group: Any, columns: list[str] | None = None) -> int:
-    """Return the bytes of the largest unpacked page of each column chunk of a row group, added up.
+class Chunk(NamedTuple):
+    """One column in one row group.
+
+    Attributes
+    ----------
+    column : str
+        Name of the outermost field.
+    codec : int
+        How its pages are packed.
+    start, stop : int
+        Where its pages lie in the file.
+    """
+
+    column: str
+    codec: int
+    start: int
+    stop: int
+
+
+def column_chunks(file: IO[bytes]) -> tuple[tuple[Chunk, ...], ...]:
+    """Return the columns of each row group.
 
     Parameters
     ----------
-    file : file
+    file : binary file
+        A Parquet file, which can seek.
+
+    Raises
+    ------
+    ValueError
+        If the footer is damaged.
+    """
+    end = file.seek(0, 2) - 8
+    file.seek(max(end, 0))
+    size = int.from_bytes(file.read(4), "little")
+    file.seek(max(end - size, 0))
+    return _column_chunks(file.read(size))
+
+
+@lru_cache(maxsize=1)  # a worker reads one share of a file after the other
+def _column_chunks(footer: bytes) -> tuple[tuple[Chunk, ...], ...]:
+    fields = Reader(BytesIO(footer), len(footer)).fields({_GROUPS: _chunks})
+    kind, groups = fields.get(_GROUPS, (0, None))
+    return tuple(groups[1]) if kind == LIST else ()
+
+
+def _chunks(group: Fields) -> tuple[Chunk, ...]:
+    kind, columns = group.get(_COLUMNS, (0, None)) if isinstance(group, dict) else (0, None)
+    if kind != LIST or columns[0] != STRUCT:
+        raise ValueError("a row group has no columns")
+    return tuple(map(_chunk, columns[1]))
+
+
+def _chunk(column: Fields) -> Chunk:
+    kind, facts = column.get(_FACTS, (0, None))
+    if kind != STRUCT:
+        raise ValueError("nothing is said of a column")
+    kind, path = facts.get(_PATH, (0, None))
+    if kind != LIST or path[0] != BINARY or not path[1]:
+        raise ValueError("a column has no name")
+    start = min((place for name in (_DICTIONARY, _DATA) if (place := integer(facts, name)) > 0), default=0)
+    name = path[1][0].decode("utf-8", "replace")
+    return Chunk(name, integer(facts, _CODEC, -1), start, start + integer(facts, _STORED_BYTES))
+
+
+def largest_pages(file: IO[bytes], chunks: Iterable[Chunk]) -> int:
+    """Return the bytes of the largest unpacked page of each column chunk, added up.
+
+    Parameters
+    ----------
+    file : binary file
         The Parquet file, which can seek.
-    group : pyarrow.parquet.RowGroupMetaData
-        The row group.
-    columns : list of str, optional
-        Columns that are read; all where omitted.
+    chunks : iterable of Chunk
+        The columns that are read.
 
     Raises
     ------
     ValueError
         If a page's header is damaged.
-
-    References
-    ----------
-    Apache Parquet, *Thrift definition* (PageHeader); Apache Thrift, *Thrift compact protocol encoding*.
     """
-    total = 0
-    for chunk in (group.column(k) for k in range(group.num_columns)):
-        if columns is None or chunk.path_in_schema.partition(".")[0] in columns:
-            starts = [place for place in (chunk.dictionary_page_offset, chunk.data_page_offset) if place]
-            start = min(starts, default=0)
-            total += max(_page_sizes(file, start, start + chunk.total_compressed_size), default=0)
-    return total
+    return sum(max(_page_sizes(file, chunk), default=0) for chunk in chunks)
 
 
-def _page_sizes(file: IO[bytes], at: int, stop: int) -> Iterator[int]:
-    while at < stop:
+def _page_sizes(file: IO[bytes], chunk: Chunk) -> Iterator[int]:
+    at = chunk.start
+    while at < chunk.stop:
         file.seek(at)
-        numbers = _struct(file, 0)
-        stored, unpacked = numbers.get(_STORED, -1), numbers.get(_UNPACKED, -1)
+        header = Reader(file, _MOST_HEADER).fields()
+        stored, unpacked = integer(header, _STORED, -1), integer(header, _UNPACKED, -1)
         if stored < 0 or unpacked < 0:
             raise ValueError(f"there is no page at byte {at}")
         yield unpacked
         at = file.tell() + stored
-
-
-def _struct(file: IO[bytes], depth: int) -> dict[int, int]:
-    """Read a struct; return its integers by field."""
-    numbers: dict[int, int] = {}
-    field = 0
-    while head := _byte(file):
-        kind = head & 15
-        field = field + (head >> 4) if head >> 4 else _number(file)
-        found = _value(file, kind, depth)
-        if found is not None:
-            numbers[field] = found
-    return numbers
-
-
-def _value(file: IO[bytes], kind: int, depth: int) -> int | None:
-    """Pass over a value; return it if it is an integer."""
-    if depth > _DEEPEST:
-        raise ValueError("a page's header nests too deep")
-    if kind in (1, 2):  # a boolean lies in its field's header
-        return None
-    if kind in (4, 5, 6):
-        return _number(file)
-    if kind == _STRUCT:
-        _struct(file, depth + 1)
-    elif kind in (_BYTE, _DOUBLE):
-        file.seek(1 if kind == _BYTE else 8, 1)
-    elif kind == _BINARY:
-        file.seek(_varint(file), 1)
-    elif kind in (_LIST, _SET):
-        head = _byte(file)
-        for _ in range(_varint(file) if head >> 4 == 15 else head >> 4):
-            _element(file, head & 15, depth)
-    elif kind == _MAP:
-        if n := _varint(file):
-            kinds = _byte(file)
-            for _ in range(n):
-                _element(file, kinds >> 4, depth)
-                _element(file, kinds & 15, depth)
-    else:
-        raise ValueError("a page's header is damaged")
-    return None
-
-
-def _element(file: IO[bytes], kind: int, depth: int) -> None:
-    if kind in (1, 2):  # in a list a boolean has a byte of its own
-        _byte(file)
-    else:
-        _value(file, kind, depth + 1)
-
-
-def _byte(file: IO[bytes]) -> int:
-    if not (byte := file.read(1)):
-        raise ValueError("a page's header is cut short")
-    return byte[0]
-
-
-def _varint(file: IO[bytes]) -> int:
-    value = shift = 0
-    while True:
-        byte = _byte(file)
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value
-        if shift > 63:
-            raise ValueError("a page's header is damaged")
-
-
-def _number(file: IO[bytes]) -> int:
-    value = _varint(file)
-    return (value >> 1) ^ -(value & 1)
