@@ -14,7 +14,7 @@ from functools import lru_cache
 from io import BytesIO
 from typing import IO, NamedTuple
 
-from spotsigs.disk.thrift import BINARY, LIST, STRUCT, Fields, Reader, integer
+from spotsigs.disk.thrift import BINARY, LIST, STRUCT, Fields, StructReader, integer
 
 _GROUPS, _COLUMNS, _FACTS = 4, 1, 3  # fields of the footer, of a row group, of a column of it
 _PATH, _CODEC, _STORED_BYTES, _DATA, _DICTIONARY = 3, 4, 7, 9, 11  # of the facts about a column
@@ -66,7 +66,7 @@ def column_chunks(file: IO[bytes]) -> tuple[tuple[Chunk, ...], ...]:
 
 @lru_cache(maxsize=1)  # a worker reads one share of a file after the other
 def _column_chunks(footer: bytes) -> tuple[tuple[Chunk, ...], ...]:
-    fields = Reader(BytesIO(footer), len(footer)).fields({_GROUPS: _chunks})
+    fields = StructReader(BytesIO(footer), len(footer)).fields({_GROUPS: _chunks})
     kind, groups = fields.get(_GROUPS, (0, None))
     return tuple(groups[1]) if kind == LIST else ()
 
@@ -112,7 +112,7 @@ def _page_sizes(file: IO[bytes], chunk: Chunk) -> Iterator[int]:
     at = chunk.start
     while at < chunk.stop:
         file.seek(at)
-        header = Reader(file, _MOST_HEADER).fields()
+        header = StructReader(file, _MOST_HEADER).fields()
         stored, unpacked = integer(header, _STORED, -1), integer(header, _UNPACKED, -1)
         if stored < 0 or unpacked < 0:
             raise ValueError(f"there is no page at byte {at}")

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from io import BytesIO
 from typing import IO
 
-from spotsigs.disk.thrift import LIST, STRUCT, Fields, Reader, written
+from spotsigs.disk.thrift import LIST, STRUCT, Fields, StructReader, written
 
 _MAGIC = b"PAR1"
 
@@ -39,7 +39,7 @@ def join_files(parts: Iterable[bytes], out: IO[bytes]) -> None:
     rows, place = 0, len(_MAGIC)
     for part in parts:
         end = len(part) - 8 - int.from_bytes(part[-8:-4], "little")
-        own = Reader(BytesIO(part[end:]), len(part) - end).fields()
+        own = StructReader(BytesIO(part[end:]), len(part) - end).fields()
         footer = footer or own
         for group in own[_GROUPS][1][1]:
             _move(group, place - len(_MAGIC), len(groups))

@@ -22,7 +22,7 @@ Fields = dict[int, tuple[int, Any]]
 _NO_CHANGE: Mapping[int, Callable[[Any], Any]] = MappingProxyType({})
 
 
-class Reader:
+class StructReader:
     """Reads structures, of which nothing is trusted.
 
     Parameters
