@@ -294,14 +294,12 @@ def _spread(job: Job, number: int, out: Writer) -> None:
     tokens, rows, bins = _tokens(job, vectors, start, copy_of)
     starts, part = np.zeros((2, int(part_of[-1]) + 3), np.int64), part_of[bins].astype(np.int32)
     kernels.count_parts(rows, part, starts)
-    n = int(starts[0, -1])
-    parted, heads, places = np.empty_like(tokens), np.zeros(n, np.uint64), np.empty(n, np.int32)
-    kernels.fill_parts(tokens, rows, part, start, fresh, starts, (parted, heads, places))
     sketches = np.empty(len(vectors), np.uint64)
     kernels.sketch_rows(vectors.indptr, vectors.ids, vectors.counts, sketches)
+    parted, heads = np.empty_like(tokens), np.zeros(2 * int(starts[0, -1]), np.uint64)
+    kernels.fill_parts(tokens, rows, part, start, fresh, sketches, starts, (parted, heads))
     out.put("tokens", parted)
     out.put("heads", heads)
-    out.put("sketches", sketches[places])
     out.put("head_starts", starts[0, :-1])
     out.put("token_starts", starts[1, :-1])
     out.facts = {"tokens": len(tokens), "copies": len(copies)}
@@ -341,26 +339,28 @@ def _groups(job: Job, part: int) -> list[tuple[tuple[int, int], tuple[int, int]]
 
 def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
     """Read what some stretches sent to a part."""
-    columns: dict[str, list[NDArray[np.uint64]]] = {"heads": [], "sketches": [], "tokens": []}
+    found = [[_NOTHING, _NOTHING]]
     for number in range(*group):
         reader, heads, tokens = _sent(job, number)
-        for name, starts in (("heads", heads), ("sketches", heads), ("tokens", tokens)):
-            begin, end = int(starts[part]), int(starts[part + 1])
-            columns[name].append(reader.part(name, np.uint64, begin, end) if begin < end else _NOTHING)
-    sent, sketches, of_rows = (np.concatenate(columns.pop(name)) for name in tuple(columns))
+        spans = {"heads": 2 * heads[part : part + 2], "tokens": tokens[part : part + 2]}
+        if spans["heads"][0] < spans["heads"][1]:
+            found.append([reader.part(name, np.uint64, *span.tolist()) for name, span in spans.items()])
+    marks, of_rows = (np.concatenate(column) for column in zip(*found, strict=True))
+    del found
+    sent = marks[1::2]
     n, tables = len(sent), _plan(job).tables
     numbers, size = sent >> np.uint64(32), int((sent & np.uint64(2**31 - 1)).sum())
     sound = size == len(of_rows) and bool((numbers[1:] > numbers[:-1]).all())
     sound = sound and int(numbers[-1:].max(initial=0)) < int(tables.rows[-1])
     _require_undamaged(sound, job)
     share = Share(
-        marks=np.empty(2 * n, np.uint64),
+        marks=marks,
         fresh=np.empty(n, np.bool_),
         first=np.zeros(len(tables.rows), np.int64),
         starts=np.zeros(n + 1, np.int64),
         tokens=of_rows,
     )
-    kernels.read_heads(sent, sketches, tables, share)
+    kernels.read_heads(tables, share)
     return share
 
 

@@ -276,41 +276,43 @@ def count_parts(rows: Any, part: Any, starts: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def fill_parts(tokens: Any, rows: Any, part: Any, first_row: Any, fresh: Any, starts: Any, out: Any) -> None:
+def fill_parts(
+    tokens: Any, rows: Any, part: Any, first_row: Any, fresh: Any, sketches: Any, starts: Any, out: Any
+) -> None:
     """Write what `count_parts` counted.
 
-    ``out`` are the tokens and, for each row of a part, its number (32 bits), whether it is new (1 bit) and how many
-    tokens it has there (31 bits), and its place among the rows.
+    ``out`` are the tokens and, for each row of a part, its sketch, and behind that its number (32 bits), whether it is
+    new (1 bit) and how many tokens it has there (31 bits).
     """
-    of_part, heads, places = out
+    of_part, heads = out
     before = np.full(starts.shape[1], -1, np.int32)
     for k in range(len(tokens)):
         p = part[k]
         if rows[k] != before[p]:
             at = starts[0, p + 1]
             starts[0, p + 1] += 1
-            heads[at] = np.uint64(first_row + rows[k]) << HALF | np.uint64(fresh[rows[k]]) << np.uint64(31)
-            places[at] = rows[k]
+            heads[2 * at] = sketches[rows[k]]
+            heads[2 * at + 1] = np.uint64(first_row + rows[k]) << HALF | np.uint64(fresh[rows[k]]) << np.uint64(31)
             before[p] = rows[k]
-        heads[starts[0, p + 1] - 1] += np.uint64(1)
+        heads[2 * starts[0, p + 1] - 1] += np.uint64(1)
         of_part[starts[1, p + 1]] = tokens[k]
         starts[1, p + 1] += 1
 
 
 @njit(cache=True, nogil=True)
-def read_heads(heads: Any, sketches: Any, tables: Runs, out: Share) -> None:
-    """Fill the arrays of a `Share`, but for its tokens, from what `fill_parts` wrote."""
+def read_heads(tables: Runs, out: Share) -> None:
+    """Fill the arrays of a `Share`, but for its tokens, whose `marks` are what `fill_parts` wrote."""
     q = 0
-    for r in range(len(heads)):
-        row = heads[r] >> HALF
-        out.fresh[r] = heads[r] >> np.uint64(31) & np.uint64(1) != 0
-        out.starts[r + 1] = out.starts[r] + np.int64(heads[r] & np.uint64(0x7FFFFFFF))
+    for r in range(len(out.fresh)):
+        head = out.marks[2 * r + 1]
+        row = head >> HALF
+        out.fresh[r] = head >> np.uint64(31) & np.uint64(1) != 0
+        out.starts[r + 1] = out.starts[r] + np.int64(head & np.uint64(0x7FFFFFFF))
         while tables.rows[q + 1] <= np.int64(row):
             q += 1
             out.first[q] = r
-        out.marks[2 * r] = sketches[r]
         out.marks[2 * r + 1] = row << HALF | np.uint64(q)
-    out.first[q + 1 :] = len(heads)
+    out.first[q + 1 :] = len(out.fresh)
 
 
 @njit(cache=True, nogil=True)
