@@ -11,6 +11,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -124,7 +125,7 @@ class Processes(WorkerEngine):
             lambda task: _executor(workers).submit(function, task),
             chain(waiting, tasks),
             2 * workers,
-            interrupted=lambda: _executor(workers).shutdown(kill_workers=True),
+            interrupted=lambda: _kill_workers(_executor(workers)),
         )
 
 
@@ -146,6 +147,18 @@ def _executor(workers: int) -> Any:
     return get_reusable_executor(
         max_workers=workers, env=_ONE_THREAD, timeout=300, initializer=end_with, initargs=(os.getpid(),)
     )
+
+
+def _kill_workers(executor: Any) -> None:
+    """End a pool at once: it takes its workers for dead, and gives up whatever waits, cancelled or not.
+
+    (`shutdown(kill_workers=True)` writes a traceback where a task is cancelled, or has not reached a worker yet.)
+    """
+    import psutil
+
+    for worker in list(executor._processes):
+        with suppress(psutil.NoSuchProcess):
+            psutil.Process(worker).kill()
 
 
 def end_with(parent: int) -> None:
@@ -376,15 +389,13 @@ def _first_line(error: Exception) -> str:
 def _in_order(
     submit: Callable[[Task], Any], tasks: Iterator[Task], window: int, interrupted: Callable[[], object] = bool
 ) -> Iterator[Result]:
-    """Yield results in task order; what was under way when a worker died is given out again.
-
-    With Ctrl-C, `interrupted` is called while no task is cancelled yet: loky's thread cannot end tasks that are.
-    """
+    """Yield results in task order; what was under way when a worker died is given out again."""
     from concurrent.futures.process import BrokenProcessPool
 
-    waiting = deque((task, _submitted(submit, task)) for task in islice(tasks, window))
+    waiting: deque[tuple[Task, Any]] = deque()
     broken = 0
     try:
+        waiting.extend((task, _submitted(submit, task)) for task in islice(tasks, window))
         while waiting:
             try:
                 result = waiting[0][1].result()

@@ -327,6 +327,34 @@ def test_an_interrupted_run_ends_soon_and_leaves_no_worker(stage, to_all, large_
     assert not (tmp_path / "run" / "metrics.json").exists()
 
 
+CROWDED = """
+import sys, time
+import spotsigs.engines
+in_order = spotsigs.engines._in_order
+# more than the pool hands to its workers at once, so that tasks always wait
+spotsigs.engines._in_order = lambda submit, tasks, window, interrupted: in_order(submit, tasks, 60, interrupted)
+results = spotsigs.engines.Processes(workers=2).map(time.sleep, [0] * 5 + [600] * 95)
+[next(results) for _ in range(3)]
+try:
+    results.throw(KeyboardInterrupt)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_tasks_that_wait_when_a_run_is_interrupted_leave_no_traceback():
+    process = subprocess.Popen(
+        [sys.executable, "-c", CROWDED], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        out, err = process.communicate(timeout=120)
+    finally:
+        end_orphans([process.pid])
+    assert process.returncode == 0
+    assert out == "interrupted\n"
+    assert err == ""
+
+
 def test_an_interrupt_while_modules_are_imported_ends_without_a_traceback(tmp_path):
     (tmp_path / "hydra.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(600)\n")
     start = "import runpy\nsys.argv = ['run.py']\nrunpy.run_path('run.py', run_name='__main__')\n"
