@@ -2,7 +2,7 @@
 
 They run in the order of this file: read the rows once (`scan_rows`), find exact copies (`bucket_hashes`,
 `first_of_hash`, `confirm_copies`), number the distinct documents by length (`count_lengths`, `number_documents`), order
-the tokens (`rank_tokens`) and rewrite every document as its sorted tokens (`pack_documents`), invert the prefixes
+the tokens (`rank_tokens`) and write down the rarest tokens of every document (`pack_documents`), invert these prefixes
 (`count_postings`, `fill_postings`), probe (`probe`, `name_pairs`), and spread the found pairs over the copies
 (`mark_copied`, `count_links`, `fill_links`, `count_partners`, `place_pairs`, `fill_partners`, `fill_pairs`).
 
@@ -32,6 +32,9 @@ MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 MIX_2 = np.uint64(0xD6E8FEB86659FD93)
 SKETCH_BITS = np.uint64(63)
 MAX_CLASSES = 64
+BLOCK = np.uint64(32)
+FEW = 32
+"""Tokens of a document up to which looking for one after the other is faster than sorting all that it has."""
 
 
 class Rows(NamedTuple):
@@ -64,21 +67,33 @@ class TokenOrder(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """Distinct documents, numbered by increasing length.
+    """Distinct documents, numbered by increasing length, as the tokens that are looked up or found.
 
     Attributes
     ----------
+    rows : Rows
+        The collection they are in.
+    row_of : ndarray of int32, shape (n,)
+        First row of each document.
+    lengths : ndarray of int32, shape (n,)
+        Tokens of each document.
     first : ndarray of int64, shape (longest length + 2,)
         First document of each length; the last entry is their number.
-    starts : ndarray of int64, shape (n + 1,)
-        Document ``d`` has its tokens at ``starts[d]:starts[d + 1]``.
+    prefix : ndarray of int32, shape (longest length + 1,)
+        How many of its tokens a document of each length has here: its rarest ones.
+    starts : ndarray of int64, shape (longest length + 2,)
+        Where the tokens of the documents of each length begin.
     tokens : ndarray of uint32
         Ranks, ascending within a document.
     sketches : ndarray of uint64, shape (n,)
-        Parity of the number of tokens that fall on each of 64 bits.
+        Parity of the number of tokens, of all that the document has, that fall on each of 64 bits.
     """
 
+    rows: Rows
+    row_of: NDArray[np.int32]
+    lengths: NDArray[np.int32]
     first: NDArray[np.int64]
+    prefix: NDArray[np.int32]
     starts: NDArray[np.int64]
     tokens: NDArray[np.uint32]
     sketches: NDArray[np.uint64]
@@ -112,8 +127,8 @@ class Scratch(NamedTuple):
     ----------
     met : ndarray of uint16 or uint32, shape (indexed documents,)
         Meetings of each indexed document, on top of the version of the probe that saw it last.
-    marks : ndarray of uint8, shape (n_tokens,)
-        1 at the tokens of the document being verified.
+    marks : ndarray of uint8 or int32, shape (n_signatures,)
+        How often the document being verified has each signature.
     reach : ndarray of uint32, shape (longest prefix + 1,)
         First document, less the offset, that is too long for each prefix position.
     candidates : ndarray of uint32, shape (2, indexed documents + batch)
@@ -125,7 +140,7 @@ class Scratch(NamedTuple):
     """
 
     met: NDArray[Any]
-    marks: NDArray[np.uint8]
+    marks: NDArray[Any]
     reach: NDArray[np.uint32]
     candidates: NDArray[np.uint32]
     found: NDArray[np.uint32]
@@ -288,8 +303,8 @@ def count_lengths(copy_of: Any, lengths: Any, first: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def number_documents(copy_of: Any, lengths: Any, first: Any, document_of: Any, row_of: Any, starts: Any) -> None:
-    """Give the distinct documents numbers by length, then by row; ``starts`` is where the tokens of each will lie."""
+def number_documents(copy_of: Any, lengths: Any, first: Any, document_of: Any, row_of: Any, length_of: Any) -> None:
+    """Give the distinct documents numbers by length, then by row."""
     limit = len(first) - 2
     following = first.copy()
     for r in range(len(copy_of)):
@@ -298,12 +313,7 @@ def number_documents(copy_of: Any, lengths: Any, first: Any, document_of: Any, r
             following[lengths[r]] += 1
             document_of[r] = d
             row_of[d] = r
-    place = 0
-    for length in range(limit + 1):
-        for d in range(first[length], first[length + 1]):
-            starts[d] = place
-            place += length
-    starts[len(starts) - 1] = place
+            length_of[d] = lengths[r]
 
 
 @njit(cache=True, nogil=True)
@@ -363,36 +373,65 @@ def _frequency_class(frequency: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def pack_documents(
-    rows: Rows, document_of: Any, begin: Any, end: Any, order: TokenOrder, classes: Any, out: Documents
-) -> None:
-    """Write the sorted tokens (and sketch) of the distinct documents among rows ``begin:end``.
-
-    Signature ids ascend in a row and tokens are ordered by class first, so one stable counting sort by class suffices.
-    """
-    limit = np.uint64(len(out.first) - 2)
-    place = np.zeros(classes + 1, np.uint64)
-    listed, repeated = np.empty(limit + ONE, np.uint32), np.empty(limit + ONE, np.uint64)
+def pack_documents(out: Documents, document_of: Any, begin: Any, end: Any, order: TokenOrder, classes: Any) -> None:
+    """Write the rarest tokens (and sketch) of the distinct documents among rows ``begin:end``."""
+    indptr, longest = out.rows.indptr, len(out.first) - 2
+    place, own = np.zeros(classes + 1, np.uint64), np.empty(longest + 1, np.uint8)
+    listed, repeated = np.empty(longest + BLOCK, np.uint32), np.empty(longest + 1, np.uint64)
     for r in range(begin, end):
         d = document_of[r]
         if d < 0:
             continue
-        n = _list_tokens(rows, np.uint64(rows.indptr[r]), np.uint64(rows.indptr[r + 1]), order, listed, repeated)
-        place[:] = 0
-        for k in range(n):
-            place[np.uint64(order.frequency_class[listed[k]]) + ONE] += ONE
-        at = np.uint64(out.starts[d])
-        for c in range(classes):
-            at += place[c]
-            place[c] = at
+        n = _list_tokens(out.rows, np.uint64(indptr[r]), np.uint64(indptr[r + 1]), order, listed, repeated)
+        wanted = np.uint64(out.prefix[n])
+        at = np.uint64(out.starts[n]) + np.uint64(d - out.first[n]) * wanted
+        if wanted > FEW:
+            _sort_by_class(listed, n, order.frequency_class, place, own, repeated)
         sketch = np.uint64(0)
         for k in range(n):
-            own = np.uint64(order.frequency_class[listed[k]])
             rank = order.rank[listed[k]]
-            out.tokens[place[own]] = rank
-            place[own] += ONE
+            listed[k] = rank
             sketch ^= ONE << (np.uint64(rank) & SKETCH_BITS)
         out.sketches[d] = sketch
+        if wanted > FEW:
+            for k in range(wanted):
+                out.tokens[at + k] = listed[k]
+        else:
+            _write_least(listed, n, wanted, at, out.tokens)
+
+
+@njit(cache=True, nogil=True)
+def _sort_by_class(listed: Any, n: Any, classes: Any, place: Any, own: Any, room: Any) -> None:
+    """Sort tokens by their order; ``place``, ``own`` and ``room`` are for counts, classes and a copy.
+
+    They ascend by number and are ordered by class first, so one stable counting sort by class suffices.
+    """
+    place[:] = 0
+    for k in range(n):
+        own[k] = classes[listed[k]]
+        room[k] = listed[k]
+        place[np.uint64(own[k]) + ONE] += ONE
+    for c in range(1, len(place)):
+        place[c] += place[c - 1]
+    for k in range(n):
+        of = np.uint64(own[k])
+        listed[place[of]] = room[k]
+        place[of] += ONE
+
+
+@njit(cache=True, nogil=True)
+def _write_least(ranks: Any, n: Any, wanted: Any, at: Any, tokens: Any) -> None:
+    """Write the least of ``n`` ranks in order, each found by vector instructions on blocks of all."""
+    size = (n + BLOCK - ONE) & ~(BLOCK - ONE)
+    for k in range(n, size):
+        ranks[k] = END
+    lower = np.uint32(0)
+    for k in range(wanted):
+        least = END
+        for other in range(size):  # those below `lower` wrap around and are the greatest
+            least = min(least, np.uint32(ranks[other] - lower))
+        tokens[at + k] = least + lower
+        lower = np.uint32(least + lower + np.uint32(1))
 
 
 @njit(cache=True, nogil=True)
@@ -421,9 +460,9 @@ def count_postings(documents: Documents, shortest: Any, taken: Any, unshared: An
     """
     two = np.uint32(2)
     for step in range(len(taken)):
-        for d in range(documents.first[shortest + step], documents.first[shortest + step + 1]):
-            at = np.uint64(documents.starts[d])
-            for k in range(at, at + np.uint64(taken[step])):
+        length = shortest + step
+        for at in range(documents.starts[length], documents.starts[length + 1], documents.prefix[length]):
+            for k in range(np.uint64(at), np.uint64(at + taken[step])):
                 if documents.tokens[k] >= unshared:
                     starts[documents.tokens[k] - unshared + two] += np.uint32(1)
     for t in range(2, len(starts)):
@@ -436,13 +475,15 @@ def fill_postings(documents: Documents, shortest: Any, taken: Any, starts: Any, 
     """Write the lists that `count_postings` sized."""
     one = np.uint32(1)
     for step in range(len(taken)):
-        for d in range(documents.first[shortest + step], documents.first[shortest + step + 1]):
-            at = np.uint64(documents.starts[d])
-            for k in range(at, at + np.uint64(taken[step])):
+        length = shortest + step
+        d = documents.first[length] - out.offset
+        for at in range(documents.starts[length], documents.starts[length + 1], documents.prefix[length]):
+            for k in range(np.uint64(at), np.uint64(at + taken[step])):
                 if documents.tokens[k] >= out.unshared:
                     t = documents.tokens[k] - out.unshared + one
-                    out.documents[starts[t]] = d - out.offset
+                    out.documents[starts[t]] = d
                     starts[t] += one
+            d += 1
     start = np.uint32(0)
     for t in range(len(out.begin)):
         out.begin[t] = start
@@ -477,8 +518,8 @@ def probe(
     n = np.uint64(0)
     state[FOUND] = 0
     for d in range(begin, end):
-        if probing.starts[d + 1] - probing.starts[d] != length:
-            length = probing.starts[d + 1] - probing.starts[d]
+        if probing.lengths[d] != length:
+            length = np.int64(probing.lengths[d])
             k = np.uint64(bounds.meetings[length])
             spacing = np.uint64(bounds.probed[length] + 1)
             _reach(length, own_side, indexed.first, postings.offset, bounds, scratch.reach)
@@ -493,7 +534,7 @@ def probe(
         n = _meet(probing, d, np.uint64(bounds.probed[length]), ceiling, postings, version, k, scratch, n)
         version += spacing
         if n >= BATCH or d + 1 == end:  # not one by one: their cache misses are to overlap
-            _verify(probing, indexed, postings.offset, bounds.least, scratch, n)
+            _verify(probing, indexed, np.uint64(postings.offset), bounds.least, scratch, n)
             n = np.uint64(0)
             if state[FOUND] > room:
                 state[VERSION] = version
@@ -529,10 +570,11 @@ def _meet(
     """Count the meetings of one document with all indexed ones; append to the candidates those that reach ``k``."""
     tokens, begin, documents, unshared = probing.tokens, postings.begin, postings.documents, postings.unshared
     met, reach, candidates = scratch.met, scratch.reach, scratch.candidates
-    at = np.uint64(probing.starts[d])
+    length = np.uint64(probing.lengths[d])
+    step = np.uint64(probing.prefix[length])
+    at = np.uint64(probing.starts[length]) + np.uint64(d - probing.first[length]) * step
     # What costs is the way to the lists, not the lists: they are asked for one document ahead, their begins two.
     # The next documents mostly have the same length; where not, the hints go astray and nothing else.
-    step = np.uint64(probing.starts[d + 1]) - at
     last = np.uint64(len(tokens) - 1)
     target = version + k
     scanned = np.uint64(0)
@@ -575,32 +617,41 @@ def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scr
     state[CANDIDATES] += np.int64(n)
     n = _sift(probing, indexed, offset, least, candidates, n)
     state[VERIFIED] += np.int64(n)
+    own, others = probing.rows, indexed.rows
     for c in range(n):
-        at = np.uint64(indexed.starts[candidates[1, c] + np.uint64(offset)])
-        prefetch(indexed.tokens, at)
-        prefetch(indexed.tokens, at + LINE)
+        prefetch(indexed.row_of, np.uint64(candidates[1, c]) + offset)
+    for c in range(n):
+        prefetch(others.indptr, np.uint64(indexed.row_of[np.uint64(candidates[1, c]) + offset]))
+    for c in range(n):
+        at = np.uint64(others.indptr[indexed.row_of[np.uint64(candidates[1, c]) + offset]])
+        prefetch(others.ids, at)
+        prefetch(others.ids, at + LINE)
+        prefetch(others.counts, at)
+        prefetch(others.counts, at + LINE)
     marked, begin, end = np.int64(-1), np.uint64(0), np.uint64(0)
     for c in range(n):
-        d, y = np.int64(candidates[0, c]), np.uint64(candidates[1, c]) + np.uint64(offset)
-        # Candidates of one document come together: its tokens are marked once, and each partner's are looked up there,
-        # which reads every token once and branches on none, as a merge of two lists would.
+        d, y = np.int64(candidates[0, c]), np.uint64(candidates[1, c]) + offset
+        # Candidates of one document come together: its signatures are marked once, and each partner's are looked up
+        # there, which reads every one once and branches on none, as a merge of two lists would.
         if d != marked:
             for k in range(begin, end):
-                marks[probing.tokens[k]] = 0
-            marked, begin, end = d, np.uint64(probing.starts[d]), np.uint64(probing.starts[d + 1])
+                marks[np.uint32(own.ids[k])] = 0
+            row = np.uint64(probing.row_of[d])
+            marked, begin, end = d, np.uint64(own.indptr[row]), np.uint64(own.indptr[row + ONE])
             for k in range(begin, end):
-                marks[probing.tokens[k]] = 1
+                marks[np.uint32(own.ids[k])] = own.counts[k]
+        row = np.uint64(indexed.row_of[y])
         overlap = np.int64(0)
-        for k in range(np.uint64(indexed.starts[y]), np.uint64(indexed.starts[y + ONE])):
-            overlap += marks[indexed.tokens[k]]
-        if overlap >= least[np.int64(end - begin) + indexed.starts[y + ONE] - indexed.starts[y]]:
+        for k in range(np.uint64(others.indptr[row]), np.uint64(others.indptr[row + ONE])):
+            overlap += min(np.int32(marks[np.uint32(others.ids[k])]), others.counts[k])
+        if overlap >= least[probing.lengths[d] + indexed.lengths[y]]:
             m = np.uint64(state[FOUND])
             found[0, m] = d
             found[1, m] = y
             found[2, m] = overlap
             state[FOUND] += 1
     for k in range(begin, end):
-        marks[probing.tokens[k]] = 0
+        marks[np.uint32(own.ids[k])] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -611,13 +662,13 @@ def _sift(probing: Documents, indexed: Documents, offset: Any, least: Any, candi
     lower bound of the symmetric difference, which is ``total - 2 * overlap``.
     """
     for c in range(n):
-        y = np.uint64(candidates[1, c]) + np.uint64(offset)
-        prefetch(indexed.starts, y)
+        y = np.uint64(candidates[1, c]) + offset
+        prefetch(indexed.lengths, y)
         prefetch(indexed.sketches, y)
     kept = np.uint64(0)
     for c in range(n):
-        d, y = candidates[0, c], np.uint64(candidates[1, c]) + np.uint64(offset)
-        total = probing.starts[d + 1] - probing.starts[d] + indexed.starts[y + ONE] - indexed.starts[y]
+        d, y = candidates[0, c], np.uint64(candidates[1, c]) + offset
+        total = probing.lengths[d] + indexed.lengths[y]
         candidates[0, kept] = candidates[0, c]
         candidates[1, kept] = candidates[1, c]
         kept += np.uint64(bit_count(probing.sketches[d] ^ indexed.sketches[y]) <= total - 2 * least[total])
@@ -625,18 +676,16 @@ def _sift(probing: Documents, indexed: Documents, offset: Any, least: Any, candi
 
 
 @njit(cache=True, nogil=True)
-def name_pairs(found: Any, probing: Documents, indexed: Documents, row_of: Any, out: Any) -> None:
+def name_pairs(found: Any, probing: Documents, indexed: Documents, out: Any) -> None:
     """Translate pairs of documents as `probe` finds them into pairs of rows and their similarity.
 
-    ``row_of`` holds the first rows of the probing and of the indexed documents, ``out`` the arrays for the rows of
-    both and for the similarity.
+    ``out`` holds the arrays for the rows of both and for the similarity.
     """
-    of_probing, of_indexed = row_of
     row_a, row_b, similarity = out
     for m in range(len(similarity)):
         d, y = np.uint64(found[0, m]), np.uint64(found[1, m])
-        total = probing.starts[d + ONE] - probing.starts[d] + indexed.starts[y + ONE] - indexed.starts[y]
-        row_a[m], row_b[m] = of_probing[d], of_indexed[y]
+        total = np.int64(probing.lengths[d]) + indexed.lengths[y]
+        row_a[m], row_b[m] = probing.row_of[d], indexed.row_of[y]
         similarity[m] = found[2, m] / (total - np.int64(found[2, m]))
 
 

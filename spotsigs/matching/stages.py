@@ -208,18 +208,30 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     numbered = [_number(side) for side in sides]
     stages.lap("order")
     order, classes, unshared = _order_tokens(sides)
-    documents = [_pack(*one, order, classes, stages) for one in zip(sides, numbered, strict=True)]
-    stages.lap("pack")
-    swapped = len(documents[0].tokens) < len(documents[-1].tokens)
+    swapped = _tokens(numbered[0]) < _tokens(numbered[-1])
     x, y = (-1, 0) if swapped else (0, -1)  # the smaller collection is inverted; similarity is symmetric
-    row_of = numbered[x].row_of, numbered[y].row_of
-    parts = BandJoin(documents[x], documents[y], row_of, own_side, tables, order, unshared).run(stages)
+    bands = _bands(numbered[x].first)
+    prefix = _prefixes(tables, bands, own_side)
+    documents = [_pack(*one, prefix, order, classes, stages) for one in zip(sides, numbered, strict=True)]
+    stages.lap("pack")
+    most = max(int(side.most.max(initial=2)) for side in sides)
+    parts = BandJoin(documents[x], documents[y], own_side, tables, order, unshared, most).run(bands, stages)
     if swapped:
         parts = [Found(part.b, part.a, part.similarity) for part in parts]
     parts += _compare_long(a, b, numbered[0], numbered[-1], tau)
     found = _put_together(parts)
     stages.lap("join")
     return found
+
+
+def _prefixes(tables: Bounds, bands: Sequence[tuple[int, int]], own_side: bool) -> NDArray[np.int32]:
+    """Return how many of its tokens a document looks up or offers at most, by length."""
+    prefix = tables.probed.copy()
+    for band in bands:
+        shortest, taken = indexed_prefixes(tables, *band, own_side)
+        part = prefix[shortest : shortest + len(taken)]
+        np.maximum(part, taken, out=part)
+    return prefix
 
 
 def _put_together(parts: list[Found]) -> Found:
@@ -243,7 +255,7 @@ class Numbered(NamedTuple):
         Number of the document whose first row this is, -1 for other rows.
     row_of : ndarray of int32, shape (n,)
         First row of each document.
-    first, starts : ndarray of int64
+    lengths, first : ndarray
         As in `Documents`.
     long : ndarray of int32
         First rows of the documents beyond the limit, by length.
@@ -251,8 +263,8 @@ class Numbered(NamedTuple):
 
     document_of: NDArray[np.int32]
     row_of: NDArray[np.int32]
+    lengths: NDArray[np.int32]
     first: NDArray[np.int64]
-    starts: NDArray[np.int64]
     long: NDArray[np.int32]
 
 
@@ -262,11 +274,17 @@ def _number(side: Side) -> Numbered:
     first = np.zeros(limit + 2, np.int64)
     kernels.count_lengths(copy_of, lengths, first)
     n = int(first[-1])
-    document_of, row_of, starts = np.full(len(lengths), -1, np.int32), np.empty(n, np.int32), np.empty(n + 1, np.int64)
-    kernels.number_documents(copy_of, lengths, first, document_of, row_of, starts)
+    document_of, row_of, length_of = np.full(len(lengths), -1, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    kernels.number_documents(copy_of, lengths, first, document_of, row_of, length_of)
     long = np.flatnonzero(lengths > limit)
     long = long[copy_of[long] == long]
-    return Numbered(document_of, row_of, first, starts, long[np.argsort(lengths[long], kind="stable")].astype(np.int32))
+    long = long[np.argsort(lengths[long], kind="stable")].astype(np.int32)
+    return Numbered(document_of, row_of, length_of, first, long)
+
+
+def _tokens(numbered: Numbered) -> int:
+    """Return how many tokens the distinct documents have together."""
+    return int(numbered.lengths.sum(dtype=np.int64))
 
 
 def _order_tokens(sides: Sequence[Side]) -> tuple[TokenOrder, int, int]:
@@ -283,13 +301,26 @@ def _order_tokens(sides: Sequence[Side]) -> tuple[TokenOrder, int, int]:
     return order, int(classes), int(unshared)
 
 
-def _pack(side: Side, numbered: Numbered, order: TokenOrder, classes: int, stages: Stages) -> Documents:
-    """Write the documents of a side out as sorted tokens."""
-    tokens, sketches = np.empty(numbered.starts[-1], np.uint32), np.empty(len(numbered.row_of), np.uint64)
-    documents = Documents(numbered.first, numbered.starts, tokens, sketches)
+def _pack(
+    side: Side, numbered: Numbered, prefix: NDArray[np.int32], order: TokenOrder, classes: int, stages: Stages
+) -> Documents:
+    """Write down the rarest tokens of the documents of a side, and sketches of all."""
+    n = len(numbered.row_of)
+    starts = np.zeros(len(numbered.first), np.int64)
+    np.cumsum(np.diff(numbered.first) * prefix[: len(starts) - 1], out=starts[1:])
+    documents = Documents(
+        side.source.rows,
+        numbered.row_of,
+        numbered.lengths,
+        numbered.first,
+        prefix,
+        starts,
+        np.empty(starts[-1], np.uint32),
+        np.empty(n, np.uint64),
+    )
 
     def pack(begin: int, end: int) -> None:
-        kernels.pack_documents(side.source.rows, numbered.document_of, begin, end, order, classes, documents)
+        kernels.pack_documents(documents, numbered.document_of, begin, end, order, classes)
 
     stages.each(pack, stages.cuts(side.source.rows.indptr, times=4))
     return documents
@@ -305,30 +336,36 @@ class BandJoin:
         self,
         probing: Documents,
         indexed: Documents,
-        row_of: tuple[NDArray[np.int32], NDArray[np.int32]],
         own_side: bool,
         tables: Bounds,
         order: TokenOrder,
         unshared: int,
+        most: int,
     ) -> None:
-        self.probing, self.indexed, self.row_of = probing, indexed, row_of
-        self.own_side, self.tables, self.n_tokens, self.unshared = own_side, tables, len(order.rank), unshared
+        self.probing, self.indexed, self.own_side, self.tables = probing, indexed, own_side, tables
+        self.n_signatures, self.n_tokens, self.unshared = len(order.further) - 1, len(order.rank), unshared
+        self.most = most
         self.scratches: SimpleQueue[Scratch] = SimpleQueue()
 
-    def run(self, stages: Stages) -> list[Found]:
+    def run(self, bands: Sequence[tuple[int, int]], stages: Stages) -> list[Found]:
         """Return the similar pairs in pieces; first rows of probing documents come first."""
         for _ in range(stages.threads):
             self.scratches.put(self._scratch())
-        bands = _bands(self.probing.first)
-        ahead = deque(stages.pool.submit(self._invert, *band) for band in bands[: stages.threads])
+        submit = stages.pool.submit
+        ahead = (stages.threads + 1) // 2  # more postings at once only take memory
+        inverted = deque(submit(self._invert, *band) for band in bands[:ahead])
         tasks: deque[tuple[Future[tuple[Postings, float]], list[Future[list[Found]]]]] = deque()
         for k, (lowest, highest) in enumerate(bands):
             begin, end = int(self.probing.first[lowest]), int(self.probing.first[highest + 1])
             cuts = np.linspace(begin, end, min(max((end - begin) // 2048, 1), 16) + 1).astype(np.int64).tolist()
-            postings = ahead.popleft()
-            tasks.append((postings, [stages.pool.submit(self._look_up, postings, *cut) for cut in pairwise(cuts)]))
-            if k + stages.threads < len(bands):
-                ahead.append(stages.pool.submit(self._invert, *bands[k + stages.threads]))
+            stretches, postings = list(pairwise(cuts)), inverted.popleft()
+            # one thread inverts for as long as another probes a quarter of a band or so
+            split = max(len(stretches) - 4 * (stages.threads - 1), 0)
+            probes = [submit(self._look_up, postings, *stretch) for stretch in stretches[:split]]
+            if k + ahead < len(bands):
+                inverted.append(submit(self._invert, *bands[k + ahead]))
+            probes += [submit(self._look_up, postings, *stretch) for stretch in stretches[split:]]
+            tasks.append((postings, probes))
         found: list[Found] = []
         inverting = 0.0
         while tasks:  # what was probed goes out of scope, and with it its postings
@@ -363,17 +400,17 @@ class BandJoin:
             begin = kernels.probe(self.probing, self.indexed, self.own_side, inverted, self.tables, begin, end, scratch)
             n = int(scratch.state[kernels.FOUND])
             found.append(Found(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)))
-            kernels.name_pairs(scratch.found, self.probing, self.indexed, self.row_of, tuple(found[-1]))
+            kernels.name_pairs(scratch.found, self.probing, self.indexed, tuple(found[-1]))
         self.scratches.put(scratch)
         return found
 
     def _scratch(self) -> Scratch:
         """Return a thread's scratch; pages that are not touched cost nothing."""
         longest_prefix = int(self.tables.probed[len(self.probing.first) - 2])
-        n = len(self.indexed.starts) - 1
+        n = len(self.indexed.row_of)
         return Scratch(
             met=np.zeros(n, np.uint16 if longest_prefix <= SHORT_PREFIX else np.uint32),
-            marks=np.zeros(self.n_tokens, np.uint8),
+            marks=np.zeros(self.n_signatures, np.uint8 if self.most < 2**8 else np.int32),
             reach=np.empty(longest_prefix + 1, np.uint32),
             candidates=np.empty((2, n + kernels.BATCH), np.uint32),
             found=np.empty((3, n + kernels.BATCH + 2**16), np.uint32),
