@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from spotsigs.arrays.spans import own, tally
 from spotsigs.errors import require
 from spotsigs.records import MOST_PAIRS, Document, FloatArray, IntArray, Pairs, Signatures
+from spotsigs.text.white_space import squeezed
 
 WORDS = 2
 """Numbers of 64 bits in a checksum: 128 bits of BLAKE2b, which nobody can forge a collision of."""
@@ -63,12 +64,11 @@ def checksums(document: Document, text: str) -> NDArray[np.uint64]:
     """
     content = document.content
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    words = " ".join(text.split()).encode("utf-8", "surrogatepass")
-    digests = [_digest(part) if part else bytes(8 * WORDS) for part in (data, words)]
+    digests = [_digest(part) if len(part) else bytes(8 * WORDS) for part in (data, squeezed(text).data)]
     return np.frombuffer(b"".join(digests), np.uint64)
 
 
-def _digest(data: bytes) -> bytes:
+def _digest(data: bytes | memoryview) -> bytes:
     return blake2b(data, digest_size=8 * WORDS, usedforsecurity=False).digest()
 
 

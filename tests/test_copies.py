@@ -14,6 +14,7 @@ from spotsigs import near_duplicates
 from spotsigs.copies import Copies, Sameness, checksums
 from spotsigs.records import Document, Pairs, Signatures
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.text.white_space import squeezed
 
 BRIDGE = "<p>The council has approved the plan for a new bridge that will be built by the spring.</p>"
 FERRY = "<p>The ferry was late in the morning, and a crowd that had been waiting for an hour was cold.</p>"
@@ -81,6 +82,21 @@ def test_texts_are_the_same_where_their_words_are(one, other):
     assert (
         checksums(Document(id="", content="é"), "")[:2] == checksums(Document(id="", content="é".encode()), "")[:2]
     ).all()
+
+
+def words_apart(text):
+    return " ".join(text.split()).encode("utf-8", "surrogatepass")
+
+
+@given(st.text(st.one_of(st.sampled_from(" \t\n\x1c\x85\xa0\u2009\u3000ab"), st.characters(codec=None))))
+def test_white_space_is_squeezed(text):
+    assert squeezed(text).tobytes() == words_apart(text)
+
+
+def test_every_code_point_is_white_space_or_is_not():
+    for first in range(0, 0x110000, 0x1000):
+        text = "|".join(chr(code) + chr(code) for code in range(first, first + 0x1000))
+        assert squeezed(text).tobytes() == words_apart(text)
 
 
 @pytest.mark.parametrize("page", [BRIDGE, TABLE])

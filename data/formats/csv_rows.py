@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import IO, NamedTuple
 
-from spotsigs.text.limits import MARK, in_words, largest_page, weight
+from spotsigs.text.limits import MARK, in_words, largest_page, outweighs
 
 _NOT_CLOSED = "a quote in this line is not closed"
 
@@ -56,7 +56,7 @@ def csv_rows(stream: IO[bytes], delimiter: str) -> Iterator[Row]:
                 offset += len(line)
                 line = text
                 yield Row(offset, text, None)
-        elif weight(line, delimiter.encode("latin-1", "ignore")) > largest_page():
+        elif outweighs(line, delimiter.encode("latin-1", "ignore")):
             yield Row(
                 offset,
                 text,

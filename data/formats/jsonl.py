@@ -28,7 +28,7 @@ from spotsigs.data.formats.rows import RowCollection
 from spotsigs.data.formats.writers import Keep, copy_pieces, copy_whole
 from spotsigs.errors import InputError
 from spotsigs.records import Document, Shard, Skipped
-from spotsigs.text.limits import MARK, in_words, largest_page, weight
+from spotsigs.text.limits import MARK, in_words, largest_page, outweighs
 
 _VALUES = b",[{"  # what stands before a value of JSON, which holds more than its text
 
@@ -92,7 +92,7 @@ def _record(collection: Jsonl, name: str, offset: int, line: bytes) -> Document 
     at = f"{name}@{offset}"
     if len(line) > largest_page():
         return Skipped(at, f"the line is longer than {in_words(largest_page())}")
-    if weight(line, _VALUES) > largest_page():
+    if outweighs(line, _VALUES):
         return Skipped(
             at, f"the line is larger than {in_words(largest_page())}, its values counted for {MARK} bytes each"
         )

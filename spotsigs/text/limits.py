@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from spotsigs.errors import require
+from spotsigs.errors import InputError
 
 MAX_PAGE = 256 << 20
 """Bytes of the largest page where no budget is given; more is taken for an attack."""
@@ -50,14 +50,22 @@ def weight(content: bytes, marks: bytes = b"<", again: int = 0) -> int:
     return len(content) + MARK * (again + sum(content.count(marks[k : k + 1]) for k in range(len(marks))))
 
 
+def outweighs(content: bytes, marks: bytes = b"<", again: int = 0) -> bool:
+    """Whether a page is larger than it may be, each of its elements counted for `MARK` bytes."""
+    most = largest_page()
+    if (1 + MARK) * len(content) + MARK * again <= most:  # nearly all pages: were every character one that counts
+        return False
+    return weight(content, marks, again) > most
+
+
 def require_room(content: bytes, marks: bytes = b"<", again: int = 0) -> None:
-    """Refuse a page that is larger than it may be, each of its elements counted for `MARK` bytes."""
-    found, most = weight(content, marks, again), largest_page()
-    require(
-        found <= most,
-        f"the page is larger than {in_words(most)}: {len(content) / 2**20:.1f} MiB of text, and its tags count for "
-        f"{(found - len(content)) / 2**20:.1f} MiB",
-    )
+    """Refuse a page that `outweighs` what it may have."""
+    if outweighs(content, marks, again):
+        found = weight(content, marks, again)
+        raise InputError(
+            f"the page is larger than {in_words(largest_page())}: {len(content) / 2**20:.1f} MiB of text, and its tags "
+            f"count for {(found - len(content)) / 2**20:.1f} MiB"
+        )
 
 
 def in_words(size: int) -> str:

@@ -52,7 +52,7 @@ def character_kinds() -> NDArray[np.uint8]:
 
 
 @njit(cache=True, nogil=True)
-def _code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
+def code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
     """Decode the character at a position of valid UTF-8; return it and the position after it."""
     lead = np.int64(text[at])
     if lead < 0x80:
@@ -101,10 +101,10 @@ def _append_bigrams(
     size: int,
 ) -> tuple[int, int, int]:
     """Write the tokens of the unspaced run at ``first``; return the run's end, the new number of tokens and size."""
-    _, at = _code_point(text, first)
+    _, at = code_point(text, first)
     is_single = True
     while at < len(text):
-        code, after = _code_point(text, at)
+        code, after = code_point(text, at)
         if kinds[code] != _BIGRAMS:
             break
         n, size = _append(text, first, after, buffer, ends, n, size)
@@ -134,7 +134,7 @@ def _tokenize(
             n, size, at = n + closes, size + is_word + closes, at + 1
             is_open = is_word
             continue
-        code, after = _code_point(text, at)
+        code, after = code_point(text, at)
         kind = kinds[code]
         if kind & _CHANGES:
             return -1, 0
@@ -197,7 +197,7 @@ def _links_of(text: NDArray[np.uint8], kinds: NDArray[np.uint8], links: NDArray[
     previous, first = 0, 0  # kind of the character before, and the link at the begin of the token or bigram under way
     length = 0  # characters of the unspaced run under way
     while at < len(text):
-        code, at = _code_point(text, at)
+        code, at = code_point(text, at)
         if code == _LINK or code == _LINK_END:  # noqa: SIM109 - faster so when compiled
             inside = code == _LINK
             last += inside
