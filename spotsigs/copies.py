@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.spans import own, tally
 from spotsigs.errors import require
-from spotsigs.records import MOST_PAIRS, Document, FloatArray, IntArray, Pairs, Signatures
-from spotsigs.text.white_space import squeezed
+from spotsigs.records import MOST_PAIRS, FloatArray, IntArray, Pairs, Signatures
 
 WORDS = 2
 """Numbers of 64 bits in a checksum: 128 bits of BLAKE2b, which nobody can forge a collision of."""
@@ -41,35 +39,6 @@ class Sameness(Enum):
     text = "text"
     content = "content"
     off = "off"
-
-
-def checksums(document: Document, text: str) -> NDArray[np.uint64]:
-    """Return what tells whether documents are copies: checksums of their content and of their text.
-
-    Contents are equal where their bytes are, in UTF-8 where they come as text. Texts are equal where their words are;
-    how much white space lies between them, nobody sees.
-
-    Parameters
-    ----------
-    document : Document
-        The page.
-    text : str
-        Its visible text.
-
-    Returns
-    -------
-    ndarray of uint64, shape (4,)
-        Two numbers of the content and two of the text; those are 0 where it is empty or has no words, for then it says
-        nothing.
-    """
-    content = document.content
-    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    digests = [_digest(part) if len(part) else bytes(8 * WORDS) for part in (data, squeezed(text).data)]
-    return np.frombuffer(b"".join(digests), np.uint64)
-
-
-def _digest(data: bytes | memoryview) -> bytes:
-    return blake2b(data, digest_size=8 * WORDS, usedforsecurity=False).digest()
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from test_large import ran, same
 
 from spotsigs import near_duplicates
-from spotsigs.copies import Copies, Sameness, checksums
+from spotsigs.copies import Copies, Sameness
 from spotsigs.records import Document, Pairs, Signatures
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.text.white_space import squeezed
+from spotsigs.text.checksums import checksums, squeezed
 
 BRIDGE = "<p>The council has approved the plan for a new bridge that will be built by the spring.</p>"
 FERRY = "<p>The ferry was late in the morning, and a crowd that had been waiting for an hour was cold.</p>"

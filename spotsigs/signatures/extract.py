@@ -16,7 +16,7 @@ import xxhash
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
-from spotsigs.copies import Copies, Sameness, checksums
+from spotsigs.copies import Copies, Sameness
 from spotsigs.engines import Engine, task_results
 from spotsigs.errors import InputError
 from spotsigs.records import (
@@ -30,6 +30,7 @@ from spotsigs.records import (
     Skipped,
 )
 from spotsigs.signatures.progress import reading
+from spotsigs.text.checksums import checksums
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
 
 _MISTAKES = (TypeError, AttributeError, NameError, ImportError, NotImplementedError)

@@ -1,13 +1,16 @@
-"""White space of a text: how much of it lies between words, nobody sees."""
+"""Checksums of a page's content and text, which tell exact copies."""
 
 from __future__ import annotations
 
 from functools import cache
+from hashlib import blake2b
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.copies import WORDS
+from spotsigs.records import Document
 from spotsigs.text.tokens import code_point
 
 _SPACE = 32
@@ -65,3 +68,32 @@ def squeezed(text: str) -> NDArray[np.uint8]:
     data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
     out = np.empty(len(data) + 1, np.uint8)
     return out[: _squeeze(data, _is_space(), out)]
+
+
+def checksums(document: Document, text: str) -> NDArray[np.uint64]:
+    """Return what tells whether documents are copies: checksums of their content and of their text.
+
+    Contents are equal where their bytes are, in UTF-8 where they come as text. Texts are equal where their words are;
+    how much white space lies between them, nobody sees.
+
+    Parameters
+    ----------
+    document : Document
+        The page.
+    text : str
+        Its visible text.
+
+    Returns
+    -------
+    ndarray of uint64, shape (4,)
+        Two numbers of the content and two of the text; those are 0 where it is empty or has no words, for then it says
+        nothing.
+    """
+    content = document.content
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    digests = [_digest(part) if len(part) else bytes(8 * WORDS) for part in (data, squeezed(text).data)]
+    return np.frombuffer(b"".join(digests), np.uint64)
+
+
+def _digest(data: bytes | memoryview) -> bytes:
+    return blake2b(data, digest_size=8 * WORDS, usedforsecurity=False).digest()
