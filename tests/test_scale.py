@@ -53,7 +53,8 @@ def test_files_that_are_there_stay(tmp_path):
 def test_what_is_planned_grows_from_the_two_largest_runs():
     def measured(documents, **seconds):
         rows = [{"stage": stage, "core_seconds": seconds.get(stage, documents / 1e4)} for stage in STAGES]
-        return {"documents": documents, "input_bytes": 5000 * documents, "rows": rows}
+        long_pages = {"bytes": 10**8, "core_seconds": 4.0}
+        return {"documents": documents, "input_bytes": 5000 * documents, "rows": rows, "long_pages": long_pages}
 
     rows = plan([measured(10**5, join=1.0, tables=10.0), measured(10**6, join=100.0, tables=10.0)])
     found = {row["stage"]: row for row in rows}
@@ -62,7 +63,7 @@ def test_what_is_planned_grows_from_the_two_largest_runs():
     }  # fmt: skip
     assert PLANNED[0] == 10**9
     hours = {stage: row[f"hours_{10**9}"] for stage, row in found.items()}
-    assert hours["extract"] == pytest.approx(10 * 1e9 / 1e4 / 3600)  # ten times the bytes a page
+    assert hours["extract"] == pytest.approx(1e9 * 50_000 / (1e8 / 4.0) / 3600)  # as long pages are extracted
     assert hours["join"] == pytest.approx(100 * 1e6 / 3600)
     assert hours["tables"] == pytest.approx(10 * 1e3 / 3600)
     assert hours["all"] == pytest.approx(sum(hours[stage] for stage in STAGES))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from time import process_time
 from typing import Any, ClassVar, NamedTuple
@@ -15,7 +17,7 @@ import numpy as np
 from spotsigs.copies import Sameness
 from spotsigs.crawl.block_join import PairFiles
 from spotsigs.crawl.layout import parse_memory
-from spotsigs.crawl.segments import Segments
+from spotsigs.crawl.segments import Segments, extract_segments
 from spotsigs.crawl.stages_in_memory import Matched
 from spotsigs.crawl.stages_on_disk import fitting, group_on_disk, match_on_disk
 from spotsigs.crawl.tabling import write_tables_by_ranges
@@ -60,6 +62,9 @@ PLANNED = (10**9, 2_530_000_000)
 
 PAGE_BYTES = 50_000
 """HTML of a page of a crawl; extraction goes with bytes, everything else with pages."""
+
+LONG_PAGES = 2_000
+"""Pages of that size whose extraction is measured: each is some of the made-up ones behind one another."""
 
 PRICE = 0.04
 """Dollars for an hour of one core."""
@@ -148,6 +153,7 @@ class Scale(Experiment):
         }
         memory_seconds = _compare(found, settings.tau) if self.verify else None
         facts["join_in_memory_core_seconds"] = memory_seconds
+        facts["long_pages"] = self._extract_long(settings, folder)
         write_json(
             folder / "scale.json", facts | {"equal_to_memory": memory_seconds is not None or None, "tau": settings.tau}
         )
@@ -190,6 +196,26 @@ class Scale(Experiment):
         require(int(decisions.kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))
 
+    def _extract_long(self, settings: Settings, folder: Path) -> dict[str, float]:
+        """Measure the extraction of pages as long as a crawl's, which costs less a byte than that of short ones."""
+        long = folder / "long"
+        shutil.rmtree(long, ignore_errors=True)
+        (long / "pages").mkdir(parents=True)
+        pages = _pages_behind_one_another(folder / "pages")
+        for part in ("a", "b"):
+            with (long / "pages" / f"{part}.jsonl").open("w", encoding="utf-8") as file:
+                file.writelines(islice(pages, LONG_PAGES // 2))
+        engine = fitting(settings.engine, parse_memory(self.memory))
+        for trace in ("first.csv", "trace.csv"):  # of which the first has workers start
+            shutil.rmtree(long / "segments", ignore_errors=True)
+            with TreeMemory(SAMPLE_SECONDS, long / trace):
+                extract_segments(
+                    long / "segments", Jsonl(path=str(long / "pages")), settings.text, settings.signature, engine
+                )
+        found = {"bytes": _bytes_below(long / "pages"), "core_seconds": read_trace(long / "trace.csv")[-1].core_seconds}
+        shutil.rmtree(long)
+        return found
+
     def _draw(self, work: Work, folder: Path) -> None:
         samples = read_trace(folder / "trace.csv")
         points = [Point(panel="", series=s.stage or "start", x=s.seconds, y=s.total / 1e6) for s in samples]
@@ -213,7 +239,7 @@ class Scale(Experiment):
             parts.append(work.table(Table(caption=caption, columns=GROWTH, rows=growth(runs)), "growth"))
             caption = f"Planned from the runs of {runs[-2]['documents']:,} and {runs[-1]['documents']:,} documents"
             note = (
-                f"Extraction: core seconds a byte of the largest run, {PAGE_BYTES:,} bytes a page. Other stages: core "
+                f"Extraction: core seconds a byte of pages of {PAGE_BYTES:,} bytes. Other stages: core "
                 "seconds of the largest run, grown by the exponent between the two largest, at least 1. "
                 f"{PRICE} dollars for a core hour."
             )
@@ -237,6 +263,20 @@ def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
         for pages in write_jsonl(collection, folder / "pages", engine):
             progress.update(pages)
     return _bytes_below(folder / "pages")
+
+
+def _pages_behind_one_another(folder: Path) -> Iterator[str]:
+    """Make pages of about `PAGE_BYTES` out of those of a folder, as lines of JSON; the last may be shorter."""
+    html: list[str] = []
+    for path in sorted(folder.iterdir()):
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                html.append(json.loads(line)["html"])
+                if sum(map(len, html)) >= PAGE_BYTES:
+                    yield json.dumps({"html": "".join(html)}) + "\n"
+                    html = []
+    if html:
+        yield json.dumps({"html": "".join(html)}) + "\n"
 
 
 def _bytes_below(folder: Path) -> int:
@@ -332,7 +372,8 @@ def plan(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"stage": stage, "exponent": 1.0 if stage == "extract" else exponent}
         for documents in PLANNED:
             if stage == "extract":
-                seconds = _seconds(last, stage) / last["input_bytes"] * PAGE_BYTES * documents
+                long = last["long_pages"]
+                seconds = long["core_seconds"] / long["bytes"] * PAGE_BYTES * documents
             else:
                 seconds = _seconds(last, stage) * (documents / last["documents"]) ** exponent
             row |= {f"hours_{documents}": seconds / 3600, f"cost_{documents}": seconds / 3600 * PRICE}
