@@ -623,11 +623,13 @@ def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scr
     for c in range(n):
         prefetch(others.indptr, np.uint64(indexed.row_of[np.uint64(candidates[1, c]) + offset]))
     for c in range(n):
-        at = np.uint64(others.indptr[indexed.row_of[np.uint64(candidates[1, c]) + offset]])
-        prefetch(others.ids, at)
-        prefetch(others.ids, at + LINE)
-        prefetch(others.counts, at)
-        prefetch(others.counts, at + LINE)
+        row = np.uint64(indexed.row_of[np.uint64(candidates[1, c]) + offset])
+        at = np.uint64(others.indptr[row])
+        end = min(np.uint64(others.indptr[row + ONE]), at + np.uint64(8) * LINE)
+        while at < end:
+            prefetch(others.ids, at)
+            prefetch(others.counts, at)
+            at += LINE
     marked, begin, end = np.int64(-1), np.uint64(0), np.uint64(0)
     for c in range(n):
         d, y = np.int64(candidates[0, c]), np.uint64(candidates[1, c]) + offset
