@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
 from math import ceil
 from pathlib import Path
@@ -162,6 +163,7 @@ def write_tables_by_ranges(
                 pass
             for of, count in some.items():
                 _JOIN[of](folder, [job.left("part", of, k) for k in range(count)])
+            _found.cache_clear()
             remove_tree(job.path())
     if "pairs" not in some:
         write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap)
@@ -231,8 +233,8 @@ class _Found(NamedTuple):
     cohesion: Cohesion
 
 
+@lru_cache(1)
 def _found(job: Tables) -> _Found:
-    """Open it for one task: what is mapped counts as memory of a process until that lets go of it."""
     store, names = job.left("columns"), opened(job.vectors, "vectors", verify=False)
     changed = fingerprint(names.folder) != job.checksum
     require(not changed, f"another run changed the store {names.folder}; give the same command again")
