@@ -197,6 +197,8 @@ def test_workers_that_do_not_fit_are_left_out(monkeypatch):
     assert fitting(Processes(workers=8), 5 * 10**8) == Serial()
     assert fitting(Dask(workers=64, address="tcp://head:8786"), 2 * 10**9).workers == 64
     assert fitting(Serial(), 4 * 10**8) == Serial()
+    assert fitting(Processes(workers=8), 2 * 10**9, 10**6) == Processes(workers=2)
+    assert fitting(Processes(workers=8), 2 * 10**9, 4 * 10**6) == Serial()  # of whom three would map the same names
     for memory in (11 * 10**8, 2 * 10**9, 16 * 10**9):
         assert data_budget(memory, fitting(Dask(workers=16), memory).processes) >= LEAST
 

@@ -220,7 +220,8 @@ def _on_disk(
         say=say,
     )
     groups = group_on_disk(store, matched.pairs, engine, memory=memory, **_grouping(settings, matched), say=say)
-    return matched, method.label, groups, partial(write_tables_by_ranges, store=store, engine=engine, say=say)
+    writing = fitting(engine, memory, len(matched.doc_ids))
+    return matched, method.label, groups, partial(write_tables_by_ranges, store=store, engine=writing, say=say)
 
 
 def _grouping(settings: Settings, matched: Matched[Any, Any]) -> dict[str, Any]:

@@ -190,6 +190,7 @@ class Scale(Experiment):
         clusters = groups.clusters
         decisions = decide(groups.nearest, clusters, settings.keep, compared=found.compared())
         memory.stage = "tables"
+        engine = fitting(engine, budget, self.documents)
         write_tables_by_ranges(
             folder, found.doc_ids, pairs, decisions, groups.cohesion, store=folder / "store", engine=engine
         )

@@ -48,6 +48,9 @@ BYTES_A_RESULT = 56
 """What clusters, decisions and their tables hold for each document after the join, at most: where all are in clusters
 of two."""
 
+BYTES_A_ROW = 96
+"""What a process that writes tables maps for each document: 70 bytes, and its name."""
+
 PASSING = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
 
@@ -88,7 +91,7 @@ def data_budget(memory: int, workers: int = 0) -> int:
     return budget
 
 
-def fitting(engine: Engine, memory: int) -> Engine:
+def fitting(engine: Engine, memory: int, documents: int = 0) -> Engine:
     """Return an engine with no more worker processes on this machine than fit a budget.
 
     Parameters
@@ -97,8 +100,12 @@ def fitting(engine: Engine, memory: int) -> Engine:
         One whose workers run elsewhere is returned as it is.
     memory : int
         Bytes for all processes together.
+    documents : int
+        How many stand in tables that the workers write.
     """
-    room = max((memory - PROGRAM) // (PROGRAM + LEAST), 1)
+    mapped = BYTES_A_ROW * documents
+    own = PROGRAM + mapped + BYTES_A_RESULT * documents
+    room = max((memory - own) // (PROGRAM + max(LEAST, mapped)), 1)
     elsewhere = isinstance(engine, ClusterEngine) and engine.address is not None
     if not isinstance(engine, WorkerEngine) or elsewhere or room >= engine.processes:
         return engine
