@@ -249,7 +249,7 @@ def test_a_join_may_stop_at_any_task(tmp_path):
         assert {p.name: p.read_bytes() for p in folder.rglob("*.npy")} == files
     assert stops > 15 // step
     names = {p.name for p in (tmp_path / "p").iterdir()}
-    assert not names & {"plan", "parts", "spread", "met"}
+    assert not names & {"plan", "parts", "spread", "met", "verified"}
 
 
 def test_what_a_former_version_left_is_not_used(tmp_path, monkeypatch):
@@ -321,3 +321,23 @@ def test_more_pairs_than_can_be_listed_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("spotsigs.records.MOST_PAIRS", 100)
     with pytest.raises(InputError, match="105 pairs are similar, more than the 100 that can be listed"):
         joined(tmp_path, csr([np.arange(5)] * 15), 0.5, 10**6)
+
+
+def test_pairs_beyond_the_budget_pass_in_spans_of_rows(tmp_path, monkeypatch):
+    """Rows of one length, each like all others, of which some are copies: no cell of pairs fits."""
+    rng, keys, most = np.random.default_rng(3), shuffle._keys, []
+    monkeypatch.setattr(shuffle, "_keys", lambda task, span: most.append((keys(task, span), span)) or most[-1][0])
+    monkeypatch.setattr(shuffle, "PIECE", 100)
+    rows = [np.sort(rng.choice(22, 20, replace=False)) for _ in range(150)]
+    expected = triples(self_join(csr([*rows, *rows[:20]]), 0.7))
+    pairs = joined(tmp_path, csr([*rows, *rows[:20]]), 0.7, 100_000)
+    assert triples(pairs.load()) == expected
+    assert len(pairs) > 10_000
+    assert len(most) > 10
+    assert all(
+        (len(met) * shuffle.BYTES_A_CANDIDATE <= 50_000 and stop > start) or stop == start + 1
+        for met, (start, stop) in most
+    )
+    sizes = [len(np.load(folder / "i.npy")) for folder in pairs.folders]
+    assert len(sizes) > 5
+    assert max(sizes) <= 2**10

@@ -26,7 +26,6 @@ from spotsigs.crawl.shuffle import (
     BYTES_A_ROW,
     BYTES_SPREAD,
     FORM,
-    Found,
     Job,
     cut_cells,
     cut_parts,
@@ -37,6 +36,7 @@ from spotsigs.crawl.shuffle import (
     read_block,
     sample,
     spread,
+    stores,
     stretches,
     verify,
 )
@@ -55,7 +55,7 @@ MOST_MEMORY = 2**36
 JOB = "job.json"
 """What the folder of a join is for."""
 
-ROUNDS = ("plan", "parts", "spread", "met")
+ROUNDS = ("plan", "parts", "spread", "met", "verified")
 """What a join leaves beside its pairs until it has ended."""
 
 
@@ -121,7 +121,8 @@ def join_store(
     )
     try:
         done = job.left("done").facts
-        for pairs in _places(folder, done):
+        require("stores" in done, f"{folder} holds the pairs of a former version")
+        for pairs in stores(job, dict(enumerate(done["stores"]))):
             opened(pairs, "pairs", verify=None)
     except InputError:
         _forget_former(job)
@@ -131,12 +132,9 @@ def join_store(
     lengths = stored.vectors.lengths
     lengths = lengths.astype(np.min_scalar_type(lengths.max(initial=0)))
     overlap = Overlap(gathered(scattered(lengths, stored.rows), stored.copies.stands))
-    return PairFiles(_places(folder, done), len(stored), counters=done["counters"], overlap=overlap)
-
-
-def _places(folder: Path, done: Mapping[str, Any]) -> tuple[Path, ...]:
-    """Return where a finished join left its pairs."""
-    return tuple(folder / f"{k:08d}" for k in range(done["folders"]))
+    return PairFiles(
+        tuple(stores(job, dict(enumerate(done["stores"])))), len(stored), counters=done["counters"], overlap=overlap
+    )
 
 
 def _forget_former(job: Job) -> None:
@@ -151,7 +149,7 @@ def _forget_former(job: Job) -> None:
 
 
 def _joined(job: Job, engine: Engine) -> dict[str, Any]:
-    """Run the rounds; return how many folders hold pairs, and the counters."""
+    """Run the rounds; return how many stores of pairs each of the last tasks left, and the counters."""
     reader = job.vectors()
     spans = [
         (job, k) for k in range(make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64)))
@@ -179,7 +177,7 @@ def _joined(job: Job, engine: Engine) -> dict[str, Any]:
         "candidates": sum(facts["candidates"] for facts in verified),
         "verifications": sum(facts["verifications"] for facts in verified),
     }
-    return {"folders": len(verified), "counters": counters}
+    return {"stores": [facts["stores"] for facts in verified], "counters": counters}
 
 
 def _compact(*blocks: Vectors) -> list[Vectors]:
@@ -190,6 +188,8 @@ def _compact(*blocks: Vectors) -> list[Vectors]:
     ids, _ = renumbered([block.ids for block in blocks], n_ids)
     return [replace(block, ids=numbers) for block, numbers in zip(blocks, ids, strict=True)]
 
+
+Found = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
 
 _NOTHING: Found = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
 

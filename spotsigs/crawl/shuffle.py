@@ -17,10 +17,12 @@ Bytes that go through the store grow with the rows, with what they send, and wit
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +33,7 @@ from spotsigs.crawl import shuffle_kernels as kernels
 from spotsigs.crawl.rounds import Rounds
 from spotsigs.crawl.shuffle_kernels import Block, Groups, Lists, Runs, Share
 from spotsigs.disk.places import is_remote
-from spotsigs.disk.store import Reader, Writer, check_rows, opened, writing
+from spotsigs.disk.store import Reader, Writer, check_rows, opened, remove_tree, writing
 from spotsigs.errors import InputError, require
 from spotsigs.matching.bounds import least_overlap, prefixes
 from spotsigs.records import FloatArray, RowNumbers, Vectors, require_listable
@@ -46,7 +48,13 @@ BYTES_MEET = 64
 """What `meet` holds for each token of its part, with its row and its signature."""
 
 BYTES_A_CANDIDATE = 48
-"""What `verify` holds for each pair that met, and for each similar one."""
+"""What `verify` holds for each pair that met."""
+
+BYTES_COMPARED = 96
+"""What it holds for each pair that is compared at once."""
+
+BYTES_LISTED = 64
+"""What it holds for each similar pair of documents that has not been written yet."""
 
 BYTES_A_PAIR = 128
 """What sorting and naming pairs holds for each of them."""
@@ -69,9 +77,12 @@ LEAST_WORK = 2**25
 UNEVEN = 1.5
 """Work at which a task leaves the rest to others, as a multiple of what it takes to read and list a mean part."""
 
+PIECE = 2**18
+"""Pairs that are counted at a time."""
+
 NO_END = 2**62
 
-FORM = 2
+FORM = 3
 """Of what tasks leave for one another; counted up where it changes."""
 
 GAP = 64
@@ -554,71 +565,164 @@ def cut_cells(job: Job, met: int) -> list[Verify]:
 
 
 def verify(task: Verify) -> dict[str, int]:
-    """Leave the similar pairs whose longer row lies in some cells; return how many there are."""
-    target = task.job.path(f"{task.number:08d}")
+    """Leave the similar pairs whose longer row lies in some cells; return how many, and in how many stores."""
+    job = task.job
     try:
-        facts = opened(target, "pairs", verify=None).facts
+        facts = job.left("verified", task.number).facts
+        for place in stores(job, {task.number: facts["stores"]}):
+            opened(place, "pairs", verify=None)
     except InputError:
-        i, j, similarity, counters = _verified(task)
-        order = np.lexsort((j, i))
-        with writing(target, "pairs") as out:
-            out.put("i", i[order])
-            out.put("j", j[order])
-            out.put("similarity", similarity[order])
-            out.facts = {"pairs": len(order), **counters}
-        facts = out.facts
-    return {name: int(facts[name]) for name in ("pairs", "candidates", "verifications")}
+        remove_tree(job.path("verified", task.number))
+        facts = job.leave("verified", task.number, work=lambda out: out.facts.update(_verified(task)))
+    return {name: int(facts[name]) for name in ("pairs", "stores", "candidates", "verifications")}
 
 
-Found = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
+def stores(job: Job, verified: Mapping[int, int]) -> list[Path]:
+    """Return where pairs lie, from how many stores each task of `verify` left."""
+    return [_place(job, task, k) for task, count in verified.items() for k in range(count)]
 
 
-def _verified(task: Verify) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray, dict[str, int]]:
+def _place(job: Job, task: int, number: int) -> Path:
+    return job.path(f"{task:08d}-{number:04d}")
+
+
+def _verified(task: Verify) -> dict[str, int]:
+    listing, counts = _Listing(task), np.zeros(2, np.int64)
+    for span in _passes(task):
+        counts += _verify_rows(task, span, listing)
+    listing.write()
+    candidates, verifications = counts.tolist()
+    return {
+        "pairs": listing.pairs,
+        "stores": listing.stores,
+        "candidates": candidates,
+        "verifications": verifications,
+    }
+
+
+def _passes(task: Verify) -> Iterator[tuple[int, int]]:
+    """Cut the rows of a task so that the pairs that met fit: in a single cell all rows may resemble one another."""
+    job = task.job
+    start, stop = _plan(job).cells[list(task.cells)].tolist()
+    met = [_met_in(task, number) for number in range(task.met)]
+    if sum(end - begin for _, begin, end in met) * BYTES_A_CANDIDATE <= job.memory // 2:
+        yield start, stop
+        return
+    counts = np.zeros(stop - start, np.int64)
+    for reader, begin, end in met:
+        for first in range(begin, end, PIECE):
+            rows = reader.part("pairs", np.uint64, first, min(first + PIECE, end)) & kernels.LOW
+            counts += np.bincount(rows.astype(np.int64) - start, minlength=len(counts))
+    edges = start + stretches(row_starts(counts), 0, job.memory // 2, BYTES_A_CANDIDATE, BYTES_A_ROW)
+    yield from pairwise(edges.tolist())
+
+
+def _verify_rows(task: Verify, span: tuple[int, int], listing: _Listing) -> tuple[int, int]:
+    """List the similar pairs whose longer row lies in a span; return how many met, and how many were compared."""
     job, plan, reader = task.job, _plan(task.job), task.job.vectors()
-    start, stop = int(plan.cells[task.cells[0]]), int(plan.cells[task.cells[1]])
-    keys = _keys(task, start)
-    counters = {"candidates": len(keys)}
+    start, stop = span
+    keys = _keys(task, span)
+    candidates = len(keys)
     keys.sort()
     keys = keys[: kernels.merge(keys, plan.tables)].copy()
-    counters["verifications"] = len(keys)
     rows = np.arange(start, stop)
     one, groups = _gathered(reader, rows), _members(job, reader, rows)
-    found = [_copies(groups, job.new_from)]
+    copied = np.flatnonzero(np.diff(groups.starts) > 1)
+    listing.add(groups, copied, groups, copied, np.ones(len(copied)))
     shorter = (keys >> np.uint64(24)).astype(np.int64)
     longer = (keys & np.uint64(kernels.MOST_ROWS - 1)).astype(np.int64)
     del keys
     _require_undamaged(int(shorter.max(initial=0)) < stop and int(longer.max(initial=0)) < stop - start, job)
-    total = len(found[0][0])
-    for first, last in _windows(shorter, plan.cells):
+    for first, last in _windows(shorter, plan.cells, max(job.memory // CELLS // BYTES_COMPARED, 1)):
         wanted, at = np.unique(shorter[first:last], return_inverse=True)
         other = _gathered(reader, wanted)
         similar = np.empty(last - first, np.int64), np.empty(last - first)
         n = kernels.compare(one, longer[first:last], other, at, job.tau, similar)
         places, similarity = similar[0][:n], similar[1][:n]
-        found.append(_spread_over(groups, longer[first:last][places], _members(job, reader, wanted), at[places],
-                                  similarity, job.new_from))  # fmt: skip
-        total += len(found[-1][0])
-        require_listable(total)
-    i, j, similarity = (np.concatenate(column) for column in zip(*found, strict=True))
-    return i, j, similarity, counters
+        listing.add(groups, longer[first:last][places], _members(job, reader, wanted), at[places], similarity)
+    return candidates, len(shorter)
 
 
-def _keys(task: Verify, start: int) -> NDArray[np.uint64]:
+class _Listing:
+    """Pairs of documents on their way to stores, of which each is sorted by (i, j) and takes a share of the budget."""
+
+    def __init__(self, task: Verify) -> None:
+        self.task = task
+        room = max(task.job.memory // 4 // BYTES_LISTED, 2**10)
+        self.out = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+        self.held = self.stores = self.pairs = 0
+
+    def add(
+        self, one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64], similarity: FloatArray
+    ) -> None:
+        """List what pairs of rows stand for; those of a row with itself stand for its copies."""
+        own, new_from = one is other, self.task.job.new_from
+        self.pairs += _count(one, a, other, b, own, new_from)
+        require_listable(self.pairs)
+        at = np.zeros(3, np.int64)
+        while at[0] < len(a):
+            free = tuple(column[self.held :] for column in self.out)
+            self.held += kernels.list_pairs(one, a, other, b, own, similarity, new_from, at, free)
+            if at[0] < len(a):
+                self.write()
+
+    def write(self) -> None:
+        """Leave a store of what is held."""
+        i, j, similarity = (column[: self.held] for column in self.out)
+        order = np.lexsort((j, i))
+        with writing(_place(self.task.job, self.task.number, self.stores), "pairs") as out:
+            out.put("i", i[order])
+            out.put("j", j[order])
+            out.put("similarity", similarity[order])
+            out.facts = {"pairs": len(order)}
+        self.held, self.stores = 0, self.stores + 1
+
+
+def _count(one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64], own: bool, new_from: int) -> int:
+    """Return how many pairs of documents pairs of rows stand for, without looking at each: all but those of two old."""
+    counts = []
+    for starts, rows in (one.starts, a), (other.starts, b), (_old(one, new_from), a), (_old(other, new_from), b):
+        counts.append(np.diff(starts)[rows].astype(np.float64))  # so that what is beyond counting does not wrap
+    of_all, of_old = (x * (y - own) for x, y in (counts[:2], counts[2:]))
+    return int(((of_all - of_old) / (1 + own)).sum())
+
+
+def _old(groups: Groups, new_from: int) -> NDArray[np.int64]:
+    """Return how many documents of the rows before each are old."""
+    return row_starts(groups.numbers < new_from)[groups.starts]
+
+
+def _met_in(task: Verify, number: int) -> tuple[Reader, int, int]:
+    """Open the pairs of a task that looked for them, and say where those of the cells begin and end."""
+    reader = task.job.left("met", number)
+    begin, end = _whole(reader, "cells")[list(task.cells)].tolist()
+    return reader, begin, end
+
+
+def _keys(task: Verify, span: tuple[int, int]) -> NDArray[np.uint64]:
+    """Read the pairs that met and whose longer row lies in a span."""
     found = [np.empty(0, np.uint64)]
+    whole = _plan(task.job).cells[list(task.cells)].tolist() == list(span)
     for number in range(task.met):
-        reader = task.job.left("met", number)
-        edges = _whole(reader, "cells")
-        begin, end = int(edges[task.cells[0]]), int(edges[task.cells[1]])
+        reader, begin, end = _met_in(task, number)
+        if not whole:
+            rows, among = partial(_longer, reader), range(begin, end)
+            begin, end = (begin + bisect_left(among, row, key=rows) for row in span)
         if begin < end:
             found.append(np.empty(end - begin, np.uint64))
             pairs, meetings = (reader.part(n, t, begin, end) for n, t in (("pairs", np.uint64), ("meetings", np.uint8)))
-            kernels.pack_keys(pairs, meetings, start, found[-1])
+            kernels.pack_keys(pairs, meetings, span[0], found[-1])
     return np.concatenate(found)
 
 
-def _windows(rows: NDArray[np.int64], cells: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Cut ascending rows by the cells they lie in."""
-    edges = np.searchsorted(rows, cells)
+def _longer(reader: Reader, place: int) -> int:
+    """Return the longer row of a pair that met."""
+    return int(reader.part("pairs", np.uint64, place, place + 1)[0] & kernels.LOW)
+
+
+def _windows(rows: NDArray[np.int64], cells: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Cut ascending rows by the cells they lie in, and into no more than some of them."""
+    edges = np.union1d(np.searchsorted(rows, cells), np.arange(0, len(rows), most))
     for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         if first < last:
             yield first, last
@@ -683,22 +787,3 @@ def _members(job: Job, reader: Reader, rows: NDArray[np.int64]) -> Groups:
 def _numbers(reader: Reader, run: NDArray[np.int64]) -> NDArray[np.int64]:
     numbers: NDArray[np.int64] = reader.part("rows", np.int64, int(run[0]), int(run[-1]) + 1)[run - run[0]]
     return numbers
-
-
-def _room(n: int) -> Found:
-    require_listable(n)
-    return np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
-
-
-def _copies(groups: Groups, new_from: int) -> Found:
-    out = _room(kernels.count_copies(groups, new_from))
-    kernels.fill_copies(groups, new_from, out)
-    return out
-
-
-def _spread_over(
-    one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64], similarity: FloatArray, new_from: int
-) -> Found:
-    out = _room(kernels.count_members(one, a, other, b, new_from))
-    kernels.fill_members(one, a, other, b, similarity, new_from, out)
-    return out

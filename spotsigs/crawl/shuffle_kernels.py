@@ -663,50 +663,50 @@ class Groups(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def count_members(one: Groups, a: Any, other: Groups, b: Any, new_from: Any) -> Any:
-    """Return how many pairs of documents the pairs of rows ``(a, b)`` stand for, of which one at least is new."""
-    n = 0
-    for c in range(len(a)):
-        for x in range(one.starts[a[c]], one.starts[a[c] + 1]):
-            for y in range(other.starts[b[c]], other.starts[b[c] + 1]):
-                n += max(one.numbers[x], other.numbers[y]) >= new_from
-    return n
+def list_pairs(
+    one: Groups, a: Any, other: Groups, b: Any, own: Any, similarity: Any, new_from: Any, at: Any, out: Any
+) -> Any:
+    """Write the pairs of documents that pairs of rows stand for, lower number first, until there is no room.
 
+    Parameters
+    ----------
+    one, other : Groups
+        The documents of the rows.
+    a, b : ndarray of int64, shape (n,)
+        The pairs of rows.
+    own : bool
+        Each row is paired with itself: its copies with one another.
+    similarity : ndarray of float64, shape (n,)
+        Theirs.
+    new_from : int
+        One document of each pair at least has this number or a higher one.
+    at : ndarray of int64, shape (3,)
+        Where to begin: a pair of rows, the place of its first document, and that of its second; zeros at first.
+        Receives where to go on.
+    out : tuple of ndarray
+        Receives documents and similarities.
 
-@njit(cache=True, nogil=True)
-def fill_members(one: Groups, a: Any, other: Groups, b: Any, similarity: Any, new_from: Any, out: Any) -> None:
-    """Write what `count_members` counted, lower number first."""
+    Returns
+    -------
+    int
+        How many were written.
+    """
     i, j, values = out
-    n = 0
-    for c in range(len(a)):
-        for x in range(one.starts[a[c]], one.starts[a[c] + 1]):
-            for y in range(other.starts[b[c]], other.starts[b[c] + 1]):
-                low, high = one.numbers[x], other.numbers[y]
+    n, c, x, y = 0, at[0], at[1], at[2]
+    while c < len(a):
+        first, second = one.starts[a[c]], other.starts[b[c]]
+        while first + x < one.starts[a[c] + 1]:
+            skipped = x + 1 if own else 0
+            while second + skipped + y < other.starts[b[c] + 1]:
+                if n == len(i):
+                    at[0], at[1], at[2] = c, x, y
+                    return n
+                low, high = one.numbers[first + x], other.numbers[second + skipped + y]
                 if max(low, high) >= new_from:
                     i[n], j[n], values[n] = min(low, high), max(low, high), similarity[c]
                     n += 1
-
-
-@njit(cache=True, nogil=True)
-def count_copies(groups: Groups, new_from: Any) -> Any:
-    """Return how many pairs the copies of one row are among themselves, of which one at least is new."""
-    n = 0
-    for r in range(len(groups.starts) - 1):
-        for x in range(groups.starts[r], groups.starts[r + 1]):
-            for y in range(x + 1, groups.starts[r + 1]):
-                n += max(groups.numbers[x], groups.numbers[y]) >= new_from
+                y += 1
+            x, y = x + 1, 0
+        c, x = c + 1, 0
+    at[0], at[1], at[2] = c, 0, 0
     return n
-
-
-@njit(cache=True, nogil=True)
-def fill_copies(groups: Groups, new_from: Any, out: Any) -> None:
-    """Write what `count_copies` counted."""
-    i, j, values = out
-    n = 0
-    for r in range(len(groups.starts) - 1):
-        for x in range(groups.starts[r], groups.starts[r + 1]):
-            for y in range(x + 1, groups.starts[r + 1]):
-                low, high = groups.numbers[x], groups.numbers[y]
-                if max(low, high) >= new_from:
-                    i[n], j[n], values[n] = min(low, high), max(low, high), 1.0
-                    n += 1
