@@ -627,7 +627,7 @@ def _verify_rows(task: Verify, span: tuple[int, int], listing: _Listing) -> tupl
     keys = keys[: kernels.merge(keys, plan.tables)].copy()
     rows = np.arange(start, stop)
     one, groups = _gathered(reader, rows), _members(job, reader, rows)
-    copied = np.flatnonzero(np.diff(groups.starts) > 1)
+    copied = np.flatnonzero(groups.sizes > 1)
     listing.add(groups, copied, groups, copied, np.ones(len(copied)))
     shorter = (keys >> np.uint64(24)).astype(np.int64)
     longer = (keys & np.uint64(kernels.MOST_ROWS - 1)).astype(np.int64)
@@ -657,7 +657,7 @@ class _Listing:
     ) -> None:
         """List what pairs of rows stand for; those of a row with itself stand for its copies."""
         own, new_from = one is other, self.task.job.new_from
-        self.pairs += _count(one, a, other, b, own, new_from)
+        self.pairs += _count(one, a, other, b, own)
         require_listable(self.pairs)
         at = np.zeros(3, np.int64)
         while at[0] < len(a):
@@ -678,18 +678,12 @@ class _Listing:
         self.held, self.stores = 0, self.stores + 1
 
 
-def _count(one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64], own: bool, new_from: int) -> int:
+def _count(one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64], own: bool) -> int:
     """Return how many pairs of documents pairs of rows stand for, without looking at each: all but those of two old."""
-    counts = []
-    for starts, rows in (one.starts, a), (other.starts, b), (_old(one, new_from), a), (_old(other, new_from), b):
-        counts.append(np.diff(starts)[rows].astype(np.float64))  # so that what is beyond counting does not wrap
-    of_all, of_old = (x * (y - own) for x, y in (counts[:2], counts[2:]))
-    return int(((of_all - of_old) / (1 + own)).sum())
-
-
-def _old(groups: Groups, new_from: int) -> NDArray[np.int64]:
-    """Return how many documents of the rows before each are old."""
-    return row_starts(groups.numbers < new_from)[groups.starts]
+    found = 0.0  # so that what is beyond counting does not wrap
+    for sign, x, y in (1, one.sizes[a], other.sizes[b]), (-1, one.old[a], other.old[b]):
+        found += sign * float((x.astype(np.float64) * (y - own)).sum())
+    return int(found) // (1 + own)
 
 
 def _met_in(task: Verify, number: int) -> tuple[Reader, int, int]:
@@ -781,7 +775,7 @@ def _members(job: Job, reader: Reader, rows: NDArray[np.int64]) -> Groups:
     members = np.repeat(numbers, sizes)
     places = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
     members[places > 0] = copy[(np.repeat(begin, sizes) + places - 1)[places > 0]]
-    return Groups(starts, members)
+    return Groups(starts, members, sizes, np.diff(row_starts(members < job.new_from)[starts]))
 
 
 def _numbers(reader: Reader, run: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -656,10 +656,20 @@ def gather(indptr: Any, values: Any, rows: Any, ends: Any, out: Any) -> None:
 
 
 class Groups(NamedTuple):
-    """The document numbers of each row and of its copies: ``numbers[starts[r]:starts[r + 1]]``."""
+    """The document numbers of each row and of its copies: ``numbers[starts[r]:starts[r + 1]]``.
+
+    Attributes
+    ----------
+    starts, numbers : ndarray of int64
+        As above.
+    sizes, old : ndarray of int64
+        How many a row has, and how many of them are not new.
+    """
 
     starts: NDArray[np.int64]
     numbers: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    old: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
