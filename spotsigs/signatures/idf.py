@@ -168,10 +168,17 @@ def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np
     vocabulary : ndarray of uint64, shape (n_signatures,)
         The distinct hashes, ascending.
     """
-    # A hash table over the occurrences and a sort of the distinct values only: several times faster than np.unique.
-    encoded = numbers(hashes).dictionary_encode()
-    distinct = values(encoded.dictionary)
-    order = np.argsort(distinct)
-    rank = np.empty(len(distinct), dtype=np.int32)
-    rank[order] = np.arange(len(distinct), dtype=np.int32)
-    return rank[values(encoded.indices)], distinct[order]
+    ids, found, n = np.empty(len(hashes), np.int32), [np.empty(0, np.uint64)], 0
+    sixteenth = (hashes >> np.uint64(60)).astype(np.uint8)
+    for k in range(16):  # one at a time: a table of all would take eight times the bytes of the hashes
+        at = np.flatnonzero(sixteenth == k)
+        # A hash table over the occurrences and a sort of the distinct values only: several times faster than np.unique.
+        encoded = numbers(hashes[at]).dictionary_encode()
+        distinct = values(encoded.dictionary)
+        order = np.argsort(distinct)
+        rank = np.empty(len(distinct), np.int32)
+        rank[order] = np.arange(n, n + len(distinct), dtype=np.int32)
+        ids[at] = rank[values(encoded.indices)]
+        found.append(distinct[order])
+        n += len(distinct)
+    return ids, np.concatenate(found)
