@@ -38,7 +38,7 @@ from spotsigs.data.collections.newsframes.reuters_stories import resent
 from spotsigs.data.collections.synthetic import Synthetic
 from spotsigs.engines import Processes
 from spotsigs.errors import InputError
-from spotsigs.experiments.output_files import write_json
+from spotsigs.experiments.output_files import read_json, write_json
 from spotsigs.experiments.run.provenance import QUIET, ForeignLoad, provenance
 from spotsigs.experiments.show.tables import Column, Table
 from spotsigs.judging.metrics import evaluate
@@ -61,6 +61,7 @@ OURS = {
 
 COLUMNS = [
     Column(name="collection", title="collection"),
+    Column(name="documents", title="documents", form=","),
     Column(name="tool", title="tool"),
     Column(name="seconds", title="seconds", form=",.1f"),
     Column(name="core_seconds", title="core seconds", form=",.1f"),
@@ -294,9 +295,9 @@ def _kept(out: Path) -> int | None:
 
 def race(
     names: Sequence[str], tools: Sequence[str], size: int | None, cores: Sequence[int], work: Path, limit: float
-) -> Table:
-    """Run every tool on every collection, one after the other."""
-    results: list[dict[str, Any]] = []
+) -> Iterator[dict[str, Any]]:
+    """Run every tool on every collection, one after the other, and yield a row for each."""
+    ran: set[str] = set()
     for name in names:
         path, few = work / f"{name}.jsonl", work / f"{name}-few.jsonl"
         try:
@@ -306,10 +307,10 @@ def race(
             print(f"{name} is left out: {error}", flush=True)
             continue
         few.write_text("".join(islice(path.open(encoding="utf-8"), FEW)), encoding="utf-8")
-        is_html = "html" in next(documents(path))
+        is_html, n = "html" in next(documents(path)), sum(1 for _ in documents(path))
         for tool in tools:
             facts: dict[str, Any] = {}
-            warm = tool in CONTESTANTS and any(row["tool"] == tool for row in results)  # ours compile for each input
+            warm = tool in CONTESTANTS and tool in ran  # ours compile for each input
             for at in (path,) if warm else (few, path):
                 out = work / "out"
                 shutil.rmtree(out, ignore_errors=True)
@@ -320,13 +321,27 @@ def race(
                 facts |= judged(path, out, tool, partial(exact_pairs, path, tool) if tool in CONTESTANTS else ours)
             if facts["contended"]:
                 facts["remark"] = f"{facts['remark']} other processes ran beside it".strip()
-            results.append({"collection": name, "tool": tool} | facts)
-            output = {key: round(value, 3) if isinstance(value, float) else value for key, value in results[-1].items()}
-            print(json.dumps(output), flush=True)
+            ran.add(tool)
+            yield {"collection": name, "documents": n, "tool": tool} | facts
+
+
+def write(row: dict[str, Any], folder: Path, cores: int) -> None:
+    """Put a row into a table, in place of a former run of the same tool on as many documents of the collection."""
+    made, known = provenance(), folder / "race.json"
+    rows = read_json(known)["rows"] if known.exists() else []
+    row |= {"commit": made["commit"]}
+    print(json.dumps({key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()}))
+    rows = sorted([*(each for each in rows if _place(each) != _place(row)), row], key=_place)
     settings = [f"{tool}: {contestant.settings}." for tool, contestant in CONTESTANTS.items()]
     settings += [f"{tool}: {' '.join(key for key in keys if key != 'main')}." for tool, keys in OURS.items()]
-    caption = f"From files to kept documents, {len(cores)} cores"
-    return Table(caption=caption, columns=COLUMNS, rows=results, notes=[*NOTES, " ".join(settings)])
+    caption = f"From files to kept documents, {cores} cores"
+    Table(caption=caption, columns=COLUMNS, rows=rows, notes=[*NOTES, " ".join(settings)]).write(folder, "race")
+    write_json(known, {"rows": rows, "cores": cores, **made})
+
+
+def _place(row: dict[str, Any]) -> tuple[int, int, int]:
+    """Return where a row stands in the table."""
+    return list(COLLECTIONS).index(row["collection"]), row["documents"], [*OURS, *CONTESTANTS].index(row["tool"])
 
 
 def main() -> None:
@@ -338,7 +353,11 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds after which a run is stopped")
     parser.add_argument("--work", type=Path, help="folder for inputs and outputs, which stay; by default one that goes")
-    parser.add_argument("--out", type=Path, help="folder of the table; results/race, or results/runs/race below 10,000")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder of the table, whose other rows stay; results/race, or results/runs/race below 10,000",
+    )
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that no tool runs on
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(all_cores()))
@@ -346,11 +365,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = chosen.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
-        table = race(chosen.collection, chosen.tool, chosen.size, cores, work, chosen.limit)
-    out = chosen.out or ROOT / ("results/runs/race" if chosen.size and chosen.size < 10_000 else "results/race")
-    table.write(out, "race")
-    write_json(out / "race.json", {"rows": table.rows, "cores": len(cores), "size": chosen.size, **provenance()})
-    print(table.text())
+        out = chosen.out or ROOT / ("results/runs/race" if chosen.size and chosen.size < 10_000 else "results/race")
+        for row in race(chosen.collection, chosen.tool, chosen.size, cores, work, chosen.limit):
+            write(row, out, len(cores))  # each at once: a race takes hours
+    print((out / "race.md").read_text("utf-8"))
 
 
 if __name__ == "__main__":

@@ -109,3 +109,18 @@ def test_a_race_that_is_stopped_leaves_nobody_running(tmp_path, monkeypatch):
         race.timed([sys.executable, "-c", script], [0], tmp_path / "log")
     left = [child for child in race.psutil.Process().children(recursive=True) if child.pid not in before]
     assert all(child.status() == race.psutil.STATUS_ZOMBIE or child.wait(5) is not None for child in left)
+
+
+def test_rows_of_former_races_stay_but_for_those_run_again(tmp_path):
+    row = {"collection": "synthetic", "documents": 200, "tool": "rensa", "seconds": 1.0, "remark": ""}
+    for changed in ({}, {"documents": 100}, {"collection": "newsframes"}, {"tool": "SpotSigs"}, {"seconds": 2.0}):
+        race.write(row | changed, tmp_path, 2)
+    rows = json.loads((tmp_path / "race.json").read_text())["rows"]
+    found = [(row["collection"], row["documents"], row["tool"], row["seconds"]) for row in rows]
+    assert found == [
+        ("newsframes", 200, "rensa", 1.0),
+        ("synthetic", 100, "rensa", 1.0),
+        ("synthetic", 200, "SpotSigs", 1.0),
+        ("synthetic", 200, "rensa", 2.0),
+    ]
+    assert len((tmp_path / "race.csv").read_text().splitlines()) == 5
