@@ -149,6 +149,14 @@ def _executor(workers: int) -> Any:
     )
 
 
+def end_workers() -> None:
+    """End the pool of `Processes`, if there is one, when its tasks have ended; a later task begins another."""
+    from joblib.externals.loky import reusable_executor
+
+    if reusable_executor._executor is not None:
+        reusable_executor._executor.shutdown()
+
+
 def _kill_workers(executor: Any) -> None:
     """End a pool at once: it takes its workers for dead, and gives up whatever waits, cancelled or not.
 

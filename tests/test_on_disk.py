@@ -1,11 +1,13 @@
 """Pages to pairs on disk equal pages to pairs in memory; new against old equals the full run."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from stores import named, segments_of
 
@@ -188,6 +190,22 @@ def test_what_cannot_be_done_is_said(tmp_path):
     assert data_budget(2 * 10**9, 2) == (2 * 10**9 - 3 * PROGRAM) // 2
     with pytest.raises(InputError, match="holds no readable document"):
         run(tmp_path / "run", written(tmp_path / "x.jsonl", [{"id": "no text"}]))
+
+
+def test_workers_that_do_not_fit_are_ended():
+    """Their code and data are part of the budget also while they wait for nothing."""
+    engine = Processes(workers=2)
+    pids = set(engine.map(_pid, range(8))) - {os.getpid()}
+    assert fitting(engine, 2 * 10**9) is engine
+    assert pids
+    assert all(map(psutil.pid_exists, pids))
+    assert fitting(engine, 2 * 10**9, 4 * 10**6) == Serial()
+    assert not any(map(psutil.pid_exists, pids))
+    assert len(list(engine.map(_pid, range(8)))) == 8
+
+
+def _pid(number):
+    return os.getpid()
 
 
 def test_workers_that_do_not_fit_are_left_out(monkeypatch):

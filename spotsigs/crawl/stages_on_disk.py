@@ -25,7 +25,7 @@ from spotsigs.crawl.stages_in_memory import Matched
 from spotsigs.disk.atomic import alone, place_of
 from spotsigs.disk.places import as_path, exists, require_reachable, sizes
 from spotsigs.disk.store import StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
-from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine
+from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
 from spotsigs.errors import InputError, as_tau, counted, reason, require
 from spotsigs.judging.clusters import ClusterMethod
 from spotsigs.judging.groups import Grouped
@@ -92,7 +92,7 @@ def data_budget(memory: int, workers: int = 0) -> int:
 
 
 def fitting(engine: Engine, memory: int, documents: int = 0) -> Engine:
-    """Return an engine with no more worker processes on this machine than fit a budget.
+    """Return an engine with no more worker processes on this machine than fit a budget; end those of a former stage.
 
     Parameters
     ----------
@@ -109,7 +109,10 @@ def fitting(engine: Engine, memory: int, documents: int = 0) -> Engine:
     elsewhere = isinstance(engine, ClusterEngine) and engine.address is not None
     if not isinstance(engine, WorkerEngine) or elsewhere or room >= engine.processes:
         return engine
-    return Serial() if room == 1 and isinstance(engine, Processes) else replace(engine, workers=room)
+    if room > 1 or not isinstance(engine, Processes):
+        return replace(engine, workers=room)
+    end_workers()
+    return Serial()
 
 
 def match_on_disk(
