@@ -32,7 +32,7 @@ test-long: $(VENV)/.installed ## the long tests too
 BENCH := .venv-bench
 $(BENCH)/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . -r benchmarks/requirements.txt
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[experiments]' -r benchmarks/requirements.txt
 	@touch $@
 
 bench: $(BENCH)/.installed ## half an hour beside the peers, to results/bench; make bench SIZE=20k tries it in two minutes
