@@ -330,7 +330,8 @@ def write(row: dict[str, Any], folder: Path, cores: int) -> None:
     made, known = provenance(), folder / "race.json"
     rows = read_json(known)["rows"] if known.exists() else []
     row |= {"commit": made["commit"]}
-    print(json.dumps({key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()}))
+    output = {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()}
+    print(json.dumps(output), flush=True)
     rows = sorted([*(each for each in rows if _place(each) != _place(row)), row], key=_place)
     settings = [f"{tool}: {contestant.settings}." for tool, contestant in CONTESTANTS.items()]
     settings += [f"{tool}: {' '.join(key for key in keys if key != 'main')}." for tool, keys in OURS.items()]
@@ -368,7 +369,8 @@ def main() -> None:
         out = chosen.out or ROOT / ("results/runs/race" if chosen.size and chosen.size < 10_000 else "results/race")
         for row in race(chosen.collection, chosen.tool, chosen.size, cores, work, chosen.limit):
             write(row, out, len(cores))  # each at once: a race takes hours
-    print((out / "race.md").read_text("utf-8"))
+    if (out / "race.md").exists():
+        print((out / "race.md").read_text("utf-8"))
 
 
 if __name__ == "__main__":
