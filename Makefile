@@ -3,9 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-INTERPRETED := $(addprefix tests/test_,$(addsuffix .py,clusters many_copies matcher partitions metrics vectors tokens text \
-	signatures extract simhash imatch shingles sketch lsh cosine lcs join store layout on_disk dense blocks shuffle \
-	regions frames threshold))
+INTERPRETED := $(addprefix tests/clustering/test_,$(addsuffix .py,clusters many_copies)) \
+	$(addprefix tests/matching/test_,$(addsuffix .py,matcher partitions vectors simhash imatch sketch lsh cosine lcs join)) \
+	$(addprefix tests/evaluation/test_,$(addsuffix .py,metrics threshold)) \
+	$(addprefix tests/text/test_,$(addsuffix .py,tokens text regions)) \
+	$(addprefix tests/signatures/test_,$(addsuffix .py,signatures extract shingles frames)) \
+	$(addprefix tests/outofcore/test_,$(addsuffix .py,store layout on_disk dense blocks shuffle))
 
 .PHONY: help install reproduce test test-long test-versions bench race coverage mutation fuzz soak audit lint docs notebooks clean
 
@@ -46,7 +49,7 @@ $(RACE)/.installed: pyproject.toml constraints.txt benchmarks/race-requirements.
 	@touch $@
 
 race: $(RACE)/.installed ## beside other tools, from files to kept documents, to results/race; 20 minutes; SIZE=300 tries it, SIZE=200000 LIMIT=10800 takes hours
-	$(RACE)/bin/python -m benchmarks.race $(if $(SIZE),--size $(SIZE)) $(if $(LIMIT),--limit $(LIMIT))
+	$(RACE)/bin/python -m benchmarks.end_to_end $(if $(SIZE),--size $(SIZE)) $(if $(LIMIT),--limit $(LIMIT))
 
 VERSIONS ?= 3.11 3.12 3.13 3.14
 test-versions: ## the quick tests on every version of Python that is there (pyenv or PATH), and on the oldest libraries
@@ -81,15 +84,11 @@ audit: $(VENV)/.installed ## known vulnerabilities of the pinned versions, and t
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.7' 'pip-licenses>=5'
 	@$(BIN)/python tests/audit.py
 
-# the package as it is installed, for tools that read code without running it
-HOUSE := .cache/house
 lint: $(VENV)/.installed ## style, types, layering
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	rm -rf $(HOUSE) && mkdir -p $(HOUSE)/spotsigs
-	ln -s $(CURDIR)/spotsigs/* $(addprefix $(CURDIR)/,baselines data experiments) $(HOUSE)/spotsigs
-	cd $(HOUSE) && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache
-	cd $(HOUSE) && $(CURDIR)/$(BIN)/lint-imports --config $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.import_linter_cache
+	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 clean: ## remove what can be made again (not results/)
 	rm -rf $(VENV) $(BENCH) $(RACE) data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,14 +10,14 @@ if __name__ == "__main__":
 
 try:
     if __name__ == "__main__":
-        from spotsigs.experiments import telling
-        from spotsigs.experiments.start import import_numba, open_streams, say_when_compiling
+        from spotsigs import progress
+        from spotsigs.startup import import_numba, open_streams, say_when_compiling
 
         open_streams()
-        telling.begin()
+        progress.begin()
         import_numba()
         say_when_compiling(sys.stderr)
-    from spotsigs.experiments.front import enter
+    from experiments.main import enter
 except ModuleNotFoundError as missing:
     sys.exit(
         f"error: {missing.name} is not installed for {sys.executable}; `make install` makes an environment with all "

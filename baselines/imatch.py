@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.baselines.hashing import group_rows, pairs_within, splitmix64, term_hashes
+from baselines.hashing import group_rows, pairs_within, splitmix64, term_hashes
 from spotsigs.errors import require
 from spotsigs.records import Corpus, Matcher, Measure, Pairs, Vectors
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.baselines.hashing import splitmix64
-from spotsigs.baselines.verify import verified
+from baselines.hashing import splitmix64
+from baselines.verify import verified
 from spotsigs.errors import require
 from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
@@ -30,7 +30,7 @@ class Lsh(ThreadedMatcher, ThresholdMatcher):
     """Locality sensitive hashing of multisets through datasketch, with k and l given, candidates verified.
 
     A multiset becomes a set by numbering repeats: the z-th occurrence of a signature is an element of its own, so that
-    the chance of two equal min-hashes is the multiset Jaccard. ``s_curve`` of `spotsigs.baselines.lsh_native`
+    the chance of two equal min-hashes is the multiset Jaccard. ``s_curve`` of `baselines.lsh_native`
     is the probability that a pair is found.
 
     Attributes

@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from baselines.verify import compare
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks
-from spotsigs.baselines.verify import compare
 from spotsigs.errors import InputError, require
 from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 

@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
 from spotsigs.arrays.parallel import all_cores
-from spotsigs.baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
 from spotsigs.errors import require
 from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, Vectors
 

@@ -26,17 +26,17 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from baselines.lsh_native import LshNative
 from benchmarks import charts, extraction, profile, startup
-from benchmarks.cell import ARRAYS
+from benchmarks.compared_tools import JOIN, OURS, PACKAGES, PEER_TAUS, PRODUCTS, SKETCH_TAUS, TOOLS
 from benchmarks.inputs import COLLECTIONS, SMALLER
-from benchmarks.tools import JOIN, OURS, PACKAGES, PEER_TAUS, PRODUCTS, SKETCH_TAUS, TOOLS
-from spotsigs.baselines.lsh_native import LshNative
-from spotsigs.data.collections.wt10g_like import DOCUMENTS
-from spotsigs.experiments.output_files import read_json, write_json
-from spotsigs.experiments.run.provenance import provenance
-from spotsigs.experiments.work.cells import code_version
+from benchmarks.measured_join import ARRAYS
+from data.collections.wt10g_like import DOCUMENTS
+from experiments.work.result_cache import code_version
 from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.matching.tight import SpotSigsTight
+from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.output_files import read_json, write_json
+from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
 
@@ -126,7 +126,7 @@ class Bench:
 
     def _run(self, cell: Cell) -> dict[str, Any]:
         request = asdict(cell) | {"collection": str(self._folder(cell.collection))}
-        command = [sys.executable, "-m", "benchmarks.cell", json.dumps(request)]
+        command = [sys.executable, "-m", "benchmarks.measured_join", json.dumps(request)]
         names = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
         environment = os.environ | dict.fromkeys(names, str(cell.threads))
         try:

@@ -18,10 +18,10 @@ from typing import Any
 
 import pandas as pd
 
+from benchmarks.compared_tools import JOIN, OURS, TOOLS
 from benchmarks.inputs import COLLECTIONS
-from benchmarks.tools import JOIN, OURS, TOOLS
-from spotsigs.experiments.output_files import replacing
-from spotsigs.experiments.show.figures import Panel, Point, draw_lines
+from experiments.show.figures import Panel, Point, draw_lines
+from spotsigs.output_files import replacing
 
 ROOT = Path(__file__).parents[1]
 OUR_THREADS = 2

@@ -14,12 +14,12 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
+from data.collections.gold import Gold
+from data.collections.package_docs import PackageDocs
 from spotsigs.arrays.parallel import all_cores
-from spotsigs.data.collections.gold import Gold
-from spotsigs.data.collections.package_docs import PackageDocs
 from spotsigs.errors import InputError
-from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
 from spotsigs.records import Document
+from spotsigs.runs.provenance import QUIET, ForeignLoad
 from spotsigs.signatures.extract import extract_shard
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText, visible_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spotsigs.data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
+from data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
 
 COLLECTIONS = {
     "short 20k": Wt10gLike(documents=20_000),

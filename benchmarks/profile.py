@@ -20,7 +20,7 @@ import pandas as pd
 from benchmarks.charts import STAGES, markdown
 from benchmarks.inputs import COLLECTIONS
 from spotsigs.matching import join_kernels
-from spotsigs.matching.tight import self_join
+from spotsigs.matching.prefix_join import self_join
 
 
 class Clock:

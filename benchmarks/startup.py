@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
+from spotsigs.runs.provenance import QUIET, ForeignLoad
 
 ROOT = Path(__file__).parents[1]
 

@@ -23,16 +23,16 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from spotsigs.copies import Sameness
-from spotsigs.disk.atomic import place_of
-from spotsigs.disk.places import as_path, is_remote
+from experiments.finished_runs import variant
+from spotsigs.clustering.clusters import ClusterMethod
+from spotsigs.clustering.decisions import Keep
 from spotsigs.errors import InputError, as_tau, printable, reason, require
-from spotsigs.experiments.run.runs import variant
-from spotsigs.experiments.settings import AUTO, Settings
-from spotsigs.judging.clusters import ClusterMethod
-from spotsigs.judging.keep import Keep
-from spotsigs.judging.threshold import FLOOR
+from spotsigs.evaluation.threshold import FLOOR
+from spotsigs.exact_duplicates import Sameness
+from spotsigs.runs.settings import AUTO, Settings
 from spotsigs.signatures.idf import Idf, IdfFilter
+from spotsigs.storage.atomic import place_of
+from spotsigs.storage.locations import as_path, is_remote
 
 NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine")
 """Keys that leave an experiment the reproduction's own."""
@@ -281,8 +281,8 @@ def _memory(config: DictConfig, names: dict[str, str]) -> int | None:
     )
     if config.memory is None and config.store is None:
         return None
-    from spotsigs.crawl.layout import parse_memory
-    from spotsigs.crawl.stages_on_disk import default_memory
+    from spotsigs.outofcore.pipeline import default_memory
+    from spotsigs.outofcore.vectorize import parse_memory
 
     if config.memory is not None:
         return parse_memory(config.memory)

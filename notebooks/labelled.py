@@ -11,11 +11,11 @@ import numpy as np
 from IPython.display import HTML
 
 import spotsigs
-from spotsigs.data.collections.gold import Gold
-from spotsigs.data.collections.newsframes import NewsFrames
+from data.collections.gold import Gold
+from data.collections.newsframes import NewsFrames
 from spotsigs.engines import Serial
-from spotsigs.experiments.show.inspector import Piece, judged_pairs, marked
 from spotsigs.records import Collection, Pairs, Signatures, SignatureScheme, Truth, Vectors
+from spotsigs.reports.page_pairs import Piece, judged_pairs, marked
 from spotsigs.signatures.extract import extract, texts
 from spotsigs.text.visible import VisibleText
 

@@ -27,10 +27,10 @@ import pandas as pd
 from labelled import ROOT, labelled, lost, quality, true_pairs
 
 import spotsigs
-from spotsigs.baselines.imatch import IMatch, agreement_probability
-from spotsigs.baselines.shingles import Shingles
+from baselines.imatch import IMatch, agreement_probability
+from baselines.shingles import Shingles
 from spotsigs.records import Corpus
-from spotsigs.signatures.framed import FramedSpots
+from spotsigs.signatures.template_removal import FramedSpots
 
 plt.style.use(ROOT / "experiments" / "show" / "paper.mplstyle")
 

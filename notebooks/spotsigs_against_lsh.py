@@ -26,7 +26,7 @@ import pandas as pd
 from labelled import ROOT, best, labelled, lost, quality
 
 import spotsigs
-from spotsigs.baselines.lsh_native import LshNative, s_curve
+from baselines.lsh_native import LshNative, s_curve
 from spotsigs.records import Corpus
 
 plt.style.use(ROOT / "experiments" / "show" / "paper.mplstyle")

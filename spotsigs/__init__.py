@@ -3,50 +3,43 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spotsigs.kernel_cache import find_place
 
 find_place()
 
-_ROOT = Path(__file__).parents[1]
-if (
-    _ROOT / "run.py"
-).is_file():  # in a checkout, baselines, data and experiments lie beside this folder; installed, in it
-    __path__.append(str(_ROOT))
-
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from spotsigs.api import dedup, near_duplicates
+    from spotsigs.clustering.clusters import cluster
     from spotsigs.errors import InputError
-    from spotsigs.judging.clusters import cluster
-    from spotsigs.judging.metrics import evaluate, relative_recall
+    from spotsigs.evaluation.metrics import evaluate, relative_recall
     from spotsigs.matching.algorithm1 import SpotSigs
     from spotsigs.matching.brute_force import BruteForce
     from spotsigs.matching.containment import Containment
     from spotsigs.matching.partitions import partition_boundaries
-    from spotsigs.matching.tight import SpotSigsTight, join, self_join
+    from spotsigs.matching.prefix_join import SpotSigsTight, join, self_join
     from spotsigs.records import Clusters, Corpus, Document, Pairs, Truth, Vectors
     from spotsigs.signatures.idf import IdfFilter
     from spotsigs.signatures.spots import SpotSignatures
     from spotsigs.text.tokens import tokenize
 
-# Where each public name lives; modules are imported at first use, because some load numba.
-_HOME = {
+# The module of each public name; modules are imported at first use, because some load numba.
+_MODULES = {
     "dedup": "api",
     "near_duplicates": "api",
     "BruteForce": "matching.brute_force",
     "Containment": "matching.containment",
-    "cluster": "judging.clusters",
+    "cluster": "clustering.clusters",
     "InputError": "errors",
-    "SpotSigsTight": "matching.tight",
-    "self_join": "matching.tight",
-    "join": "matching.tight",
+    "SpotSigsTight": "matching.prefix_join",
+    "self_join": "matching.prefix_join",
+    "join": "matching.prefix_join",
     "SpotSigs": "matching.algorithm1",
-    "evaluate": "judging.metrics",
-    "relative_recall": "judging.metrics",
+    "evaluate": "evaluation.metrics",
+    "relative_recall": "evaluation.metrics",
     "partition_boundaries": "matching.partitions",
     "Clusters": "records",
     "Corpus": "records",
@@ -88,9 +81,9 @@ __all__ = [
 if not TYPE_CHECKING:  # so that a misspelt name is an error to type checkers, not Any
 
     def __getattr__(name: str) -> Any:
-        if name not in _HOME:
+        if name not in _MODULES:
             raise AttributeError(f"module 'spotsigs' has no attribute '{name}'")
-        value = getattr(import_module(f"spotsigs.{_HOME[name]}"), name)
+        value = getattr(import_module(f"spotsigs.{_MODULES[name]}"), name)
         globals()[name] = value
         return value
 

@@ -4,7 +4,7 @@ import sys
 
 if __name__ == "__main__":
     try:
-        from spotsigs.experiments.command import main
+        from spotsigs.cli import main
     except ModuleNotFoundError as missing:
         sys.exit(
             f"error: {missing.name} is not installed for {sys.executable}; `pip install spotsigs`, or `pip install .` "

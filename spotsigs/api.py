@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,22 +9,20 @@ from warnings import warn
 
 import numpy as np
 
-from spotsigs.copies import Sameness
-from spotsigs.crawl.stages_in_memory import Matched, match_in_memory
+from spotsigs.clustering.clusters import cluster
+from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, require
-from spotsigs.given import Given, given
-from spotsigs.judging.clusters import cluster
-from spotsigs.judging.keep import Keep, decide, priority
+from spotsigs.exact_duplicates import Sameness
+from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, Given, given
+from spotsigs.in_memory import Matched, match_in_memory
 from spotsigs.matching.containment import Containment
-from spotsigs.matching.tight import SpotSigsTight
+from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Collection, Document, Pairs, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import AUTO
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
-
-LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")
 
 
 def near_duplicates(

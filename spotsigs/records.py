@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import normalise_csr, row_starts, row_sums, take_rows
-from spotsigs.arrays.spans import tally
+from spotsigs.arrays.row_blocks import tally
 from spotsigs.errors import InputError, as_tau, require
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class Signatures:
     dates : tuple of (str or None)
         Capture times, one per document; empty where nobody asked.
     digests : ndarray of uint64, shape (n, 4)
-        Checksums of content and text, see `spotsigs.copies.checksums`; without rows where nobody asked.
+        Checksums of content and text, see `spotsigs.exact_duplicates.checksums`; without rows where nobody asked.
     boilerplate : ndarray of bool, shape (n,)
         Whether a document said nothing but what many sites say; empty where nobody looked.
     """
@@ -552,8 +552,8 @@ class OnStore:
     tau : float
         Its threshold.
     search : callable, optional
-        ``(store, folder, engine, memory) -> spotsigs.crawl.block_join.PairFiles``, with its bytes for a task; the exact
-        join of Jaccard similarity by default, which can also look for the pairs of new documents alone.
+        ``(store, folder, engine, memory) -> PairFiles``, with its bytes for a task; the exact join of Jaccard
+        similarity by default, which can also look for the pairs of new documents alone.
     """
 
     label: str

@@ -17,14 +17,14 @@ import zstandard
 from archives import arc_record, warc_record
 
 import spotsigs
-from spotsigs.crawl.layout import parse_memory
-from spotsigs.crawl.segments import extract_segments
-from spotsigs.crawl.stages_on_disk import data_budget
-from spotsigs.disk.store import load_signatures, open_vectors, save_vectors, sealed, writing
 from spotsigs.engines import Processes
-from spotsigs.matching.tight import join
+from spotsigs.matching.prefix_join import join
+from spotsigs.outofcore.pipeline import data_budget
+from spotsigs.outofcore.segments import extract_segments
+from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.storage.store import load_signatures, open_vectors, save_vectors, sealed, writing
 from spotsigs.text.visible import VisibleText
 
 PROSE = "The council has approved the plan for a new bridge that will be built by the end of the year."
@@ -763,8 +763,8 @@ class Pickled:
 
 
 def two_extractions(folder: Path) -> Any:
-    from spotsigs.data.formats.folder import Folder
     from spotsigs.engines import Serial
+    from spotsigs.formats.folder import Folder
 
     for name in ("one", "two"):
         (folder / name).mkdir()
@@ -774,8 +774,8 @@ def two_extractions(folder: Path) -> Any:
 
 
 def damaged_claim(folder: Path) -> Any:
-    from spotsigs.data.formats.folder import Folder
     from spotsigs.engines import Serial
+    from spotsigs.formats.folder import Folder
 
     (folder / "segments").mkdir()
     (folder / "segments" / "source.json").write_text("{")

@@ -22,8 +22,8 @@ import psutil
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import spotsigs.engines
-from spotsigs.crawl.stages_on_disk import LEAST, PROGRAM, match_on_disk
-from spotsigs.data.formats.jsonl import Jsonl
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.outofcore.pipeline import LEAST, PROGRAM, match_on_disk
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText

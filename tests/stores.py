@@ -4,9 +4,9 @@ from itertools import count
 
 from joblib.externals.loky import get_reusable_executor
 
-from spotsigs.crawl.segments import Segments
-from spotsigs.disk.places import as_path
-from spotsigs.disk.store import save_signatures
+from spotsigs.outofcore.segments import Segments
+from spotsigs.storage.locations import as_path
+from spotsigs.storage.store import save_signatures
 
 
 def segments_of(batches, folder):

@@ -14,10 +14,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
+from baselines.lcs.myers import align
 from spotsigs.arrays.csr import take_rows
 from spotsigs.arrays.parallel import all_cores
-from spotsigs.baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
-from spotsigs.baselines.lcs.myers import align
 from spotsigs.errors import require
 from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Tokens
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.baselines.lcs.lcs_method import Lcs, Pages
+from baselines.lcs.lcs_method import Lcs, Pages
 from spotsigs.records import Corpus, Truth
 
 

@@ -1,14 +1,14 @@
 """The seven-step clustering of sketches as tasks for an engine: map, shuffle and reduce through files.
 
 Each task names files, reads them, and leaves its result in files of its own, as in
-`spotsigs.crawl.block_join`: nothing large passes through the engine, a task can run again anywhere, and what is
-complete need not.
+`spotsigs.outofcore.prefix_partition_join`: nothing large passes through the engine, a task can run again anywhere, and
+what is complete need not.
 
 - *Map* (steps 1 and 2), a range of documents: its sketches, and its (shingle, document) pairs by bucket of shingles.
 - *Reduce* (steps 3, 4 and 5), a bucket of shingles: the summed-up triplets of its groups, by range of documents.
 - *Sum* (steps 5 and 6), a range of documents: the sums over all buckets, and of these the pairs that reach tau.
 
-Step 7, the components, is `spotsigs.judging.clusters.cluster`.
+Step 7, the components, is `spotsigs.clustering.clusters.cluster`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import row_starts
-from spotsigs.baselines.sketch.sketches import (
+from baselines.sketch.sketches import (
     Kind,
     Sketch,
     Sketches,
@@ -37,13 +36,14 @@ from spotsigs.baselines.sketch.sketches import (
     super_shingles,
     triplets,
 )
-from spotsigs.crawl.block_join import PairFiles
-from spotsigs.crawl.shuffle import read_block
-from spotsigs.disk.places import absolute, as_path, is_remote
-from spotsigs.disk.store import Reader, claim, fingerprint, open_vectors, opened, writing
+from spotsigs.arrays.csr import row_starts
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
+from spotsigs.outofcore.prefix_partition_join import PairFiles
+from spotsigs.outofcore.prefix_partition_tasks import read_block
 from spotsigs.records import Vectors
+from spotsigs.storage.locations import absolute, as_path, is_remote
+from spotsigs.storage.store import Reader, claim, fingerprint, open_vectors, opened, writing
 
 BYTES_A_VALUE = 64
 """What mapping or grouping holds for each value of a sketch: value, document, their sorted copies, and the order."""
@@ -56,7 +56,7 @@ class SketchJob:
     Attributes
     ----------
     store : str
-        Place of the vectors, see `spotsigs.disk.store.save_vectors`.
+        Place of the vectors, see `spotsigs.storage.store.save_vectors`.
     folder : str
         Place of the tasks' results.
     sketch : Sketch

@@ -5,12 +5,12 @@
 3. Group the pairs by shingle: `group_by_shingle`.
 4. For every shingle of several documents, output (smaller document, larger document, 1): `triplets`.
 5. Sort and add them up to (smaller document, larger document, common shingles): `aggregate`.
-6. Join the documents with enough in common by union-find: `threshold`, `spotsigs.judging.clusters.cluster`.
+6. Join the documents with enough in common by union-find: `threshold`, `spotsigs.clustering.clusters.cluster`.
 7. Each component is a cluster.
 
 Steps 2 to 5 are maps and reductions over arrays. They may run on shards: step 2 on shards of documents, steps 3 and 4
 and a first step 5 on shards of shingles, and a last step 5 over the results of all shards.
-`spotsigs.baselines.sketch.sketch_tasks` runs them so, on any engine.
+`baselines.sketch.sketch_tasks` runs them so, on any engine.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
 
     def on_store(self) -> OnStore:
         """Return the same steps in tasks over ranges of documents and buckets of shingles."""
-        from spotsigs.baselines.sketch.sketch_tasks import search_store
+        from baselines.sketch.sketch_tasks import search_store
 
         return OnStore(self.label, self.tau, partial(search_store, sketch=self))
 

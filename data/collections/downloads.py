@@ -9,8 +9,8 @@ from functools import cache
 from hashlib import file_digest
 from pathlib import Path
 
-from spotsigs.disk import atomic
 from spotsigs.errors import InputError, reason
+from spotsigs.storage import atomic
 
 REGISTRY = Path(__file__).parent / "registry.txt"
 

@@ -16,11 +16,11 @@ from pathlib import Path, PurePosixPath
 
 from tqdm import tqdm
 
-from spotsigs.data.collections.downloads import file_sha256, registered, replacing
-from spotsigs.data.formats.input_files import SHARD_BYTES
-from spotsigs.data.formats.jsonl import Jsonl
-from spotsigs.data.formats.writers import Keep
+from data.collections.downloads import file_sha256, registered, replacing
 from spotsigs.errors import InputError, require
+from spotsigs.formats.input_files import SHARD_BYTES
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.formats.writers import Keep
 from spotsigs.records import CopyableCollection, Shard
 
 _LOGGER = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class PackageDocs(CopyableCollection):
         return Jsonl(path=str(self.prepare()), shard_bytes=self.shard_bytes).shards()
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy the prepared file without the removed documents, see `spotsigs.data.formats.writers.Copied`."""
+        """Copy the prepared file without the removed documents, see `spotsigs.formats.writers.Copied`."""
         Jsonl(path=str(self.prepare())).copy(folder, keep)
 
     def prepare(self) -> Path:

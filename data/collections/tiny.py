@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from spotsigs.data.formats.folder import Folder, SortedBy
+from spotsigs.formats.folder import Folder, SortedBy
 
 
 @dataclass(frozen=True, kw_only=True)

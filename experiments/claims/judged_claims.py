@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spotsigs.experiments.claims.facts import Fact, read_facts
-from spotsigs.experiments.claims.ledger import KINDS, Claim, ledger
-from spotsigs.experiments.claims.verdicts import RULES, Untestable, Verdict
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.output_files import replacing, write_csv
-from spotsigs.experiments.work.study import Work
+from experiments.claims.facts import Fact, read_facts
+from experiments.claims.ledger import KINDS, Claim, ledger
+from experiments.claims.verdicts import RULES, Untestable, Verdict
+from experiments.config import Experiment, Settings
+from experiments.work.study import Work
+from spotsigs.output_files import replacing, write_csv
 
 HEADER = ("class", "claim", "where", "published", "command", "measured", "low", "high", "verdict", "remark")
 

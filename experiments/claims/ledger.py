@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from experiments.claims.published import PAPER
+from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Rule, Untestable
 from spotsigs.errors import require
-from spotsigs.experiments.claims.published import PAPER
-from spotsigs.experiments.claims.verdicts import HOLDS, About, Direction, Equal, Rule, Untestable
 
 KINDS = {
     "algorithm": "algorithm and exactness",

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
-from spotsigs.experiments.claims.facts import Fact
+from experiments.claims.facts import Fact
 
 RULES = """\
 A claim has a published value, or says that a quantity lies on one side of a *neutral* point (0 for a difference, 1 for

@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from spotsigs.experiments.output_files import replacing, write_csv
+from spotsigs.output_files import replacing, write_csv
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells of each glyph that a PDF takes
 

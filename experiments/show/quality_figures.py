@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from experiments.claims.facts import Fact
+from experiments.show.figures import Panel, Point
+from experiments.work.curves import MEASURES, Curve, difference
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.show.figures import Panel, Point
-from spotsigs.experiments.work.curves import MEASURES, Curve, difference
 
 STEP = 0.02
 """Distance of a quality curve's thresholds; the paper's 0.4 and 0.44 are among them."""

@@ -1,4 +1,4 @@
-"""What README.md says of the results, written anew from them: ``python -m spotsigs.experiments.show.readme``."""
+"""What README.md says of the results, written anew from them: ``python -m experiments.show.readme``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from spotsigs.experiments.claims.facts import Fact, read_facts
-from spotsigs.experiments.claims.judged_claims import judge_all
-from spotsigs.experiments.claims.published import published
-from spotsigs.experiments.claims.verdicts import Verdict
-from spotsigs.experiments.output_files import replacing
+from experiments.claims.facts import Fact, read_facts
+from experiments.claims.judged_claims import judge_all
+from experiments.claims.published import published
+from experiments.claims.verdicts import Verdict
+from spotsigs.output_files import replacing
 
 COUNTED = {
     Verdict.REPRODUCED: "{} are reproduced",

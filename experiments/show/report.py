@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.claims.facts import read_facts
+from experiments.claims.judged_claims import Judged, judge_all
+from experiments.claims.verdicts import RULES, Verdict
+from experiments.config import Experiment, Settings
+from experiments.work.study import Line, Work
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import read_facts
-from spotsigs.experiments.claims.judged_claims import Judged, judge_all
-from spotsigs.experiments.claims.verdicts import RULES, Verdict
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.output_files import read_json, replacing
-from spotsigs.experiments.run.provenance import provenance
-from spotsigs.experiments.show.inspector import KINDS, Sample, sample_pairs
-from spotsigs.experiments.work.study import Line, Work
+from spotsigs.output_files import read_json, replacing
 from spotsigs.records import VectorCollection
+from spotsigs.reports.page_pairs import KINDS, Sample, sample_pairs
+from spotsigs.runs.provenance import provenance
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spotsigs.experiments.output_files import replacing, write_csv
+from spotsigs.output_files import replacing, write_csv
 
 ABSENT = "n/a"
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.claims.published import published
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.run.provenance import MIB
-from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.studies.printed_algorithm import algorithm1, similarity
-from spotsigs.experiments.work.study import Work
+from experiments.claims.facts import Fact
+from experiments.claims.published import published
+from experiments.config import Experiment, Settings
+from experiments.show.tables import Column, Table
+from experiments.studies.printed_algorithm import algorithm1, similarity
+from experiments.work.study import Work
 from spotsigs.matching.algorithm1 import COUNTERS, SpotSigs
 from spotsigs.matching.partitions import partition_boundaries
 from spotsigs.records import Vectors
+from spotsigs.runs.provenance import MIB
 
 DOCUMENTS, OCCURRENCES = 1_171_960, 25_033_143
 SLIDES_SERIES = {0: 1, 1: 3, 2: 6, 3: 10, 7: 43, 8: 59}
@@ -121,8 +121,8 @@ def _memory() -> list[Fact]:
 
 
 def _examples() -> list[Fact]:
-    from spotsigs.baselines.lcs.myers import longest_common_subsequence
-    from spotsigs.baselines.shingles import Shingles
+    from baselines.lcs.myers import longest_common_subsequence
+    from baselines.shingles import Shingles
     from spotsigs.signatures.spots import SpotSignatures
 
     scheme = SpotSignatures(antecedents=["a", "an", "the", "is"], d=1, c=2)
@@ -159,7 +159,7 @@ def _min_hashes() -> list[tuple[int, int]]:
 
 
 def _hashing() -> list[Fact]:
-    from spotsigs.baselines.lsh_native import s_curve
+    from baselines.lsh_native import s_curve
 
     points = s_curve(6, 32, [0.44, 0.5, 0.6, 0.7])
     return [

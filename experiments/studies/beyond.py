@@ -9,24 +9,24 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings, composed, overrides
+from experiments.show.figures import Panel, Point
+from experiments.show.quality_figures import STEP, compared, finite, thresholds
+from experiments.show.tables import Column, Table
+from experiments.studies.template_ablations import Ablated
+from experiments.work.curves import Curve, difference, ends
+from experiments.work.page_cost import time_pages
+from experiments.work.regret import suggested
+from experiments.work.result_cache import Task
+from experiments.work.study import PAPER_BAND, SEVERAL, Line, Work
 from spotsigs.errors import InputError, require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings, composed, overrides
-from spotsigs.experiments.show.figures import Panel, Point
-from spotsigs.experiments.show.quality_figures import STEP, compared, finite, thresholds
-from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.studies.ablated import Ablated
-from spotsigs.experiments.work.cells import Task
-from spotsigs.experiments.work.curves import Curve, difference, ends
-from spotsigs.experiments.work.page_cost import time_pages
-from spotsigs.experiments.work.regret import suggested
-from spotsigs.experiments.work.study import PAPER_BAND, SEVERAL, Line, Work
 from spotsigs.matching.containment import Containment
-from spotsigs.matching.tight import SpotSigsTight
+from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Matcher, SignatureScheme
-from spotsigs.signatures.densest import DensestRegion
-from spotsigs.signatures.framed import FramedSpots
+from spotsigs.signatures.main_content import DensestRegion
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.signatures.template_removal import FramedSpots
 
 BAND = (0.2, 1.0)
 FIXED = (0.18, 0.44)

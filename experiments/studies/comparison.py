@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.run.runs import compared
+from experiments.config import Experiment, Settings
+from experiments.finished_runs import compared
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings
+from experiments.show.figures import Panel, Point
+from experiments.work.result_cache import Task
+from experiments.work.study import Work
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.show.figures import Panel, Point
-from spotsigs.experiments.work.cells import Task
-from spotsigs.experiments.work.study import Work
 
 NAMES = {"smallest": "m smallest values", "modulo": "values divisible by n", "permutations": "min-hashes"}
 
@@ -78,7 +78,7 @@ class Estimators(Experiment):
 
 def estimate(*, kind: str, trials: int, size: int, union: int, seed: int) -> dict[str, Any]:
     """Return the rows of `estimator_table`; one value in ``union / size`` is kept by ``modulo``."""
-    from spotsigs.baselines.sketch.sketches import Kind, estimator_table
+    from baselines.sketch.sketches import Kind, estimator_table
 
     modulus = max(1, round(union / size))
     table = estimator_table(Kind(kind), union=union, trials=trials, size=size, modulus=modulus, seed=seed)

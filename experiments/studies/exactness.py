@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings
+from experiments.show.tables import Column, Table
+from experiments.studies.printed_algorithm import Multiset, algorithm1, similarity
+from experiments.work.result_cache import Task
+from experiments.work.study import Work
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.studies.printed_algorithm import Multiset, algorithm1, similarity
-from spotsigs.experiments.work.cells import Task
-from spotsigs.experiments.work.study import Work
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Corpus, Vectors
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings
+from experiments.show.figures import Mark, Panel, Point
+from experiments.work.curves import ends
+from experiments.work.study import Work
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.show.figures import Mark, Panel, Point
-from spotsigs.experiments.work.curves import ends
-from spotsigs.experiments.work.study import Work
 from spotsigs.records import Vectors
 from spotsigs.signatures.idf import IdfFilter
 
@@ -38,7 +38,7 @@ class Figure4(Experiment):
 
     def __call__(self, settings: Settings) -> str:
         """Draw one bar a cluster; return where."""
-        from spotsigs.baselines.shingles import Shingles
+        from baselines.shingles import Shingles
 
         work = Work.begin(self.results, settings)
         stored = work.read(Shingles(k=1))

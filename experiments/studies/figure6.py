@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings
+from experiments.show.figures import Mark
+from experiments.show.quality_figures import STEP, best_facts, compared, curve_points, f1_panel, thresholds
+from experiments.work.study import Work, lines_of
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.show.figures import Mark
-from spotsigs.experiments.show.quality_figures import STEP, best_facts, compared, curve_points, f1_panel, thresholds
-from spotsigs.experiments.work.study import Work, lines_of
 
 BEST = "articles and flexions"
 FULL = "full stopword list (SMART)"

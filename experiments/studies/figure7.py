@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.claims.published import published
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.show.figures import Mark, Panel, Point
-from spotsigs.experiments.studies.table2 import recall_base, require_vectors
-from spotsigs.experiments.work.study import Line, Work
-from spotsigs.experiments.work.timing import quotient
+from experiments.claims.facts import Fact
+from experiments.claims.published import published
+from experiments.config import Experiment, Settings
+from experiments.show.figures import Mark, Panel, Point
+from experiments.studies.table2 import recall_base, require_vectors
+from experiments.work.study import Line, Work
+from experiments.work.timing import quotient
 from spotsigs.records import Matcher
 
 OURS, NATIVE, DATASKETCH, TIGHT = "SpotSigs", "LSH-S (native)", "LSH-S (datasketch)", "SpotSigs, tight bounds"

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
-from spotsigs.data.collections.newsframes.frames import Frame
+from data.collections.newsframes.frames import Frame
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings
+from experiments.show.figures import Panel, Point
+from experiments.show.quality_figures import STEP, finite
+from experiments.show.tables import Column, Table
+from experiments.studies.beyond import FRAMED, PLAIN, CollectionWorks, Method, collection_name
+from experiments.work.curves import Curve, FloatArray
+from experiments.work.study import Work
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.show.figures import Panel, Point
-from spotsigs.experiments.show.quality_figures import STEP, finite
-from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.studies.beyond import FRAMED, PLAIN, CollectionWorks, Method, collection_name
-from spotsigs.experiments.work.curves import Curve, FloatArray
-from spotsigs.experiments.work.study import Work
-from spotsigs.judging.metrics import RESAMPLES, ends
-from spotsigs.signatures.framed import FramedSpots
+from spotsigs.evaluation.metrics import RESAMPLES, ends
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.signatures.template_removal import FramedSpots
 from spotsigs.text.tokens import tokenize
 
 AT_PAPER = 0.44
@@ -57,7 +57,7 @@ CAPTION = (
 
 def methods() -> list[Method]:
     """Return the methods under comparison."""
-    from spotsigs.baselines.shingles import Shingles
+    from baselines.shingles import Shingles
 
     return [
         Method(label=PLAIN, text="visible", signature=SpotSignatures()),
@@ -157,7 +157,7 @@ class FrameDensity(Experiment):
 
     def _density(self, works: CollectionWorks, target: float | None) -> float:
         """Return the density that the frames have, averaged over them and over seeds."""
-        from spotsigs.data.collections.newsframes.density import density
+        from data.collections.newsframes.density import density
 
         seeds = self.seeds[:1] if target is None else self.seeds  # as they are, they are the same for all seeds
         found = [

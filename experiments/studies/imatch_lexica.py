@@ -7,13 +7,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings
+from experiments.show.figures import Panel, Point
+from experiments.show.quality_figures import finite
+from experiments.work.curves import Curve, difference
+from experiments.work.study import IMATCH_BAND, Line, Work
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.show.figures import Panel, Point
-from spotsigs.experiments.show.quality_figures import finite
-from spotsigs.experiments.work.curves import Curve, difference
-from spotsigs.experiments.work.study import IMATCH_BAND, Line, Work
 
 BANDS = "F1 of I-Match and I-Match-S by IDF band, with 95 % intervals over resampled clusters"
 LEXICA = "Recall and precision of I-Match by the number of lexica, with 95 % intervals over resampled clusters"

@@ -11,21 +11,21 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.claims.facts import Fact
+from experiments.claims.published import published
+from experiments.config import Experiment, Settings
+from experiments.show.tables import Column, Table
+from experiments.studies.table1 import AT_PAPER, PUBLISHED
+from experiments.work.curves import ends
+from experiments.work.extracted_collections import Stored
+from experiments.work.result_cache import Task
+from experiments.work.study import Line, Work, lines_of
+from experiments.work.timing import quotient
 from spotsigs.arrays.parallel import all_cores
+from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.claims.published import published
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
-from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.studies.table1 import AT_PAPER, PUBLISHED
-from spotsigs.experiments.work.cells import Task
-from spotsigs.experiments.work.curves import ends
-from spotsigs.experiments.work.extracted import Stored
-from spotsigs.experiments.work.study import Line, Work, lines_of
-from spotsigs.experiments.work.timing import quotient
-from spotsigs.judging.clusters import cluster
 from spotsigs.records import Matcher
+from spotsigs.runs.provenance import QUIET, ForeignLoad
 from spotsigs.signatures.idf import IdfFilter
 
 SIMHASH, COSINE, LCS = "simhash", "Cosine", "LCS"
@@ -198,7 +198,7 @@ def similar_sets(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher) -> 
 
 def stages(*, stored: Stored, idf_filter: IdfFilter, matcher: Any) -> dict[str, Any]:
     """Return the rows of `lcs_stages`, and whether other processes disturbed their times."""
-    from spotsigs.baselines.lcs.lcs_stages import lcs_stages
+    from baselines.lcs.lcs_stages import lcs_stages
 
     corpus, truth = stored.corpus(idf_filter), stored.truth()
     with ForeignLoad() as load:

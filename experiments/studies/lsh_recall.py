@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings
+from experiments.show.figures import Panel, Point
+from experiments.work.extracted_collections import Stored
+from experiments.work.result_cache import Task
+from experiments.work.study import Line, Work, lines_of
 from spotsigs.errors import as_tau, require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.show.figures import Panel, Point
-from spotsigs.experiments.work.cells import Task
-from spotsigs.experiments.work.extracted import Stored
-from spotsigs.experiments.work.study import Line, Work, lines_of
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.signatures.idf import IdfFilter
 
@@ -128,7 +128,7 @@ def predicted_recall(
     *, stored: Stored, idf_filter: IdfFilter, tau: float, k: int, tables: Sequence[int]
 ) -> dict[str, Any]:
     """Return the expected recall of LSH over l: each true pair counts with its probability on the S-curve."""
-    from spotsigs.baselines.lsh_native import s_curve
+    from baselines.lsh_native import s_curve
 
     truth = stored.truth()
     require(truth is not None and truth.judged is None, "the collection brings no clusters to judge by")

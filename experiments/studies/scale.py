@@ -14,25 +14,25 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spotsigs.copies import Sameness
-from spotsigs.crawl.block_join import PairFiles
-from spotsigs.crawl.layout import parse_memory
-from spotsigs.crawl.segments import Segments, extract_segments
-from spotsigs.crawl.stages_in_memory import Matched
-from spotsigs.crawl.stages_on_disk import fitting, group_on_disk, match_on_disk
-from spotsigs.crawl.tabling import write_tables_by_ranges
-from spotsigs.data.collections.synthetic import Synthetic, write_jsonl
-from spotsigs.data.formats.jsonl import Jsonl
+from data.collections.synthetic import Synthetic, write_jsonl
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings
+from experiments.show.figures import Panel, Point
+from experiments.show.tables import Column, Table
+from experiments.work.study import Work
+from spotsigs.clustering.decisions import decide
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.output_files import read_json, write_json
-from spotsigs.experiments.run.provenance import TreeMemory
-from spotsigs.experiments.show.figures import Panel, Point
-from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.work.study import Work
-from spotsigs.judging.keep import decide
+from spotsigs.exact_duplicates import Sameness
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.in_memory import Matched
+from spotsigs.outofcore.pipeline import fitting, group_on_disk, match_on_disk
+from spotsigs.outofcore.prefix_partition_join import PairFiles
+from spotsigs.outofcore.segments import Segments, extract_segments
+from spotsigs.outofcore.table_tasks import write_tables_by_ranges
+from spotsigs.outofcore.vectorize import parse_memory
+from spotsigs.output_files import read_json, write_json
+from spotsigs.runs.provenance import TreeMemory
 
 STAGES = ("extract", "layout", "join", "clusters", "tables")
 TOLD = {"memory": "extract", "layout": "layout", "join": "join"}
@@ -401,7 +401,7 @@ def _join_comparison(facts: dict[str, Any]) -> str:
 
 def _compare(found: Matched[Segments, PairFiles], tau: float) -> float:
     """Require that the pairs on disk are those of one join in memory, bit for bit; return its core seconds."""
-    from spotsigs.matching.tight import self_join
+    from spotsigs.matching.prefix_join import self_join
     from spotsigs.records import Pairs, RowNumbers, Vectors
 
     vectors, pairs = found.vectors, found.pairs.load()

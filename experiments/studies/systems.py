@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from experiments.config import Experiment, Settings, choices, composed, overrides
+from experiments.show.quality_figures import thresholds
+from experiments.show.tables import Column, Table
+from experiments.studies.table1 import band_text
+from experiments.work.curves import Curve, judge
+from experiments.work.result_cache import Task
+from experiments.work.study import Line, Work
 from spotsigs.errors import InputError, require
-from spotsigs.experiments.config import Experiment, Settings, choices, composed, overrides
-from spotsigs.experiments.show.quality_figures import thresholds
-from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.studies.table1 import band_text
-from spotsigs.experiments.work.cells import Task
-from spotsigs.experiments.work.curves import Curve, judge
-from spotsigs.experiments.work.study import Line, Work
 from spotsigs.records import Matcher
 
 SWEPT = {"matcher.radius": "radius", "matcher.lexica": "lexica", "tau": "τ"}

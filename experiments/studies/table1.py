@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.claims.published import published
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.show.quality_figures import STEP, compared, thresholds
-from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.work.curves import MEASURES, Curve, ends
-from spotsigs.experiments.work.study import Line, Work, lines_of
-from spotsigs.experiments.work.timing import quotient
+from experiments.claims.facts import Fact
+from experiments.claims.published import published
+from experiments.config import Experiment, Settings
+from experiments.show.quality_figures import STEP, compared, thresholds
+from experiments.show.tables import Column, Table
+from experiments.work.curves import MEASURES, Curve, ends
+from experiments.work.study import Line, Work, lines_of
+from experiments.work.timing import quotient
 
 PUBLISHED, AT_PAPER, AT_BEST = "published", "measured", "measured at its best tau"
 DEFAULT_BAND = (0.2, 1.0)

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from experiments.claims.facts import Fact
+from experiments.claims.published import published
+from experiments.config import Experiment, Settings
+from experiments.show.tables import Column, Table
+from experiments.studies.table1 import AT_PAPER, PUBLISHED, band_text
+from experiments.work.study import IMATCH_BAND, Line, Work
+from experiments.work.timing import quotient
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.claims.published import published
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.studies.table1 import AT_PAPER, PUBLISHED, band_text
-from spotsigs.experiments.work.study import IMATCH_BAND, Line, Work
-from spotsigs.experiments.work.timing import quotient
 from spotsigs.records import Matcher, VectorCollection
 
 COLUMNS = [

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings
+from experiments.show.tables import Column, Table
+from experiments.studies.table2 import require_vectors
+from experiments.work.study import Line, Work
+from experiments.work.timing import quotient
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.studies.table2 import require_vectors
-from spotsigs.experiments.work.study import Line, Work
-from spotsigs.experiments.work.timing import quotient
 
 COLUMNS = [
     Column(name="method", title="Method"),

@@ -12,22 +12,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings
+from experiments.show.figures import Panel, Point
+from experiments.show.quality_figures import curve_points, thresholds
+from experiments.show.tables import Column, Table
+from experiments.work.curves import Curve
+from experiments.work.study import Work
+from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.errors import require
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.config import Experiment, Settings
-from spotsigs.experiments.output_files import replacing
-from spotsigs.experiments.run.provenance import provenance
-from spotsigs.experiments.show.figures import Panel, Point
-from spotsigs.experiments.show.inspector import LONGEST, Page, Sample, collapsed, marked
-from spotsigs.experiments.show.quality_figures import curve_points, thresholds
-from spotsigs.experiments.show.tables import Column, Table
-from spotsigs.experiments.work.curves import Curve
-from spotsigs.experiments.work.study import Work
-from spotsigs.judging.clusters import cluster, cohesion
-from spotsigs.judging.metrics import tallies
-from spotsigs.judging.threshold import Suggestion, suggest
-from spotsigs.matching.tight import self_join
+from spotsigs.evaluation.metrics import tallies
+from spotsigs.evaluation.threshold import Suggestion, suggest
+from spotsigs.matching.prefix_join import self_join
+from spotsigs.output_files import replacing
 from spotsigs.records import Clusters, Corpus, Pairs, Truth, VectorCollection
+from spotsigs.reports.page_pairs import LONGEST, Page, Sample, collapsed, marked
+from spotsigs.runs.provenance import provenance
 
 TEMPLATES = Path(__file__).parents[1] / "show" / "templates"
 

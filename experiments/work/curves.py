@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.work.extracted_collections import Stored
 from spotsigs.errors import InputError, require
-from spotsigs.experiments.work.extracted import Stored
-from spotsigs.judging.metrics import (
+from spotsigs.evaluation.metrics import (
     MEASURES,
     drawn,
     ends,

@@ -7,9 +7,9 @@ import time
 from itertools import islice
 from typing import Any
 
-from spotsigs.experiments.run.provenance import QUIET, ForeignLoad
-from spotsigs.experiments.work.extracted import Source
+from experiments.work.extracted_collections import Source
 from spotsigs.records import CollectionScheme, Document, Signatures, Skipped
+from spotsigs.runs.provenance import QUIET, ForeignLoad
 from spotsigs.signatures.extract import extract_shard, read_texts, texts_for
 
 PATIENCE = 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from spotsigs.experiments.work.extracted import Stored
-from spotsigs.judging.metrics import micro_averages, tallies
-from spotsigs.judging.threshold import FLOOR, suggest
-from spotsigs.matching.tight import self_join
+from experiments.work.extracted_collections import Stored
+from spotsigs.evaluation.metrics import micro_averages, tallies
+from spotsigs.evaluation.threshold import FLOOR, suggest
+from spotsigs.matching.prefix_join import self_join
 from spotsigs.records import CollectionScheme
 from spotsigs.signatures.idf import IdfFilter
 

@@ -8,20 +8,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from experiments.claims.facts import Fact, write_facts
+from experiments.config import Settings, composed
+from experiments.show.figures import Panel, Point, draw_bars, draw_histogram, draw_lines
+from experiments.show.tables import Table
+from experiments.work.curves import Curve, judge
+from experiments.work.extracted_collections import Source, Stored, read
+from experiments.work.result_cache import Cells, Task
+from experiments.work.timing import time_matcher
 from spotsigs.arrays.parallel import all_cores
-from spotsigs.experiments.claims.facts import Fact, write_facts
-from spotsigs.experiments.config import Settings, composed
-from spotsigs.experiments.output_files import write_json
-from spotsigs.experiments.run.provenance import provenance
-from spotsigs.experiments.show.figures import Panel, Point, draw_bars, draw_histogram, draw_lines
-from spotsigs.experiments.show.tables import Table
-from spotsigs.experiments.work.cells import Cells, Task
-from spotsigs.experiments.work.curves import Curve, judge
-from spotsigs.experiments.work.extracted import Source, Stored, read
-from spotsigs.experiments.work.timing import time_matcher
 from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.matching.tight import SpotSigsTight
+from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.output_files import write_json
 from spotsigs.records import Matcher, SignatureScheme, VectorCollection
+from spotsigs.runs.provenance import provenance
 from spotsigs.signatures.idf import IdfFilter
 
 PAPER_BAND = (0.2, 0.85)

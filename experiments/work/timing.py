@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from spotsigs.experiments.claims.facts import Fact
-from spotsigs.experiments.run.provenance import MIB, QUIET, ForeignLoad, PeakMemory
-from spotsigs.experiments.work.extracted import Stored
-from spotsigs.experiments.work.sampled import sample
-from spotsigs.judging.metrics import relative_recall
+from experiments.claims.facts import Fact
+from experiments.work.extracted_collections import Stored
+from experiments.work.sampled_timing import sample
+from spotsigs.evaluation.metrics import relative_recall
 from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.matching.tight import SpotSigsTight
+from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Corpus, Matcher, Pairs, Vectors
+from spotsigs.runs.provenance import MIB, QUIET, ForeignLoad, PeakMemory
 from spotsigs.signatures.idf import IdfFilter
 
 PATIENCE_SECONDS = 10.0  # how long a cell waits for a quiet machine

@@ -21,21 +21,21 @@ from datatrove.data import DocumentsPipeline
 from datatrove.pipeline.base import PipelineStep
 from datatrove.pipeline.filters.base_filter import BaseFilter
 
-from spotsigs.copies import Sameness
-from spotsigs.crawl.block_join import join_store
-from spotsigs.crawl.layout import build_vectors, parse_memory
-from spotsigs.crawl.segments import Segments
-from spotsigs.crawl.stages_on_disk import data_budget, with_copies
-from spotsigs.disk.places import as_path, sizes
-from spotsigs.disk.store import opened, save_signatures, writing
+from spotsigs.clustering.clusters import cluster
+from spotsigs.clustering.decisions import decide
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import require
-from spotsigs.judging.clusters import cluster
-from spotsigs.judging.keep import decide
+from spotsigs.exact_duplicates import Sameness
+from spotsigs.outofcore.pipeline import data_budget, with_copies
+from spotsigs.outofcore.prefix_partition_join import join_store
+from spotsigs.outofcore.segments import Segments
+from spotsigs.outofcore.vectorize import build_vectors, parse_memory
 from spotsigs.records import CollectionScheme, Document, SignatureScheme
 from spotsigs.signatures.extract import extract_shard
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.storage.locations import as_path, sizes
+from spotsigs.storage.store import opened, save_signatures, writing
 from spotsigs.text.visible import VisibleText
 
 SERIAL = Serial()

@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.contiguous_ids import renumbered
 from spotsigs.arrays.csr import row_starts
-from spotsigs.arrays.dense import renumbered
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap
 from spotsigs.errors import require
 from spotsigs.matching.partitions import Convention, partition_boundaries
@@ -90,7 +90,7 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
 
     def on_store(self) -> OnStore | None:
         """Return the join by tight bounds, which has the same pairs; None for the ablations."""
-        from spotsigs.matching.tight import SpotSigsTight
+        from spotsigs.matching.prefix_join import SpotSigsTight
 
         return OnStore(SpotSigsTight.label, self.tau) if self.partitioning and self.pruning else None
 

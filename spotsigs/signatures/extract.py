@@ -16,9 +16,9 @@ import xxhash
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
-from spotsigs.copies import Copies, Sameness
 from spotsigs.engines import Engine, task_results
 from spotsigs.errors import InputError
+from spotsigs.exact_duplicates import Copies, Sameness
 from spotsigs.records import (
     Collection,
     CollectionScheme,
@@ -29,7 +29,7 @@ from spotsigs.records import (
     SignatureScheme,
     Skipped,
 )
-from spotsigs.signatures.progress import reading
+from spotsigs.signatures.reading_progress import reading
 from spotsigs.text.checksums import checksums
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
 

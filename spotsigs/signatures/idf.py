@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import numbers, values
 from spotsigs.arrays.csr import row_starts
-from spotsigs.copies import Copies
 from spotsigs.errors import require
+from spotsigs.exact_duplicates import Copies
 from spotsigs.records import Signatures, Vectors
 
 FEWEST = 32

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from spotsigs.errors import InputError
 from spotsigs.records import Tokens
-from spotsigs.signatures.words import WordTable
+from spotsigs.signatures.token_table import WordTable
 from spotsigs.text.charset import to_utf8
 from spotsigs.text.tokens import tokenize
 

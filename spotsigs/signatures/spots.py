@@ -24,9 +24,9 @@ from spotsigs.signatures.languages import (
     stopwords_of,
     tokens_of,
 )
-from spotsigs.signatures.words import WordTable
+from spotsigs.signatures.token_table import WordTable
 from spotsigs.text.charset import to_utf8
-from spotsigs.text.token_grams import hash_shingles
+from spotsigs.text.ngrams import hash_shingles
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.xxh64 import _xxh64
 

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.copies import WORDS
+from spotsigs.exact_duplicates import WORDS
 from spotsigs.records import Document
 from spotsigs.text.tokens import code_point
 

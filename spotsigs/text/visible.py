@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from spotsigs.errors import require
 from spotsigs.records import Document, MarkedText
 from spotsigs.text.charset import to_utf8
-from spotsigs.text.limits import require_room
 from spotsigs.text.markup import UNMARKED, has_more_attributes, parsing_cost, simplify
+from spotsigs.text.size_limits import require_room
 
 DEEPEST = 2000
 """Nesting beyond which a page is taken for an attack on a parser whose time grows with the square of the depth."""

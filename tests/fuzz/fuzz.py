@@ -19,8 +19,8 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 import atheris
 from guided import MODULES
 
-import spotsigs.matching.stages
-import spotsigs.matching.tight
+import spotsigs.matching.join_driver
+import spotsigs.matching.prefix_join
 import spotsigs.signatures.extract
 import spotsigs.signatures.spots
 import spotsigs.text.visible  # noqa: F401 - before: the compiler of the kernels does not know instrumented bytecode

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import numpy as np
 
-from spotsigs.data.formats.arc import Arc
-from spotsigs.data.formats.columns import Csv, Parquet
-from spotsigs.data.formats.jsonl import Jsonl, read_judgments
-from spotsigs.data.formats.trec import Trec
-from spotsigs.data.formats.warc import Warc
-from spotsigs.disk.store import open_vectors, save_vectors, sealed, writing
 from spotsigs.errors import InputError
-from spotsigs.matching.tight import self_join
+from spotsigs.formats.arc import Arc
+from spotsigs.formats.column_files import Csv, Parquet
+from spotsigs.formats.jsonl import Jsonl, read_judgments
+from spotsigs.formats.trec import Trec
+from spotsigs.formats.warc import Warc
+from spotsigs.matching.prefix_join import self_join
 from spotsigs.records import Document, Skipped, Vectors
 from spotsigs.signatures.extract import count_signatures
 from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.storage.store import open_vectors, save_vectors, sealed, writing
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.visible import MainText, VisibleText
 

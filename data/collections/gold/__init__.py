@@ -14,7 +14,7 @@ from spotsigs.errors import InputError, reason, require
 from spotsigs.records import Collection, Document, Shard, Skipped
 
 if TYPE_CHECKING:
-    from spotsigs.data.collections.gold.pages import GoldPage
+    from data.collections.gold.pages import GoldPage
 
 SHARD_BYTES = 3_000_000
 """Content a shard holds, at least, but for the last."""
@@ -123,7 +123,7 @@ class Gold(_Generated):
         return f"gold-{self.seed}-{self.pages}-{self.clusters}"
 
     def _pages(self) -> Iterator[GoldPage]:
-        from spotsigs.data.collections.gold.listed import generate
+        from data.collections.gold.listed import generate
 
         return generate(self.seed, self.pages, self.clusters)
 
@@ -142,7 +142,7 @@ class GoldProse(Gold):
         return f"gold-prose-{self.seed}-{self.pages}-{self.clusters}"
 
     def _pages(self) -> Iterator[GoldPage]:
-        from spotsigs.data.collections.gold.pages import generate
+        from data.collections.gold.pages import generate
 
         return generate(self.seed, self.pages, self.clusters)
 
@@ -156,7 +156,7 @@ class GoldDrift(GoldProse):
     Parameters
     ----------
     drift : float
-        Share of the blocks, in [0, 1]; `spotsigs.data.collections.gold.drift` says which.
+        Share of the blocks, in [0, 1]; `data.collections.gold.drift` says which.
     seed, pages, clusters, cache : int, int, int, Path
         As in `Gold`.
     """
@@ -173,7 +173,7 @@ class GoldDrift(GoldProse):
         return f"gold-drift-{self.seed}-{self.pages}-{self.clusters}-{self.drift:g}"
 
     def _pages(self) -> Iterator[GoldPage]:
-        from spotsigs.data.collections.gold.pages import generate
+        from data.collections.gold.pages import generate
 
         return generate(self.seed, self.pages, self.clusters, self.drift)
 
@@ -204,7 +204,7 @@ class GoldVersions(_Generated):
     rewritten: float = 0.3
 
     def __post_init__(self) -> None:
-        from spotsigs.data.collections.gold.sites import sites
+        from data.collections.gold.sites import sites
 
         super().__post_init__()
         most = len(sites())
@@ -217,7 +217,7 @@ class GoldVersions(_Generated):
         return f"gold-versions-{self.seed}-{self.sites}-{self.stories}-{self.versions}-{self.rewritten:g}"
 
     def _pages(self) -> Iterator[GoldPage]:
-        from spotsigs.data.collections.gold.site_archives import generate_archives
+        from data.collections.gold.site_archives import generate_archives
 
         return generate_archives(self.seed, self.sites, self.stories, self.versions, self.rewritten)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.gold.language import Terminal, toml
+from data.collections.gold.language import Terminal, toml
+from data.collections.gold.random_streams import Dice
 
 _SLOT = re.compile("@([a-z])")
 

@@ -1,4 +1,4 @@
-"""What frames full of prose were calibrated on: ``python -m spotsigs.data.collections.gold.calibration``.
+"""What frames full of prose were calibrated on: ``python -m data.collections.gold.calibration``.
 
 No duplicate detector is run and no precision, recall or F1 is looked at; only what can be said of the pages themselves.
 """
@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from selectolax.lexbor import LexborHTMLParser
 
-from spotsigs.data.collections.gold import GoldProse
-from spotsigs.data.collections.gold.pages import GoldPage, generate
+from data.collections.gold import GoldProse
+from data.collections.gold.pages import GoldPage, generate
 
 ARTICLES = frozenset(("a", "an", "the"))
 CLOSED_CLASS = """
@@ -73,7 +73,7 @@ def measure(pages: Iterable[GoldPage]) -> Figures:
     Parameters
     ----------
     pages : iterable of GoldPage
-        As `spotsigs.data.collections.gold.pages.generate` yields them.
+        As `data.collections.gold.pages.generate` yields them.
 
     Returns
     -------
@@ -174,9 +174,7 @@ def table(figures: Figures) -> str:
 def main() -> None:
     """Write the table of a seed to standard output."""
     default = GoldProse()
-    parser = argparse.ArgumentParser(
-        prog="python -m spotsigs.data.collections.gold.calibration", description=main.__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m data.collections.gold.calibration", description=main.__doc__)
     for name in ("seed", "pages", "clusters"):
         parser.add_argument(f"--{name}", type=int, default=getattr(default, name))
     chosen = vars(parser.parse_args())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.gold.stories import ProseWriter, Story, town_name
+from data.collections.gold.random_streams import Dice
+from data.collections.gold.stories import ProseWriter, Story, town_name
 
 if TYPE_CHECKING:
-    from spotsigs.data.collections.gold.newsroom import Newsroom
+    from data.collections.gold.newsroom import Newsroom
 
 LINKS = ("nav", "towns")
 LISTS = ("teasers", "headlines", "ads", "comments", "pitches")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.gold.sites import Site
-from spotsigs.data.collections.gold.stories import ArticleTable, Paragraph, ProseWriter, Story, names
+from data.collections.gold.random_streams import Dice
+from data.collections.gold.sites import Site
+from data.collections.gold.stories import ArticleTable, Paragraph, ProseWriter, Story, names
 
 Block = Paragraph | ArticleTable
 

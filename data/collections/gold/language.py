@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from spotsigs.data.collections.gold.dice import Bag, Dice
+from data.collections.gold.random_streams import Bag, Dice
 
 HERE = Path(__file__).parent
 

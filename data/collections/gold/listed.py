@@ -11,16 +11,16 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.gold.edits import Version
-from spotsigs.data.collections.gold.language import toml
-from spotsigs.data.collections.gold.newsroom import Item, Newsroom
-from spotsigs.data.collections.gold.pages import GoldPage, crawled
-from spotsigs.data.collections.gold.plan import FOLLOW_UP, Cluster, cluster_sizes, report_of, spread
-from spotsigs.data.collections.gold.sites import Site, sites
-from spotsigs.data.collections.gold.stories import SPAN, Story, date_of, invent, make_lexicon, tell, title
+from data.collections.gold.edits import Version
+from data.collections.gold.language import toml
+from data.collections.gold.newsroom import Item, Newsroom
+from data.collections.gold.pages import GoldPage, crawled
+from data.collections.gold.plan import FOLLOW_UP, Cluster, cluster_sizes, report_of, spread
+from data.collections.gold.random_streams import Dice
+from data.collections.gold.sites import Site, sites
+from data.collections.gold.stories import SPAN, Story, date_of, invent, make_lexicon, tell, title
 
-# Set by what `spotsigs.data.collections.axes` measures on the pages, before any detector ran on them.
+# Set by what `data.collections.statistics` measures on the pages, before any detector ran on them.
 SITES, LARGE, LARGE_WEIGHT, SMALL_WEIGHT = 16, 8, 14, 4
 """Sites, how many of them are large, and how often a story reaches a large and a small one."""
 INVENTED = 24
@@ -55,7 +55,7 @@ def carriers() -> tuple[Site, ...]:
 
 
 def plan(seed: int, pages: int, clusters: int) -> list[Cluster]:
-    """Lay out a collection; parameters and result as in `spotsigs.data.collections.gold.plan.plan`."""
+    """Lay out a collection; parameters and result as in `data.collections.gold.plan.plan`."""
     dice = Dice(seed, "listed plan", pages, clusters)
     sizes = cluster_sizes(pages, clusters)
     n_reports = max(2, clusters * REPORTS // 68) if clusters > 3 else 0
@@ -144,7 +144,7 @@ class Listed(Newsroom):
 
 
 def generate(seed: int, pages: int, clusters: int) -> Iterator[GoldPage]:
-    """Generate a collection, page by page; parameters as in `spotsigs.data.collections.gold.pages.generate`.
+    """Generate a collection, page by page; parameters as in `data.collections.gold.pages.generate`.
 
     Yields
     ------

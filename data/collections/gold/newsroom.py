@@ -8,13 +8,13 @@ from functools import cache, partial
 from hashlib import shake_256
 from typing import Any
 
-from spotsigs.data.collections.gold import assets
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.gold.drift import drifted
-from spotsigs.data.collections.gold.edits import Version
-from spotsigs.data.collections.gold.language import Rules, Terminal, compile_rules, expand, fill, grammar, tidy, toml
-from spotsigs.data.collections.gold.sites import Site, frame
-from spotsigs.data.collections.gold.stories import (
+from data.collections.gold import assets
+from data.collections.gold.drift import drifted
+from data.collections.gold.edits import Version
+from data.collections.gold.language import Rules, Terminal, compile_rules, expand, fill, grammar, tidy, toml
+from data.collections.gold.random_streams import Dice
+from data.collections.gold.sites import Site, frame
+from data.collections.gold.stories import (
     DAYS,
     MONTHS,
     SPAN,
@@ -51,7 +51,7 @@ class Newsroom:
     news : sequence of Story
         All stories of the time: what it may tease.
     drift : float
-        Share of the blocks around an article that each fetch replaces, see `spotsigs.data.collections.gold.drift`.
+        Share of the blocks around an article that each fetch replaces, see `data.collections.gold.drift`.
     """
 
     def __init__(self, site: Site, seed: int, news: Sequence[Story], drift: float = 0.0) -> None:

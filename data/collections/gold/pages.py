@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.gold.edits import Version, edit
-from spotsigs.data.collections.gold.newsroom import Newsroom
-from spotsigs.data.collections.gold.plan import Cluster, outside_stories, plan
-from spotsigs.data.collections.gold.sites import Site, sites
+from data.collections.gold.edits import Version, edit
+from data.collections.gold.newsroom import Newsroom
+from data.collections.gold.plan import Cluster, outside_stories, plan
+from data.collections.gold.random_streams import Dice
+from data.collections.gold.sites import Site, sites
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def generate(seed: int, pages: int, clusters: int, drift: float = 0.0) -> Iterat
     pages, clusters : int
         How many of each.
     drift : float
-        Share of the blocks around an article that each page replaces, see `spotsigs.data.collections.gold.drift`.
+        Share of the blocks around an article that each page replaces, see `data.collections.gold.drift`.
 
     Yields
     ------

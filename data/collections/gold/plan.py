@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
-from spotsigs.data.collections.gold.dice import Bag, Dice
-from spotsigs.data.collections.gold.language import toml
-from spotsigs.data.collections.gold.reports import SERIES, report
-from spotsigs.data.collections.gold.sites import Site, sites
-from spotsigs.data.collections.gold.stories import FIRST_DAY, SPAN, Lexicon, Story, date_of, make_lexicon, tell
+from data.collections.gold.language import toml
+from data.collections.gold.random_streams import Bag, Dice
+from data.collections.gold.reports import SERIES, report
+from data.collections.gold.sites import Site, sites
+from data.collections.gold.stories import FIRST_DAY, SPAN, Lexicon, Story, date_of, make_lexicon, tell
 
 OUTSIDE = 800
 """Stories that appear on front pages only."""

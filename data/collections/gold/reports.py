@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.gold.language import Terminal, compile_rules, expand, tidy, toml
-from spotsigs.data.collections.gold.stories import (
+from data.collections.gold.language import Terminal, compile_rules, expand, tidy, toml
+from data.collections.gold.random_streams import Dice
+from data.collections.gold.stories import (
     DAYS,
     MONTHS,
     ArticleTable,

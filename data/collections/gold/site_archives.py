@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.gold.edits import edit
-from spotsigs.data.collections.gold.language import toml
-from spotsigs.data.collections.gold.newsroom import Newsroom
-from spotsigs.data.collections.gold.pages import GoldPage
-from spotsigs.data.collections.gold.plan import outside_stories
-from spotsigs.data.collections.gold.sites import Site, sites
-from spotsigs.data.collections.gold.stories import SPAN, ArticleTable, Paragraph, ProseWriter, Story, tell
+from data.collections.gold.edits import edit
+from data.collections.gold.language import toml
+from data.collections.gold.newsroom import Newsroom
+from data.collections.gold.pages import GoldPage
+from data.collections.gold.plan import outside_stories
+from data.collections.gold.random_streams import Dice
+from data.collections.gold.sites import Site, sites
+from data.collections.gold.stories import SPAN, ArticleTable, Paragraph, ProseWriter, Story, tell
 
 STRENGTH = 3
 """How heavily each version is edited besides, of 10."""

@@ -10,8 +10,8 @@ from html.entities import codepoint2name
 
 import jinja2
 
-from spotsigs.data.collections.gold.language import HERE, toml
-from spotsigs.data.collections.gold.stories import ArticleTable, title
+from data.collections.gold.language import HERE, toml
+from data.collections.gold.stories import ArticleTable, title
 
 _QUOTES = {
     "straight": ('"', '"', "'", "'", "'"),

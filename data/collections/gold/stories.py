@@ -8,8 +8,7 @@ from datetime import date, timedelta
 from functools import cache, partial
 from itertools import chain, zip_longest
 
-from spotsigs.data.collections.gold.dice import Bag, Dice
-from spotsigs.data.collections.gold.language import (
+from data.collections.gold.language import (
     CLASSES,
     FORMS,
     Terminal,
@@ -20,6 +19,7 @@ from spotsigs.data.collections.gold.language import (
     tidy,
     toml,
 )
+from data.collections.gold.random_streams import Bag, Dice
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (

@@ -12,15 +12,15 @@ from typing import Any
 
 from tqdm import tqdm
 
-from spotsigs.data.collections.downloads import replacing
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.newsframes.assembly import Placed, drifted, plan, printed
-from spotsigs.data.collections.newsframes.density import with_density
-from spotsigs.data.collections.newsframes.frames import Frame, FramePiece
-from spotsigs.data.collections.newsframes.frames import frame as cut
-from spotsigs.data.collections.newsframes.generated import generated
-from spotsigs.data.collections.newsframes.packages import Packages
-from spotsigs.data.collections.newsframes.reuters_stories import NewsStory, Text, apart, edited, resent
+from data.collections.downloads import replacing
+from data.collections.gold.random_streams import Dice
+from data.collections.newsframes.assembly import Placed, drifted, plan, printed
+from data.collections.newsframes.density import with_density
+from data.collections.newsframes.frames import Frame, FramePiece
+from data.collections.newsframes.frames import frame as cut
+from data.collections.newsframes.generated import generated
+from data.collections.newsframes.packages import Packages
+from data.collections.newsframes.reuters_stories import NewsStory, Text, apart, edited, resent
 from spotsigs.errors import require
 from spotsigs.records import Collection, Document, Shard, Skipped
 

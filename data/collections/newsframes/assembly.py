@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.newsframes.frames import LEAD_LETTERS, Frame, FramePiece
-from spotsigs.data.collections.newsframes.reuters_stories import NewsStory, Text
+from data.collections.gold.random_streams import Dice
+from data.collections.newsframes.frames import LEAD_LETTERS, Frame, FramePiece
+from data.collections.newsframes.reuters_stories import NewsStory, Text
 from spotsigs.errors import require
 
 FEWEST = 2

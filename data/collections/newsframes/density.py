@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.newsframes.frames import Frame, visible
-from spotsigs.data.collections.newsframes.reuters_stories import words
+from data.collections.gold.random_streams import Dice
+from data.collections.newsframes.frames import Frame, visible
+from data.collections.newsframes.reuters_stories import words
 from spotsigs.signatures.spots import SpotSignatures
 
 _ANTECEDENTS = frozenset(SpotSignatures().antecedents)

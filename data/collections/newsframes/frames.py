@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from spotsigs.data.collections.newsframes.reuters_stories import grams, words
+from data.collections.newsframes.reuters_stories import grams, words
 
 Kind = Literal["markup", "headline", "lead", "slot", "block"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spotsigs.data.collections.gold.dice import Dice
-from spotsigs.data.collections.gold.edits import edit
-from spotsigs.data.collections.gold.listed import plan
-from spotsigs.data.collections.newsframes.frames import visible
-from spotsigs.data.collections.newsframes.reuters_stories import NewsStory, Text
+from data.collections.gold.edits import edit
+from data.collections.gold.listed import plan
+from data.collections.gold.random_streams import Dice
+from data.collections.newsframes.frames import visible
+from data.collections.newsframes.reuters_stories import NewsStory, Text
 
 _LIKE_GOLD = (2160, 68)
 
@@ -20,7 +20,7 @@ def generated(seed: int) -> tuple[NewsStory, ...]:
     Parameters
     ----------
     seed : int
-        As in `spotsigs.data.collections.gold.Gold`.
+        As in `data.collections.gold.Gold`.
     """
     stories = []
     for cluster in plan(seed, *_LIKE_GOLD):

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from spotsigs.data.collections.downloads import file_sha256, registered, replacing
-from spotsigs.data.collections.newsframes.frames import HIDDEN, AnnotatedPage, visible
-from spotsigs.data.collections.newsframes.selectors import selectors
+from data.collections.downloads import file_sha256, registered, replacing
+from data.collections.newsframes.frames import HIDDEN, AnnotatedPage, visible
+from data.collections.newsframes.selectors import selectors
 from spotsigs.errors import InputError
 
 ARTICLE = ("article", "1.1.2")

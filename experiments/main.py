@@ -1,0 +1,62 @@
+"""The entry point of ``python run.py``: compose the configuration, check the settings, run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come out of main(), and `sentence` says each in one line
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig
+
+from experiments.config import files, sentence, settings
+from spotsigs import interrupts
+from spotsigs.startup import at_home
+
+CONF = Path(__file__).parents[1] / "conf"
+"""The configuration of the checkout."""
+
+
+@hydra.main(version_base="1.3", config_path=str(CONF.absolute()), config_name="config")
+def main(config: DictConfig) -> float | None:
+    """Check the whole configuration, then run it; return the F1, which a sweeper may optimise."""
+    alone = HydraConfig.get().mode is RunMode.RUN
+    try:
+        chosen = settings(config)
+        if chosen.experiment is not None:
+            print(chosen.experiment(chosen))
+        else:
+            from experiments.finished_runs import require_same, score
+            from spotsigs.runs.runner import run
+
+            folder, about = HydraConfig.get().runtime.output_dir, files(config)
+            if not any(word.startswith(("hydra.run.", "hydra.sweep.")) for word in HydraConfig.get().overrides.hydra):
+                require_same(Path(folder), about["config.yaml"])
+            print(run(chosen, folder, about=about))
+            return None if chosen.query is not None else score(Path(folder))
+    except Exception as error:
+        interrupts.end_if_unheard(error)
+        if alone and not config.debug:
+            sys.exit(sentence(error))
+        raise  # a sweep runs its other cells first
+    return None
+
+
+def enter() -> None:
+    """Run what the command line asks for; end with a sentence and exit code 1 where it cannot be."""
+    interrupts.end_on_interrupt()
+    sys.argv[1:] = at_home(sys.argv[1:])
+    try:
+        main()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        interrupts.end()
+    except Exception as error:
+        interrupts.end_if_unheard(error)
+        if "debug=true" in sys.argv:
+            raise
+        sys.exit(sentence(error))

@@ -1,0 +1,86 @@
+"""All experiments, one after the other, then the ledger and the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from tqdm import tqdm
+
+from experiments.config import Experiment, Settings, composed, overrides, quoted
+from experiments.show.tables import Column, Table
+from experiments.work.study import Work
+from spotsigs.errors import InputError
+from spotsigs.output_files import read_json
+
+CONCLUSIONS = ("claims", "report")
+FETCHED = ("frames",)
+"""Experiments on pages that must be fetched; without them they are left out."""
+
+
+COLUMNS = [
+    Column(name="experiment", title="Experiment"),
+    Column(name="seconds", title="Wall time (s)", form=",.1f"),
+    Column(name="done", title="Cells done", form=".0f"),
+    Column(name="kept", title="Cells kept from before", form=".0f"),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Everything(Experiment):
+    """Every table, figure, the claims ledger and the report.
+
+    Finished cells are kept, so that a run that was stopped continues where it was.
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives everything.
+    pages : list of str
+        Experiments on the collection of pages.
+    vectors : list of str
+        Experiments on vectors at the scale of WT10g; what the user overrides of ``data`` does not reach them.
+    documents : int or None
+        Rows of those vectors; None for their configuration's. 1,171,960 is WT10g's.
+    """
+
+    results: Path = Path("results")
+    pages: list[str] = field(default_factory=list)
+    vectors: list[str] = field(default_factory=list)
+    documents: int | None = None
+
+    def __call__(self, settings: Settings) -> str:
+        """Run them; return what each says and how long it took."""
+        mine = [word for word in overrides() if not word.startswith("experiment")]
+        mine.append(f"experiment.results={quoted(str(self.results))}")  # a variant's folder has = in its name
+        general = [word for word in mine if not word.startswith(("data=", "data."))]
+        if self.documents is not None:
+            general.append(f"data.documents={self.documents}")
+        wanted = [(name, mine) for name in self.pages] + [(name, general) for name in self.vectors]
+        wanted += [(name, mine) for name in CONCLUSIONS]
+        plans = [composed(f"experiment={name}", *given) for name, given in wanted]
+        parts: list[str] = []
+        rows: list[dict[str, Any]] = []
+        for (name, _), plan in zip(tqdm(wanted, "experiments", unit="experiment", disable=None), plans, strict=True):
+            began = perf_counter()
+            try:
+                parts.append(plan.experiment(plan))
+            except InputError as error:
+                if name not in FETCHED:
+                    raise
+                parts.append(f"{name} is left out: {error}")
+            rows.append({"experiment": name, "seconds": perf_counter() - began} | _cells(self.results / name))
+        rows.append({"experiment": "all"} | {key: sum(row[key] for row in rows) for key in ("seconds", "done", "kept")})
+        table = Table(caption="Wall time of each experiment", columns=COLUMNS, rows=rows)
+        return "\n\n".join([*parts, Work.begin(self.results, settings).table(table, "times")])
+
+
+def _cells(folder: Path) -> dict[str, int]:
+    """Return how many different cells stand behind an experiment's results, done now or kept from before."""
+    kept: dict[str, bool] = {}
+    for path in sorted(folder.glob("*.json")):
+        for cell in read_json(path).get("cells", []):
+            kept[cell["cell"]] = kept.get(cell["cell"], True) and cell["kept"]
+    return {"done": sum(not old for old in kept.values()), "kept": sum(kept.values())}

@@ -1,0 +1,255 @@
+"""Finished cells: the results of an experiment's parts, kept by content, so that a killed run continues."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from spotsigs.engines import Processes, end_with
+from spotsigs.output_files import write_json
+from spotsigs.runs.provenance import provenance
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("spotsigs", "baselines", "data", "experiments")
+"""Packages of the checkout whose source decides a result."""
+WORDS = (".txt", ".toml", ".json", ".csv", ".html")  # data files that belong to the module beside them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A call that is worth keeping.
+
+    Attributes
+    ----------
+    function : callable
+        A module-level function that returns a dict of plain values (numbers, strings, lists, dicts).
+    arguments : dict
+        Its keyword arguments; their ``repr`` is part of the key, so it must tell everything that matters.
+    alone : bool
+        The result holds times: it is measured with the machine to itself, belongs to this machine, and counts as
+        finished only if nothing disturbed it (its value says ``contended: false``).
+    """
+
+    function: Callable[..., dict[str, Any]]
+    arguments: dict[str, Any]
+    alone: bool = False
+
+    def key(self) -> dict[str, Any]:
+        """Return everything the result depends on: the call, the code behind it, the library versions."""
+        facts = _provenance()
+        parts: dict[str, Any] = {
+            "function": f"{self.function.__module__}.{self.function.__qualname__}",
+            "arguments": {name: repr(value) for name, value in sorted(self.arguments.items())},
+            "code": code_version(self.function, *self.arguments.values()),
+            "versions": facts["versions"] | {"python": facts["python"]},
+        }
+        return parts | ({"machine": facts["machine"]} if self.alone else {})
+
+    def __call__(self) -> dict[str, Any]:
+        """Do the work."""
+        return self.function(**self.arguments)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """A task's result and where it came from.
+
+    Attributes
+    ----------
+    value : dict
+        What the function returned.
+    record : dict
+        Key, command, commit, versions, machine: what is needed to do it again.
+    """
+
+    value: dict[str, Any]
+    record: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """A folder of finished cells.
+
+    Attributes
+    ----------
+    folder : Path
+        One file a cell, named by its key.
+    workers : int
+        Worker processes for the tasks that may run side by side.
+    log : list of dict
+        Of every cell that was asked for: where it lies, what it depends on, by which command and commit it was made,
+        and whether it was kept from an earlier run.
+    """
+
+    folder: Path
+    workers: int = 8
+    log: list[dict[str, Any]] = field(default_factory=list, compare=False, repr=False)
+
+    def run(self, tasks: Sequence[Task], describe: str) -> list[dict[str, Any]]:
+        """Return the value of every task, in order, doing only those that are not finished yet.
+
+        Tasks side by side go to the workers first; those that need the machine to themselves follow, one by one, each
+        in a fresh process, so that the memory measured there is theirs.
+
+        Parameters
+        ----------
+        tasks : sequence of Task
+            What is wanted; equal tasks are done once.
+        describe : str
+            What the progress bar says.
+
+        Returns
+        -------
+        list of dict
+        """
+        paths = [self.path(task) for task in tasks]
+        missing = {path: task for path, task in zip(paths, tasks, strict=True) if self._load(path) is None}
+        with tqdm(total=len(tasks), initial=len(tasks) - len(missing), desc=describe, unit="cell", disable=None) as bar:
+            for path, value in self._computed(missing):
+                self._keep(path, missing[path], value)
+                bar.update()
+        finished = [self._loaded(path) for path in paths]
+        self.log.extend(
+            _brief(cell.record, kept=path not in missing) for path, cell in zip(paths, finished, strict=True)
+        )
+        return [cell.value for cell in finished]
+
+    def path(self, task: Task) -> Path:
+        """Return the file that holds the task's result once it is finished."""
+        digest = hashlib.sha256(json.dumps(task.key(), sort_keys=True).encode()).hexdigest()
+        return self.folder / f"{task.function.__name__}-{digest[:24]}.json"
+
+    def _computed(self, missing: dict[Path, Task]) -> Iterator[tuple[Path, dict[str, Any]]]:
+        beside = {path: task for path, task in missing.items() if not task.alone}
+        yield from zip(beside, Processes(workers=self.workers).map(Task.__call__, beside.values()), strict=True)
+        for path, task in missing.items():
+            if task.alone:
+                yield path, _fresh_process(task)
+
+    def _keep(self, path: Path, task: Task, value: dict[str, Any]) -> None:
+        write_json(path, {"record": _provenance() | {"key": task.key()}, "value": value})
+
+    def _load(self, path: Path) -> Finished | None:
+        """Return a finished cell; one that other jobs disturbed, or that cannot be read, is not finished."""
+        try:
+            cell = self._loaded(path)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+        return None if cell.value.get("contended") else cell
+
+    @staticmethod
+    def _loaded(path: Path) -> Finished:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return Finished(value=content["value"], record=content["record"] | {"cell": path.name})
+
+
+def _brief(record: dict[str, Any], *, kept: bool) -> dict[str, Any]:
+    """Return what tells a cell's origin; versions and machine are those of its user, since its key holds them."""
+    return {
+        "cell": record["cell"],
+        **record["key"],
+        "command": record["command"],
+        "commit": record["commit"],
+        "kept": kept,
+    }
+
+
+def _fresh_process(task: Task) -> dict[str, Any]:
+    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky.process_executor import ProcessPoolExecutor
+
+    get_reusable_executor().shutdown(wait=True)  # idle workers of a sweep would still hold memory and wake up
+    executor = ProcessPoolExecutor(max_workers=1, initializer=end_with, initargs=(os.getpid(),))
+    try:
+        result: dict[str, Any] = executor.submit(task).result()
+        return result
+    finally:
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+@lru_cache(maxsize=1)
+def _provenance() -> dict[str, Any]:
+    return provenance()
+
+
+def code_version(*objects: Any) -> str:
+    """Return a hash of the project's source that the given objects stand on.
+
+    Parameters
+    ----------
+    *objects : object
+        Functions and dataclass instances; for the latter, also their fields. Anything else stands on no code.
+
+    Returns
+    -------
+    str
+        SHA-256 over the modules that define them, all project modules those import, and the word lists beside them.
+    """
+    modules: set[str] = set()
+    for item in objects:
+        modules |= _modules_of(item)
+    files = sorted({path for module in modules for path in _closure(module)})
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _modules_of(item: Any) -> set[str]:
+    if isinstance(item, (list, tuple)):
+        return set().union(*map(_modules_of, item))
+    if is_dataclass(item) and not isinstance(item, type):
+        return {type(item).__module__}.union(*(_modules_of(getattr(item, part.name)) for part in fields(item)))
+    return {item.__module__} if callable(item) else set()
+
+
+@cache
+def _closure(module: str) -> frozenset[Path]:
+    """Return the files of a project module and of all it imports, whether at its top or inside a function."""
+    found: set[Path] = set()
+    waiting = [module]
+    while waiting:
+        path = _file_of(waiting.pop())
+        if path is None or path in found:
+            continue
+        found.update({path}, _word_lists(path))
+        waiting.extend(_imports(path))
+    return frozenset(found)
+
+
+def _word_lists(module: Path) -> Iterator[Path]:
+    """Yield the data files that a module reads: those beside it, in files and folders that it names."""
+    source = module.read_text(encoding="utf-8")
+    for beside in module.parent.iterdir():
+        if f'"{beside.name}' in source:
+            yield from (path for path in [beside, *beside.rglob("*")] if path.suffix in WORDS and path.is_file())
+
+
+def _imports(path: Path) -> Iterator[str]:
+    waiting: list[ast.AST] = [ast.parse(path.read_bytes())]
+    while waiting:
+        node = waiting.pop()
+        only_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        waiting.extend(node.orelse if only_types else ast.iter_child_nodes(node))  # type: ignore[attr-defined]
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _file_of(module: str) -> Path | None:
+    if module.split(".")[0] not in PACKAGES:
+        return None
+    path = ROOT.joinpath(*module.split("."))
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)

@@ -1,0 +1,141 @@
+"""Pairs and clusters as Parquet, the same bytes however many of them are in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.arrays.arrow import numbers
+from spotsigs.clustering.clusters import Cohesion
+from spotsigs.records import Clusters, Overlap
+from spotsigs.storage.atomic import replacing
+from spotsigs.storage.store import names
+
+ROW_GROUP = 1 << 16
+"""Rows that are written at once, and lie together in the file."""
+
+Columns = tuple[NDArray[Any], ...]
+Place = str | Path | IO[bytes]
+
+
+def write_pairs(path: Place, doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None) -> None:
+    """Write ``doc_a, doc_b, similarity``, and how many signatures that comes from: ``shared, union``.
+
+    Parameters
+    ----------
+    path : str, Path or binary file
+        The file; it appears when it is complete.
+    doc_ids : sequence of str
+        By document number.
+    chunks : iterable of (i, j, similarity)
+        As `spotsigs.records.Pairs.chunks` and `spotsigs.outofcore.prefix_partition_join.PairFiles.chunks` give them.
+    overlap : Overlap, optional
+        The numbers behind the similarities; without, the last two columns are null.
+    """
+    import pyarrow as pa
+
+    schema = pa.schema(
+        [
+            ("doc_a", pa.string()),
+            ("doc_b", pa.string()),
+            ("similarity", pa.float64()),
+            ("shared", pa.int64()),
+            ("union", pa.int64()),
+        ]
+    )
+    with _growing(path, schema) as append:
+        for i, j, similarity in _regrouped(chunks, ROW_GROUP):
+            named, places = np.unique(np.concatenate([i, j]), return_inverse=True)
+            ids = names(doc_ids, named)
+            a, b = (ids.take(numbers(part)) for part in np.split(places, 2))
+            numbers_of_signatures = [pa.nulls(len(i), pa.int64())] * 2
+            if overlap is not None:
+                numbers_of_signatures = [numbers(part) for part in overlap(i, j, similarity)]
+            append([a, b, numbers(similarity), *numbers_of_signatures])
+
+
+def write_clusters(
+    path: Place, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, rows: range | None = None
+) -> None:
+    """Write a row a document: its cluster, the cluster's representative, and how the cluster holds together.
+
+    The columns are ``doc, cluster, representative, similarity_to_representative`` of the document, and ``size,
+    min_similarity, mean_similarity, chain`` of its cluster, see `spotsigs.clustering.clusters.Cohesion`.
+
+    Parameters
+    ----------
+    path : str, Path or binary file
+        The file; it appears when it is complete.
+    doc_ids : sequence of str
+        By document number.
+    clusters : Clusters
+        The grouping.
+    cohesion : Cohesion
+        Of the same clusters.
+    rows : range, optional
+        The documents to write of; all by default.
+    """
+    import pyarrow as pa
+
+    texts = ("doc", "representative")
+    kinds = {"cluster": pa.int32(), "size": pa.int64(), "chain": pa.bool_()}
+    columns = (
+        "doc, cluster, representative, similarity_to_representative, size, min_similarity, mean_similarity, chain"
+    ).split(", ")
+    schema = pa.schema([(name, pa.string() if name in texts else kinds.get(name, pa.float64())) for name in columns])
+    with _growing(path, schema) as append:
+        every = range(len(clusters.labels)) if rows is None else rows
+        for start in every[::ROW_GROUP]:
+            span = slice(start, min(start + ROW_GROUP, every.stop))
+            labels = clusters.labels[span]
+            held = cohesion.of(labels)
+            append(
+                [
+                    names(doc_ids, np.arange(span.start, span.stop)),
+                    numbers(labels),
+                    names(doc_ids, clusters.representatives[labels]),
+                    numbers(clusters.similarity_to_representative[span]),
+                    numbers(clusters.sizes[labels].astype(np.int64)),
+                    numbers(held.minimum),
+                    numbers(held.mean),
+                    numbers(held.chain),
+                ]
+            )
+
+
+@contextmanager
+def _growing(path: Place, schema: Any) -> Iterator[Any]:
+    """Give a function that appends a row group to a new file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole = replacing(Path(path)) if isinstance(path, (str, Path)) else nullcontext(path)
+    with whole as place, pq.ParquetWriter(place, schema, compression="zstd") as out:
+        yield lambda columns: out.write_table(pa.table(columns, schema=schema))
+
+
+def _regrouped(chunks: Iterable[Columns], size: int) -> Iterator[Columns]:
+    """Cut columns that come in chunks of any length anew, into chunks of the same length but for the last one."""
+    waiting: list[Columns] = []
+    held = 0
+    for chunk in chunks:
+        start = 0
+        while start < len(chunk[0]):
+            part = tuple(column[start : start + size - held] for column in chunk)
+            waiting.append(part)
+            held += len(part[0])
+            start += len(part[0])
+            if held == size:
+                yield _merged(waiting)
+                waiting, held = [], 0
+    if held:
+        yield _merged(waiting)
+
+
+def _merged(parts: Sequence[Columns]) -> Columns:
+    return tuple(np.concatenate(column) for column in zip(*parts, strict=True))

@@ -1,0 +1,237 @@
+"""What is said of documents and clusters: all tables of a run, and those that are CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.arrays.arrow import concat_strings, in_words, numbers, text
+from spotsigs.arrays.row_blocks import flagged
+from spotsigs.clustering.clusters import Cohesion
+from spotsigs.clustering.decisions import Decisions
+from spotsigs.clustering.parquet_tables import write_clusters, write_pairs
+from spotsigs.records import Clusters, IntArray, PairChunks
+from spotsigs.storage.atomic import replacing
+from spotsigs.storage.store import names
+
+KEPT = ("doc", "compared")
+REMOVED = ("doc", "kept_instead", "partner", "similarity", "reason")
+LISTED = ("cluster", "representative", "size", "pairs", "min_similarity", "mean_similarity", "apart", "chain")
+"""Columns of ``kept.csv``, ``removed.csv`` and ``clusters.csv``."""
+
+Columns = Sequence[Any]
+"""Arrow arrays of strings: some rows of all columns."""
+
+_FORMULA = ("=", "+", "@", "＝", "＋", "－", "＠", "-")
+_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))  # that of regular expressions is ASCII in Arrow
+_ARROW_FORMULA = f"^([{_SPACE}]*[{''.join(_FORMULA)}]|[\t\r\n])"
+
+_ROWS = 1 << 14  # that are written at a time: far from the 2 GB that one array of strings can hold
+
+
+def write_tables(
+    folder: Path,
+    doc_ids: Sequence[str],
+    pairs: PairChunks,
+    decisions: Decisions,
+    cohesion: Cohesion,
+    *,
+    new_from: int = 0,
+) -> None:
+    """Write ``pairs.parquet``, ``clusters.parquet``, ``clusters.csv``, ``kept.csv`` and ``removed.csv``.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to.
+    doc_ids : sequence of str
+        Ids of the documents, by row.
+    pairs : Pairs, or spotsigs.outofcore.prefix_partition_join.PairFiles
+        Near-duplicate pairs.
+    decisions : Decisions
+        From `spotsigs.clustering.decisions.decide`.
+    cohesion : Cohesion
+        Of the same clusters.
+    new_from : int
+        ``kept.csv`` lists the documents from this row on: those that were added to a store now.
+    """
+    write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap)
+    write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion)
+    write_cluster_list(folder / "clusters.csv", doc_ids, decisions.clusters, cohesion)
+    write_lists(decisions, doc_ids, folder, new_from=new_from)
+
+
+def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path, *, new_from: int = 0) -> None:
+    """Write ``kept.csv`` and ``removed.csv``.
+
+    ``kept.csv`` says of each document that stays whether it could be ``compared``, ``no`` where it has too few
+    signatures to have near-duplicates, ``boilerplate`` where it says nothing but what many sites say.
+    ``removed.csv`` says for each removed document which one was kept instead, which is most similar to it, how much,
+    and why it was removed.
+
+    Parameters
+    ----------
+    decisions : Decisions
+        From `spotsigs.clustering.decisions.decide`.
+    doc_ids : sequence of str
+        Ids of the documents, by row.
+    folder : str or Path
+        Where to.
+    new_from : int
+        ``kept.csv`` lists the documents from this row on: those that were added to a store now.
+    """
+    folder, every = Path(folder), range(len(doc_ids))
+    write_table(folder / "kept.csv", KEPT, kept(decisions, doc_ids, every[new_from:]))
+    write_table(folder / "removed.csv", REMOVED, removed(decisions, doc_ids, every))
+
+
+def kept(decisions: Decisions, doc_ids: Sequence[str], rows: range) -> Iterator[Columns]:
+    """Yield the columns of ``kept.csv`` for a range of documents, some rows at a time."""
+    for some in _flagged(decisions.kept, rows):
+        yield [names(doc_ids, some), _compared(decisions, some)]
+
+
+def removed(decisions: Decisions, doc_ids: Sequence[str], rows: range) -> Iterator[Columns]:
+    """Yield the columns of ``removed.csv`` for a range of documents, some rows at a time."""
+    for some in _flagged(decisions.kept, rows, False):
+        yield _removed(decisions, doc_ids, some)
+
+
+def _flagged(flags: NDArray[np.bool_], rows: range, value: bool = True) -> Iterator[NDArray[np.int64]]:
+    """Yield the rows of a range whose flag has a value."""
+    return (rows.start + some for some in flagged(flags[rows.start : rows.stop] == value))
+
+
+def _compared(decisions: Decisions, rows: IntArray) -> Any:
+    which = np.where(decisions.boilerplate[rows], 2, decisions.compared[rows])
+    return in_words(which, lambda kind: ("no", "yes", "boilerplate")[kind])
+
+
+def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> list[Any]:
+    import pyarrow.compute as pc
+
+    instead = decisions.instead(rows)
+    return [
+        names(doc_ids, rows),
+        pc.if_else(numbers(instead < 0), text([""])[0], names(doc_ids, np.maximum(instead, 0))),
+        names(doc_ids, decisions.partner[rows]),
+        in_words(decisions.similarity[rows], _number),
+        decisions.reasons(rows, doc_ids),
+    ]
+
+
+def write_cluster_list(path: Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
+    """Write a row for each cluster of several documents, the largest first.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    doc_ids : sequence of str
+        Ids of the documents, by row.
+    clusters : Clusters
+        The grouping.
+    cohesion : Cohesion
+        Of the same clusters.
+    """
+    write_table(path, LISTED, listed(doc_ids, clusters, cohesion, largest_first(clusters, cohesion)))
+
+
+def largest_first(clusters: Clusters, cohesion: Cohesion) -> Iterator[NDArray[np.int64]]:
+    """Yield the places in `cohesion` of its clusters, the largest first, some at a time."""
+    sizes = clusters.sizes[cohesion.labels]
+    larger = np.flatnonzero(sizes > 2)
+    larger = larger[np.argsort(-sizes[larger], kind="stable")]
+    return chain(parts(larger), flagged(sizes == 2))  # most are of two, and lie in order
+
+
+def listed(
+    doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, places: Iterable[IntArray]
+) -> Iterator[Columns]:
+    """Yield the columns of ``clusters.csv`` for the clusters at some places of `cohesion`."""
+    for some in places:
+        labels = cohesion.labels[some]
+        yield [
+            in_words(labels, str),
+            names(doc_ids, clusters.representatives[labels]),
+            in_words(clusters.sizes[labels], str),
+            in_words(cohesion.pairs[some], str),
+            in_words(cohesion.minimum[some], _number),
+            in_words(cohesion.mean[some], _number),
+            in_words(cohesion.apart[some], str),
+            in_words(cohesion.chain[some], lambda chain: str(chain).lower()),
+        ]
+
+
+def _number(value: float) -> str:
+    return "" if np.isnan(value) else repr(value)
+
+
+def parts(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Cut rows into those that are written at a time."""
+    return (rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS))
+
+
+def write_table(path: Path, header: Sequence[str], batches: Iterable[Columns]) -> None:
+    """Write columns of text as CSV.
+
+    What a spreadsheet would run as a formula is quoted, see `harmless`.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it appears when it is complete.
+    header : sequence of str
+        Names of the columns.
+    batches : iterable of sequence of pyarrow.Array of string
+        Some rows of all columns.
+    """
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(head(header))
+        file.writelines(lines(batches))
+
+
+def head(header: Sequence[str]) -> bytes:
+    """Return the first line of a table."""
+    return f"{','.join(header)}\n".encode()
+
+
+def lines(batches: Iterable[Columns]) -> Iterator[Any]:
+    """Yield the lines of a table behind the first, each batch as one buffer of bytes."""
+    for columns in batches:
+        cells = [_quoted(_harmless(column), alone=len(columns) == 1) for column in columns]
+        rows = concat_strings(*list(chain.from_iterable((cell, ",") for cell in cells))[:-1], "\n")
+        yield rows.buffers()[2]  # one line after the other
+
+
+def _quoted(cells: Any, *, alone: bool) -> Any:
+    """Quote what a reader of CSV would take apart; an empty cell, too, where it is the whole line."""
+    import pyarrow.compute as pc
+
+    special = pc.match_substring_regex(cells, '[",\r\n]' + "|^$" * alone)
+    if not pc.any(special).as_py():
+        return cells
+    return pc.if_else(special, concat_strings('"', pc.replace_substring(cells, '"', '""'), '"'), cells)
+
+
+def _harmless(cells: Any) -> Any:
+    import pyarrow.compute as pc
+
+    formula = pc.match_substring_regex(cells, _ARROW_FORMULA)
+    return pc.if_else(formula, concat_strings("'", cells), cells) if pc.any(formula).as_py() else cells
+
+
+def harmless(cell: str) -> str:
+    """Quote text that a spreadsheet would run as a formula, wide forms and leading white space included.
+
+    Examples
+    --------
+    >>> harmless("=cmd()"), harmless(" +1"), harmless("page.html")
+    ("'=cmd()", "' +1", 'page.html')
+    """
+    return f"'{cell}" if cell.lstrip().startswith(_FORMULA) or cell.startswith(("\t", "\r", "\n")) else cell

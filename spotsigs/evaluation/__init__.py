@@ -1,0 +1,1 @@
+"""Precision, recall and decisions against a truth; thresholds without labels."""

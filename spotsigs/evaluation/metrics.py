@@ -1,0 +1,336 @@
+"""Precision, recall and F1 of pairs and clusters against a truth, with bootstrap intervals over clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spotsigs.errors import InputError
+from spotsigs.records import Clusters, IntArray, Pairs, Truth
+
+FloatArray = NDArray[np.float64]
+Tallies = tuple[FloatArray, FloatArray, FloatArray]
+Interval = tuple[float, float]
+Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
+
+MEASURES = ("precision", "recall", "f1")
+RESAMPLES = 1000
+"""Bootstrap samples of clusters that an interval is made of."""
+
+_HELD = 1 << 22  # numbers of clusters that are drawn at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Precision, recall and F1 in three averages; a value is NaN where nothing defines it.
+
+    Attributes
+    ----------
+    precision, recall, f1 : float
+        Micro averages over pairs (the paper's text, section 5.1).
+    macro_precision, macro_recall, macro_f1 : float
+        Averages over truth clusters of at least two documents (the slides' label). A false pair counts against each
+        cluster it touches; a cluster without any reported pair has no precision and F1 0.
+    bcubed_precision, bcubed_recall, bcubed_f1 : float
+        Averages over documents. These and the macro averages are None and NaN where the truth is a judged pair list.
+    true_pairs, reported_pairs, positive_pairs : int
+        Reported and true; reported (judged ones only, if the truth is a list); all true ones.
+    intervals : dict of str to (float, float)
+        95 % intervals of the micro and macro averages by resampling truth clusters (judged pairs, if it is a list).
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    macro_precision: float
+    macro_recall: float
+    macro_f1: float
+    bcubed_precision: float | None
+    bcubed_recall: float | None
+    bcubed_f1: float | None
+    true_pairs: int
+    reported_pairs: int
+    positive_pairs: int
+    intervals: dict[str, Interval]
+
+
+def evaluate(
+    pairs: Pairs | Chunks, truth: Truth, clusters: Clusters | None = None, *, resamples: int = RESAMPLES
+) -> Quality:
+    """Judge pairs (and clusters, for B-cubed) against the truth.
+
+    Parameters
+    ----------
+    pairs : Pairs, or iterable of (i, j, similarity)
+        What was reported, at once or in chunks.
+    truth : Truth
+        Cluster labels or judged pairs.
+    clusters : Clusters, optional
+        Computed from the pairs where omitted; needed where these come in chunks.
+    resamples : int
+        Bootstrap resamples for the intervals; 0 leaves them out.
+
+    Returns
+    -------
+    Quality
+
+    Raises
+    ------
+    InputError
+        If pairs come in chunks, without clusters.
+    """
+    counted = tallies(pairs, truth)
+    precision, recall, f1 = map(float, micro_averages(*counted))
+    macro_precision = macro_recall = macro_f1 = float("nan")
+    bcubed: tuple[float | None, ...] = (None, None, None)
+    if truth.judged is None:
+        if clusters is None:
+            from spotsigs.clustering.clusters import cluster
+
+            if not isinstance(pairs, Pairs):
+                raise InputError("pairs in chunks are judged together with their clusters; give them")
+            clusters = cluster(pairs)
+        macro_precision, macro_recall, macro_f1 = map(float, macro_averages(*counted))
+        bcubed = b_cubed(clusters, truth)
+    intervals: dict[str, Interval] = {}
+    if resamples and len(counted[0]) > 1:
+        intervals = _intervals(counted, resamples, macro=truth.judged is None)
+    true, false, missed = (float(tally.sum()) for tally in counted)
+    return Quality(
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        macro_precision=macro_precision,
+        macro_recall=macro_recall,
+        macro_f1=macro_f1,
+        bcubed_precision=bcubed[0],
+        bcubed_recall=bcubed[1],
+        bcubed_f1=bcubed[2],
+        true_pairs=round(true),
+        reported_pairs=round(true + false),
+        positive_pairs=round(true + missed),
+        intervals=intervals,
+    )
+
+
+def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
+    """Count true, false and missed pairs by truth cluster: what every average and every resample is made of.
+
+    Parameters
+    ----------
+    pairs : Pairs, or iterable of (i, j, similarity)
+        What was reported, at once or in chunks.
+    truth : Truth
+        Cluster labels or judged pairs.
+
+    Returns
+    -------
+    true, false, missed : ndarray of float64, shape (n_clusters + 1,)
+        Half a false pair belongs to each cluster it touches; the last entry is that of documents without a cluster.
+        One entry per judged pair where the truth is a list.
+    """
+    chunks = pairs.chunks() if isinstance(pairs, Pairs) else pairs
+    return _judged_tallies(chunks, truth) if truth.judged is not None else _cluster_tallies(chunks, truth)
+
+
+def _cluster_tallies(chunks: Chunks, truth: Truth) -> Tallies:
+    """Return true, false and missed pairs of each truth cluster; each false pair is shared by its two ends.
+
+    Documents without a cluster share one extra entry, so that the sums are those of the collection.
+    """
+    count = max(len(truth.names), int(truth.labels.max(initial=-1)) + 1)
+    true, false = np.zeros(count + 1), np.zeros(count + 1)
+    for i, j, _ in chunks:
+        a, b = truth.labels[i], truth.labels[j]
+        same = (a == b) & (a >= 0)
+        true += np.bincount(a[same], minlength=count + 1)
+        ends = np.concatenate([a[~same], b[~same]])
+        false += np.bincount(np.where(ends < 0, count, ends), minlength=count + 1) / 2
+    sizes = np.bincount(truth.labels[truth.labels >= 0], minlength=count + 1).astype(float)
+    return true, false, sizes * (sizes - 1) / 2 - true
+
+
+def _judged_tallies(chunks: Chunks, truth: Truth) -> Tallies:
+    """Return true, false and missed as one entry per judged pair; unjudged pairs count for nothing."""
+    assert truth.judged is not None
+    i, j, positive = truth.judged
+    n = len(truth.labels)
+    wanted, reported = i.astype(np.int64) * n + j, np.zeros(len(i), np.bool_)
+    for a, b, _ in chunks:
+        reported |= np.isin(wanted, a.astype(np.int64) * n + b)
+    return (
+        (reported & positive).astype(float),
+        (reported & ~positive).astype(float),
+        (~reported & positive).astype(float),
+    )
+
+
+def micro_averages(true: FloatArray, false: FloatArray, missed: FloatArray, axis: int = -1) -> FloatArray:
+    """Return precision, recall, F1 over all pairs.
+
+    Parameters
+    ----------
+    true, false, missed : ndarray of float64
+        Pairs per cluster along ``axis``; half a false pair belongs to each cluster it touches.
+    axis : int
+        The axis of clusters.
+
+    Returns
+    -------
+    ndarray of float64, shape (3, ...)
+    """
+    return _averages(true.sum(axis), false.sum(axis), missed.sum(axis))
+
+
+def macro_averages(true: FloatArray, false: FloatArray, missed: FloatArray, axis: int = -1) -> FloatArray:
+    """Return precision, recall, F1 averaged over the clusters that have true pairs to find.
+
+    Parameters and result are those of `micro_averages`.
+    """
+    per_cluster = _averages(true, 2 * false, missed)
+    counted = true + missed > 0
+    per_cluster[:, ~counted] = np.nan
+    axis = axis if axis < 0 else axis + 1  # behind the axis of the three averages
+    with np.errstate(invalid="ignore"):
+        averages: FloatArray = np.nansum(per_cluster, axis) / (~np.isnan(per_cluster)).sum(axis)
+    return averages
+
+
+def _averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore"):
+        return np.stack([true / (true + false), true / (true + missed), 2 * true / (2 * true + false + missed)])
+
+
+def drawn(counts: ArrayLike, resamples: int = RESAMPLES, rng: np.random.Generator | None = None) -> FloatArray:
+    """Draw bootstrap samples of clusters: how many of each kind there are in each sample.
+
+    Drawing n clusters with replacement is one multinomial draw. Clusters of equal tallies are one kind, which makes
+    the draw as small as the kinds are few; samples that are to be paired take every cluster as a kind of its own.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (kinds,)
+        Clusters of each kind.
+    resamples : int
+        Samples.
+    rng : Generator, optional
+        Where a former draw left off; without one the samples are the same each time.
+
+    Returns
+    -------
+    ndarray of float64, shape (resamples, kinds)
+    """
+    sizes = np.asarray(counts)
+    total = int(sizes.sum())
+    rng = rng or np.random.default_rng(0)
+    return rng.multinomial(total, sizes / total, resamples).astype(float)
+
+
+def resampled_micro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
+    """Return precision, recall, F1 over all pairs of each bootstrap sample.
+
+    Parameters
+    ----------
+    tallies : tuple of three ndarray of float64, shape (..., kinds)
+        True, false and missed pairs, see `tallies`; leading axes are thresholds.
+    drawn : ndarray of float64, shape (resamples, kinds)
+        From `drawn`.
+
+    Returns
+    -------
+    ndarray of float64, shape (3, resamples, ...)
+    """
+    return _averages(*(drawn @ tally.T for tally in tallies))
+
+
+def resampled_macro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
+    """Return precision, recall, F1 averaged over the clusters of each bootstrap sample.
+
+    Parameters and result are those of `resampled_micro`.
+    """
+    true, false, missed = tallies
+    per_cluster = _averages(true, 2 * false, missed)
+    defined = ~np.isnan(per_cluster) & (true + missed > 0)
+    sums = np.where(defined, per_cluster, 0) @ drawn.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        averages: FloatArray = np.moveaxis(sums / (defined @ drawn.T), -1, 1)
+    return averages
+
+
+def ends(resampled: FloatArray, level: float = 0.95) -> FloatArray:
+    """Return the percentile interval over the resamples (first axis) that define a value, shape (2, ...)."""
+    tail = (1 - level) / 2
+    interval: FloatArray = np.nanquantile(resampled, [tail, 1 - tail], axis=0)
+    return interval
+
+
+def _intervals(counted: Tallies, resamples: int, *, macro: bool) -> dict[str, Interval]:
+    """Return the intervals of the averages that every resample defines."""
+    kinds, counts = np.unique(np.stack(counted), axis=1, return_counts=True)
+    rng, batch = np.random.default_rng(0), max(1, _HELD // len(counts))
+    statistics = {"": resampled_micro} | ({"macro_": resampled_macro} if macro else {})
+    found: dict[str, list[FloatArray]] = {prefix: [] for prefix in statistics}
+    for first in range(0, resamples, batch):
+        samples = drawn(counts, min(batch, resamples - first), rng)
+        for prefix, statistic in statistics.items():
+            found[prefix].append(statistic((kinds[0], kinds[1], kinds[2]), samples))
+    averages = {prefix: np.concatenate(parts, axis=1) for prefix, parts in found.items()}
+    return {
+        f"{prefix}{name}": (float(low), float(high))
+        for prefix, values in averages.items()
+        for name, value in zip(MEASURES, values, strict=True)
+        if not np.isnan(value).any()
+        for low, high in [ends(value)]
+    }
+
+
+def b_cubed(clusters: Clusters, truth: Truth) -> tuple[float, float, float]:
+    """Return B-cubed precision, recall and F1 of a clustering.
+
+    Documents without a truth cluster are clusters of their own.
+
+    Parameters
+    ----------
+    clusters : Clusters
+        What was found.
+    truth : Truth
+        Cluster labels.
+
+    Returns
+    -------
+    tuple of float
+    """
+    n = len(truth.labels)
+    if n == 0:
+        return (float("nan"),) * 3
+    alone = truth.labels < 0
+    wanted = np.where(alone, np.cumsum(alone) + int(truth.labels.max(initial=-1)), truth.labels).astype(np.int64)
+    _, cell, sizes = np.unique(clusters.labels * (wanted.max() + 1) + wanted, return_inverse=True, return_counts=True)
+    shared = sizes[cell]
+    precision = float(np.mean(shared / np.bincount(clusters.labels)[clusters.labels]))
+    recall = float(np.mean(shared / np.bincount(wanted)[wanted]))
+    return precision, recall, 2 * precision * recall / (precision + recall)
+
+
+def relative_recall(pairs: Pairs, base: Pairs) -> float:
+    """Return the share of the recall base's pairs that were reported, as in Table 2 of the paper.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        What a method reported.
+    base : Pairs
+        What there is to be found, of the same documents.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN for an empty base.
+    """
+    if len(base) == 0:
+        return float("nan")
+    found = np.isin(base.i.astype(np.int64) * base.n + base.j, pairs.i.astype(np.int64) * pairs.n + pairs.j)
+    return float(found.mean())

@@ -1,0 +1,249 @@
+"""Exact copies: pages of identical content or identical visible text, found before signatures are looked at.
+
+Copies are pairs of similarity 1, whatever the signatures say. One document of each set of copies stands for the
+others: signatures, document frequencies and joins see it alone, and what it is similar to, its copies are similar to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.arrays.row_blocks import own, tally
+from spotsigs.errors import require
+from spotsigs.records import MOST_PAIRS, FloatArray, IntArray, Pairs, Signatures
+
+WORDS = 2
+"""Numbers of 64 bits in a checksum: 128 bits of BLAKE2b, which nobody can forge a collision of."""
+
+CONTENT, TEXT = 2, 1
+"""Copies of identical content, and of identical text alone."""
+
+Chunk = tuple[IntArray, IntArray, FloatArray]
+"""First documents, second documents and similarities of some pairs."""
+
+
+class Sameness(Enum):
+    """Which documents are copies.
+
+    ``text``: those of identical content or identical visible text. ``content``: those of identical content. ``off``:
+    none; documents are compared by their signatures alone.
+    """
+
+    text = "text"
+    content = "content"
+    off = "off"
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Which documents are copies of which.
+
+    The last of several copies stands for them: where documents are added to others, a set with a new copy counts as
+    new, and what it is similar to is looked for.
+
+    Attributes
+    ----------
+    content : ndarray of int32, shape (n,)
+        The last document with the same content.
+    stands : ndarray of int32, shape (n,)
+        The document that stands for each in matching: the last of the same content or text.
+    """
+
+    content: NDArray[np.int32]
+    stands: NDArray[np.int32]
+
+    @classmethod
+    def none(cls, n: int) -> Copies:
+        """Return that no two of n documents are copies."""
+        alone = np.arange(n, dtype=np.int32)
+        return cls(alone, alone)
+
+    @classmethod
+    def find(
+        cls,
+        contents: NDArray[np.uint64],
+        texts: Callable[[], NDArray[np.uint64]],
+        n: int,
+        sameness: Sameness = Sameness.text,
+    ) -> Copies:
+        """Find the copies among documents.
+
+        Parameters
+        ----------
+        contents : ndarray of uint64, shape (n, 2)
+            The `checksums` of their contents; without rows where nobody asked for them.
+        texts : callable
+            Returns those of their texts, which are looked at after the contents.
+        n : int
+            Number of documents.
+        sameness : Sameness
+            Which documents are copies.
+
+        Returns
+        -------
+        Copies
+        """
+        if sameness is Sameness.off or len(contents) != n:
+            return cls.none(n)
+        content: NDArray[np.int32] = np.arange(n, dtype=np.int32)
+        known = _in_question(contents, contents.any(axis=1))
+        content[known] = known[_last_of_equal(contents[known])]
+        del contents
+        if sameness is Sameness.content:
+            return cls(content, content)
+        found = texts()
+        says = found.any(axis=1)
+        says &= content == np.arange(n, dtype=np.int32)
+        heads = _in_question(found, says)
+        last: NDArray[np.int32] = np.arange(n, dtype=np.int32)
+        last[heads] = heads[_last_of_equal(found[heads])]
+        return cls(content, last[content])
+
+    @classmethod
+    def among(cls, signatures: Signatures, sameness: Sameness = Sameness.text) -> Copies:
+        """Find the copies among documents whose signatures are in memory."""
+        digests = signatures.digests
+        return cls.find(digests[:, :WORDS], lambda: digests[:, WORDS:], len(signatures), sameness)
+
+    def __len__(self) -> int:
+        return len(self.stands)
+
+    @cached_property
+    def distinct(self) -> NDArray[np.bool_]:
+        """Whether each document stands for itself, bool, shape (n,)."""
+        return own(self.stands)
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a copy at all."""
+        return not bool(self.distinct.all())
+
+    def _listed(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return sets of copies by the document that stands for them: where each begins, and all members, ascending."""
+        indptr = np.zeros(len(self) + 1, np.int32)
+        np.cumsum(tally(self.stands, len(self)), dtype=np.int32, out=indptr[1:])
+        return indptr, np.argsort(self.stands, kind="stable").astype(np.int32)
+
+    @cached_property
+    def _sets(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The same, kept for those who ask for one set after the other."""
+        return self._listed()
+
+    def members(self, document: int) -> NDArray[np.int32]:
+        """Return the documents that one stands for, ascending, itself among them."""
+        indptr, members = self._sets
+        return members[indptr[document] : indptr[document + 1]]
+
+    def kinds(self, documents: IntArray, others: IntArray) -> NDArray[np.int8]:
+        """Return of each document whether it is a copy of another: `CONTENT`, `TEXT`, or 0."""
+        content = self.content[documents] == self.content[others]
+        text = self.stands[documents] == self.stands[others]
+        kinds: NDArray[np.int8] = np.where(content, CONTENT, np.where(text, TEXT, 0)).astype(np.int8)
+        return kinds
+
+    def further(self, chunks: Iterable[Chunk], *, most: int = 1 << 20, new_from: int = 0) -> Iterator[Chunk]:
+        """Yield the pairs that copies add to those of the documents that stand for them.
+
+        Parameters
+        ----------
+        chunks : iterable of (i, j, similarity)
+            The pairs of documents that stand for themselves.
+        most : int
+            Pairs to hold at a time.
+        new_from : int
+            Only pairs with a document of at least this number are wanted.
+
+        Yields
+        ------
+        i, j : ndarray of int64
+            ``i < j``, in any order.
+        similarity : ndarray of float64
+        """
+        if not self.any:
+            return
+        indptr, members = self._listed()
+        sizes = np.diff(indptr)
+        behind = np.repeat(indptr[1:], sizes)  # the end of the set that each place among the members belongs to,
+        behind -= np.arange(1, len(members) + 1, dtype=np.int32)  # and so the members after it
+        for place, step in _flat(behind, most):
+            yield from _wanted(members[place], members[place + 1 + step], np.ones(len(place)), new_from)
+        del behind
+        for i, j, similarity in chunks:
+            products = sizes[i].astype(np.int64) * sizes[j]
+            products[products == 1] = 0
+            for pair, step in _flat(products, most):
+                down, across = np.divmod(step, sizes[j[pair]])
+                a, b = members[indptr[i[pair]] + down], members[indptr[j[pair]] + across]
+                new = (a != i[pair]) | (b != j[pair])
+                yield from _wanted(a[new], b[new], similarity[pair][new], new_from)
+
+    def spread(self, pairs: Pairs) -> Pairs:
+        """Return the pairs of all documents, from those of the documents that stand for them.
+
+        Raises
+        ------
+        InputError
+            If there are more than 2**31.
+        """
+        if not self.any:
+            return pairs
+        sizes = np.bincount(self.stands, minlength=len(self))
+        total = int((sizes[pairs.i] * sizes[pairs.j]).sum()) + int((sizes * (sizes - 1) // 2).sum())
+        require(
+            total <= MOST_PAIRS,
+            f"{total:,} pairs are similar or copies, more than the {MOST_PAIRS:,} that can be listed in memory; "
+            f"one page alone has {int(sizes.max()):,} copies: keep one of them, or raise tau",
+        )
+        found = [(pairs.i, pairs.j, pairs.similarity), *self.further(pairs.chunks())]
+        i, j, similarity = (np.concatenate(column) for column in zip(*found, strict=True))
+        known = pairs.overlap
+        overlap = None if known is None else replace(known, lengths=known.lengths[self.stands])
+        return Pairs.build(i, j, similarity, pairs.n, pairs.seconds, pairs.counters, overlap)
+
+
+def _in_question(digests: NDArray[np.uint64], known: Any) -> NDArray[np.int64]:
+    """Return those of the known rows whose first number another one has: few, and only they are ordered by all."""
+    ordered = digests[known, 0]
+    ordered.sort()
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    del ordered
+    if not len(twice):
+        return np.empty(0, np.int64)
+    places = np.minimum(np.searchsorted(twice, digests[:, 0]), len(twice) - 1)
+    rows: NDArray[np.int64] = np.flatnonzero((twice[places] == digests[:, 0]) & known)
+    return rows
+
+
+def _last_of_equal(digests: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """Return for each row the last one that is equal to it, int32."""
+    order = np.lexsort(digests.T)  # stable: equal rows stay in order
+    ordered = digests[order]
+    ends = np.append((ordered[1:] != ordered[:-1]).any(axis=1), True)[: len(order)]
+    del ordered
+    last = np.empty(len(order), np.int32)
+    last[order] = np.repeat(order[ends], np.diff(np.flatnonzero(ends), prepend=-1))
+    return last
+
+
+def _flat(counts: IntArray, most: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield each position as often as its count says, and the number of each time, in limited batches."""
+    ends = np.cumsum(counts)
+    for start in range(0, int(ends[-1]) if len(ends) else 0, most):
+        flat = np.arange(start, min(start + most, int(ends[-1])))
+        place = np.searchsorted(ends, flat, side="right")
+        yield place, flat - ends[place] + counts[place]
+
+
+def _wanted(i: IntArray, j: IntArray, similarity: FloatArray, new_from: int) -> Iterator[Chunk]:
+    """Yield pairs the right way round, those that have a new document."""
+    low, high = np.minimum(i, j).astype(np.int64), np.maximum(i, j).astype(np.int64)
+    new = high >= new_from
+    if new.any():
+        yield low[new], high[new], similarity[new]

@@ -1,0 +1,146 @@
+"""What a collection looks like without its duplicates: a copy in its own format."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from spotsigs.errors import InputError, reason
+from spotsigs.formats.input_files import InputFile, compression, file_name, raw, until_damage
+from spotsigs.records import CopyableCollection, Document, Skipped
+from spotsigs.storage.atomic import beside
+
+Keep = Callable[[Document], bool]
+"""Called with every readable document in order: whether it belongs to the copy."""
+
+
+_BLOCK = 1 << 20
+
+
+def write_copy(
+    collection: CopyableCollection,
+    doc_ids: Sequence[str],
+    kept: NDArray[np.bool_],
+    folder: str | Path,
+    *,
+    judged: Keep = lambda document: True,
+) -> None:
+    """Write a collection without its removed documents; the copy appears when it is complete.
+
+    Parameters
+    ----------
+    collection : CopyableCollection
+        What was matched.
+    doc_ids : sequence of str
+        Ids of its documents, by row.
+    kept : ndarray of bool, shape (n,)
+        Whether each belongs to the copy.
+    folder : str or Path
+        A new folder.
+    judged : callable, optional
+        Whether a document of the collection is one of those matched; what is not, stays. All where omitted.
+
+    Raises
+    ------
+    InputError
+        If the folder exists and is not empty, the collection's documents are no longer those that were matched, or
+        two of its files would be one in the copy.
+    """
+    folder = Path(folder)
+    require_free(folder)
+    row = 0
+
+    def keep(document: Document) -> bool:
+        nonlocal row
+        if not judged(document):
+            return True
+        name = doc_ids[row] if row < len(doc_ids) else None
+        if name is None or not (name == document.id or name.startswith(f"{document.id}#")):
+            raise InputError(f"{document.id!r} is not where it was: the collection has changed since it was matched")
+        row += 1
+        return bool(kept[row - 1])
+
+    try:
+        with beside(folder) as temporary:
+            copy = temporary / "copy"
+            copy.mkdir()
+            collection.copy(copy, keep)
+            if row < len(doc_ids):
+                raise InputError(
+                    f"{doc_ids[row]!r} is not where it was: the collection has changed since it was matched"
+                )
+            os.replace(copy, folder)
+    except OSError as error:
+        raise InputError(f"the copy {folder} cannot be written: {reason(error)}; give another place") from error
+
+
+def require_free(folder: str | Path) -> None:
+    """Refuse a place for a copy that is taken."""
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is not empty; give another place for the copy")
+
+
+def target_of(folder: Path, source: InputFile) -> Path:
+    """Return where a file of the collection lies in a copy, never outside of it, with its folder made.
+
+    It keeps its name, whatever bytes that has; on Windows, signs that lead to another place are replaced.
+
+    Raises
+    ------
+    InputError
+        If another file lies there already.
+    """
+    depth = source.name.count("/") + 1
+    own = Path(*source.path.parts[-depth:])  # a record's name shows bytes that are not UTF-8 as escapes
+    name = own.as_posix() if file_name(own) == source.name else source.name
+    if os.name == "nt":
+        name = name.replace("\\", "/").replace(":", "_")
+    path = folder.joinpath(*(part for part in name.split("/") if part not in ("", "..", ".")))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        raise InputError(f"{source.name!r} and another file of the collection would be one in a copy; rename one")
+    return path
+
+
+def copy_pieces(
+    source: InputFile, folder: Path, pieces: Iterator[tuple[bytes, Document | Skipped | None]], keep: Keep
+) -> None:
+    """Copy a file piece by piece, each a document or not, but for the removed documents."""
+    with target_of(folder, source).open("xb") as file, packed(file, compression(source.path)) as out:
+        for piece, record in until_damage(pieces):
+            if not isinstance(record, Document) or keep(record):
+                out.write(piece)
+
+
+def copy_whole(source: InputFile, folder: Path) -> None:
+    """Copy a file that is no document as it is; one that cannot be read is left out, as it was from the matching."""
+    try:
+        file = raw(source.path) if source.path.is_file() else None
+    except OSError:
+        file = None
+    if file is not None:
+        with file, target_of(folder, source).open("xb") as out:
+            for block in until_damage(iter(lambda: file.read(_BLOCK), b"")):
+                out.write(block)
+
+
+@contextmanager
+def packed(file: IO[bytes], how: str) -> Iterator[IO[bytes]]:
+    """Give a stream whose content goes into a file as one gzip member or zstd frame, or as it is."""
+    if how == "gzip":
+        with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as stream:
+            yield cast("IO[bytes]", stream)
+    elif how.startswith("zstd"):
+        with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as stream:
+            yield cast("IO[bytes]", stream)
+    else:
+        yield file

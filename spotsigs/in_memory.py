@@ -1,0 +1,200 @@
+"""A whole collection in memory: pages to signatures to vectors to pairs, as one batch.
+
+`spotsigs.outofcore.pipeline` takes the same stages through many batches and gives the same pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection as SizedIterable
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.arrays.row_blocks import gathered, scattered
+from spotsigs.engines import Engine
+from spotsigs.exact_duplicates import Copies, Sameness
+from spotsigs.records import (
+    Collection,
+    Corpus,
+    Document,
+    PairChunks,
+    Pairs,
+    Signatures,
+    SignatureScheme,
+    Skipped,
+    VectorCollection,
+    Vectors,
+)
+from spotsigs.signatures.extract import extract, texts
+from spotsigs.signatures.idf import IdfFilter
+
+if TYPE_CHECKING:
+    from spotsigs.outofcore.segments import Segments
+
+
+SignaturesT = TypeVar("SignaturesT", bound="Signatures | Segments")
+PairsT = TypeVar("PairsT", bound=PairChunks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matched(Generic[SignaturesT, PairsT]):
+    """A matched collection: signatures and pairs in memory, or `Segments` and `PairFiles` on disk.
+
+    Attributes
+    ----------
+    doc_ids : sequence of str
+        By document number.
+    signatures : Signatures or Segments
+        Those of all documents before the filters, old documents first. Of a collection of vectors, ids stand in place
+        of hashes.
+    vectors : Vectors
+        Signatures after the filters; the row of a copy is empty.
+    rows : ndarray of int64, shape (n,)
+        Document number of each row of the vectors, which lie by length on disk.
+    copies : Copies
+        Which documents are copies of which.
+    pairs : PairChunks
+        What was found, with the wall seconds ``extract`` and those of the matcher.
+    skipped : collection of Skipped
+        Records that could not be read; of an addition, only its own.
+    new_from : int
+        Number of the first document that was added to a store now; 0 where all are new.
+    """
+
+    doc_ids: Sequence[str]
+    signatures: SignaturesT
+    vectors: Vectors
+    rows: NDArray[np.int64]
+    copies: Copies
+    pairs: PairsT
+    skipped: SizedIterable[Skipped]
+    new_from: int = 0
+
+    def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
+        """Return the signatures of some documents that are matched, after all filters: hash and count, by document."""
+        vectors, wanted = self.vectors, np.array(sorted(documents), np.int64)
+        heads = self.copies.stands[wanted]
+        found = {}
+        for row in np.flatnonzero(np.isin(self.rows, heads)).tolist():
+            ids, counts = vectors.row(row)
+            hashes = ids if vectors.vocabulary is None else vectors.vocabulary[ids]
+            found[int(self.rows[row])] = dict(zip(hashes.tolist(), counts.tolist(), strict=True))
+        return {document: found[head] for document, head in zip(wanted.tolist(), heads.tolist(), strict=True)}
+
+    def compared(self) -> NDArray[np.bool_]:
+        """Return whether each document, or the copy that stands for it, has signatures to be compared by."""
+        return gathered(scattered(self.vectors.lengths > 0, self.rows), self.copies.stands)
+
+    def only_boilerplate(self) -> NDArray[np.bool_]:
+        """Return whether each document says nothing but what many sites say."""
+        found = self.signatures.boilerplate
+        return gathered(found, self.copies.stands) if len(found) else np.zeros(len(self.copies), np.bool_)
+
+
+class Extracted(NamedTuple):
+    """What is known of pages before the filters: signatures, which of them are copies, and the wall seconds it took."""
+
+    signatures: Signatures
+    copies: Copies
+    wall_seconds: float
+
+
+def extract_distinct(
+    collection: Collection,
+    text: Callable[[Document], str],
+    scheme: SignatureScheme,
+    engine: Engine,
+    *,
+    strict: bool = False,
+    sameness: Sameness = Sameness.text,
+) -> Extracted:
+    """Extract signatures, as `spotsigs.signatures.extract.extract` does, and find the copies among the documents."""
+    began = perf_counter()
+    signatures = extract(collection, text, scheme, engine, strict=strict, sameness=sameness)
+    return Extracted(signatures, Copies.among(signatures, sameness), perf_counter() - began)
+
+
+def match_in_memory(
+    collection: Collection | VectorCollection,
+    text: Callable[[Document], str],
+    scheme: SignatureScheme,
+    idf_filter: IdfFilter,
+    matcher: Callable[[Corpus], Pairs],
+    engine: Engine,
+    *,
+    sets: bool = False,
+    strict: bool = False,
+    sameness: Sameness = Sameness.text,
+    known: Extracted | None = None,
+) -> Matched[Signatures, Pairs]:
+    """Find all pairs of a collection that fits into memory.
+
+    Parameters
+    ----------
+    collection : Collection or VectorCollection
+        The documents. Vectors are matched as they are: nothing is extracted, filtered or taken for a copy.
+    text : callable
+        Turns a document into text.
+    scheme : SignatureScheme
+        Turns tokens into signatures.
+    idf_filter : IdfFilter
+        Which signatures and documents take part.
+    matcher : callable
+        A `Matcher`, with its threshold.
+    engine : Engine
+        Where extraction runs.
+    sets : bool
+        Count every signature once.
+    strict : bool
+        Stop at the first record that cannot be read.
+    sameness : Sameness
+        Which documents are copies: pairs of similarity 1, of which one stands for the others.
+    known : Extracted, optional
+        What `extract_distinct` gives of the same collection, text, scheme and sameness, for several calls.
+
+    Returns
+    -------
+    Matched
+
+    Raises
+    ------
+    InputError
+        If the scheme or the matcher refuse; where `strict`, for the first record that cannot be read.
+    """
+    if isinstance(collection, VectorCollection):
+        known, corpus = _of_vectors(collection)
+    else:
+        known = known or extract_distinct(collection, text, scheme, engine, strict=strict, sameness=sameness)
+        pages = partial(_distinct_texts, collection, text, known.copies)
+        corpus = Corpus(idf_filter(known.signatures, known.copies), pages)
+    if sets:
+        corpus = replace(corpus, vectors=corpus.vectors.as_sets())
+    pairs = known.copies.spread(matcher(corpus))
+    return Matched(
+        doc_ids=corpus.vectors.doc_ids,
+        signatures=known.signatures,
+        vectors=corpus.vectors,
+        rows=np.arange(len(corpus.vectors)),
+        copies=known.copies,
+        pairs=replace(pairs, seconds={"extract": known.wall_seconds, **pairs.seconds}),
+        skipped=known.signatures.skipped,
+    )
+
+
+def _of_vectors(collection: VectorCollection) -> tuple[Extracted, Corpus]:
+    began = perf_counter()
+    vectors = collection.vectors()
+    ids: Any = vectors.ids
+    signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
+    return Extracted(signatures, Copies.none(len(vectors)), perf_counter() - began), Corpus(vectors)
+
+
+def _distinct_texts(collection: Collection, text: Any, copies: Copies) -> Iterator[str]:
+    """Iterate over the texts; a copy's is empty, as its signatures are."""
+    for page, distinct in zip(texts(collection, text), copies.distinct.tolist(), strict=True):
+        yield page if distinct else ""

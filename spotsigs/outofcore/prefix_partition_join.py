@@ -1,0 +1,430 @@
+"""The exact join of a store that does not fit into memory, and what it leaves: pairs on disk.
+
+The join runs in rounds of tasks (`spotsigs.outofcore.prefix_partition_tasks`). Each task names a store, reads it, and
+writes its result to a file of its own. No array passes through an engine, a task can run again anywhere, and completed
+tasks are skipped. The calling process stores a few numbers for each task. No task depends on the engine or on the
+number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spotsigs.arrays.contiguous_ids import renumbered
+from spotsigs.arrays.row_blocks import gathered, scattered
+from spotsigs.engines import Engine
+from spotsigs.errors import InputError, as_tau, require
+from spotsigs.outofcore.prefix_partition_tasks import (
+    BINS,
+    BYTES_A_PAIR,
+    BYTES_A_ROW,
+    BYTES_SPREAD,
+    FORM,
+    Job,
+    cut_cells,
+    cut_parts,
+    first_meets,
+    further_meets,
+    make_plan,
+    meet,
+    read_block,
+    sample,
+    spread,
+    stores,
+    stretches,
+    verify,
+)
+from spotsigs.outofcore.resumable_tasks import run
+from spotsigs.outofcore.vectorize import find
+from spotsigs.records import FloatArray, Overlap, Pairs, Vectors
+from spotsigs.storage.locations import absolute, as_path, sizes
+from spotsigs.storage.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
+
+BYTES_AN_OCCURRENCE = 64
+"""What a query holds for each occurrence of the rows it looks at: at most 58 were measured."""
+
+MOST_MEMORY = 2**36
+"""Bytes that a task uses of a larger budget: the postings of a part are numbered by int32."""
+
+JOB = "job.json"
+"""What the folder of a join is for."""
+
+ROUNDS = ("plan", "parts", "spread", "met", "verified")
+"""What a join leaves beside its pairs until it has ended."""
+
+
+def estimate(stored: StoredVectors, *, memory: int) -> dict[str, int]:
+    """Return what a join of the store will take: tasks of its first round, and bytes of the store."""
+    indptr = stored.vectors.indptr
+    spans = stretches(indptr, int(np.searchsorted(stored.vectors.lengths, 1)), memory // 2, BYTES_SPREAD, BYTES_A_ROW)
+    return {"tasks": len(spans) - 1, "store_bytes": 8 * int(indptr[-1]) + 40 * len(stored)}
+
+
+def join_store(
+    store: str | Path, folder: str | Path, tau: float, engine: Engine, *, memory: int, new_from: int = 0
+) -> PairFiles:
+    """Find all pairs of a store with multiset Jaccard similarity at least tau.
+
+    Parameters
+    ----------
+    store : str or Path
+        Place of the vectors, where all workers can read it.
+    folder : str or Path
+        Place of the pairs. What a former call with the same arguments left complete is kept.
+    tau : float
+        Similarity threshold in (0, 1].
+    engine : Engine
+        Where the tasks run; the result does not depend on it.
+    memory : int
+        Bytes that one task may hold. A single document, or pairs beyond counting, can exceed it.
+    new_from : int
+        Report only pairs with at least one document of this number or higher: new against old and new against new.
+        Old pairs are not even looked for.
+
+    Returns
+    -------
+    PairFiles
+        The pairs that one join of all rows gives, with the counters ``tasks``, ``work_mean`` and ``work_most`` (of the
+        tasks that look for pairs, in postings), ``tokens`` (sent), ``visits`` (postings in reach, of all and
+        of one task at most), ``candidates`` (pairs that met, once for each part) and ``verifications``.
+
+    Raises
+    ------
+    InputError
+        If tau is out of range, the folder holds the pairs of another join, or the store was built by a program that
+        wrote neither marks nor classes of signatures.
+    """
+    tau = as_tau(tau)
+    folder = as_path(folder)
+    stored = open_vectors(store, verify=None)
+    reader = opened(store, "vectors", verify=None)
+    marked = not {"marks.npy", "classes.npy"}.isdisjoint(reader.facts["files"])
+    require(marked, f"the store {store} was built by a former version; build it again")
+    facts: dict[str, Any] = {"checksum": fingerprint(store), "tau": tau, "new_from": new_from, "memory": memory}
+    require(
+        not claim(folder, JOB, facts),
+        f"{folder} holds the pairs of another join; give another place or delete it",
+    )
+    job = Job(
+        store=absolute(store),
+        checksum=facts["checksum"],
+        folder=absolute(folder),
+        tau=tau,
+        new_from=new_from,
+        memory=min(memory, MOST_MEMORY),
+    )
+    try:
+        done = job.left("done").facts
+        require("stores" in done, f"{folder} holds the pairs of a former version")
+        for pairs in stores(job, dict(enumerate(done["stores"]))):
+            opened(pairs, "pairs", verify=None)
+    except InputError:
+        _forget_former(job)
+        done = job.leave("done", work=lambda out: out.facts.update(_joined(job, engine)))
+    for name in ROUNDS:
+        remove_tree(folder / name)
+    lengths = stored.vectors.lengths
+    lengths = lengths.astype(np.min_scalar_type(lengths.max(initial=0)))
+    overlap = Overlap(gathered(scattered(lengths, stored.rows), stored.copies.stands))
+    return PairFiles(
+        tuple(stores(job, dict(enumerate(done["stores"])))), len(stored), counters=done["counters"], overlap=overlap
+    )
+
+
+def _forget_former(job: Job) -> None:
+    """Delete what tasks left, unless a join of this version can go on with it."""
+    try:
+        form = job.left("plan").facts.get("form")
+    except InputError:
+        form = None
+    for name in sizes(job.path()):
+        if name == "done" or (name != JOB and form != FORM):
+            remove_tree(job.path(name))
+
+
+def _joined(job: Job, engine: Engine) -> dict[str, Any]:
+    """Run the rounds; return how many stores of pairs each of the last tasks left, and the counters."""
+    reader = job.vectors()
+    spans = [
+        (job, k) for k in range(make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64)))
+    ]
+    bins = sum(run(engine, sample, spans, "sampling"), np.zeros(BINS, np.int64))
+    parts = cut_parts(job, bins) if spans else 0
+    tokens = sum(run(engine, spread, spans, "spreading"))
+    meets = first_meets(job, parts, tokens)
+    met: list[dict[str, Any]] = []
+    while len(met) < len(meets):
+        first = len(met)
+        met += run(engine, meet, meets[first:], "joining")
+        meets += further_meets(meets, met, first)
+    verified = list(run(engine, verify, cut_cells(job, len(meets)), "verifying"))
+    work, visits = ([facts[name] for facts in met] for name in ("work", "visits"))
+    counters = {
+        "tasks": 2 * len(spans) + len(meets) + len(verified),
+        "parts": parts,
+        "meetings": len(meets),
+        "work_mean": sum(work) // max(len(work), 1),
+        "work_most": max(work, default=0),
+        "tokens": tokens,
+        "visits": sum(visits),
+        "visits_most": max(visits, default=0),
+        "candidates": sum(facts["candidates"] for facts in verified),
+        "verifications": sum(facts["verifications"] for facts in verified),
+    }
+    return {"stores": [facts["stores"] for facts in verified], "counters": counters}
+
+
+def _compact(*blocks: Vectors) -> list[Vectors]:
+    """Number anew the signatures of a few rows of a large vocabulary, so that tables over it stay as small as they."""
+    n_ids = 1 + max(int(block.ids.max(initial=-1)) for block in blocks)
+    if n_ids <= sum(len(block.ids) for block in blocks):
+        return list(blocks)
+    ids, _ = renumbered([block.ids for block in blocks], n_ids)
+    return [replace(block, ids=numbers) for block, numbers in zip(blocks, ids, strict=True)]
+
+
+Found = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
+
+_NOTHING: Found = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+
+
+@dataclass(frozen=True)
+class PairFiles:
+    """Pairs on disk, as the tasks of a join left them.
+
+    Attributes
+    ----------
+    folders : tuple of Path
+        One store of pairs a task, each sorted by (i, j).
+    n : int
+        Number of documents.
+    seconds, counters : mapping
+        As in `spotsigs.records.Pairs`.
+    overlap : Overlap, optional
+        As in `spotsigs.records.Pairs`.
+    memory : int
+        Bytes of pairs that may be in memory at a time; those of a single document can exceed it.
+    part : int, optional
+        Of stores that say in ``starts`` where parts of them begin, the number of the part; all pairs by default.
+    rows : ndarray of int64, shape (n,), optional
+        The documents that these pairs are between, ascending: their places here are their numbers in `chunks`.
+    spans : ndarray of int64, shape (folders, 2), optional
+        Which pairs of each store are meant, where a former look at the stores has found it out; all by default.
+    """
+
+    folders: tuple[Path, ...]
+    n: int
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    counters: Mapping[str, int] = field(default_factory=dict)
+    overlap: Overlap | None = field(default=None, repr=False)
+    memory: int = 1 << 27
+    part: int | None = None
+    rows: NDArray[np.int64] | None = field(default=None, repr=False)
+    spans: NDArray[np.int64] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return sum(store.stop - store.start for store in self._stores(False))
+
+    def _stores(self, verify: bool | None) -> list[_Store]:
+        """Open the stores; say where the pairs lie in each."""
+        found = []
+        for k, folder in enumerate(self.folders):
+            reader = opened(folder, "pairs", verify=verify)
+            span = [0, int(reader.facts["pairs"])]
+            if self.spans is not None:
+                span = self.spans[k].tolist()
+            elif self.part is not None:
+                span = reader.part("starts", np.int64, self.part, self.part + 2).tolist()
+            found.append(_Store(reader, *span))
+        return found
+
+    def load(self) -> Pairs:
+        """Return all pairs, in memory."""
+        [(i, j, similarity)] = self.within(BYTES_A_PAIR * (len(self) + 1)).chunks()
+        return Pairs.build(i, j, similarity, self.n, self.seconds, self.counters, self.overlap)
+
+    def in_memory(self) -> Pairs | None:
+        """Return all pairs at once, None if they do not fit."""
+        return self.load() if 2 * len(self) <= self.held else None
+
+    @property
+    def held(self) -> int:
+        """Pairs that are in memory at a time, but for those of a single document."""
+        return max(1, self.memory // BYTES_A_PAIR)
+
+    def within(self, memory: int) -> PairFiles:
+        """Return the same pairs with a limit on the bytes that are in memory at a time."""
+        return replace(self, memory=memory)
+
+    def chunks(self) -> Iterator[Found]:
+        """Iterate over the pairs in ascending order of (i, j), in chunks that fit the memory.
+
+        Yields
+        ------
+        i, j : ndarray of int64
+            Document numbers, ``i < j``.
+        similarity : ndarray of float64
+        """
+        stores = self._stores(False if self.spans is not None else True if self.part is None else None)
+        n = self.n if self.rows is None else int(self.rows.max(initial=-1)) + 1
+        edges = list(self._edges(stores, n))
+        places = [store.places(edges).tolist() for store in stores]
+        for k in range(len(edges) - 1):
+            found = _sorted(
+                _range(store.reader, at[k], at[k + 1])
+                for store, at in zip(stores, places, strict=True)
+                if at[k] < at[k + 1]
+            )
+            i, j, _ = found
+            sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < n
+            where = self.folders[0].parent if self.folders else "memory"
+            require(sound, f"the pairs in {where} are damaged; delete that folder and run again")
+            if self.rows is not None:
+                found = np.searchsorted(self.rows, i), np.searchsorted(self.rows, j), found[2]
+            yield found
+
+    def _edges(self, stores: Sequence[_Store], n: int) -> Iterator[int]:
+        """Cut the document numbers into ranges with limited numbers of pairs, and yield their edges."""
+        width, ends = _ends(stores, n)
+        first = done = 0
+        yield 0
+        while done < ends[-1]:
+            fits, least = np.searchsorted(ends, [done + self.held, done], side="right").tolist()
+            first = max(fits, least + 1)  # a range that is too large is one of its own
+            done = int(ends[first - 1])
+            if first < len(ends):
+                yield first * width
+        yield n
+
+    def cut(self, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
+        """Cut all pairs in order into ranges of a size, but for the last.
+
+        Parameters
+        ----------
+        size : int
+            Pairs in a range.
+
+        Yields
+        ------
+        spans : ndarray of int64, shape (folders, 2)
+            Where pairs lie in each store, all of a range among them.
+        before : int
+            How many of those come before the range.
+        """
+        stores = self._stores(True)
+        width, ends = _ends(stores, self.n)
+        starts = np.arange(0, int(ends[-1]), size)
+        low = np.searchsorted(ends, starts, side="right")
+        high = np.searchsorted(ends, np.minimum(starts + size, ends[-1])) + 1
+        spans = np.empty((len(starts), len(stores), 2), np.int64)
+        for k, store in enumerate(stores):
+            spans[:, k, 0], spans[:, k, 1] = np.split(store.places(width * np.append(low, high)), 2)
+        yield from zip(spans, (starts - np.append(0, ends)[low]).tolist(), strict=True)
+
+
+class _Store(NamedTuple):
+    """The pairs of one task, from ``start`` to before ``stop``."""
+
+    reader: Reader
+    start: int
+    stop: int
+
+    def first(self) -> NDArray[np.int64]:
+        """Read the first documents of the pairs; mapped instead, the pages of all tasks would add up."""
+        return self.reader.part("i", np.int64, self.start, self.stop)
+
+    def places(self, edges: Any) -> NDArray[np.int64]:
+        """Return where the pairs begin whose first documents have at least these numbers."""
+        found: NDArray[np.int64] = self.start + np.searchsorted(self.first(), edges)
+        return found
+
+
+def _ends(stores: Sequence[_Store], n: int) -> tuple[int, NDArray[np.int64]]:
+    """Return a number of documents, and how many pairs there are of the first such number, of the first two, ..."""
+    width = max(1, n >> 16)
+    bins = np.zeros(n // width + 1, np.int64)
+    for store in stores:
+        bins += np.bincount(store.first() // width, minlength=len(bins))
+    return width, np.cumsum(bins)
+
+
+def _sorted(parts: Iterable[Found]) -> Found:
+    columns = list(zip(_NOTHING, *parts, strict=True))
+    i, j, similarity = (np.concatenate(column) for column in columns)
+    columns.clear()
+    order = np.lexsort((j, i))
+    i, j = i[order], j[order]
+    return i, j, similarity[order]
+
+
+def _range(reader: Reader, first: int, last: int) -> Found:
+    return (
+        reader.part("i", np.int64, first, last),
+        reader.part("j", np.int64, first, last),
+        reader.part("similarity", np.float64, first, last),
+    )
+
+
+def query(
+    store: str | Path, hashes: NDArray[np.uint64], counts: NDArray[np.int32], tau: float, *, memory: int
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Find the documents of a store that one page is similar to.
+
+    Parameters
+    ----------
+    store : str or Path
+        Place of the vectors, built by `spotsigs.outofcore.vectorize.build_vectors`.
+    hashes : ndarray of uint64, shape (k,)
+        The page's distinct signatures.
+    counts : ndarray of int32, shape (k,)
+        Occurrences of each.
+    tau : float
+        Similarity threshold.
+    memory : int
+        Bytes that may be held.
+
+    Returns
+    -------
+    rows : ndarray of int64
+        Document numbers, ascending.
+    similarity : ndarray of float64
+        With the store's filter: signatures it dropped are dropped from the page, those it never saw stay. (Adding the
+        page to the collection would change document frequencies by one.)
+    """
+    from spotsigs.matching.prefix_join import join
+
+    tau = as_tau(tau)
+    stored = open_vectors(store, verify=None)
+    reader = opened(store, "vectors", verify=None)
+    vocabulary = stored.vectors.vocabulary
+    if vocabulary is None:
+        raise InputError(f"the store {store} has no vocabulary; it cannot be asked for pages")
+    ids, known = find(hashes, reader, "vocabulary", memory)
+    unseen = ~known & ~find(hashes, reader, "dropped", memory)[1]
+    ids[unseen] = len(vocabulary) + np.arange(np.count_nonzero(unseen))
+    used = known | unseen
+    page = Vectors.from_csr([0, np.count_nonzero(used)], ids[used], counts[used])
+    length = int(page.lengths[0])
+    if length < reader.facts.get("min_spots", 1):
+        return np.empty(0, np.int64), np.empty(0)
+    lengths = stored.vectors.lengths
+    first = int(np.searchsorted(lengths, max(1, int(length * tau) - 1)))
+    found = []
+    edges = stretches(stored.vectors.indptr, first, memory, BYTES_AN_OCCURRENCE, BYTES_A_ROW).tolist()
+    for block in pairwise(edges):
+        if length < int(lengths[block[0]]) and length / int(lengths[block[0]]) < tau:
+            break
+        vectors, rows = read_block(reader, block)
+        one, many = _compact(page, vectors)
+        pairs = join(one, many, tau, threads=1)
+        found.append((rows[pairs.j], pairs.similarity))
+    rows = np.concatenate([np.empty(0, np.int64), *(part for part, _ in found)])
+    order = np.argsort(rows)
+    return rows[order], np.concatenate([np.empty(0), *(part for _, part in found)])[order]

@@ -1,0 +1,351 @@
+"""Signatures of a crawl on disk, one segment a shard: extraction that can be stopped, resumed and added to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from collections.abc import Collection as SizedIterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import repeat
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from spotsigs.arrays.csr import row_sums
+from spotsigs.engines import Engine, task_results
+from spotsigs.errors import InputError, require
+from spotsigs.exact_duplicates import WORDS, Copies, Sameness
+from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.signatures.extract import unique_names
+from spotsigs.signatures.languages import count_in_shingles
+from spotsigs.signatures.reading_progress import reading
+from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
+from spotsigs.storage.store import Reader, claim, opened, save_signatures, unsealed
+from spotsigs.text.size_limits import largest_page, pages_up_to
+
+_SOURCE = "source.json"
+_MOST = 1 << 24  # bytes of signatures that are held before they are written: a shard may unpack to any number
+
+
+def extract_segments(
+    folder: str | Path,
+    collection: Collection,
+    text: Callable[[Document], str],
+    scheme: SignatureScheme,
+    engine: Engine,
+    *,
+    strict: bool = False,
+) -> Segments:
+    """Extract a collection's signatures to disk.
+
+    Each shard becomes a segment that appears when it is complete. What a former call left complete is kept, so that
+    a stopped extraction goes on where it was.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the segments, where all workers can read and write.
+    collection : Collection
+        Its shards are the engine's tasks; no text and no signature passes through the engine.
+    text, scheme : callable
+        As in `spotsigs.signatures.extract.extract`.
+    engine : Engine
+        Where the shards run.
+    strict : bool
+        Stop at the first record that cannot be read; the shard that holds it leaves no segment.
+
+    Returns
+    -------
+    Segments
+
+    Raises
+    ------
+    InputError
+        If the folder holds the signatures of another collection or of other settings; where `strict`, for the
+        collection's first record that cannot be read, whatever the engine.
+    """
+    from spotsigs.signatures.extract import refusal
+    from spotsigs.text.tokens import tokenize
+
+    folder = as_path(folder)
+    scheme(tokenize(""))  # a scheme that cannot work says so here, once, and not once a document
+    shards = collection.shards()
+    differing = claim(folder, _SOURCE, source_of(collection, text, scheme) | {"shards": len(shards)})
+    require(
+        not differing,
+        f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
+        "give another place or delete it",
+    )
+    task = partial(
+        _extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict, largest=largest_page()
+    )
+    done = task_results(engine, task, enumerate(shards))
+    with closing(done), reading(collection, len(shards)) as progress:
+        for pages, refused in done:
+            if refused is not None:
+                raise refusal(refused)
+            progress(pages)
+    return finished_segments(folder)
+
+
+def source_of(collection: Collection, text: Any, scheme: Any) -> dict[str, Any]:
+    """Return what the signatures of a collection depend on, as it is kept beside them."""
+    source: dict[str, Any] = {"collection": repr(collection), "text": repr(text), "scheme": repr(scheme)}
+    return source | {"files": _files(collection)}
+
+
+def known_source(folder: Path) -> dict[str, Any]:
+    """Return what the signatures of a folder were made of."""
+    path = folder / _SOURCE
+    try:
+        return unsealed(read(path))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read ({error}); extract again into another place") from error
+
+
+def finished_segments(folder: Path) -> Segments:
+    """Return the signatures that a finished call of `extract_segments` left.
+
+    Raises
+    ------
+    InputError
+        If it was stopped before its end.
+    """
+    found = [folder / _name(k) for k in range(known_source(folder)["shards"])]
+    missing = [segment for segment in found if not exists(segment / "store.json")]
+    require(
+        not missing,
+        f"{folder} holds an unfinished extraction ({len(missing)} of {len(found)} parts are missing); "
+        "run it to its end first, or delete it",
+    )
+    return Segments(tuple(part for segment in found for part in _parts(segment)))
+
+
+def _files(collection: Any) -> list[list[Any]]:
+    """Return what tells whether the files of a collection are still the same, where it has files: their content.
+
+    They are read for that, at about the speed of the disk; size and time of a file say little, for copying can keep
+    both.
+    """
+    if not hasattr(collection, "sources"):
+        return []
+    sources = collection.sources()
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda source: content_of(source.path), sources)
+        shown = tqdm(
+            found, "looking for changed input", len(sources), unit=" files", disable=None, leave=False, delay=2
+        )
+        return [[source.name, *content] for source, content in zip(sources, shown, strict=True)]
+
+
+def _name(k: int) -> str:
+    return f"{k:08d}"
+
+
+def _extract_segment(
+    task: tuple[int, Shard], folder: str, text: Callable[[Document], str], scheme: Any, strict: bool, largest: int
+) -> tuple[int, Skipped | None]:
+    """Return the number of pages, and, where `strict`, the first record that cannot be read."""
+    from spotsigs.signatures.extract import extract_parts
+
+    k, shard = task
+    target = as_path(folder) / _name(k)
+    try:
+        opened(target, "signatures", verify=None)
+    except InputError:
+        with pages_up_to(largest):
+            rows = further = 0
+            last: Signatures | None = None
+            for part in extract_parts(shard, text, scheme, strict=strict, most=_MOST):
+                if strict and part.skipped:
+                    return 0, part.skipped[0]
+                if last is not None:
+                    save_signatures(_further(target, further), last)
+                    further += 1
+                last = part
+                rows += len(part)
+        assert last is not None
+        save_signatures(target, last, further=further)
+        return rows, None
+    done = Segments(tuple(_parts(target)))
+    return int(done.sizes().sum()), next(iter(done.skipped), None) if strict else None
+
+
+def _further(segment: Path, k: int) -> Path:
+    return segment.with_name(f"{segment.name}-{k:04d}")
+
+
+def _parts(segment: Path) -> list[Path]:
+    """Return the stores of a finished segment in document order; the one of its name is written last."""
+    further = opened(segment, "signatures", verify=False).facts.get("further", 0)
+    return [*(_further(segment, k) for k in range(further)), segment]
+
+
+class Part(NamedTuple):
+    """Signatures of one segment, and which of its documents count; None for all."""
+
+    store: Reader
+    rows: NDArray[np.bool_] | None
+
+    def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the number of signatures of each document, their hashes and counts; none of those left out."""
+        sizes, counts = self.sized()
+        return sizes, self.hashes(), counts
+
+    def sized(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the number of signatures of each document, and the counts of all; none of those left out."""
+        sizes, counts = np.diff(self.store.indptr("hashes")), self.store.whole("counts", np.int32)
+        if self.rows is None or self.rows.all():
+            return sizes, counts
+        return np.where(self.rows, sizes, 0), counts[np.repeat(self.rows, sizes)]
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """Return the hashes alone, read: many segments at once must not stay open."""
+        hashes = self.store.whole("hashes", np.uint64)
+        if self.rows is None or self.rows.all():
+            return hashes
+        return hashes[np.repeat(self.rows, np.diff(self.store.indptr("hashes")))]
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Signatures on disk, in document order.
+
+    Attributes
+    ----------
+    folders : tuple of Path
+        One store of signatures each.
+    rows : ndarray of bool, shape (n,), optional
+        The documents whose signatures count; those of the others are left out. All by default.
+    """
+
+    folders: tuple[Path, ...]
+    rows: NDArray[np.bool_] | None = field(default=None, compare=False)
+
+    def __add__(self, other: Segments) -> Segments:
+        """Return both, the other ones behind."""
+        return Segments(self.folders + other.folders)
+
+    def only(self, rows: NDArray[np.bool_]) -> Segments:
+        """Return the same documents, with the signatures of some of them."""
+        return replace(self, rows=None if rows.all() else rows)
+
+    def stores(self) -> Iterator[Reader]:
+        """Open one segment after the other, comparing checksums."""
+        for folder in self.folders:
+            yield opened(folder, "signatures")
+
+    def _readers(self) -> Iterator[Reader]:
+        """Open one segment after the other, comparing the checksums of remote ones as they are read."""
+        for folder in self.folders:
+            yield opened(folder, "signatures", verify=None)
+
+    def parts(self) -> Iterator[Part]:
+        """Open the signatures that count, one segment after the other."""
+        first = 0
+        for reader in self._readers():
+            last = first + int(reader.facts["rows"])
+            yield Part(reader, None if self.rows is None else self.rows[first:last])
+            first = last
+
+    @cached_property
+    def boilerplate(self) -> NDArray[np.bool_]:
+        """Which documents say nothing but what many sites say, bool; empty where nobody looked."""
+        looked = (store for store in self._readers() if "boilerplate.npy" in store.facts["files"])
+        return np.concatenate([np.empty(0, np.bool_), *(store.array("boilerplate", np.bool_) for store in looked)])
+
+    def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
+        """Iterate over the checksums of content and text, shape (rows, 4), in document order, some at a time."""
+        for reader in self._readers():
+            size, step = reader.length("digests"), max(memory // 32, 1) * 4
+            for start in range(0, size, step):
+                yield reader.part("digests", np.uint64, start, min(start + step, size)).reshape(-1, 4)
+
+    def copies(self, sameness: Sameness) -> Copies:
+        """Find the copies among the documents; checksums of content and of text are held one after the other."""
+        n = int(self.sizes().sum())
+        if sameness is Sameness.off:
+            return Copies.none(n)
+
+        def columns(first: int) -> NDArray[np.uint64]:
+            found: NDArray[np.uint64] = np.empty((n, WORDS), np.uint64)
+            row = 0
+            for part in self.digests():
+                found[row : row + len(part)] = part[:, first : first + WORDS]
+                row += len(part)
+            return found[:row]
+
+        return Copies.find(columns(0), lambda: columns(WORDS), n, sameness)
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Return the number of documents of each segment."""
+        return np.array([opened(f, "signatures", verify=False).facts["rows"] for f in self.folders], dtype=np.int64)
+
+    def entries(self) -> NDArray[np.int64]:
+        """Return the number of signatures of each segment, those of documents that do not count among them."""
+        return np.array([opened(f, "signatures", verify=False).length("hashes") for f in self.folders], dtype=np.int64)
+
+    @property
+    def skipped(self) -> SkippedRecords:
+        """The records that could not be read, which are read from disk each time they are gone through."""
+        return SkippedRecords(self)
+
+    @property
+    def doc_ids(self) -> Iterator[str]:
+        """The document ids, made unique."""
+        return unique_names(self._names)
+
+    def _names(self) -> Iterator[str]:
+        for store in self._readers():
+            yield from store.strings("doc_ids")
+
+    @property
+    def clusters(self) -> Iterator[str | None]:
+        """The truth labels, None for a document without one."""
+        for store in self._readers():
+            yield from (name or None for name in store.strings("clusters"))
+
+    @property
+    def dates(self) -> Iterator[str | None]:
+        """The capture times, None for a document without one."""
+        for store in self._readers():
+            dates = store.strings("dates")
+            yield from (date or None for date in dates) if len(dates) else repeat(None, store.facts["rows"])
+
+    def occurrences(self) -> NDArray[np.int64]:
+        """Return the signature occurrences of each document, before any filter."""
+        found = (row_sums(store.indptr("hashes"), store.array("counts", np.int32)) for store in self._readers())
+        return np.concatenate([np.empty(0, np.int64), *found])
+
+    def in_shingles(self) -> int:
+        """Return how many documents are compared by shingles, where languages were shown apart."""
+        return sum(
+            count_in_shingles(store.indptr("hashes"), store.array("hashes", np.uint64)) for store in self._readers()
+        )
+
+    @property
+    def content_bytes(self) -> int:
+        """Bytes of content that were read."""
+        return sum(opened(folder, "signatures", verify=False).facts["content_bytes"] for folder in self.folders)
+
+
+@dataclass(frozen=True)
+class SkippedRecords(SizedIterable[Skipped]):
+    """The records of segments that could not be read, which stay on disk: there may be any number."""
+
+    segments: Segments
+
+    def __len__(self) -> int:
+        return sum(len(store.strings("skipped")) for store in self.segments.stores())
+
+    def __iter__(self) -> Iterator[Skipped]:
+        for store in self.segments.stores():
+            yield from map(Skipped, store.strings("skipped"), store.strings("reasons"))
+
+    def __contains__(self, record: object) -> bool:
+        return any(record == other for other in self)

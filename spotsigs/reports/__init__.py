@@ -1,0 +1,1 @@
+"""HTML pages that show clusters and pairs."""

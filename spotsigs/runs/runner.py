@@ -1,0 +1,365 @@
+"""One run: prepare, match, write the run's folder, and say what came out."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spotsigs import progress
+from spotsigs.arrays.row_blocks import own
+from spotsigs.clustering.clusters import GIANT
+from spotsigs.clustering.decisions import Decisions, decide
+from spotsigs.errors import counted, require
+from spotsigs.evaluation.metrics import Quality
+from spotsigs.evaluation.threshold import Suggestion
+from spotsigs.formats.writers import require_free, write_copy
+from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
+from spotsigs.records import CopyableCollection, Document, VectorCollection
+from spotsigs.runs.pipeline import Outcome, outcome_of, readable_texts
+from spotsigs.runs.provenance import MIB, TreeMemory, provenance
+from spotsigs.runs.settings import Settings
+from spotsigs.runs.stores import ask, discard, own_store
+from spotsigs.signatures.extract import is_readable, name_hash
+from spotsigs.storage.atomic import locked
+from spotsigs.storage.store import Renumbered
+from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
+
+COMPLETE = "metrics.json"
+"""The file that comes last: a folder without it does not hold all results of one run."""
+
+QUALITY_COLUMNS = {"Prec.": "precision", "Rec.": "recall", "F1": "f1"}
+"""Columns of the paper's row that a collection without truth does not have."""
+
+OPTIONAL = ("skipped.csv", "clusters.html", "histogram.csv")
+
+
+def run(
+    settings: Settings,
+    folder: str | Path,
+    *,
+    contended: bool = False,
+    about: Mapping[str, str] | None = None,
+    say: Callable[[str], object] = print,
+) -> str:
+    """Run one configuration and put its results into its folder, ``metrics.json`` last.
+
+    Nothing of a former run there is touched before everything is written, and no two runs write at once.
+
+    Parameters
+    ----------
+    settings : Settings
+        What to run.
+    folder : str or Path
+        The run's folder.
+    contended : bool
+        Other jobs run beside this one, so its times say nothing.
+    about : mapping of str to str, optional
+        Files that say how the run was configured, by their names in the folder ``.hydra``.
+    say : callable
+        Called with what a run on disk is going to take.
+
+    Returns
+    -------
+    str
+        The row in the paper's columns, where the folder lies, and what to do next.
+    """
+    if settings.query is not None:
+        return ask(settings)
+    if settings.copy is not None:
+        require(
+            isinstance(settings.collection, CopyableCollection),
+            f"data={settings.names['data']} cannot be copied; use kept.csv",
+        )
+        require_free(settings.copy)
+    folder = Path(folder)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        with ExitStack() as undo:
+            with publishing(folder, COMPLETE, OPTIONAL) as new:
+                with _within_budget(settings) as memory:
+                    outcome = outcome_of(settings, folder, say)
+                    decisions = decide_and_copy(outcome, settings, undo)
+                    write_outcome(new, outcome, decisions)
+                    if settings.page:
+                        write_page(new, outcome, settings, say)
+                peak = outcome.peak_rss_bytes if memory is None else memory.peak_bytes
+                metrics = measured(outcome, decisions, settings, peak)
+                _finish(new, outcome, metrics, settings, contended, about or {})
+            undo.pop_all()
+        if settings.memory is not None and settings.store is None:
+            discard(own_store(settings, folder))  # the results stand on their own
+    suggestion = outcome.suggestion
+    return (f"\n{suggestion}" if suggestion else "") + summary(metrics, settings, outcome, folder)
+
+
+@contextmanager
+def _within_budget(settings: Settings) -> Iterator[TreeMemory | None]:
+    """Bound the pages of a run on disk, and watch the memory of all its processes."""
+    if settings.memory is None:
+        yield None
+        return
+    with TreeMemory() as memory, pages_up_to(BUDGET_PAGE):
+        yield memory
+
+
+def _finish(
+    folder: Path,
+    outcome: Outcome,
+    metrics: dict[str, Any],
+    settings: Settings,
+    contended: bool,
+    about: Mapping[str, str],
+) -> None:
+    for name, text in about.items():
+        write_text(folder / ".hydra" / name, text)
+    about_run = {"seed": settings.seed, "input_sha256": outcome.checksum, "contended": contended}
+    write_json(folder / "run.json", provenance() | about_run)
+    write_json(folder / COMPLETE, metrics)
+
+
+def write_histogram(folder: Path, suggestion: Suggestion) -> None:
+    """Write ``histogram.csv``, what a suggested threshold stands on."""
+    edges = suggestion.edges.tolist()
+    rows = zip(edges[:-1], edges[1:], suggestion.counts.tolist(), strict=True)
+    write_csv(folder / "histogram.csv", ("similarity_from", "similarity_to", "pairs"), rows)
+
+
+def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: int) -> dict[str, Any]:
+    """Return the run's figures: sizes, quality (null without truth), memory, times in ms, choices."""
+    matched, cohesion = outcome.matched, outcome.groups.cohesion
+    copies, pairs, matcher, vectors = matched.copies, matched.pairs, outcome.matcher, matched.vectors
+    contents = int(np.count_nonzero(own(copies.content)))
+    seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
+    quality = asdict(outcome.quality) if outcome.quality else dict.fromkeys(f.name for f in fields(Quality))
+    return {
+        "documents": len(vectors),
+        "documents_matched": int(np.count_nonzero(matched.compared())),
+        "boilerplate": int(np.count_nonzero(matched.only_boilerplate())),
+        "documents_in_shingles": outcome.in_shingles,
+        "copies_content": len(copies) - contents,
+        "copies_text": contents - int(np.count_nonzero(copies.distinct)),
+        "removed": int(np.count_nonzero(~decisions.kept)),
+        "kept": int(np.count_nonzero(decisions.kept[matched.new_from :])),
+        "skipped": len(matched.skipped),
+        "signatures": vectors.n_signatures,
+        "occurrences": vectors.n_occurrences,
+        "pairs": len(pairs),
+        "clusters": len(cohesion.labels),
+        "largest_cluster": int(outcome.groups.clusters.sizes.max(initial=0)),
+        "min_similarity": _over(np.nanmin, cohesion.minimum),
+        "mean_similarity": _over(np.nanmean, cohesion.mean),
+        "giant_chains": int(np.count_nonzero(cohesion.chain)),
+        "new_documents": len(vectors) - matched.new_from,
+        **quality,
+        "memory_mib": matcher.memory_bytes(vectors) / MIB,
+        "peak_mb": peak / 1e6,
+        "parse_ms": seconds["extract"] * 1000,
+        "sort_hash_ms": seconds["sort_hash"] * 1000,
+        "cluster_ms": seconds["cluster"] * 1000,
+        "total_ms": (seconds["sort_hash"] + seconds["cluster"]) * 1000,
+        "stage_seconds": dict(pairs.seconds),
+        "counters": dict(pairs.counters),
+        "tau": matcher.threshold,
+        "idf_min": settings.idf_filter.idf_min,
+        "idf_max": settings.idf_filter.idf_max,
+        **dict(zip("kl", matcher.hash_tables or (None, None), strict=True)),
+        "memory_budget_mb": None if settings.memory is None else settings.memory / 1e6,
+        "exact": matcher.exact,
+        "verified": matcher.verified,
+        "data": settings.names["data"],
+        "text": settings.names["text"],
+        "signature": settings.names["signature"],
+        "matcher": settings.names["matcher"],
+    }
+
+
+def _over(function: Callable[[Any], Any], values: Any) -> float | None:
+    """Return a statistic of the values that are known; None without any."""
+    return None if np.isnan(values).all() else float(function(values))
+
+
+def write_outcome(folder: Path, outcome: Outcome, decisions: Decisions) -> None:
+    """Write all tables, ``skipped.csv`` and ``histogram.csv``."""
+    matched = outcome.matched
+    with writing(folder):
+        outcome.tables(
+            folder, matched.doc_ids, matched.pairs, decisions, outcome.groups.cohesion, new_from=matched.new_from
+        )
+    if len(matched.skipped):
+        write_csv(folder / "skipped.csv", ("doc", "reason"), ((record.id, record.reason) for record in matched.skipped))
+    if outcome.suggestion:
+        write_histogram(folder, outcome.suggestion)
+
+
+def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> Decisions:
+    """Decide which documents stay, and write the copy of the collection on request: before any former result goes.
+
+    Where the results cannot be written behind it, `undo` removes the copy, so that the same command can be repeated.
+    """
+    progress.doing("writing")
+    matched = outcome.matched
+    doc_ids, new_from = matched.doc_ids, matched.new_from
+    decisions = decide(
+        outcome.groups.nearest,
+        outcome.groups.clusters,
+        settings.keep,
+        copies=matched.copies,
+        compared=None if outcome.matcher.reads_texts else matched.compared(),
+        boilerplate=matched.only_boilerplate(),
+    )
+    if settings.copy is not None:
+        new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
+        failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
+
+        def judged(document: Document) -> bool:
+            name = np.uint64(name_hash(document.id))
+            position = int(np.searchsorted(failed, name))
+            return (
+                position == len(failed)
+                or failed[position] != name
+                or is_readable(document, settings.text, settings.signature)
+            )
+
+        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy, judged=judged)
+        undo.callback(shutil.rmtree, settings.copy, ignore_errors=True)
+    return decisions
+
+
+def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable[[str], object]) -> None:
+    """Write the page of clusters."""
+    from spotsigs.reports.cluster_page import write_cluster_page
+
+    matched = outcome.matched
+    pairs = matched.pairs.in_memory()
+    if pairs is None:
+        say(f"clusters.html is left out: {len(matched.pairs):,} pairs do not fit into memory={settings.memory}")
+        return
+    write_cluster_page(
+        folder / "clusters.html",
+        matched.doc_ids,
+        pairs,
+        outcome.groups.clusters,
+        readable_texts(settings, matched.new_from),
+        scheme=settings.signature,
+        matched=matched.signatures_of,
+    )
+
+
+def summary(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:
+    """Return the row in the column order of the paper's Table 1, and what surrounds it."""
+    columns = {
+        "": _named(settings, outcome.label),
+        "IDF": f"[{metrics['idf_min']:g}, {metrics['idf_max']:g}]",
+        "tau": _or_na(metrics["tau"], "g"),
+        "k": _or_na(metrics["k"], "d"),
+        "l": _or_na(metrics["l"], "d"),
+        "#Spots": f"{metrics['signatures']:,}",
+        "MB": f"{metrics['memory_mib']:.1f}",
+        "Sort/Hash(msec)": f"{metrics['sort_hash_ms']:,.0f}",
+        "Clust.(msec)": f"{metrics['cluster_ms']:,.0f}",
+        "Total(msec)": f"{metrics['total_ms']:,.0f}",
+    }
+    if outcome.quality is not None:
+        columns |= {title: _or_na(metrics[key], ".3f") for title, key in QUALITY_COLUMNS.items()}
+    widths = [max(len(name), len(value)) for name, value in columns.items()]
+    lines = [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in (columns, columns.values())
+    ]
+    said = [_answer(metrics, settings, folder), "", *lines, "", *_remarks(metrics, outcome, settings)]
+    return "\n".join(["", *said, f"results: {_shown(folder)}", *_next(metrics)])
+
+
+def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
+    """Say what goes, what stays, and where that lies: what most users ran it for."""
+    removed, kept = metrics["removed"], metrics["kept"]
+    pages = removed + kept  # those of now; a store's earlier ones only if they go
+    share = removed / pages if pages else 0
+    where = _shown(folder / "kept.csv") if settings.copy is None else f"{_shown(Path(settings.copy).absolute())}/"
+    return f"{counted(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
+
+
+def _shown(folder: Path) -> Path:
+    """Return the folder as seen from here, where it lies below."""
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _named(settings: Settings, label: str) -> str:
+    """Return the label of the method that ran, with its signatures unless those are its own."""
+    own = "spotsigs" in settings.names["matcher"] and settings.names["signature"] == "spotsigs"
+    own |= settings.matcher.reads_texts
+    return label if own else f"{label} on {settings.names['signature']}"
+
+
+def _or_na(value: float | None, form: str) -> str:
+    return "n/a" if value is None or value != value else format(value, form)
+
+
+def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> list[str]:
+    seconds = metrics["parse_ms"] / 1000
+    lines = [
+        f"{counted(metrics['documents'], 'document')}, {counted(metrics['pairs'], 'pair')} in "
+        f"{counted(metrics['clusters'], 'cluster')}; "
+        f"read and extracted in {seconds:.1f} s, {_peak(metrics)}"
+    ]
+    if metrics["new_documents"] < metrics["documents"]:
+        lines.append(f"{counted(metrics['new_documents'], 'new document')}; only pairs with at least one are reported")
+    if metrics["min_similarity"] is not None:
+        lines.append(
+            f"largest cluster {counted(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
+            f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
+        )
+    if metrics["giant_chains"]:
+        chains = counted(metrics["giant_chains"], "giant chain")
+        lines.append(
+            f"{chains} ({GIANT} documents or more, most of whose pairs do not reach tau): see clusters.csv; "
+            "clusters=anchored cuts them up"
+        )
+    if outcome.quality and "f1" in outcome.quality.intervals:
+        low, high = outcome.quality.intervals["f1"]
+        lines.append(
+            f"F1 95 % interval {low:.3f} to {high:.3f} (clusters resampled); macro F1 {metrics['macro_f1']:.3f}"
+        )
+    if metrics["boilerplate"]:
+        say = counted(metrics["boilerplate"], "document says", "documents say")
+        lines.append(f"{say} nothing but what many sites say: boilerplate in kept.csv")
+    empty = metrics["documents"] - metrics["documents_matched"] - metrics["boilerplate"]
+    if empty:
+        missed = "" if outcome.quality is None else "; their pairs count as missed"
+        lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
+    if shingled := metrics["documents_in_shingles"]:
+        lines.append(
+            f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of "
+            f"{settings.signature.c} tokens"  # type: ignore[attr-defined]
+        )
+    if copies := metrics["copies_content"] + metrics["copies_text"]:
+        lines.append(
+            f"{counted(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "
+            f"{metrics['copies_text']:,} of identical text"
+        )
+    if outcome.quality is None:
+        how = "" if isinstance(settings.collection, VectorCollection) else settings.collection.truth_by
+        lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
+    if metrics["skipped"]:
+        lines.append(f"{counted(metrics['skipped'], 'record')} could not be read: see skipped.csv")
+    return lines
+
+
+def _peak(metrics: dict[str, Any]) -> str:
+    peak = f"{metrics['peak_mb']:,.0f}"
+    if metrics["memory_budget_mb"] is None:
+        return f"peak memory while matching {peak} MB"
+    return f"peak memory of all processes {peak} of {metrics['memory_budget_mb']:,.0f} MB"
+
+
+def _next(metrics: dict[str, Any]) -> list[str]:
+    if metrics["precision"] is None:
+        return ["next: look at the clusters with page=true, or try other thresholds with -m tau=0.3,0.44,0.6"]
+    return ["next: try other thresholds with -m tau=0.3,0.44,0.6 or another matcher, as in matcher=brute_force"]

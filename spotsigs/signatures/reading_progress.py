@@ -1,0 +1,62 @@
+"""A bar while pages are read: bytes of the files that hold them, where there are files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from spotsigs.records import Collection
+from spotsigs.storage.locations import is_remote
+
+
+@contextmanager
+def reading(collection: Collection, shards: int, out: TextIO | None = None) -> Iterator[Callable[[int], None]]:
+    """Show how far reading is, on a terminal.
+
+    Parameters
+    ----------
+    collection : Collection
+        What is read. The bar counts bytes of its files, of which every shard has the same part; where it has none
+        here, as in an object store, pages.
+    shards : int
+        Its shards.
+    out : file, optional
+        Where to; the standard error by default.
+
+    Yields
+    ------
+    callable
+        ``(pages)``: one more shard is done, and the number of its pages.
+    """
+    from tqdm import tqdm
+
+    out = out or sys.stderr
+    if not out.isatty():
+        yield lambda pages: None
+        return
+    size = _bytes(collection)
+    form = {"total": size, "unit": "B", "unit_scale": True} if size else {"unit": " pages"}
+    with tqdm(desc="reading", file=out, leave=False, **form) as bar:
+        done = read = 0
+
+        def update(pages: int) -> None:
+            nonlocal done, read
+            done, read = done + 1, read + pages
+            if size:
+                bar.set_postfix_str(f"{read:,} pages", refresh=False)
+                bar.update(size * done // shards - bar.n)
+            else:
+                bar.update(pages)
+
+        yield update
+
+
+def _bytes(collection: Any) -> int:
+    """Return the bytes of a collection's files; 0 where it has none on this machine."""
+    try:
+        paths = [source.path for source in collection.sources()]
+        return 0 if any(map(is_remote, paths)) else sum(path.stat().st_size for path in paths)
+    except (AttributeError, OSError):
+        return 0

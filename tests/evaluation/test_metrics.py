@@ -1,0 +1,306 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import bootstrap
+from sklearn.metrics.cluster import pair_confusion_matrix
+
+from spotsigs import InputError, cluster, evaluate, relative_recall
+from spotsigs.evaluation import metrics
+from spotsigs.evaluation.metrics import (
+    b_cubed,
+    drawn,
+    ends,
+    macro_averages,
+    micro_averages,
+    resampled_macro,
+    resampled_micro,
+    tallies,
+)
+from spotsigs.records import Pairs, Truth
+
+LABELS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=25)
+
+
+def pairs_within(labels):
+    labels = np.asarray(labels)
+    i, j = np.triu_indices(len(labels), 1)
+    same = labels[i] == labels[j]
+    return Pairs.build(i[same], j[same], np.ones(same.sum()), len(labels))
+
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")  # 0 / 0 is NaN, and no one is warned
+
+
+@given(LABELS)
+def test_micro_averages_equal_scikit_learns_pair_confusion(drawn):
+    wanted, got = map(list, zip(*drawn, strict=True))
+    quality = evaluate(pairs_within(got), Truth.from_clusters(map(str, wanted)), resamples=0)
+    (_, false), (missed, true) = pair_confusion_matrix(wanted, got) / 2
+    np.testing.assert_equal(quality.precision, true / (true + false) if true + false else np.nan)
+    np.testing.assert_equal(quality.recall, true / (true + missed) if true + missed else np.nan)
+    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs) == (true, true + false, true + missed)
+
+
+@given(LABELS)
+def test_macro_and_b_cubed_equal_their_definitions(drawn):
+    wanted, got = map(np.array, zip(*drawn, strict=True))
+    quality = evaluate(pairs_within(got), Truth.from_clusters(map(str, wanted)), resamples=0)
+    precisions, recalls, f1s = [], [], []
+    for label in set(wanted.tolist()):
+        members = np.flatnonzero(wanted == label)
+        if len(members) < 2:
+            continue
+        inside = sum(got[a] == got[b] for a in members for b in members if a < b)
+        touching = sum(got[a] == got[b] for a in members for b in range(len(got)) if wanted[b] != label)
+        missed = len(members) * (len(members) - 1) / 2 - inside
+        recalls.append(inside / (inside + missed))
+        f1s.append(2 * inside / (2 * inside + touching + missed))
+        if inside + touching:
+            precisions.append(inside / (inside + touching))
+    for value, values in (
+        (quality.macro_precision, precisions),
+        (quality.macro_recall, recalls),
+        (quality.macro_f1, f1s),
+    ):
+        np.testing.assert_allclose(value, np.mean(values) if values else np.nan)
+    both = [(np.sum((got == g) & (wanted == w)), np.sum(got == g), np.sum(wanted == w)) for w, g in drawn]
+    np.testing.assert_allclose(quality.bcubed_precision, np.mean([shared / found for shared, found, _ in both]))
+    np.testing.assert_allclose(quality.bcubed_recall, np.mean([shared / true for shared, _, true in both]))
+
+
+def test_documents_without_a_cluster_are_duplicates_of_nothing():
+    truth = Truth.from_clusters(["a", "a", None, None])
+    quality = evaluate(pairs_within([1, 1, 1, 1]), truth, resamples=0)
+    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs) == (1, 6, 1)
+    assert Truth.from_clusters([None, None]) is None
+
+
+def test_judged_pairs_replace_the_labels_and_unjudged_ones_do_not_count():
+    judged = (np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([True, False, True]))
+    truth = Truth(np.full(4, -1, np.int32), (), judged)
+    found = Pairs.build(np.array([0, 1, 0]), np.array([1, 2, 3]), np.ones(3), 4)
+    quality = evaluate(found, truth, cluster(found))
+    assert (quality.precision, quality.recall, quality.f1) == (0.5, 0.5, 0.5)
+    assert quality.bcubed_f1 is None
+    assert np.isnan(quality.macro_f1)
+
+
+def test_intervals_hold_the_value_and_narrow_with_more_clusters():
+    rng = np.random.default_rng(3)
+    widths = []
+    for clusters in (20, 500):
+        wanted = np.repeat(np.arange(clusters), 4)
+        got = np.where(rng.random(len(wanted)) < 0.7, wanted, -np.arange(len(wanted)) - 1)
+        quality = evaluate(pairs_within(got), Truth.from_clusters(map(str, wanted)))
+        for name, (low, high) in quality.intervals.items():
+            assert low <= getattr(quality, name) <= high
+        widths.append(quality.intervals["recall"][1] - quality.intervals["recall"][0])
+    assert widths[1] < widths[0] / 2
+
+
+def test_relative_recall_is_the_share_of_the_base_that_was_found():
+    base = Pairs.build(np.array([0, 1, 2, 3]), np.array([1, 2, 3, 4]), np.ones(4), 5)
+    found = Pairs.build(np.array([0, 2, 0]), np.array([1, 3, 4]), np.ones(3), 5)
+    assert relative_recall(found, base) == pytest.approx(0.5)
+    assert np.isnan(relative_recall(found, base.at(2.0)))
+
+
+def test_each_judged_pair_is_one_entry():
+    judged = (np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]), np.array([True, False, True, False]))
+    truth = Truth(np.full(4, -1, np.int32), (), judged)
+    pairs = Pairs.build(np.array([0, 0, 0]), np.array([1, 2, 3]), np.ones(3), 4)
+    true, false, missed = tallies(pairs, truth)
+    assert (true.tolist(), false.tolist(), missed.tolist()) == ([1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0])
+    quality = evaluate(pairs, truth, resamples=0)
+    assert (quality.precision, quality.recall, quality.f1) == (0.5, 0.5, 0.5)
+    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs) == (1, 2, 2)
+    assert quality.bcubed_f1 is None
+    assert np.isnan(quality.macro_f1)
+
+
+def test_documents_of_no_cluster_share_the_last_tally():
+    truth = Truth.from_clusters(["a", "a", "b", None, None])
+    pairs = Pairs.build(np.array([0, 0, 2, 3]), np.array([1, 2, 3, 4]), np.ones(4), 5)
+    true, false, missed = tallies(pairs, truth)
+    assert (true.tolist(), false.tolist(), missed.tolist()) == ([1, 0, 0], [0.5, 1, 1.5], [0, 0, 0])
+
+
+def test_relative_recall_of_a_single_pair_and_of_rows_whose_product_needs_64_bits():
+    n = 100_000
+    base = Pairs.build(np.array([n - 2]), np.array([n - 1]), np.ones(1), n)
+    assert relative_recall(base, base) == 1
+    assert relative_recall(Pairs.build(np.array([n - 3]), np.array([n - 1]), np.ones(1), n), base) == 0
+    assert np.isnan(relative_recall(base, base.at(2)))
+
+
+def test_b_cubed_of_no_documents_and_of_loners():
+    nothing = Pairs.build(np.empty(0, int), np.empty(0, int), np.empty(0), 0)
+    assert np.isnan(b_cubed(cluster(nothing), Truth(np.empty(0, np.int32), ()))).all()
+    alone = pairs_within([0, 1, 2])
+    assert b_cubed(cluster(alone), Truth(np.array([0, -1, -1], np.int32), ("a",))) == (1, 1, 1)
+    together = pairs_within([0, 0, 0])
+    precision, recall, f1 = b_cubed(cluster(together), Truth(np.array([0, -1, -1], np.int32), ("a",)))
+    assert (precision, recall, f1) == pytest.approx((1 / 3, 1, 0.5))
+
+
+def test_averages_over_another_axis():
+    true, false, missed = np.array([[1.0, 3.0]]), np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    np.testing.assert_allclose(micro_averages(true, false, missed).ravel(), [0.8, 0.8, 0.8])
+    np.testing.assert_allclose(micro_averages(true.T, false.T, missed.T, axis=0).ravel(), [0.8, 0.8, 0.8])
+    macro = macro_averages(true, false, missed).ravel()
+    np.testing.assert_allclose(macro, [(1 / 3 + 1) / 2, (1 + 0.75) / 2, (0.5 + 6 / 7) / 2])
+    np.testing.assert_allclose(macro_averages(true.T, false.T, missed.T, axis=0).ravel(), macro)
+
+
+def test_sums_run_over_the_given_axis_only():
+    two = np.array([[1.0, 3.0], [4.0, 0.0]]), np.array([[1.0, 0.0], [2.0, 2.0]]), np.array([[0.0, 1.0], [4.0, 1.0]])
+    expected = [[4 / 5, 4 / 8], [4 / 5, 4 / 9], [8 / 10, 8 / 17]]
+    np.testing.assert_allclose(micro_averages(*two), expected)
+
+
+def drawn_truth(documents=60, clusters=12, seed=3):
+    rng = np.random.default_rng(seed)
+    truth = Truth.from_clusters(str(label) for label in rng.integers(0, clusters, documents))
+    return pairs_within(rng.integers(0, clusters, documents).tolist()), truth
+
+
+def test_intervals_are_percentiles_of_a_seeded_bootstrap_over_clusters():
+    pairs, truth = drawn_truth(400, 80)
+    found = evaluate(pairs, truth, resamples=2000).intervals
+    assert found == evaluate(pairs, truth, resamples=2000).intervals
+    assert set(found) == {"precision", "recall", "f1", "macro_precision", "macro_recall", "macro_f1"}
+    for names, statistic in (
+        (("precision", "recall", "f1"), micro_averages),
+        (("macro_precision", "macro_recall", "macro_f1"), macro_averages),
+    ):
+        low, high = bootstrap(
+            tallies(pairs, truth), statistic, paired=True, vectorized=True, n_resamples=2000, method="percentile",
+            rng=np.random.default_rng(0),
+        ).confidence_interval  # fmt: skip
+        for m, name in enumerate(names):
+            np.testing.assert_allclose(found[name], (low[m], high[m]), atol=(high[m] - low[m]) / 6)
+
+
+def test_a_single_resample_is_drawn():
+    assert evaluate(*drawn_truth(), resamples=1).intervals
+
+
+def test_ends_are_percentiles_over_the_first_axis():
+    values = np.arange(1001.0)
+    np.testing.assert_allclose(ends(values), [25, 975])
+    np.testing.assert_allclose(ends(np.stack([values, 2 * values], 1)), [[25, 50], [975, 1950]])
+    np.testing.assert_allclose(ends(values, 0.5), [250, 750])
+
+
+def pieces(pairs, size):
+    """Pairs a few at a time; they come once."""
+    for k in range(0, len(pairs.i), size):
+        yield pairs.i[k : k + size], pairs.j[k : k + size], pairs.similarity[k : k + size]
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_pairs_in_chunks_are_judged_as_at_once(judged):
+    pairs, truth = drawn_truth()
+    if judged:
+        i, j = np.triu_indices(60, 1)
+        truth = Truth(truth.labels, truth.names, (i[::2], j[::2], np.arange(len(i[::2])) % 3 == 0))
+    whole = tallies(pairs, truth)
+    assert min(whole[0].sum(), whole[1].sum()) > 5
+    np.testing.assert_array_equal(tallies(pieces(pairs, 7), truth), whole)
+    clusters = cluster(pairs)
+    assert repr(evaluate(pieces(pairs, 7), truth, clusters)) == repr(evaluate(pairs, truth, clusters))
+
+
+def test_pairs_in_chunks_need_their_clusters():
+    pairs, truth = drawn_truth()
+    with pytest.raises(InputError, match=r"^pairs in chunks are judged together with their clusters; give them$"):
+        evaluate(pieces(pairs, 7), truth)
+
+
+def test_intervals_do_not_depend_on_how_many_samples_are_held(monkeypatch):
+    pairs, truth = drawn_truth()
+    expected = evaluate(pairs, truth).intervals
+    monkeypatch.setattr(metrics, "_HELD", 100)
+    assert evaluate(pairs, truth).intervals == expected
+
+
+def test_a_sample_draws_as_many_clusters_as_there_are():
+    assert (drawn([3, 1, 6], 50).sum(1) == 10).all()
+    np.testing.assert_allclose(drawn([3, 1, 6], 4000).mean(0), [3, 1, 6], atol=0.1)
+    assert drawn([3, 1]).shape == (1000, 2)
+    assert (drawn([3, 1, 6]) == drawn([3, 1, 6])).all()
+
+
+def test_resampled_averages_are_those_of_the_clusters_that_are_drawn():
+    rng = np.random.default_rng(5)
+    two = tuple(rng.integers(0, 4, (2, 7)).astype(float) for _ in range(3))
+    two[0][:, 2] = two[2][:, 2] = 0  # a cluster without pairs to find counts for nothing,
+    two[1][:, 2] = 3  # whatever was reported of it
+    samples = drawn(np.ones(7), 20)
+    for resampled, statistic in ((resampled_micro, micro_averages), (resampled_macro, macro_averages)):
+        found = resampled(two, samples)
+        assert found.shape == (3, 20, 2)
+        np.testing.assert_allclose(resampled(tuple(tally[1] for tally in two), samples), found[:, :, 1])
+        for sample, weights in enumerate(samples.astype(int)):
+            repeated = [np.repeat(tally, weights, axis=1) for tally in two]
+            np.testing.assert_allclose(found[:, sample], statistic(*repeated))
+
+
+def test_no_interval_of_what_a_sample_leaves_undefined():
+    judged = (np.array([0, 0]), np.array([1, 2]), np.array([True, True]))
+    half = Pairs.build(np.array([0]), np.array([1]), np.ones(1), 3)  # a quarter of the samples reports no pair
+    found = evaluate(half, Truth(np.full(3, -1, np.int32), (), judged)).intervals
+    assert found == {"recall": (0, 1), "f1": (0, 1)}
+
+
+def test_intervals_of_judged_pairs_have_no_macro_averages_and_a_single_tally_has_none():
+    judged = (np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([True, False, True]))
+    truth = Truth(np.full(3, -1, np.int32), (), judged)
+    pairs = Pairs.build(np.array([0, 0]), np.array([1, 2]), np.ones(2), 3)
+    assert set(evaluate(pairs, truth, resamples=50).intervals) <= {"precision", "recall", "f1"}
+    assert evaluate(pairs, truth, resamples=50).intervals
+    one = Truth(np.full(3, -1, np.int32), (), tuple(part[:1] for part in judged))
+    assert evaluate(pairs, one, resamples=50).intervals == {}
+    two = Truth(np.full(3, -1, np.int32), (), tuple(part[:2] for part in judged))
+    assert evaluate(pairs, two, resamples=50).intervals != {}
+    assert evaluate(pairs, two, resamples=0).intervals == {}
+
+
+def test_b_cubed_is_of_the_clusters_that_are_given():
+    truth = Truth.from_clusters(["a", "a", "b", "b"])
+    alone = cluster(pairs_within([0, 1, 2, 3]))
+    quality = evaluate(pairs_within([0, 0, 1, 1]), truth, alone, resamples=0)
+    assert (quality.bcubed_precision, quality.bcubed_recall) == (1, 0.5)
+    assert quality.bcubed_f1 == pytest.approx(2 / 3)
+    assert quality.f1 == 1
+
+
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 4)), min_size=1, max_size=20))
+def test_b_cubed_with_loners_equals_its_definition(drawn):
+    labels, got = map(list, zip(*drawn, strict=True))
+    names = tuple("abcd")
+    wanted = [label if label >= 0 else 100 + row for row, label in enumerate(labels)]
+    rows = range(len(got))
+    shared = [sum(got[a] == got[b] and wanted[a] == wanted[b] for b in rows) for a in rows]
+    precision = np.mean([shared[a] / got.count(got[a]) for a in rows])
+    recall = np.mean([shared[a] / wanted.count(wanted[a]) for a in rows])
+    found = b_cubed(cluster(pairs_within(got)), Truth(np.array(labels, np.int32), names))
+    np.testing.assert_allclose(found, (precision, recall, 2 * precision * recall / (precision + recall)))
+
+
+def test_b_cubed_of_nothing_is_three_times_nan():
+    nothing = Pairs.build(np.empty(0, int), np.empty(0, int), np.empty(0), 0)
+    assert len(b_cubed(cluster(nothing), Truth(np.empty(0, np.int32), ()))) == 3
+
+
+def test_clusters_without_names_count():
+    true, _, missed = tallies(pairs_within([0, 1, 2]), Truth(np.array([0, 2, 2], np.int32), ("a",)))
+    assert (true.tolist(), missed.tolist()) == ([0, 0, 0, 0], [0, 0, 1, 0])
+
+
+def test_intervals_come_from_a_thousand_resamples_unless_told_otherwise():
+    pairs, truth = drawn_truth()
+    default = evaluate(pairs, truth).intervals
+    assert default == evaluate(pairs, truth, resamples=1000).intervals
+    assert default != evaluate(pairs, truth, resamples=1001).intervals

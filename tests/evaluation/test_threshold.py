@@ -1,0 +1,125 @@
+"""Thresholds without labels: where the valley is, its evidence, and when there is none."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spotsigs.errors import InputError
+from spotsigs.evaluation.threshold import BINS, DEFAULT, FEWEST, FLOOR, suggest
+
+RANDOM = np.random.default_rng(8)
+
+
+def hill(centre: float, width: float, n: int) -> np.ndarray:
+    return np.clip(np.exp(RANDOM.normal(np.log(centre), width, n)), 0, 1)
+
+
+UNRELATED, COPIES = hill(0.05, 0.4, 5000), hill(0.7, 0.25, 400)
+
+
+def separation(counts: list[int], tau: float) -> float:
+    """The share of the variance of the bins' numbers that lies between those below and above a similarity."""
+    values = np.repeat(np.arange(len(counts)) + 0.5, counts)
+    place = BINS * np.log(tau / FLOOR) / np.log(1 / FLOOR)
+    sides = [values[values < place - 1e-6], values[values >= place - 1e-6]]
+    return (
+        sum(len(side) * (side.mean() - values.mean()) ** 2 for side in sides if len(side)) / len(values) / values.var()
+    )
+
+
+def test_between_two_hills():
+    found = suggest(np.concatenate([UNRELATED, COPIES]))
+    assert found.tau is not None
+    assert 0.15 < found.tau < 0.4
+    assert separation(found.counts.tolist(), found.tau) == pytest.approx(found.separation)
+    assert found.separation > 0.5
+    assert "lies in the valley" in found.reason
+
+
+def test_evidence():
+    similarities = np.concatenate([UNRELATED, COPIES, [1.0, FLOOR, FLOOR / 2, np.nan]])
+    found = suggest(similarities)
+    assert len(found.counts) == len(found.edges) - 1 == BINS
+    assert (found.edges[0], found.edges[-1]) == (FLOOR, 1.0)
+    assert np.allclose(np.diff(np.log(found.edges)), np.log(1 / FLOOR) / BINS)
+    assert found.counts.sum() == np.count_nonzero(similarities >= FLOOR)
+    for k in range(BINS):
+        upper = similarities <= 1 if k == BINS - 1 else similarities < found.edges[k + 1]
+        assert found.counts[k] == np.count_nonzero((similarities >= found.edges[k]) & upper)
+    assert found.tau in found.around
+    assert found.pairs.tolist() == [np.count_nonzero(similarities >= tau) for tau in found.around]
+    lines = str(found).splitlines()
+    assert lines[0] == found.reason
+    assert sum("<- tau" in line for line in lines) == 1
+    assert sum(line.endswith(" pairs") for line in lines) == len(found.around)
+
+
+@pytest.mark.parametrize(
+    ("similarities", "says"),
+    [
+        ([], "only 0 pairs"),
+        ([0.5] * (FEWEST - 1), "too few for a histogram"),
+        ([1.0] * 100, "lie in one bin"),
+        ([0.01] * 1000 + [0.9], "only 1 pairs"),
+        (hill(0.3, 0.3, 3000), "no valley"),
+        (UNRELATED, "no valley"),
+        (np.concatenate([UNRELATED, hill(0.2, 0.1, 800)]), "that of a shared frame"),
+        (np.exp(np.linspace(np.log(FLOOR), 0, 3000)), "no valley"),
+        (np.concatenate([UNRELATED, [0.9, 0.95]]), "no valley"),
+    ],
+)
+def test_refused_with_a_reason(similarities, says):
+    found = suggest(np.array(similarities, np.float64))
+    assert found.tau is None
+    assert says in found.reason
+    assert len(found.around) == len(found.pairs) == 0
+    assert found.reason in str(found)
+
+
+def test_hardly_a_pair_below():
+    copies = hill(0.6, 0.12, 400)
+    found = suggest(np.concatenate([copies, [0.04, 0.05, 0.06]]))
+    assert found.tau is not None
+    assert 0.06 < found.tau < np.quantile(copies, 0.02)
+
+
+def test_the_valley_before_the_copies_and_not_another_one():
+    found = suggest(np.concatenate([UNRELATED, hill(0.5, 0.1, 400), hill(0.97, 0.01, 60)]))
+    assert found.tau is not None
+    assert 0.15 < found.tau < 0.4
+
+
+def test_in_the_middle_of_an_empty_valley():
+    found = suggest(np.repeat([0.05, 0.8], 100))
+    assert found.tau == pytest.approx(np.sqrt(0.05 * 0.8), rel=0.1)
+    assert found.separation == pytest.approx(1)
+
+
+@given(st.lists(st.integers(0, 20), min_size=BINS, max_size=BINS).filter(lambda counts: sum(counts) >= FEWEST))
+def test_any_histogram(counts):
+    edges = np.exp(np.linspace(np.log(FLOOR), 0, BINS + 1))
+    similarities = np.repeat(np.sqrt(edges[1:] * edges[:-1]), counts)
+    found = suggest(similarities)
+    assert found.counts.tolist() == counts
+    if found.tau is not None:
+        assert found.tau < max(similarities)
+        assert found.separation == pytest.approx(separation(counts, found.tau))
+    shuffled = suggest(np.random.default_rng(0).permutation(similarities))
+    assert (shuffled.tau, shuffled.reason) == (found.tau, found.reason)
+
+
+def test_wrong_input():
+    with pytest.raises(InputError, match="floor must lie in"):
+        suggest(np.array([0.5]), floor=0)
+    with pytest.raises(InputError, match="similarity above 1"):
+        suggest(np.array([1.5]))
+
+
+def test_a_refusal_falls_back_to_the_documented_default():
+    refused = suggest(np.array([0.5, 0.9]))
+    assert refused.tau is None
+    found = refused.falling_back()
+    assert found.tau == DEFAULT
+    assert found.reason == f"tau={DEFAULT:g} is the default of framed signatures: {refused.reason}"
+    assert "<- tau" in str(found)

@@ -1,0 +1,155 @@
+"""The same bytes for every seed of hash randomisation, number of workers, engine, document order and kernel cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_crashes import crawl  # noqa: F401 - a fixture
+from test_engines import available
+
+import spotsigs
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.brute_force import BruteForce
+from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.records import Corpus
+
+ROOT = Path(__file__).parents[2]
+
+
+def finish(folder, *words, **environment):
+    """Run the front door in a fresh process; return the files whose bytes must not differ."""
+    done = subprocess.run(
+        [sys.executable, "run.py", *words, f"hydra.run.dir={folder}/run"],
+        cwd=ROOT, env=os.environ | environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for kind in ("parquet", "csv", "tex", "md", "html", "svg")
+        for path in sorted(Path(folder).rglob(f"*.{kind}"))
+    }
+    assert found
+    return found
+
+
+@pytest.fixture(scope="session")
+def expected(tmp_path_factory, crawl):  # noqa: F811
+    return finish(tmp_path_factory.mktemp("expected"), *pages(crawl), PYTHONHASHSEED="0")
+
+
+def pages(crawl):  # noqa: F811
+    return "data=jsonl", f"data.path={crawl}", "+data.shard_bytes=100_000", "page=true"
+
+
+WAYS = {
+    "hash seed 1": ((), {"PYTHONHASHSEED": "1"}),
+    "hash seed 4242": ((), {"PYTHONHASHSEED": "4242"}),
+    "1 worker": (("workers=1", "threads=1"), {}),
+    "2 workers": (("workers=2", "threads=2"), {}),
+    "8 workers": (("workers=8", "threads=8"), {}),
+    "serial": (("engine=serial",), {}),
+    "brute force": (("matcher=brute_force",), {}),
+    "tight bounds": (("matcher=spotsigs_tight",), {}),
+    "another time zone and locale": ((), {"TZ": "Asia/Kathmandu", "LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}),
+    "cold kernels": ((), {"NUMBA_CACHE_DIR": "{folder}/kernels"}),
+    "dask": (("engine=dask", "workers=2"), {}),
+    "ray": (("engine=ray", "workers=2"), {}),
+    "on disk": (("memory=1GB", "engine=serial"), {}),
+    "on disk, 2 workers": (("memory=2GB", "workers=2"), {}),
+    "on disk, dask": (("memory=2GB", "engine=dask", "workers=2"), {}),
+    "on disk, ray": (("memory=2GB", "engine=ray", "workers=2"), {}),
+    "on disk, spark": (("memory=2GB", "engine=spark", "workers=2"), {}),
+}
+LONG = {
+    "cold kernels",
+    "dask",
+    "ray",
+    "on disk",
+    "on disk, 2 workers",
+    "on disk, dask",
+    "on disk, ray",
+    "on disk, spark",
+    "2 workers",
+    "hash seed 1",
+    "hash seed 4242",
+    "1 worker",
+    "serial",
+    "brute force",
+    "tight bounds",
+    "another time zone and locale",
+}
+
+
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=[pytest.mark.long] if way in LONG else []) for way in WAYS], ids=list(WAYS)
+)
+def test_pairs_clusters_lists_and_the_page(way, crawl, expected, tmp_path):  # noqa: F811
+    require_engine(way)
+    words, environment = WAYS[way]
+    environment = {name: value.replace("{folder}", str(tmp_path)) for name, value in environment.items()}
+    assert finish(tmp_path / "found", *pages(crawl), *words, **environment) == expected
+
+
+def require_engine(way):
+    for name, module in (("dask", "distributed"), ("ray", "ray"), ("spark", "pyspark")):
+        if name in way and not available(module):
+            pytest.skip(f"needs {module}")
+
+
+def table(folder, words, seed="0"):
+    """Return the files of a table whose cells are all done anew."""
+    chosen = ("experiment=chain_length", "data=tiny", "experiment.step=0.1", *words)
+    found = finish(folder, *chosen, f"experiment.results={folder}", PYTHONHASHSEED=seed)
+    shutil.rmtree(folder)
+    return found
+
+
+@pytest.fixture(scope="session")
+def expected_table(tmp_path_factory):
+    return table(tmp_path_factory.mktemp("table"), ["engine=serial"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("words", "seed"),
+    [
+        (("workers=1",), "0"),
+        (("workers=2",), "1"),
+        (("workers=8",), "4242"),
+        (("engine=dask", "workers=2"), "2"),
+        (("engine=ray", "workers=2"), "3"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, tuple) else None,
+)
+def test_tables_and_figures(words, seed, expected_table, tmp_path):
+    require_engine(words[0])
+    assert table(tmp_path / "found", words, seed) == expected_table
+
+
+@pytest.mark.parametrize(
+    "matcher", [SpotSigs(tau=0.5), SpotSigsTight(tau=0.5), BruteForce(tau=0.5)], ids=lambda m: m.label
+)
+def test_the_order_of_documents(matcher):
+    rng = np.random.default_rng(5)
+    indptr = np.arange(0, 301 * 12, 12)
+    ids = np.concatenate([rng.choice(40, 12, replace=False) for _ in range(300)])
+    vectors = spotsigs.Vectors.from_csr(indptr, ids, rng.integers(1, 4, len(ids)))
+    found = named(matcher(Corpus(vectors)), np.arange(300))
+    assert len(found)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(300)
+        pd.testing.assert_frame_equal(named(matcher(Corpus(vectors.take(order))), order), found)
+
+
+def named(pairs, names):
+    """Return pairs by the documents' names, sorted."""
+    a, b = names[pairs.i], names[pairs.j]
+    frame = pd.DataFrame({"a": np.minimum(a, b), "b": np.maximum(a, b), "similarity": pairs.similarity})
+    return frame.sort_values(["a", "b"], ignore_index=True)

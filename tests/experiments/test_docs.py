@@ -1,0 +1,224 @@
+"""Every command and code block of the README and the docs does what it says."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from omegaconf import OmegaConf
+from pandas import read_csv
+
+import spotsigs
+from experiments.claims.judged_claims import judge_all
+from experiments.config import build
+from experiments.show.readme import counts, written
+from spotsigs import records
+from spotsigs.signatures.languages import languages
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language):
+    return [
+        pytest.param(code, id=f"{page.stem}-{number}")
+        for page in PAGES
+        for number, (kind, code) in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")))
+        if kind == language
+    ]
+
+
+def commands():
+    for block in blocks("sh"):
+        for number, line in enumerate(block.values[0].splitlines()):
+            words = shlex.split(line, comments=True)
+            if words[:2] == ["python", "run.py"]:
+                small = {"data=tiny", "--help"} & set(words) or "data.path=data/tiny" in words
+                quick = small and block.id.startswith("README")
+                marks = [] if quick else [pytest.mark.long]
+                yield pytest.param(words[2:], id=f"{block.id}-{number}", marks=marks)
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_blocks_run(code):
+    exec(compile(code, "a code block of the docs", "exec", dont_inherit=True), {"__name__": "docs"})
+
+
+@pytest.mark.parametrize("arguments", list(commands()))
+def test_commands_run(arguments):
+    done = subprocess.run(
+        [sys.executable, "run.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=1200
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_states_the_committed_results():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = text[text.index("## What the reproduction finds") :].split("\n## ")[0]
+    table = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
+    collections = [name.strip(" `") for name in table[0][2:]]
+    facts = read_csv(ROOT / "results/matrix/facts.csv").set_index("name")["value"]
+    published = read_csv(ROOT / "experiments/claims/paper/table1.csv").set_index("method")["f1"]
+    assert len(table) == 1 + len(published)
+    for method, printed, *cells in ([cell.strip() for cell in row] for row in table[1:]):
+        assert float(printed) == published[method]
+        for name, cell in zip(collections, cells, strict=True):
+            f1, _, tau = cell.partition(" at ")
+            assert float(f1) == round(facts[f"{name}: {method}: best F1"], 3)
+            assert bool(tau) == (f"{name}: {method}: best tau" in facts)
+            assert not tau or float(tau) == round(facts[f"{name}: {method}: best tau"], 2)
+
+
+def test_the_readme_says_what_the_committed_results_are():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert written(text, ROOT / "results") == text
+    assert counts(ROOT / "results") in text
+    assert (
+        written(text.replace(" are reproduced", "1 are reproduced").replace("at .1", "at .2"), ROOT / "results") == text
+    )
+
+
+def test_the_committed_ledger_is_that_of_the_claims():
+    ledger = read_csv(ROOT / "results/claims.csv", keep_default_na=False)
+    judged = judge_all(ROOT / "results")
+    assert ledger["verdict"].tolist() == [item.verdict.value for item in judged]
+    assert ledger["claim"].tolist() == [item.claim.says for item in judged]
+
+
+def test_every_failing_claim_has_a_remark():
+    for row in read_csv(ROOT / "results/claims.csv", keep_default_na=False).itertuples():
+        assert row.verdict not in ("not reproduced", "contradicted", "not testable here") or row.remark, row.claim
+
+
+def test_make_coverage_names_files_that_are_there():
+    rules = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    [names] = re.findall(r"^INTERPRETED := \$\(addprefix tests/test_,\$\(addsuffix \.py,(.*)\)\)$", rules, re.MULTILINE)
+    assert [name for name in names.split() if not (ROOT / "tests" / f"test_{name}.py").is_file()] == []
+    assert len(names.split()) > 20
+
+
+def referred():
+    """Return the names that the pages of the reference document, whole."""
+    module, named = "", []
+    for page in sorted((ROOT / "docs").glob("reference*.md")):
+        for kind, name in re.findall(
+            r"^\.\. (currentmodule|autofunction|autoclass):: (\S+)$", page.read_text(), re.MULTILINE
+        ):
+            if kind == "currentmodule":
+                module = name
+            else:
+                named.append(name if name.startswith("spotsigs.") else f"{module}.{name}")
+    return named
+
+
+def classes_below(*folders):
+    """Return the public classes of some folders, and where each is defined, but for those of experiments."""
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            module = ".".join(("spotsigs", *path.relative_to(ROOT).with_suffix("").parts)).replace(".__init__", "")
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    yield getattr(import_module(module), node.name)
+
+
+class TestReference:
+    def test_no_name_stands_there_twice(self):
+        assert len(referred()) == len(set(referred()))
+
+    def test_it_has_every_name_of_the_package(self):
+        assert {f"spotsigs.{name}" for name in spotsigs.__all__} <= set(referred())
+
+    def test_it_has_every_record(self):
+        public = [name for name, kind in vars(records).items() if getattr(kind, "__module__", "") == records.__name__]
+        public = {name for name in public if isinstance(getattr(records, name), type) and not name.startswith("_")}
+        assert public <= {name.rpartition(".")[2] for name in referred()}
+
+    def test_it_has_what_the_configuration_names(self):
+        """Schemes, matchers, texts, engines, collections and readers; experiments have a table."""
+        targets = {
+            target
+            for path in sorted((ROOT / "conf").glob("*/*.yaml"))
+            for target in re.findall(r"^_target_: (\S+)$", path.read_text(), re.MULTILINE)
+        }
+        assert len(targets) > 40
+        missing = {name for name in targets if not name.startswith("experiments.")} - self.everywhere()
+        assert missing == set()
+
+    def test_it_has_every_method_and_reader_of_the_house(self):
+        bases = (records.Matcher, records.SignatureScheme, records.Collection, records.VectorCollection)
+        inner = {"RowCollection"}  # what several readers share
+        found = {
+            f"{kind.__module__}.{kind.__name__}"
+            for kind in classes_below("baselines", "data")
+            if issubclass(kind, bases)
+        }
+        assert len(found) > 20
+        assert {name for name in found if name.rpartition(".")[2] not in inner} - self.everywhere() == set()
+
+    def test_it_has_what_the_docs_import(self):
+        for page in PAGES:
+            for _, code in BLOCK.findall(page.read_text(encoding="utf-8")):
+                for module, names in re.findall(r"^from (spotsigs[\w.]*) import (.+)$", code, re.MULTILINE):
+                    for name in re.split(r", *", names):
+                        assert f"{module}.{name}" in self.everywhere(), f"{page.name} imports {module}.{name}"
+
+    @staticmethod
+    def everywhere():
+        """Return each name by the package's shortcut and by where it is defined."""
+        found = set(referred())
+        for name in spotsigs.__all__:
+            found.add(f"{getattr(spotsigs, name).__module__}.{name}")
+        return found
+
+
+def test_every_experiment_stands_in_the_docs():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for path in (ROOT / "conf" / "experiment").glob("*.yaml"):
+        assert f"experiment={path.stem}" in text or f"`{path.stem}`" in text, path.stem
+
+
+def test_the_features_page_counts_what_is_there():
+    page = (ROOT / "docs/features.md").read_text(encoding="utf-8")
+    found = [len(list((ROOT / "conf" / group).glob("*.yaml"))) for group in ("matcher", "signature")]
+    assert re.search(r"yes, (\d+) matchers and (\d+) kinds of signatures", page).groups() == tuple(map(str, found))
+    assert int(re.search(r"stopwords of (\d+) languages", page)[1]) == len(languages())
+    named = re.findall(r"`(tests/\w+\.py)`", page)
+    assert len(named) > 5
+    assert not [name for name in named if not (ROOT / name).exists()]
+
+
+def test_the_method_of_the_guide_runs_as_the_guide_says(monkeypatch):
+    page = (ROOT / "docs/add-a-method.md").read_text(encoding="utf-8")
+    places = re.findall(r"^`([\w/]+\.(?:py|yaml))`:$", page, re.MULTILINE)
+    code, yaml = (
+        re.search(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1] for kind in ("python", "yaml")
+    )
+    assert places == ["baselines/same_length.py", "conf/matcher/same_length.yaml"]
+    module = ModuleType("baselines.same_length")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(code, places[0], "exec"), module.__dict__)
+    matcher = build(OmegaConf.create({"tau": 0.3, "matcher": OmegaConf.create(yaml)}).matcher, "matcher")
+    vectors = spotsigs.Vectors.from_sets([{"a", "b"}, {"c"}, {"d", "e"}, set()])
+    pairs = matcher(spotsigs.Corpus(vectors))
+    assert (matcher.threshold, pairs.i.tolist(), pairs.j.tolist()) == (0.3, [0], [2])
+    for name in re.findall(r"`(tests/\w+\.py)`", page):
+        assert (ROOT / name).exists()
+
+
+def test_every_page_of_the_docs_stands_in_the_index():
+    listed = set(re.findall(r"^[\w-]+$", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"} <= listed

@@ -1,0 +1,123 @@
+"""What the calling process holds for each page once the pairs are on disk."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from spotsigs.arrays import row_blocks as spans
+from spotsigs.clustering.clusters import ClusterMethod
+from spotsigs.clustering.decisions import Keep, decide, priority
+from spotsigs.clustering.parquet_tables import ROW_GROUP
+from spotsigs.exact_duplicates import Copies
+from spotsigs.outofcore import table_tasks as tabling
+from spotsigs.outofcore.cluster_tasks import group_files
+from spotsigs.outofcore.pipeline import BYTES_A_RESULT
+from spotsigs.outofcore.prefix_partition_join import PairFiles
+from spotsigs.outofcore.table_tasks import write_tables_by_ranges
+from spotsigs.records import Overlap
+from spotsigs.storage.store import opened, writing
+
+FEW, MANY = 100_000, 200_000
+TASK = 20_000
+"""Pairs in a file."""
+
+
+def pairs_on_disk(folder, i, j, n):
+    folders = [folder / f"{start:08d}" for start in range(0, len(i), TASK)]
+    for number, one in enumerate(folders):
+        part = slice(number * TASK, (number + 1) * TASK)
+        with writing(one, "pairs") as out:
+            out.put("i", i[part].astype(np.int64))
+            out.put("j", j[part].astype(np.int64))
+            out.put("similarity", np.full(len(i[part]), 0.5))
+            out.facts = {"pairs": len(i[part])}
+    return PairFiles(tuple(folders), n, memory=1 << 20, overlap=Overlap(np.ones(n, np.int32)))
+
+
+def alone(n):
+    return np.empty(0, np.int64), np.empty(0, np.int64)
+
+
+def twos(n):
+    return np.arange(0, n, 2), np.arange(1, n, 2)
+
+
+def chain(n):
+    return np.arange(n - 1), np.arange(1, n)
+
+
+class Elsewhere:
+    """An engine that counts nothing of what its tasks hold, but what they leave in this process."""
+
+    processes = 1
+
+    def __init__(self):
+        self.peak = 0
+
+    def map(self, function, tasks):
+        for task in tasks:
+            self.peak = max(self.peak, tracemalloc.get_traced_memory()[1])
+            result = function(task)
+            tracemalloc.reset_peak()
+            yield result
+
+
+def held(folder, make, method, keep, n):
+    """Return the bytes held at most while pairs become clusters, decisions and tables."""
+    folder.mkdir()
+    pairs = pairs_on_disk(folder / "pairs", *make(n), n)
+    with writing(folder / "vectors", "vectors") as out:
+        out.put("doc_ids.text", np.full(n, ord("x"), np.uint8))
+        out.put("doc_ids.ends", np.arange(1, n + 1))
+        out.facts = {"rows": n, "n_signatures": 0}
+    names = opened(folder / "vectors", "vectors").strings("doc_ids")
+    copies = Copies.none(n)
+    tracemalloc.start()
+    order = priority(keep, n, np.arange(n) if keep is Keep.longest else None)
+    engine = Elsewhere()
+    groups = group_files(pairs, folder, engine, memory=10**9, clusters=method, priority=order)
+    del order
+    clusters, together = groups.clusters, groups.cohesion
+    compared, boilerplate = np.ones(n, np.bool_), np.zeros(n, np.bool_)
+    decisions = decide(groups.nearest, clusters, keep, copies=copies, compared=compared, boilerplate=boilerplate)
+    write_tables_by_ranges(folder, names, pairs, decisions, together, store=folder, engine=engine)
+    peak = max(engine.peak, tracemalloc.get_traced_memory()[1])
+    tracemalloc.stop()
+    return peak + copies.stands.nbytes + copies.content.nbytes + pairs.overlap.lengths.nbytes
+
+
+@pytest.mark.parametrize(
+    ("make", "method", "keep"),
+    [
+        (alone, ClusterMethod.components, Keep.first),
+        (twos, ClusterMethod.components, Keep.first),
+        (twos, ClusterMethod.components, Keep.longest),
+        (chain, ClusterMethod.anchored, Keep.none),
+    ],
+)
+def test_bytes_a_page(tmp_path, monkeypatch, make, method, keep):
+    monkeypatch.setattr(tabling, "RANGE", ROW_GROUP)  # that tables are cut
+    held(tmp_path / "warm", make, method, keep, 1000)  # kernels, which are compiled at first
+    few = held(tmp_path / "few", make, method, keep, FEW)
+    # what else is alive in this process for a moment only adds: the least of some peaks is that of the stages
+    peaks = (held(tmp_path / f"many-{k}", make, method, keep, MANY) for k in range(3))
+    assert any((many - few) / (MANY - FEW) <= BYTES_A_RESULT for many in peaks)
+
+
+def test_what_goes_a_span_at_a_time_equals_numpy(monkeypatch):
+    monkeypatch.setattr(spans, "SPAN", 7)
+    random = np.random.default_rng(3)
+    for n in (0, 1, 7, 50):
+        values, places = random.random(n), random.permutation(n).astype(np.int32)
+        back = np.empty(n)
+        back[places] = values
+        np.testing.assert_array_equal(spans.gathered(values, places), values[places])
+        np.testing.assert_array_equal(spans.scattered(values, places), back)
+        labels = random.integers(0, 5, n).astype(np.int32)
+        np.testing.assert_array_equal(spans.tally(labels, 5), np.bincount(labels, minlength=5))
+        np.testing.assert_array_equal(spans.own(places), places == np.arange(n))
+        flags = values < 0.5
+        for first in (0, 3, n):
+            found = np.concatenate([np.empty(0, np.int64), *spans.flagged(flags, first)])
+            np.testing.assert_array_equal(found, [row for row in np.flatnonzero(flags) if row >= first])

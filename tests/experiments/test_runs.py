@@ -1,0 +1,190 @@
+"""Runs keep their own folders, sweeps end with a table, and committed results are the reproduction's alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from experiments.finished_runs import require_same, variant
+from experiments.studies.comparison import Compare
+from spotsigs.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+
+
+def front_door(*arguments, cwd=ROOT, **environment):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *arguments],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    done = front_door("-m", "data=tiny", "idf_max=0.85,1.0", "signature.d=1,2", f"hydra.sweep.dir={folder}")
+    assert done.returncode == 0, done.stderr
+    return done, folder
+
+
+class TestSweep:
+    def test_no_run_overwrites_another(self, swept):
+        _, folder = swept
+        assert len(list(folder.glob("tiny/**/metrics.json"))) == 4
+
+    def test_it_ends_with_a_table_of_all_its_runs(self, swept):
+        done, folder = swept
+        [path] = folder.glob("sweeps/*/runs.csv")
+        table = pd.read_csv(path)
+        assert sorted(zip(table["idf_max"], table["signature.d"], strict=True)) == [
+            (0.85, 1),
+            (0.85, 2),
+            (1.0, 1),
+            (1.0, 2),
+        ]
+        assert {"signature.c", "precision", "recall", "f1", "pairs", "total_ms"} <= set(table)
+        printed = done.stdout[done.stdout.index("4 runs of the sweep") :]
+        header, *rows = [line.split() for line in printed.splitlines()[2:7]]
+        assert header[:2] == ["idf_max", "signature.d"]
+        assert [row[:2] for row in rows] == [["0.85", "1"], ["0.85", "2"], ["1.0", "1"], ["1.0", "2"]]
+        for _, row in table.iterrows():
+            assert json.loads((Path(row["folder"]) / "metrics.json").read_text())["f1"] == row["f1"]
+
+    def test_runs_lie_side_by_side(self, swept):
+        _, folder = swept
+        one, other = sorted(str(path.parent) for path in folder.glob("tiny/**/metrics.json"))[:2]
+        done = front_door("experiment=compare", f'experiment.runs=["{one}","{other}"]')
+        assert done.returncode == 0, done.stderr
+        assert "Run  signature.d  Documents" in done.stdout
+        pairs = [pd.read_parquet(Path(run) / "pairs.parquet")[["doc_a", "doc_b"]] for run in (one, other)]
+        both = len(pairs[0].merge(pairs[1]))
+        assert f"pairs of runs 1 and 2: {both} in both, {len(pairs[0]) - both} only in 1" in done.stdout
+
+    def test_what_is_no_run_is_refused(self, swept, tmp_path):
+        _, folder = swept
+        with pytest.raises(InputError, match="not the folder of a finished run"):
+            Compare(runs=[str(tmp_path), str(folder)])()
+        with pytest.raises(InputError, match="two or more"):
+            Compare(runs=["one"])()
+
+
+FAKE_SWEEPER = """
+from hydra.plugins.sweeper import Sweeper
+
+class Best(Sweeper):
+    def setup(self, *, hydra_context, task_function, config):
+        from hydra.core.plugins import Plugins
+        self.config = config
+        self.launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config)
+
+    def sweep(self, arguments):
+        values = []
+        for number, tau in enumerate((0.3, 0.9)):
+            [job] = self.launcher.launch([(*arguments, f"tau={tau}")], initial_job_idx=number)
+            values.append(job.return_value)
+        print("values", values)
+
+from hydra.core.config_store import ConfigStore
+ConfigStore.instance().store(group="hydra/sweeper", name="best", node={"_target_": "hydra_plugins.best.Best"})
+"""
+
+
+def test_a_run_returns_its_f1_to_a_sweeper(tmp_path):
+    (tmp_path / "hydra_plugins").mkdir()
+    (tmp_path / "hydra_plugins" / "best.py").write_text(FAKE_SWEEPER)
+    done = front_door(
+        "-m", "data=tiny", "hydra/sweeper=best", f"hydra.sweep.dir={tmp_path / 'out'}", PYTHONPATH=str(tmp_path)
+    )
+    assert done.returncode == 0, done.stderr
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("values")]
+    low, high = json.loads(line.removeprefix("values "))
+    found = {
+        tau: json.loads((tmp_path / "out" / "tiny/spotsigs/spotsigs" / f"tau={tau}" / "metrics.json").read_text())["f1"]
+        for tau in (0.3, 0.9)
+    }
+    assert (low, high) == (found[0.3], found[0.9])
+    assert low > high
+
+
+class TestVariant:
+    def test_order_does_not_count_and_values_do(self):
+        assert variant(["b=2", "a=1"]) == variant(["a=1", "b=2"]) == "a=1+b=2"
+        names = ["data.path=a/b", "data.path=a-b", "data.path=A-b", "data.path=a/c", "data.path=" + 300 * "x"]
+        assert len({variant([name]) for name in names}) == len(names)
+        assert all(len(variant([name])) < 200 for name in names)
+        assert not set(variant(names)) & set('/\\:*?"<>| ')
+
+    def test_what_changes_no_result_is_left_out(self):
+        assert variant(["page=true", "copy=kept", "debug=true", "data=tiny", "tau=0.3"], ["data", "tau"]) == ""
+
+
+class TestCommittedResults:
+    @pytest.fixture
+    def checkout(self, tmp_path):
+        """A folder from which the experiments' default paths are safe to write to."""
+        shutil.copytree(ROOT / "data" / "tiny", tmp_path / "data" / "tiny")
+        (tmp_path / "results" / "figure4").mkdir(parents=True)
+        (tmp_path / "results" / "figure4" / "figure4.csv").write_text("committed\n")
+        return tmp_path
+
+    def test_another_configuration_goes_to_a_folder_of_its_own(self, checkout):
+        done = front_door("experiment=figure4", "data=tiny", "workers=2", cwd=checkout)
+        assert done.returncode == 0, done.stderr
+        assert (checkout / "results/figure4/figure4.csv").read_text() == "committed\n"
+        own = checkout / "results/variants/data=tiny/figure4"
+        assert "(tiny)" in json.loads((own / "figure4.json").read_text())["figure"]["caption"]
+
+    def test_the_reproductions_own_configuration_stays(self):
+        done = front_door("experiment=table1", "workers=3", "--cfg", "job", "--resolve", "-p", "experiment")
+        assert "results: results\n" in done.stdout, done.stderr
+
+
+class TestTruth:
+    @pytest.fixture
+    def mirror(self, tmp_path):
+        for source in sorted((ROOT / "data/tiny").rglob("*.html")):
+            place = tmp_path / "pages" / f"host{len(source.name) % 3}.example" / f"{source.parent.name}-{source.name}"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, place)
+        return tmp_path / "pages"
+
+    def test_folders_of_a_mirror_are_no_truth(self, mirror, tmp_path):
+        done = front_door("data=folder", f"data.path={mirror}", f"hydra.run.dir={tmp_path / 'run'}")
+        assert done.returncode == 0, done.stderr
+        header = next(line for line in done.stdout.splitlines() if "IDF" in line)
+        assert "Prec." not in header
+        assert "F1" not in header
+        assert "data.clusters=folders" in done.stdout
+        assert json.loads((tmp_path / "run" / "metrics.json").read_text())["f1"] is None
+
+    def test_on_request_they_are(self, mirror, tmp_path):
+        done = front_door(
+            "data=folder", f"data.path={mirror}", "data.clusters=folders", f"hydra.run.dir={tmp_path / 'run'}"
+        )
+        assert done.returncode == 0, done.stderr
+        assert "Prec." in next(line for line in done.stdout.splitlines() if "IDF" in line)
+
+
+def test_a_changed_default_does_not_replace_a_former_run(tmp_path):
+    former = tmp_path / "tau=0.44"
+    (former / ".hydra").mkdir(parents=True)
+    (former / ".hydra" / "config.yaml").write_text("tau: 0.44\nidf_max: 0.85\npage: false\nmatcher: {tau: '${tau}'}\n")
+    same = "tau: 0.44\nidf_max: 0.85\npage: true\nmatcher: {tau: '${tau}'}\nnew_key: 1\n"
+    other = same.replace("0.85", "1.0")
+    require_same(former, other)  # nothing finished lies there
+    (former / "metrics.json").write_text("{}")
+    require_same(former, same)
+    with pytest.raises(InputError, match=r"idf_max was 0.85, is 1.0\): move it away, or give .* hydra.run.dir="):
+        require_same(former, other)

@@ -1,0 +1,133 @@
+"""A run removes what it has made itself, writes nowhere else, and tells files apart by their content."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+from test_bad_input import content, former, front_door  # noqa: F401 - fixtures
+from test_on_disk import PARTS, in_memory, named, run, stories, written
+
+from spotsigs.errors import InputError
+from spotsigs.formats.folder import Folder
+from spotsigs.outofcore.segments import source_of
+from spotsigs.runs.stores import OWN
+from spotsigs.storage.locations import content_of
+
+RUN = ("data=tiny", "engine=serial", "memory=1GB")
+
+
+def files(folder):
+    """Return the content of a store; what locks it says nothing."""
+    return {name: data for name, data in content(folder).items() if name.name != ".lock"}
+
+
+def test_a_run_leaves_the_stores_of_others_in_its_folder_alone(front_door, tmp_path):  # noqa: F811
+    place = f"hydra.run.dir={tmp_path}/run"
+    assert front_door(*RUN, place, f"store={tmp_path}/run/store-news")[0] == 0
+    before = files(tmp_path / "run" / "store-news")
+    assert before
+    assert front_door(*RUN, place)[0] == 0
+    assert files(tmp_path / "run" / "store-news") == before
+    assert [path.name for path in (tmp_path / "run").glob("store-*")] == ["store-news"]
+
+
+def test_what_a_stopped_run_made_for_itself_goes(front_door, tmp_path):  # noqa: F811
+    """One store with the mark of a run, one that has only such a name."""
+    for name in ("store-0123456789abcdef", "store-fedcba9876543210"):
+        (tmp_path / "run" / name / "segments").mkdir(parents=True)
+    (tmp_path / "run" / "store-0123456789abcdef" / OWN).write_text("{}")
+    assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run")[0] == 0
+    assert [path.name for path in (tmp_path / "run").glob("store-*")] == ["store-fedcba9876543210"]
+
+
+def test_a_store_of_a_stopped_run_that_the_user_names_is_the_users(front_door, tmp_path):  # noqa: F811
+    store = tmp_path / "run" / "store-0123456789abcdef"
+    store.mkdir(parents=True)
+    (store / OWN).write_text("{}")
+    assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run", f"store={store}")[0] == 0
+    assert front_door(*RUN, f"hydra.run.dir={tmp_path}/run")[0] == 0
+    assert (store / "vectors" / "store.json").exists()
+
+
+@pytest.mark.parametrize("key", ["store", "copy"])
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [("pages", "pages/new"), ("pages", "pages"), ("pages/**/*.html", "pages/a/new"), ("link", "pages/new")],
+)
+def test_nothing_is_written_among_the_pages(key, path, place, front_door, tmp_path):  # noqa: F811
+    (tmp_path / "pages" / "a").mkdir(parents=True)
+    (tmp_path / "pages" / "a" / "x.html").write_text("the page is a page")
+    (tmp_path / "link").symlink_to(tmp_path / "pages")
+    before = content(tmp_path / "pages")
+    code, _, err = front_door(
+        "data=folder", f"data.path={tmp_path}/{path}", f"{key}={tmp_path}/{place}", f"hydra.run.dir={tmp_path}/run"
+    )
+    assert code == 1
+    assert f"{key}={tmp_path}/{place} lies inside data.path={tmp_path}/{path}" in err
+    assert content(tmp_path / "pages") == before
+
+
+def test_places_beside_the_pages_are_allowed(front_door, tmp_path):  # noqa: F811
+    (tmp_path / "pages").mkdir()
+    for k, row in enumerate(stories(12)):
+        (tmp_path / "pages" / f"{k}.txt").write_text(row["text"])
+    code, _, err = front_door(
+        "data=folder", f"data.path={tmp_path}/pages", f"store={tmp_path}/pages-store", f"copy={tmp_path}/pages-copy",
+        "engine=serial", f"hydra.run.dir={tmp_path}/run",
+    )  # fmt: skip
+    assert code == 0, err
+
+
+# identity is content
+
+
+def replaced(path, content_of_it):
+    """Change a file as `rsync -t` and `cp -p` do: size and time stay."""
+    before = path.stat()
+    assert len(content_of_it) == before.st_size
+    path.write_bytes(content_of_it)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_input_that_is_replaced_with_size_and_time_kept_is_other_input(tmp_path):
+    path = tmp_path / "x.jsonl"
+    rows = stories(40)
+    first = written(path, rows)
+    run(tmp_path / "store", first)
+    other = path.read_bytes().replace(b"the ", b"teh ")
+    replaced(path, other)
+    with pytest.raises(InputError, match="holds other documents"):
+        run(tmp_path / "store", first)
+    found = run(tmp_path / "another", first)
+    assert named(found.pairs.load(), found.doc_ids) == in_memory(first, 0.5)
+
+
+def test_input_that_is_copied_elsewhere_in_time_is_the_same(tmp_path):
+    path = tmp_path / "x.jsonl"
+    collection = written(path, stories(40))
+    before = source_of(collection, *PARTS[:2])
+    os.utime(path, ns=(1, 1))
+    assert source_of(collection, *PARTS[:2]) == before
+    copy = path.read_bytes()
+    path.unlink()
+    path.write_bytes(copy)
+    assert source_of(collection, *PARTS[:2]) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="everything can be read by this user")
+def test_a_file_that_cannot_be_read_has_no_content(tmp_path):
+    (tmp_path / "x.txt").write_text("x")
+    (tmp_path / "x.txt").chmod(0)
+    assert content_of(tmp_path / "x.txt") == (-1, "cannot be read")
+
+
+def test_a_file_that_vanishes_has_no_content(tmp_path):
+    (tmp_path / "x.txt").write_text("x")
+    pages = Folder(path=str(tmp_path))
+    [source] = pages.sources()
+    assert content_of(source.path)[0] == 1
+    source.path.unlink()
+    assert content_of(source.path) == (-1, "cannot be read")

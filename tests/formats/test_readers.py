@@ -1,0 +1,1031 @@
+"""Every format on real files, whole, damaged, and cut into shares of every size."""
+
+import gzip
+import io
+import json
+import pickle
+import random
+import shutil
+import subprocess
+import sys
+import tarfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+import zstandard
+from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
+
+from data.collections import downloads
+from data.collections.package_docs import PackageDocs
+from data.collections.public_downloads import CoreDeduplication, NewsCopy
+from data.collections.tiny import Tiny
+from spotsigs.engines import Serial
+from spotsigs.errors import InputError
+from spotsigs.formats.arc import Arc
+from spotsigs.formats.column_files import Csv, Parquet
+from spotsigs.formats.folder import Folder, SortedBy
+from spotsigs.formats.http_response import decode_body, iso_date, parse_response
+from spotsigs.formats.input_files import lines, open_bytes, windows
+from spotsigs.formats.jsonl import Jsonl, read_judgments
+from spotsigs.formats.parquet_limits import CODECS, column_chunks
+from spotsigs.formats.trec import Trec
+from spotsigs.formats.warc import Warc
+from spotsigs.records import Document, Skipped
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.size_limits import pages_up_to
+from spotsigs.text.visible import VisibleText
+
+ROOT = Path(__file__).parents[2]
+
+
+def read(collection):
+    """Return the records of every share, each share pickled as a worker would get it."""
+    return [record for shard in collection.shards() for record in pickle.loads(pickle.dumps(shard))()]
+
+
+def documents(collection):
+    records = read(collection)
+    assert all(isinstance(record, Document) for record in records), records
+    return records
+
+
+def skipped(collection):
+    return [record for record in read(collection) if isinstance(record, Skipped)]
+
+
+def prose(rng, words):
+    return " ".join(rng.choice(["the", "cat", "is", "on", "a", "mat", "naïve", "漢字"]) for _ in range(words))
+
+
+# folder
+
+
+def test_folder_takes_the_first_level_for_the_cluster_on_request(tmp_path):
+    for name in ("b/x.html", "a/y.htm", "a/deep/er/z.txt", "top.html", "a/plain", ".hidden/h.html", "a/.secret.html"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(name.encode())
+    found = documents(Folder(path=str(tmp_path), clusters=SortedBy.folders))
+    assert {d.cluster for d in documents(Folder(path=str(tmp_path)))} == {None}
+    assert [(d.id, d.cluster, d.media_type) for d in found] == [
+        ("a/deep/er/z.txt", "a", "text/plain"),
+        ("a/plain", "a", "text/html"),
+        ("a/y.htm", "a", "text/html"),
+        ("b/x.html", "b", "text/html"),
+        ("top.html", None, "text/html"),
+    ]
+    assert found[0].content == b"a/deep/er/z.txt"
+
+
+def test_folder_counts_other_files_as_skipped(tmp_path):
+    (tmp_path / "page.html").write_text("x")
+    (tmp_path / "style.css").write_text("x")
+    assert skipped(Folder(path=str(tmp_path))) == [Skipped("style.css", "a file ending in '.css' is taken for no page")]
+
+
+def test_folder_of_no_pages_is_refused(tmp_path):
+    (tmp_path / "style.css").write_text("x")
+    with pytest.raises(InputError, match=r"none of the 1 files .* is a page; pages end in \.html"):
+        Folder(path=str(tmp_path)).shards()
+
+
+def test_folder_shares_do_not_change_the_documents(tmp_path):
+    rng = random.Random(1)
+    for k in range(30):
+        (tmp_path / f"{k}.html").write_bytes(rng.randbytes(rng.randrange(20000)))
+    whole = documents(Folder(path=str(tmp_path)))
+    shared = Folder(path=str(tmp_path), shard_bytes=9000)
+    assert len(shared.shards()) > 5
+    assert documents(shared) == whole
+
+
+def test_tiny_is_a_collection_of_some_forty_pages():
+    found = documents(Tiny())
+    sizes = {c: sum(d.cluster == c for d in found) for c in {d.cluster for d in found}}
+    assert len(found) == 45
+    assert sum(size > 1 for cluster, size in sizes.items() if cluster) == 8
+    assert sizes[None] == 2
+    by_id = {d.id: d for d in found}
+    assert "malaria" in by_id["vaccine/north.html"].content.decode("utf-16")
+    assert "Tâge" in by_id["drought/north.html"].content.decode("latin-1")
+
+
+def settings(name):
+    """Return the values of a YAML of conf/data, paths made absolute."""
+    values = yaml.safe_load((ROOT / "conf" / "data" / f"{name}.yaml").read_text())
+    return {key: str(ROOT / value) if key == "path" else value for key, value in values.items() if key != "_target_"}
+
+
+@pytest.mark.parametrize("name", [p.stem for p in sorted((ROOT / "conf" / "data").glob("*.yaml"))])
+def test_each_yaml_names_a_class_and_its_fields(name):
+    values = yaml.safe_load((ROOT / "conf" / "data" / f"{name}.yaml").read_text())
+    for base in values.pop("defaults", []):
+        values = yaml.safe_load((ROOT / "conf" / "data" / f"{base}.yaml").read_text()) | values
+    values = {key: value for key, value in values.items() if "${" not in str(value)}  # those come from the root
+    module, _, cls = values.pop("_target_").rpartition(".")
+    collection = getattr(__import__(module, fromlist=[cls]), cls)(**values)
+    defaults = {key: getattr(collection, key) for key in values}
+    assert defaults == values
+
+
+# finding files
+
+
+def test_missing_empty_and_unmatched_paths_are_refused(tmp_path):
+    (tmp_path / "page.txt").touch()
+    for path, sentence in [
+        (tmp_path / "none", "does not exist; give a file, a folder or a pattern"),
+        (tmp_path, "holds no file ending in .jsonl"),
+        (tmp_path / "*.jsonl", "no file matches"),
+    ]:
+        with pytest.raises(InputError, match=sentence):
+            Jsonl(path=str(path)).shards()
+
+
+def test_glob_and_folder_name_files_alike(tmp_path):
+    for name in ("a/1.jsonl", "b/2.jsonl", "b/[3].jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text('{"text": "x"}\n')
+    ids = [d.id for d in documents(Jsonl(path=str(tmp_path)))]
+    assert ids == ["a/1.jsonl@0", "b/2.jsonl@0", "b/[3].jsonl@0"]
+    assert [d.id for d in documents(Jsonl(path=f"{tmp_path}/**/*.jsonl"))] == ids
+    assert [d.id for d in documents(Jsonl(path=f"{tmp_path}/b/[3].jsonl"))] == ["[3].jsonl@0"]
+
+
+@pytest.mark.parametrize(
+    ("code", "given", "expected"),
+    [
+        ("spotsigs.formats.jsonl import Jsonl as C", b'{"id": "x", "text": "y"}\n' * 3, ["x"] * 3),
+        (
+            "spotsigs.formats.jsonl import Jsonl as C",
+            gzip.compress(b'{"id": "x", "text": "y"}\n' * 3, mtime=0),
+            ["x"] * 3,
+        ),
+        ("spotsigs.formats.folder import Folder as C", b"data/tiny/about.html\ndata/tiny/ferry/wire.html\n", None),
+    ],
+)
+def test_standard_input(code, given, expected):
+    script = f"from {code}\nc = C(path='-')\nfor _ in range(2): print([d.id for s in c.shards() for d in s()])"
+    out = subprocess.run([sys.executable, "-c", script], input=given, capture_output=True, check=True, cwd=ROOT).stdout
+    expected = expected or ["data/tiny/about.html", "data/tiny/ferry/wire.html"]
+    assert out.decode().splitlines() == [str(expected)] * 2
+
+
+# jsonl
+
+
+@pytest.mark.parametrize("pack", PACK)
+def test_jsonl_fields(tmp_path, pack):
+    rows = [
+        {"id": "a", "html": "<p>x</p>", "cluster": "c", "date": "2024-01-01"},
+        {"id": 7, "html": None, "text": "plain", "cluster": 3},
+        {"text": ""},
+    ]
+    path = tmp_path / f"x.jsonl{pack}"
+    path.write_bytes(PACK[pack](b"\xef\xbb\xbf" + "\n\n".join(map(json.dumps, rows)).encode()))
+    first, second, third = documents(Jsonl(path=str(path)))
+    assert first == Document(id="a", content="<p>x</p>", cluster="c", date="2024-01-01")
+    assert second == Document(id="7", content="plain", media_type="text/plain", cluster="3")
+    assert third.id.startswith(f"x.jsonl{pack}@")
+    assert third.content == ""
+
+
+@pytest.mark.parametrize("pack", PACK)
+@pytest.mark.parametrize("shard_bytes", [1, 100, 4096, 10**6])
+def test_jsonl_shares_give_every_line_once(tmp_path, pack, shard_bytes):
+    rng = random.Random(shard_bytes)
+    rows = [{"id": str(k), "text": prose(rng, rng.choice([0, 3, 30, 300]))} for k in range(60)]
+    path = tmp_path / f"x.jsonl{pack}"
+    path.write_bytes(PACK[pack]("\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode()))
+    collection = Jsonl(path=str(path), shard_bytes=shard_bytes)
+    assert len(collection.shards()) > 1 or shard_bytes > 10**5
+    assert [d.id for d in documents(collection)] == [row["id"] for row in rows]
+    assert [d.content for d in documents(collection)] == [row["text"] for row in rows]
+
+
+def test_windows_of_many_gzip_members_and_frames(tmp_path):
+    text = b"".join(b"%d\n" % k for k in range(50_000))
+    parts = [text[k : k + 1000] for k in range(0, len(text), 1000)]
+    for pack, compress in PACK.items():
+        path = tmp_path / f"x{pack}"
+        path.write_bytes(b"".join(map(compress, parts)))
+        cut = windows(path, 10_000)
+        assert len(cut) > 1
+        assert b"".join(line for start, stop in cut for _, line in lines(path, start, stop)) == text
+
+
+def test_jsonl_bad_lines_are_skipped_and_told(tmp_path):
+    path = tmp_path / "x.jsonl"
+    bad = [b"{not json", b'["list"]', b'{"id": "n"}', b'{"id": "t", "text": 5}', b'{"text": "\xff"}', b"[" * 100_000]
+    path.write_bytes(b"\n".join([b'{"id": "good", "text": "x"}', *bad, b'{"id": "last", "text": "\\ud800"}']))
+    records = read(Jsonl(path=str(path)))
+    assert [r.id for r in records if isinstance(r, Document)] == ["good", "last"]
+    assert records[-1].content == "?"
+    reasons = [r.reason for r in records if isinstance(r, Skipped)]
+    assert [reason[:30] for reason in reasons] == [
+        "the line is not JSON: Expectin",
+        "the line holds a JSON list, no",
+        "the row has neither 'html' nor",
+        "'text' is of type int, not tex",
+        "the line is not UTF-8: invalid",
+        "the line is not JSON: maximum ",
+    ]
+
+
+@pytest.mark.parametrize("pack", [".gz", ".zst"])
+@pytest.mark.parametrize("shard_bytes", [1000, 10**6])
+def test_truncated_stream_keeps_what_came_before_and_tells_once(tmp_path, pack, shard_bytes):
+    rng = random.Random(1)
+    rows = [json.dumps({"id": str(k), "text": rng.randbytes(200).hex()}).encode() for k in range(2000)]
+    whole = PACK[pack](b"\n".join(rows))
+    path = tmp_path / f"x.jsonl{pack}"
+    path.write_bytes(whole[: len(whole) // 2])
+    records = read(Jsonl(path=str(path), shard_bytes=shard_bytes))
+    assert [r.id for r in records[:-1]] == [str(k) for k in range(len(records) - 1)]
+    assert len(records) > 500
+    assert records[-1] == Skipped(path.name, "the compressed stream is truncated; what came before was read")
+
+
+def test_damaged_gzip_is_told(tmp_path):
+    content = bytearray(gzip.compress(b'{"id": "a", "text": "x"}\n' * 1000))
+    content[-6] ^= 255
+    (tmp_path / "x.jsonl.gz").write_bytes(content)
+    records = read(Jsonl(path=str(tmp_path / "x.jsonl.gz")))
+    assert [type(r) for r in records] == [Document] * 1000 + [Skipped]
+    assert "CRC check failed" in records[-1].reason
+
+
+def test_binary_file_is_no_jsonl(tmp_path):
+    (tmp_path / "x.jsonl").write_bytes(b"\x00\x01binary")
+    with pytest.raises(InputError, match="is not JSON lines: it begins with"):
+        Jsonl(path=str(tmp_path / "x.jsonl")).shards()
+    (tmp_path / "y.jsonl").write_text('{"text": "x"}')
+    records = read(Jsonl(path=str(tmp_path)))
+    assert [type(r) for r in records] == [Skipped, Document]
+
+
+def test_empty_jsonl_is_an_empty_collection(tmp_path):
+    (tmp_path / "x.jsonl").touch()
+    assert read(Jsonl(path=str(tmp_path / "x.jsonl"))) == []
+
+
+def test_judgments(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    rows = [("c", "a", True), ("a", "b", False), ("a", "c", True)]
+    path.write_text("\n".join(json.dumps({"doc_a": a, "doc_b": b, "duplicate": d}) for a, b, d in rows))
+    i, j, positive = read_judgments(str(path), ["a", "b", "c"])
+    assert (i.tolist(), j.tolist(), positive.tolist()) == ([0, 0], [1, 2], [False, True])
+    assert (i.dtype, j.dtype, positive.dtype) == (np.int32, np.int32, np.bool_)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('{"doc_a": "a"}', r"line 2 of .* is no judged pair; each line is \{\"doc_a\""),
+        ("nonsense", "line 2 of .* is no judged pair"),
+        ('{"doc_a": "a", "doc_b": "z", "duplicate": true}', "judges 'z', which is not among the 2 documents"),
+        ('{"doc_a": "a", "doc_b": "a", "duplicate": true}', "judges 'a' against itself"),
+        ('{"doc_a": "a", "doc_b": "b", "duplicate": 1}', "must be true or false, got 1"),
+        ('{"doc_a": "b", "doc_b": "a", "duplicate": false}', "contradicts an earlier judgment of 'a' and 'b'"),
+    ],
+)
+def test_judgments_refuse(tmp_path, line, sentence):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"doc_a": "a", "doc_b": "b", "duplicate": true}\n' + line)
+    with pytest.raises(InputError, match=sentence):
+        read_judgments(str(path), ["a", "b"])
+
+
+def test_empty_judgments_are_refused(tmp_path):
+    (tmp_path / "pairs.jsonl").touch()
+    with pytest.raises(InputError, match="holds no judged pair"):
+        read_judgments(str(tmp_path / "pairs.jsonl"), ["a"])
+
+
+# tables
+
+
+def table(rng, n):
+    return {
+        "url": [f"http://x/{k}" for k in range(n)],
+        "body": [f"<p>{prose(rng, rng.randrange(60))}</p>" for k in range(n)],
+        "group": [None if k % 3 else k // 5 for k in range(n)],
+    }
+
+
+@pytest.mark.parametrize("row_group_size", [7, 100, 10_000])
+@pytest.mark.parametrize("shard_bytes", [500, 10**6])
+def test_parquet_row_ranges(tmp_path, row_group_size, shard_bytes):
+    columns = table(random.Random(2), 1000)
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=row_group_size)
+    collection = Parquet(
+        path=str(path), id_column="url", html_column="body", cluster_column="group", shard_bytes=shard_bytes
+    )
+    found = documents(collection)
+    assert [d.id for d in found] == columns["url"]
+    assert [d.content for d in found] == columns["body"]
+    assert [d.cluster for d in found] == [None if g is None else str(g) for g in columns["group"]]
+    assert (len(collection.shards()) > 1) == (row_group_size < 1000 or shard_bytes == 500)
+
+
+def test_parquet_null_content_bytes_and_dates(tmp_path):
+    import datetime
+
+    day = datetime.datetime(2024, 1, 2, 3, 4, 5)
+    columns = {"text": [None, b"bytes \xff"], "date": pa.array([day, None]), "cluster": [float("nan"), 1.0]}
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    first, second = read(Parquet(path=str(tmp_path / "x.parquet")))
+    assert first == Skipped("x.parquet#0", "the row has neither 'html' nor 'text'")
+    assert second == Document(id="x.parquet#1", content=b"bytes \xff", media_type="text/plain", cluster="1.0")
+
+
+def test_tables_refuse_missing_columns(tmp_path):
+    pq.write_table(pa.table({"a": ["x"], "text": ["y"]}), tmp_path / "x.parquet")
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="has no column 'url'; its columns are a, text"):
+        Parquet(path=str(tmp_path / "x.parquet"), id_column="url").shards()
+    with pytest.raises(InputError, match=r"has neither a column 'html' nor 'text'.*; its columns are a, b"):
+        Csv(path=str(tmp_path / "x.csv")).shards()
+
+
+def test_truncated_parquet_is_refused(tmp_path):
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table(table(random.Random(1), 1000)), path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InputError, match="is not Parquet or is truncated"):
+        Parquet(path=str(path)).shards()
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
+def test_columns_of_parquet_are_where_pyarrow_finds_them(tmp_path, codec):
+    rows = [{"text": f"text {k}", "a.b": k % 3, "nested": {"text": ["x"] * (k % 4)}} for k in range(500)]
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=200, compression=codec, use_dictionary=["a.b"])
+    with path.open("rb") as file:
+        found = column_chunks(file)
+    theirs = pq.ParquetFile(path).metadata
+    assert len(found) == theirs.num_row_groups == 3
+    for group, chunks in enumerate(found):
+        assert [chunk.column for chunk in chunks] == ["text", "a.b", "nested"]
+        for k, chunk in enumerate(chunks):
+            facts = theirs.row_group(group).column(k)
+            start = facts.dictionary_page_offset or facts.data_page_offset
+            assert (chunk.start, chunk.stop) == (start, start + facts.total_compressed_size)
+            assert CODECS[chunk.codec] == codec
+
+
+def test_a_parquet_column_with_a_dot_in_its_name_is_measured(tmp_path):
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"the.text": ["word " * 4_000_000]}), path, compression="zstd")
+    with pages_up_to(8 << 20):
+        (record,) = read(Parquet(path=str(path), text_column="the.text"))
+    assert "unpack to 19 MiB, more than 16 MiB" in record.reason
+
+
+@pytest.mark.parametrize("place", ["read", "copy"])
+def test_parquet_whose_statistics_contradict_its_schema_does_not_end_the_process(tmp_path, place):
+    """PyArrow ends the process when it is asked for what such a footer says of a column."""
+    found = Path(__file__).parents[1] / "fuzz/corpus/parquet/size-statistics-that-contradict-the-schema"
+    collection = Parquet(path=str(shutil.copy(found, tmp_path / "x.parquet")))
+    if place == "read":
+        (record,) = skipped(collection)
+        assert record.reason == "rows 0 to 1 cannot all be read: nothing is said of a column"
+    else:
+        with pytest.raises(InputError, match=r"x\.parquet cannot be copied, for it cannot all be read"):
+            collection.copy(tmp_path / "copy", lambda _document: True)
+
+
+def test_damaged_parquet_pages_are_told(tmp_path):
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"text": [random.Random(k).randbytes(99).hex() for k in range(2000)]}), path)
+    content = bytearray(path.read_bytes())
+    content[2000:9000] = bytes(7000)
+    path.write_bytes(content)
+    assert any("cannot all be read" in s.reason for s in skipped(Parquet(path=str(path))))
+
+
+@pytest.mark.parametrize("pack", PACK)
+@pytest.mark.parametrize("shard_bytes", [50, 10**6])
+def test_csv_quotes_enclose_line_breaks_in_every_share(tmp_path, pack, shard_bytes):
+    rows = [(f"d{k}", f'line one of {k}\nsaid "yes", or\r\nno', k % 4) for k in range(100)]
+    text = "id,text,cluster\n" + "".join('{},"{}",{}\r\n'.format(a, b.replace('"', '""'), c) for a, b, c in rows)
+    path = tmp_path / f"x.csv{pack}"
+    path.write_bytes(PACK[pack](b"\xef\xbb\xbf" + text.encode()))
+    collection = Csv(path=str(path), shard_bytes=shard_bytes)
+    found = documents(collection)
+    assert [(d.id, d.content.decode(), d.cluster) for d in found] == [(a, b, str(c)) for a, b, c in rows]
+    assert len(collection.shards()) == (8 if shard_bytes == 50 else 1)
+
+
+def test_csv_ragged_rows_encodings_and_long_fields(tmp_path):
+    path = tmp_path / "x.csv"
+    long = "the cat " * 100_000
+    path.write_bytes(f"id;html\na;{long}\nb\nc;é\rè\n".encode("latin-1"))
+    first, second, third = read(Csv(path=str(path), delimiter=";", charset="latin-1"))
+    assert first.content == long.encode()
+    assert second.reason == "the row has 1 fields, the header 2"
+    assert third == Document(id="c", content="é è".encode("latin-1"), charset="latin-1")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("id,text\n1,x".encode("utf-16"), "UTF-16; save it as UTF-8"),
+        (b"", "empty: its first row must name the columns"),
+        (b"PK\x03\x04\x00\x00", "is not CSV: it begins with"),
+    ],
+)
+def test_csv_refuses(tmp_path, content, sentence):
+    (tmp_path / "x.csv").write_bytes(content)
+    with pytest.raises(InputError, match=sentence):
+        Csv(path=str(tmp_path / "x.csv")).shards()
+
+
+# stored responses
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "expected"),
+    [
+        ("", b"<p>", b"<p>"),
+        ("Transfer-Encoding: chunked\r\n", b"3;x=1\r\n<p>\r\n2\r\nab\r\n0\r\n\r\n", b"<p>ab"),
+        ("Transfer-Encoding: chunked\r\n", b"<p>already undone", b"<p>already undone"),
+        ("Content-Encoding: gzip\r\n", gzip.compress(b"<p>", mtime=0), b"<p>"),
+        ("Content-Encoding: gzip\r\n", b"<p>already undone", b"<p>already undone"),
+        ("Content-Encoding: deflate\r\n", zlib.compress(b"<p>"), b"<p>"),
+        ("Content-Encoding: deflate\r\n", zlib.compress(b"<p>")[2:-4], b"<p>"),
+        ("Content-Encoding: br\r\n", b"\x0b\x01\x80<p>\x03", b"<p>"),
+        (
+            "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+            b"%x\r\n%b\r\n0\r\n\r\n" % (len(gzip.compress(b"<p>", mtime=0)), gzip.compress(b"<p>", mtime=0)),
+            b"<p>",
+        ),
+    ],
+)
+def test_bodies_are_decoded(headers, body, expected):
+    assert decode_body(parse_response(f"HTTP/1.1 200 OK\r\n{headers}\r\n".encode() + body)) == expected
+
+
+def test_unknown_encodings_and_bombs_are_refused():
+    with pytest.raises(ValueError, match="'zopfli' is unknown; known are chunked, gzip, deflate, br and zstd"):
+        decode_body(parse_response(b"HTTP/1.1 200 OK\r\nContent-Encoding: zopfli\r\n\r\nx"))
+    bomb = gzip.compress(bytes(300 << 20), 1)
+    with pytest.raises(ValueError, match="unpacks to more than 256 MiB"):
+        decode_body(parse_response(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + bomb))
+
+
+@pytest.mark.parametrize(
+    ("block", "status", "media_type", "charset", "is_page"),
+    [
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: Text/HTML; charset='Windows-1252'\r\n\r\n",
+            200,
+            "text/html",
+            "Windows-1252",
+            1,
+        ),
+        (b"HTTP/1.0 404 Not Found\nContent-type: text/html\n\n", 404, "text/html", None, 0),
+        (b"HTTP/1.1 200\r\ncontent-type:image/png\r\n\r\n", 200, "image/png", None, 0),
+        (b"HTTP/1.1 200 OK\r\n\r\n <!-- x --><!DOCTYPE HTML>", 200, "", None, 1),
+        (b"HTTP/1.1 200 OK\r\n\r\n%PDF-1.4", 200, "", None, 0),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b"<!---->" * 300, 200, "", None, 0),
+        (b"<html>HTTP/0.9", None, "", None, 1),
+        (b"HTTP/1.1 200 OK", 200, "", None, 0),
+    ],
+)
+def test_responses_are_parsed(block, status, media_type, charset, is_page):
+    response = parse_response(block)
+    assert (response.status, response.content_type, response.charset) == (status, media_type, charset)
+    assert response.is_page == bool(is_page)
+
+
+def test_archive_dates():
+    assert iso_date(b"19970109132131") == "1997-01-09T13:21:31Z"
+    assert iso_date(b"19970109") == "1997-01-09T00:00:00Z"
+
+
+# WARC
+
+
+@pytest.mark.parametrize("pack", PACK)
+def test_warc_takes_pages_and_nothing_else(tmp_path, pack):
+    records = [
+        warc_record("", b"software: x\r\n", "application/warc-fields", kind="warcinfo"),
+        warc_record("http://x/page", "<p>é".encode("latin-1"), "text/html; charset=iso-8859-1"),
+        warc_record("http://x/page", b"GET / HTTP/1.1\r\n\r\n", "application/http; msgtype=request", kind="request"),
+        warc_record("http://x/image", b"\x89PNG", "image/png"),
+        warc_record("http://x/gone", b"<p>gone", status="404 Not Found"),
+        warc_record("<http://x/xhtml>", b"<p>", "application/xhtml+xml", headers="Content-Encoding: gzip\r\n"),
+        warc_record("http://x/saved", b"<p>saved", "text/html", kind="resource"),
+        warc_record("http://x/text", b"the text", "text/plain", kind="conversion"),
+        warc_record("http://x/odd", b"<p>", headers="Content-Encoding: odd\r\n"),
+    ]
+    path = tmp_path / f"x.warc{pack}"
+    path.write_bytes(packed(records, pack))
+    *found, odd = read(Warc(path=str(path)))
+    date = "2024-01-02T03:04:05Z"
+    assert found == [
+        Document(id="http://x/page", content="<p>é".encode("latin-1"), charset="iso-8859-1", date=date),
+        Document(id="http://x/xhtml", content=b"<p>", date=date),
+        Document(id="http://x/saved", content=b"<p>saved", date=date),
+        Document(id="http://x/text", content=b"the text", media_type="text/plain", date=date),
+    ]
+    assert odd.id == "http://x/odd"
+    assert "encoding 'odd' is unknown" in odd.reason
+
+
+@pytest.mark.parametrize("pack", PACK)
+@pytest.mark.parametrize("shard_bytes", [300, 5000, 10**7])
+def test_warc_shares_give_every_record_once(tmp_path, pack, shard_bytes):
+    records = crawl(100, random.Random(shard_bytes))
+    path = tmp_path / f"x.warc{pack}"
+    path.write_bytes(packed(records, pack))
+    collection = Warc(path=str(path), shard_bytes=shard_bytes)
+    assert [d.id for d in documents(collection)] == [f"http://x/{k}" for k in range(100)]
+    assert (len(collection.shards()) > 5) == (shard_bytes < 10**6)
+
+
+@pytest.mark.parametrize("pack", [".gz", ".zst"])
+def test_warc_of_one_member_and_of_a_few(tmp_path, pack):
+    records = crawl(60, random.Random(3))
+    for parts in (1, 4):
+        path = tmp_path / f"{parts}.warc{pack}"
+        path.write_bytes(packed([b"".join(records[k::parts]) for k in range(parts)], pack))
+        found = documents(Warc(path=str(path), shard_bytes=2000))
+        assert [d.id for d in found] == [f"http://x/{k}" for p in range(parts) for k in range(60)[p::parts]]
+        assert len(Warc(path=str(path), shard_bytes=2000).shards()) == parts
+
+
+def test_warc_with_a_zstd_dictionary(tmp_path):
+    records = crawl(200, random.Random(4))
+    dictionary = zstandard.train_dictionary(4096, records)
+    frame = b"\x5d\x2a\x4d\x18" + len(dictionary.as_bytes()).to_bytes(4, "little") + dictionary.as_bytes()
+    compressor = zstandard.ZstdCompressor(dict_data=dictionary)
+    path = tmp_path / "x.warc.zst"
+    path.write_bytes(frame + b"".join(map(compressor.compress, records)))
+    assert len(documents(Warc(path=str(path), shard_bytes=100))) == 200
+
+
+@pytest.mark.parametrize("pack", PACK)
+@pytest.mark.parametrize("place", ["head", "body"])
+@pytest.mark.parametrize("shard_bytes", [3000, 10**7])
+def test_warc_damage_costs_one_record_and_is_told_once(tmp_path, pack, place, shard_bytes):
+    records = crawl(40, random.Random(5))
+    parts = [bytearray(PACK[pack](record)) for record in records]
+    at = 0 if place == "head" else len(parts[20]) // 2
+    damage = b"\x07" * 8 if pack else b"WARC/9.9"
+    if not pack and place == "body":
+        at, damage = parts[20].find(b"Content-Length:"), b"Content-Lxxxxx:"
+    parts[20][at : at + len(damage)] = damage
+    path = tmp_path / f"x.warc{pack}"
+    path.write_bytes(b"".join(parts))
+    records = read(Warc(path=str(path), shard_bytes=shard_bytes))
+    good = [r.id for r in records if isinstance(r, Document)]
+    assert good == [f"http://x/{k}" for k in range(40) if k != 20]
+    told = [r for r in records if isinstance(r, Skipped)]
+    assert len(told) == 1, told
+    assert "cannot be read" in told[0].reason
+
+
+@pytest.mark.parametrize("pack", PACK)
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.97])
+@pytest.mark.parametrize("whole", [False, True])
+def test_truncated_warc(tmp_path, pack, share, whole):
+    records = crawl(5, random.Random(6))
+    content = PACK[pack](b"".join(records)) if whole else packed(records, pack)
+    last = len(content) if whole else len(PACK[pack](records[-1]))
+    path = tmp_path / f"x.warc{pack}"
+    path.write_bytes(content[: len(content) - int(last * (1 - share))])
+    if whole and pack == ".zst":  # not even the first block of the only frame is whole
+        with pytest.raises(InputError, match="ends before a record begins"):
+            Warc(path=str(path)).shards()
+        return
+    records = read(Warc(path=str(path)))
+    good = [r.id for r in records if isinstance(r, Document)]
+    assert good == [f"http://x/{k}" for k in range(len(good))]
+    assert len(good) == 4 or whole
+    assert [type(r) for r in records[len(good) :]] == [Skipped]
+
+
+def test_warc_inside_a_warc_loses_nothing(tmp_path):
+    rng = random.Random(7)
+    inner = b"".join(warc_record(f"http://inner/{k}", rng.randbytes(300).hex().encode()) for k in range(50))
+    for pack in ("", ".gz"):
+        stored = packed([inner], pack)
+        records = [*crawl(3, rng), warc_record("http://x/archive", stored, "application/warc"), *crawl(3, rng)]
+        records[3] = gzip.compress(records[3], 0, mtime=0) if pack else records[3]
+        others = packed([*records[:3]], pack), packed([*records[4:]], pack)
+        (tmp_path / f"x.warc{pack}").write_bytes(others[0] + records[3] + others[1])
+        for shard_bytes in (200, 1000, 10**6):
+            found = [r.id for r in read(Warc(path=str(tmp_path / f"x.warc{pack}"), shard_bytes=shard_bytes))]
+            outer = [doc_id for doc_id in found if doc_id.startswith("http://x/")]
+            assert outer == ["http://x/0", "http://x/1", "http://x/2"] * 2
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "the file is empty, not a WARC file"),
+        (b"<html>", "the file is not a WARC file: it begins with b'<html>'"),
+        (gzip.compress(b"text", mtime=0), "the file is not a WARC file: it begins with b'text'"),
+        (b"\x1f\x8b\x08\x00garbage", "its compressed stream is damaged or ends"),
+    ],
+)
+def test_what_is_no_warc_is_refused(tmp_path, content, sentence):
+    path = tmp_path / "x.warc.gz"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=sentence):
+        Warc(path=str(path)).shards()
+    (tmp_path / "y.warc.gz").write_bytes(packed(crawl(2, random.Random(8)), ".gz"))
+    assert [type(r) for r in read(Warc(path=str(tmp_path)))] == [Skipped, Document, Document]
+
+
+# ARC
+
+
+@pytest.mark.parametrize("pack", ["", ".gz"])
+@pytest.mark.parametrize("shard_bytes", [300, 5000, 10**7])
+def test_arc_shares_give_every_page_once(tmp_path, pack, shard_bytes):
+    records = arc_file(100, random.Random(shard_bytes))
+    records += [arc_record("http://x/img", b"x", "image/png"), arc_record("http://x/no", b"x", status="404 No")]
+    records += [arc_record("http://x/v2", b"x", version=2)]
+    path = tmp_path / f"x.arc{pack}"
+    path.write_bytes(packed(records, pack))
+    found = documents(Arc(path=str(path), shard_bytes=shard_bytes))
+    assert [d.id for d in found] == [*(f"http://x/{k}" for k in range(100)), "http://x/v2"]
+    assert found[-1] == Document(id="http://x/v2", content=b"x", charset="utf-8", date="2001-02-03T04:05:06Z")
+
+
+def test_arc_of_one_member_and_of_a_few(tmp_path):
+    records = arc_file(60, random.Random(3))
+    for size in (61, 20):
+        path = tmp_path / f"{size}.arc.gz"
+        path.write_bytes(packed([b"".join(records[k : k + size]) for k in range(0, 61, size)], ".gz"))
+        assert [d.id for d in documents(Arc(path=str(path), shard_bytes=3000))] == [f"http://x/{k}" for k in range(60)]
+
+
+@pytest.mark.parametrize("pack", ["", ".gz"])
+@pytest.mark.parametrize("place", ["head", "body"])
+def test_arc_damage_costs_one_record(tmp_path, pack, place):
+    parts = [bytearray(PACK[pack](record)) for record in arc_file(40, random.Random(5))]
+    damaged = parts[21]
+    if pack:
+        at = 0 if place == "head" else len(damaged) // 2
+        damaged[at : at + 8] = b"\x07" * 8
+    else:
+        damaged[: damaged.index(b"\n")] = b"?" if place == "head" else damaged[: damaged.index(b"\n") - 1] + b"0"
+    path = tmp_path / f"x.arc{pack}"
+    path.write_bytes(b"".join(parts))
+    records = read(Arc(path=str(path)))
+    assert [r.id for r in records if isinstance(r, Document) and r.id != "http://x/20"] == [
+        f"http://x/{k}" for k in range(40) if k != 20
+    ]
+    assert any("cannot be read" in r.reason for r in records if isinstance(r, Skipped))
+
+
+@pytest.mark.parametrize("pack", ["", ".gz"])
+def test_truncated_arc(tmp_path, pack):
+    content = packed(arc_file(5, random.Random(6)), pack)
+    path = tmp_path / f"x.arc{pack}"
+    path.write_bytes(content[:-30])
+    records = read(Arc(path=str(path)))
+    assert [r.id for r in records[:4]] == [f"http://x/{k}" for k in range(4)]
+    assert [type(r) for r in records[4:]] == [Skipped]
+    assert "truncated" in records[-1].reason
+
+
+def test_what_is_no_arc_is_refused(tmp_path):
+    (tmp_path / "x.arc").write_text("hello")
+    with pytest.raises(InputError, match="the file is not an ARC file: it begins with b'hello'"):
+        Arc(path=str(tmp_path / "x.arc")).shards()
+
+
+# TREC
+
+WT10G = """<DOC>
+<DOCNO>WTX001-B01-{k}</DOCNO>
+<DOCOLDNO>IA001-000000-B001-1</DOCOLDNO>
+<DOCHDR>
+http://www.example.org:80/{k}.html 144.92.199.63 19970109132131 text/html 3014
+HTTP/1.0 200 OK
+Date: Thu, 09 Jan 1997 13:21:36 GMT
+Content-type: text/html; charset=ISO-8859-1
+</DOCHDR>
+<html>page {k} {text}
+<DOC> is only a tag of this page
+</html>
+</DOC>
+"""
+
+
+@pytest.mark.parametrize("pack", PACK)
+@pytest.mark.parametrize("shard_bytes", [100, 5000, 10**7])
+def test_trec_shares_give_every_document_once(tmp_path, pack, shard_bytes):
+    rng = random.Random(shard_bytes)
+    text = "".join(WT10G.format(k=k, text=rng.randbytes(rng.randrange(300)).hex()) for k in range(50))
+    path = tmp_path / f"B01{pack}"
+    path.write_bytes(PACK[pack](text.encode()))
+    collection = Trec(path=str(path), shard_bytes=shard_bytes)
+    found = documents(collection)
+    assert [d.id for d in found] == [f"WTX001-B01-{k}" for k in range(50)]
+    assert (len(collection.shards()) > 1) == (shard_bytes < 10**6)
+    assert found[3].content.startswith(b"<html>page 3 ")
+    assert found[3].content.endswith(b"</html>\n")
+    assert (found[3].charset, found[3].date) == ("ISO-8859-1", "1997-01-09T13:21:31Z")
+
+
+def test_trec_without_header_and_damaged_documents(tmp_path):
+    news = "<DOC><DOCNO> FT911-3 </DOCNO>\n<TEXT>the news</TEXT>\n</DOC>\n"
+    nameless = "<DOC>\n<DOCNO></DOCNO>\nx\n</DOC>\n"
+    unclosed = "<DOC>\n<DOCNO>open</DOCNO>\nx\n"
+    cut = "<DOC>\n<DOCNO>cut</DOCNO>\nx"
+    (tmp_path / "x").write_text(news + nameless + unclosed + "<doc>\n<docno>low</docno>\n<p>x\n</doc>\n" + cut)
+    first, second, third, fourth, last = read(Trec(path=str(tmp_path)))
+    assert first == Document(id="FT911-3", content=b"<TEXT>the news</TEXT>\n")
+    assert second.reason == "the document has no <DOCNO>"
+    assert third == Skipped("open", "the document has no </DOC>: it is truncated")
+    assert fourth == Document(id="low", content=b"<p>x\n")
+    assert last.id == "cut"
+
+
+def test_what_is_no_trec_is_refused(tmp_path):
+    (tmp_path / "x").write_text("hello")
+    with pytest.raises(InputError, match="is not in TREC form: no <DOC> at its beginning"):
+        Trec(path=str(tmp_path)).shards()
+
+
+# package documentation
+
+
+def sdist(folder, version, files):
+    """Write the source distribution of a package whose setup.py must never run."""
+    info = f"Metadata-Version: 1.1\nName: Some-Docs\nVersion: {version}\n"
+    files = {"PKG-INFO": info, "setup.py": "raise SystemExit('code of the package ran')"} | files
+    with tarfile.open(folder / f"some_docs-{version}.tar.gz", "w:gz") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"some_docs-{version}/{name}")
+            member.size = len(text.encode())
+            tar.addfile(member, io.BytesIO(text.encode()))
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """Return a folder that is all pip can see."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    return folder
+
+
+def test_package_docs(tmp_path, index, monkeypatch):
+    sdist(index, "1.0", {"docs/a.txt": "the a", "docs/deep/b.txt": "the b", "docs/x.png": "x", "src/a.txt": "no"})
+    sdist(
+        index, "2.0", {"docs/a.txt": "the a", "docs/deep/b.txt": "new b", "docs/c.txt": "the b", "docs/../e.txt": "e"}
+    )
+    collection = PackageDocs(package="Some-Docs", versions=["1.0", "2.0"], cache=str(tmp_path / "cache"))
+    found = documents(collection)
+    assert [(d.id, d.cluster, d.content, d.media_type) for d in found] == [
+        ("1.0/a.txt", "a.txt", "the a", "text/plain"),
+        ("1.0/deep/b.txt", "deep/b.txt", "the b", "text/plain"),
+        ("2.0/deep/b.txt", "deep/b.txt", "new b", "text/plain"),
+    ]
+    monkeypatch.setattr(subprocess, "run", None)
+    assert documents(collection) == found
+
+
+def test_package_docs_without_network(tmp_path, index):
+    collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
+    with pytest.raises(InputError, match=r"pip could not fetch .* Some-Docs 1.0 \(is there a network\?\)") as raised:
+        collection.shards()
+    place = tmp_path / "cache" / "sdists" / "some-docs-1.0.tar.gz"
+    assert str(place) in str(raised.value)
+    assert [p.name for p in (tmp_path / "cache").rglob("*")] == ["sdists"]
+
+
+def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
+    sdist(index, "1.0", {"docs/a.txt": "the a"})
+    registry = tmp_path / "registry.txt"
+    registry.write_text(f"some-docs-1.0.tar.gz {'0' * 64} MIT pip\n")
+    monkeypatch.setattr(downloads, "REGISTRY", registry)
+    downloads._registry.cache_clear()
+    collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
+    try:
+        with pytest.raises(InputError, match=r"HASHES|hash"):
+            collection.shards()
+        place = tmp_path / "cache" / "sdists" / "some-docs-1.0.tar.gz"
+        place.write_bytes(next(index.iterdir()).read_bytes())
+        with pytest.raises(InputError, match=r"registry.txt says 0000.*; delete it to fetch it again"):
+            collection.shards()
+        registry.write_text(f"some-docs-1.0.tar.gz {downloads.file_sha256(place)} MIT pip\n")
+        downloads._registry.cache_clear()
+        assert len(documents(collection)) == 1
+    finally:
+        downloads._registry.cache_clear()
+
+
+def test_package_docs_refuses_a_release_without_documentation(tmp_path, index):
+    sdist(index, "1.0", {"src/a.txt": "x"})
+    collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
+    with pytest.raises(InputError, match=r"holds no new .txt or .rst under docs/"):
+        collection.shards()
+    assert not list((tmp_path / "cache").glob("*.jsonl"))
+
+
+# public collections
+
+
+def test_news_copy_form(tmp_path):
+    columns = {
+        "article": ["the news", "the  news", "else"],
+        "idx": [0, 1, 2],
+        "cluster": [0, 0, 2],
+        "duplicates": [[1]] * 3,
+    }
+    pq.write_table(pa.table(columns), tmp_path / "test.parquet")
+    found = documents(NewsCopy(path=str(tmp_path / "test.parquet")))
+    assert [(d.id, d.cluster, d.content) for d in found] == [
+        ("0", "0", "the news"),
+        ("1", "0", "the  news"),
+        ("2", "2", "else"),
+    ]
+
+
+def test_news_copy_asks_about_the_licence(tmp_path):
+    with pytest.raises(InputError, match=r"states no licence.*data.accept_licence=true"):
+        NewsCopy(cache=str(tmp_path)).shards()
+
+
+def test_core_form(tmp_path):
+    rows = [
+        {
+            "core_id": "1",
+            "labelled_duplicates": ["3"],
+            "original_title": "A",
+            "original_abstract": "The a",
+            "cat": "exact_dup",
+        },
+        {"core_id": "2", "labelled_duplicates": [], "original_title": "B", "original_abstract": "", "cat": "non_dup"},
+        {"core_id": "3", "labelled_duplicates": ["1", "4"], "original_title": "A.", "original_abstract": "The a"},
+        {"core_id": 4, "labelled_duplicates": None, "original_title": "A", "original_abstract": "The"},
+    ]
+    path = tmp_path / "train.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    found = documents(CoreDeduplication(path=str(path), cache=str(tmp_path / "cache")))
+    assert [(d.id, d.cluster) for d in found] == [("1", "1"), ("2", "2"), ("3", "1"), ("4", "1")]
+    assert [d.content for d in found] == ["A\n\nThe a", "B", "A.\n\nThe a", "A\n\nThe"]
+    path.write_text('{"core_id": 1}')
+    with pytest.raises(InputError, match=r"line 1 of .* has no core_id or no labelled_duplicates"):
+        CoreDeduplication(path=str(path), cache=str(tmp_path / "cache")).shards()
+
+
+class Repository:
+    """Stands for the network: a file and, beside it, the checksum its repository records."""
+
+    def __init__(self, content, checksum):
+        self.content, self.checksum = content, checksum
+
+    def get(self, url, **_):
+        import requests
+
+        answer = requests.Response()
+        answer.status_code = 200
+        pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{self.checksum}\nsize 3\n".encode()
+        answer.raw = io.BytesIO(pointer if "/raw/" in url else self.content)
+        answer.headers["content-length"] = str(len(self.content))
+        return answer
+
+
+def test_fetching_checks_the_published_checksum(tmp_path, monkeypatch):
+    import hashlib
+
+    import requests
+
+    row = json.dumps({"core_id": "1", "labelled_duplicates": [], "original_title": "A"}).encode()
+    monkeypatch.setattr(requests, "get", Repository(row, hashlib.sha256(row).hexdigest()).get)
+    assert [d.id for d in documents(CoreDeduplication(cache=str(tmp_path)))] == ["1"]
+    monkeypatch.setattr(requests, "get", Repository(b"changed", hashlib.sha256(row).hexdigest()).get)
+    assert [d.id for d in documents(CoreDeduplication(cache=str(tmp_path)))] == ["1"]
+    with pytest.raises(InputError, match="is not the file that was published"):
+        CoreDeduplication(cache=str(tmp_path / "other")).shards()
+    assert not list((tmp_path / "other").rglob("*.jsonl"))
+
+
+def test_fetching_without_network(tmp_path, monkeypatch):
+    import requests
+
+    def fail(*_, **__):
+        raise requests.ConnectionError
+
+    monkeypatch.setattr(requests, "get", fail)
+    with pytest.raises(InputError, match=r"could not be fetched .*\(is there a network\?\).*data.path="):
+        CoreDeduplication(cache=str(tmp_path)).shards()
+
+
+@pytest.mark.parametrize("pack", ["", ".gz"])
+def test_csv_with_a_byte_order_mark_before_a_quoted_name(tmp_path, pack):
+    path = tmp_path / f"x.csv{pack}"
+    path.write_bytes(PACK[pack](b'\xef\xbb\xbf"id","html"\n"a","<p>x"\n'))
+    assert [(d.id, d.content) for d in documents(Csv(path=str(path)))] == [("a", b"<p>x")]
+
+
+@pytest.mark.parametrize("between", ["\n", "\r\n\n  \n", "<DOCID>7</DOCID>\n", "\n<DOCID> 7 </DOCID>\n\n"])
+def test_trec_documents_whose_number_comes_later(tmp_path, between):
+    docs = [f"<DOC>{between}<DOCNO>d{k}</DOCNO>\n<p>text {k}\n<DOC>\nof it\n</DOC>\n" for k in range(9)]
+    (tmp_path / "B01").write_text("".join(docs), newline="")
+    for shard_bytes in (1 << 20, 100, 40):
+        found = documents(Trec(path=str(tmp_path / "B01"), shard_bytes=shard_bytes))
+        assert [d.id for d in found] == [f"d{k}" for k in range(9)]
+
+
+def test_trec_documents_without_a_number_are_counted(tmp_path):
+    docs = ["<DOCNO>a</DOCNO>\nx", "<p>no number", "<DOCNO>b</DOCNO>"]
+    (tmp_path / "B01").write_text("".join(f"<DOC>\n{doc}\n</DOC>\n" for doc in docs))
+    found = [record for shard in Trec(path=str(tmp_path / "B01")).shards() for record in shard()]
+    assert [record.id for record in found] == ["a", "B01@32", "b"]
+    assert found[1] == Skipped("B01@32", "the document has no <DOCNO>")
+
+
+@pytest.mark.parametrize("start", [b'{"id": "a", "text": "', b'\xef\xbb\xbf\n[{"text": "'])
+def test_json_taken_for_csv_is_told_in_a_sentence(tmp_path, start):
+    path = tmp_path / "pages.jsonl"
+    path.write_bytes(start + b"the cat, the dog, " * 1000 + b'"}\n')
+    with pytest.raises(InputError, match=r"the file is JSON, not CSV; .* data=jsonl") as refused:
+        extract(Csv(path=str(path)), VisibleText(), SpotSignatures(), Serial())
+    assert len(str(refused.value)) < 300
+
+
+def test_a_table_of_many_columns_is_refused_in_a_sentence(tmp_path):
+    path = tmp_path / "pages.csv"
+    path.write_text(",".join(f"{n}{'x' * 90}" for n in range(1000)) + "\n1\n")
+    with pytest.raises(InputError, match=r"neither a column 'html' nor 'text'.* and 980 more") as refused:
+        extract(Csv(path=str(path)), VisibleText(), SpotSignatures(), Serial())
+    assert len(str(refused.value)) < 1500
+
+
+QUOTES = [
+    (b'id,text\n1,"open\n2,x\n3,y\n', ["2", "3"]),
+    (b'id,text\n1,"open\n2,x\n3,"y"\n4,z\n', ["2", "3", "4"]),  # the next quote would end it in the middle of a field
+    (b'id,text\n1,"a\nb ""q""\n c"\n2,x\n', ["1", "2"]),
+    (b'id,text\r\n1,"a\r\n\r\nb"\r\n2,"x\r\n3,y\r\n', ["1", "3"]),
+    (b'id,text\n1,x\n2,"', ["1"]),
+    (b'id,text\n1,"open\n' + b"2,x\n" * 4000 + b'3,"z"', [*["2"] * 4000, "3"]),
+]
+
+
+@pytest.mark.parametrize("pack", PACK)
+@pytest.mark.parametrize(("content", "ids"), QUOTES)
+def test_an_open_quote_costs_its_line_and_no_other(tmp_path, content, ids, pack):
+    path = tmp_path / f"x.csv{pack}"
+    path.write_bytes(PACK[pack](content))
+    found = [record for shard in Csv(path=str(path), shard_bytes=1 << 17).shards() for record in shard()]
+    assert [record.id for record in found if isinstance(record, Document)] == ids
+    told = {record.reason for record in found if isinstance(record, Skipped)}
+    assert told <= {"a quote in this line is not closed"}
+    Csv(path=str(path)).copy(tmp_path / "copy", lambda document: True)
+    with open_bytes(tmp_path / "copy" / path.name) as copy:
+        assert copy.read() == content  # nothing was removed
+
+
+def test_lines_of_csv_are_parsed_at_most_three_times(tmp_path, monkeypatch):
+    """Any line may open a quote that runs to the end: work is counted, not timed."""
+    from spotsigs.formats import csv_parser as csv_rows
+
+    parsed, decoded = 0, csv_rows._decoded
+
+    def counting(line):
+        nonlocal parsed
+        parsed += 1
+        return decoded(line)
+
+    monkeypatch.setattr(csv_rows, "_decoded", counting)
+    for row in (b'x"y","z\n', b'"y\n', b'a,"\n', b'"",""""\n', b'a,"b\nc",d\n', b'"a\n"b"\n'):
+        counts = []
+        for n in (500, 1000):
+            parsed = 0
+            assert b"".join(found.text for found in csv_rows.csv_rows(io.BytesIO(row * n), ",")) == row * n
+            counts.append(parsed)
+        assert counts[1] <= 2 * counts[0] + 10
+        assert counts[1] <= 3 * 1000 * row.count(b"\n")
+
+
+def test_trec_documents_without_a_number_are_counted_in_any_shares(tmp_path):
+    good = "<DOC>\n<DOCNO>{}</DOCNO>\nthe page\n</DOC>\n"
+    lost = "<DOC>\nthe page has no number\n</DOC>\n"
+    inside = "<DOC>\n<DOCNO>c</DOCNO>\n<DOC>\nthe tag inside\n</DOC>\n"
+    path = tmp_path / "B01"
+    path.write_text(good.format("a") + lost + lost + inside + good.format("d") + lost)
+    whole = list(Trec(path=str(path)).shards()[0]())
+    assert [type(record).__name__ for record in whole] == [
+        "Document", "Skipped", "Skipped", "Document", "Document", "Skipped"
+    ]  # fmt: skip
+    for shard_bytes in range(10, path.stat().st_size, 3):
+        shards = Trec(path=str(path), shard_bytes=shard_bytes).shards()
+        assert [record for shard in shards for record in shard()] == whole

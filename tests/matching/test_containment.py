@@ -1,0 +1,119 @@
+"""Containment: the twin at every threshold, teasers, and what refuses it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from browser import Browser
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import contained_pairs, jaccard
+from naive.sets import found, vectors_of
+from strategies import examples
+from test_cluster_page import blocks_of, in_browser, unpacked
+
+from spotsigs import near_duplicates
+from spotsigs.cli import main
+from spotsigs.clustering.clusters import cluster
+from spotsigs.errors import InputError
+from spotsigs.matching.containment import Containment
+from spotsigs.records import Corpus
+from spotsigs.reports.cluster_page import write_cluster_page
+
+MULTISETS = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 4), max_size=8).map(Counter), max_size=12)
+TAUS = st.one_of(
+    st.sampled_from([1.0, 0.5, 1 / 3, 0.8, 0.9, 1e-9]),
+    st.fractions(Fraction(1, 30), 1, max_denominator=30).map(float),
+)
+
+
+@examples(100)
+@given(MULTISETS, TAUS, st.integers(1, 3))
+def test_all_that_the_definition_finds(documents, tau, threads):
+    matcher = Containment(tau=tau, threads=threads)
+    assert found(matcher(Corpus(vectors_of(documents)))) == contained_pairs(documents, tau)
+
+
+@examples(100)
+@given(MULTISETS, TAUS, st.randoms(use_true_random=False))
+def test_the_order_makes_no_difference(documents, tau, random):
+    order = list(range(len(documents)))
+    random.shuffle(order)
+    turned = Containment(tau=tau)(Corpus(vectors_of([documents[k] for k in order])))
+    assert found(turned, order) == found(Containment(tau=tau)(Corpus(vectors_of(documents))))
+
+
+@examples(100)
+@given(MULTISETS, TAUS)
+def test_similar_pairs_are_contained(documents, tau):
+    pairs = found(Containment(tau=tau)(Corpus(vectors_of(documents))))
+    for i, a in enumerate(documents):
+        for j in range(i + 1, len(documents)):
+            if (a or documents[j]) and jaccard(a, documents[j]) >= tau:
+                assert pairs[i, j] >= jaccard(a, documents[j])
+
+
+def test_hardly_a_pair_is_verified_at_a_high_threshold():
+    random = np.random.default_rng(1)
+    documents = [Counter(random.integers(0, 3000, 60).tolist()) for _ in range(300)]
+    documents += [Counter(dict(list(document.items())[:20])) for document in documents[:50]]
+    pairs = Containment(tau=1.0)(Corpus(vectors_of(documents)))
+    assert found(pairs) == contained_pairs(documents, 1.0)
+    assert len(pairs) >= 50
+    assert pairs.counters["verifications"] < 350 * 349 / 2 / 20
+
+
+def test_a_teaser_is_found_in_its_article():
+    names = "bridge river mayor town harbour market school forest".split()
+    sentences = [f"The {name} of the old {name}s has been a part of the {name} festival." for name in names]
+    article, teaser = " ".join(sentences), " ".join(sentences[:3])
+    other = "A doctor has seen the patients who were in the hospital and was in a hurry."
+    pages = [article, other, teaser]
+    assert len(near_duplicates(pages, 0.7)) == 0
+    pairs = near_duplicates(pages, 0.7, measure="containment")
+    assert list(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)) == [(0, 2)]
+    with pytest.raises(InputError, match="measure must be one of jaccard, containment, got 'cosine'"):
+        near_duplicates(pages, 0.8, measure="cosine")
+
+
+@pytest.mark.parametrize("field", [{"tau": 0.0}, {"tau": 1.1}, {"threads": 0}])
+def test_fields(field):
+    with pytest.raises(InputError):
+        Containment(**field)
+
+
+def test_the_page_of_clusters_says_which_lies_within_the_other(tmp_path):
+    pairs = Containment(tau=0.9)(Corpus(vectors_of([Counter({1: 2, 2: 1, 3: 4}), Counter({1: 1, 2: 1})])))
+    write_cluster_page(tmp_path / "p.html", ["article", "teaser"], pairs, cluster(pairs), ["the article", "the teaser"])
+    (block,) = blocks_of(tmp_path / "p.html")[1]
+    assert unpacked(block)["pairs"] == [[0, 1, 1.0, 1]]
+
+
+@in_browser
+def test_the_browser_shows_which_lies_within_the_other(tmp_path):
+    pairs = Containment(tau=0.9)(Corpus(vectors_of([Counter({1: 2, 2: 1, 3: 4}), Counter({1: 1, 2: 1})])))
+    write_cluster_page(tmp_path / "p.html", ["article", "teaser"], pairs, cluster(pairs), ["the article", "the teaser"])
+    with Browser() as browser:
+        browser.open(tmp_path / "p.html")
+        told = browser.text("#comparison")
+        assert told.startswith("the right document is contained in the left one by 1.000")
+
+
+def test_on_the_command_line(tmp_path, capsys):
+    article = " ".join(
+        f"The {name} is a part of the {name} festival in a town." for name in "bridge river mayor".split()
+    )
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "article.txt").write_text(f"{article} {article.replace('festival', 'market')}")
+    (tmp_path / "pages" / "teaser.txt").write_text(article)
+    words = [str(tmp_path / "pages"), "--tau", "0.9", "--workers", "1"]
+    main(["pairs", *words])
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    main(["pairs", *words, "--measure", "containment"])
+    (_, line) = capsys.readouterr().out.splitlines()
+    assert line.split("\t")[:2] == ["article.txt", "teaser.txt"]
+    with pytest.raises(SystemExit, match="matcher=containment has no form for vectors on disk"):
+        main(["pairs", *words, "--measure", "containment", "--memory", "2GB"])

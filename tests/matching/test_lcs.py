@@ -1,0 +1,347 @@
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import hashes as naive
+from strategies import examples
+
+from baselines.lcs.lcs_method import Lcs, sentence_fingerprints, sentences, similarity, token_hashes
+from baselines.lcs.lcs_stages import lcs_stages, set_precision
+from baselines.lcs.myers import longest_common_subsequence
+from spotsigs.errors import InputError
+from spotsigs.records import Corpus, Truth
+from spotsigs.text.tokens import tokenize
+
+quick = examples(100)
+
+
+def corpus(texts):
+    return Corpus(naive.vectors([{}] * len(texts)), lambda: iter(texts))
+
+
+def pairs_of(matcher, texts):
+    pairs = matcher(corpus(texts))
+    return dict(zip(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True), pairs.similarity.tolist(), strict=True))
+
+
+def symbols(text):
+    return np.frombuffer(text.encode(), np.uint8).astype(np.uint64)
+
+
+# Myers' algorithm
+
+sequences = st.lists(st.integers(0, 5), max_size=25).map(lambda x: np.array(x, dtype=np.uint64))
+
+
+@quick
+@given(sequences, sequences)
+def test_lcs_equals_the_textbook_dynamic_programme(a, b):
+    x, y = longest_common_subsequence(a, b)
+    assert len(x) == naive.lcs_length(a.tolist(), b.tolist())
+    assert (a[x] == b[y]).all()
+    assert (np.diff(x) > 0).all()
+    assert (np.diff(y) > 0).all()
+
+
+@quick
+@given(sequences, sequences, st.integers(0, 50))
+def test_lcs_is_given_up_exactly_beyond_the_limit(a, b, limit):
+    differences = len(a) + len(b) - 2 * naive.lcs_length(a.tolist(), b.tolist())
+    assert (longest_common_subsequence(a, b, limit) is None) == (differences > limit)
+
+
+def test_lcs_of_long_sequences():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 400, 1500).astype(np.uint64)
+    for edits in (0, 10, 300, 1500):
+        b = np.delete(a, rng.choice(1500, edits // 3, replace=False))
+        b[rng.choice(len(b), edits // 2, replace=False)] = 1000
+        x, _ = longest_common_subsequence(a, b)
+        assert len(x) == lcs_length_by_rows(a, b)
+
+
+def lcs_length_by_rows(a, b):
+    """The dynamic programme with its rows as arrays, for lengths that the textbook one is too slow for."""
+    row = np.zeros(len(b) + 1, dtype=np.int64)
+    for x in a:
+        row[1:] = np.maximum.accumulate(np.maximum(row[1:], (row[:-1] + 1) * (b == x)))
+    return row[-1]
+
+
+def test_lcs_of_the_slides():
+    a, b = symbols("abcabba"), symbols("cbabac")
+    x, _ = longest_common_subsequence(a, b)
+    assert len(x) == 4
+    assert similarity(a, b, Lcs(tau=0.1, sketch=0, trust=False)) == 4 / (7 + 6 - 4)
+    assert similarity(a, b, Lcs(tau=0.1, sketch=1, trust=False)) == 4 / (7 + 6 - 4)
+    assert similarity(a, b, Lcs(tau=4 / 9, sketch=0, trust=False)) == 4 / 9
+    assert similarity(a, b, Lcs(tau=0.445, sketch=0, trust=False)) == 0
+
+
+def test_negative_limit():
+    with pytest.raises(InputError, match="max_differences"):
+        longest_common_subsequence(symbols("a"), symbols("b"), -1)
+
+
+# Stage one
+
+
+def test_sentences():
+    text = 'The U.N. met. "It is 3.14!" he said…  Really?!\nNo end'
+    assert sentences(text) == ["the u.n", "met", '"it is 3.14', '" he said', "really?", "no end"]
+    assert sentences("你好。今天天气很好！是吗？ 好") == ["你好", "今天天气很好", "是吗", "好"]
+    assert sentences(" ... !!! \n") == []
+
+
+words = st.sampled_from(["a", "bb", "c", "d", "e", "f"])
+sentence = st.lists(words, min_size=1, max_size=5).map(lambda ws: " ".join(ws) + ". ")
+pages_of_sentences = st.lists(st.lists(sentence, max_size=5).map("".join), max_size=9)
+
+
+@quick
+@given(st.lists(sentence, max_size=12), st.integers(1, 4), st.integers(1, 3))
+def test_fingerprints_equal_naive(parts, buckets, smallest):
+    text = "".join(parts)
+    expected = naive.sentence_fingerprints([s[:-2] for s in parts], buckets, smallest)
+    assert sentence_fingerprints(text, buckets, smallest) == expected
+
+
+@quick
+@given(pages_of_sentences, st.integers(2, 6))
+def test_perhaps_similar_sets_equal_naive(texts, max_set):
+    matcher = Lcs(buckets=2, smallest=1, max_set=max_set)
+    pages = matcher.read(corpus(texts))
+    labels = matcher.perhaps_similar(pages)
+    order = [texts[pages.rows[start]] for start in pages.copies[:-1]]
+    expected = naive.perhaps_similar([sentence_fingerprints(t, 2, 1) for t in order], max_set)
+    assert {frozenset(np.flatnonzero(labels == s).tolist()) for s in set(labels.tolist())} == set(
+        map(frozenset, expected)
+    )
+    assert all(len(s) <= max_set for s in expected)
+
+
+def test_a_common_fingerprint_does_not_make_a_set_too_large():
+    texts = [f"The same sentence everywhere. Page {k}." for k in range(50)]
+    matcher = Lcs(buckets=1, smallest=1, max_set=8)
+    first = min(
+        "the same sentence everywhere",
+        *(f"page {k}" for k in range(50)),
+        key=lambda s: naive.hashlib.md5(s.encode()).digest(),
+    )
+    assert first.startswith(("the same", "page"))
+    labels = matcher.perhaps_similar(matcher.read(corpus(texts)))
+    assert np.bincount(labels).max() <= 8
+
+
+# Stages two and three
+
+
+def naive_similarity(a, b, matcher):
+    """r of two pages, the longer one first, from their sketches; the alignment is Myers'."""
+    places_a, places_b = naive.sketch(a, b, matcher.sketch), naive.sketch(b, a, matcher.sketch)
+    kept_a, kept_b = [a[p] for p in places_a], [b[p] for p in places_b]
+    if not matcher.trust:
+        common = naive.lcs_length(kept_a, kept_b)
+        return common / (len(a) + len(b) - common)
+    x, y = longest_common_subsequence(*(token_hashes(tokenize(" ".join(kept))) for kept in (kept_a, kept_b)))
+    matches = [(places_a[p], places_b[q]) for p, q in zip(x.tolist(), y.tolist(), strict=True)]
+    return naive.trusted_similarity(matches, len(a), len(b), matcher.coherence, matcher.central)
+
+
+def naive_pairs(texts, matcher):
+    """The whole method on a few pages: sets, order, representatives, members, copies."""
+    tokens = [tokenize(text) for text in texts]
+    key = [(-len(t), naive.hashlib.md5(t.buffer.tobytes()).digest()) for t in tokens]
+    order = sorted({k for k in key if k[0]})
+    first = [key.index(k) for k in order]
+    found = {(i, j): 1.0 for i, j in combinations(range(len(texts)), 2) if key[i] == key[j] and key[i][0]}
+    sets = [set(range(len(order)))]
+    if matcher.divide:
+        prints = [sentence_fingerprints(texts[r], matcher.buckets, matcher.smallest) for r in first]
+        sets = naive.perhaps_similar(prints, matcher.max_set)
+    for members in sets:
+        free = sorted(members)
+        while free:
+            group = [free.pop(0)]
+            for b in list(free):
+                if naive_similarity(tokens[first[group[0]]].words, tokens[first[b]].words, matcher) >= matcher.tau:
+                    group.append(b)
+                    free.remove(b)
+            linked = combinations(group, 2) if matcher.members else ((group[0], b) for b in group[1:])
+            for a, b in linked:
+                r = naive_similarity(tokens[first[a]].words, tokens[first[b]].words, matcher)
+                for i, j in ((i, j) for i in range(len(texts)) for j in range(len(texts))):
+                    if r >= matcher.tau and key[i] == order[a] and key[j] == order[b]:
+                        found[min(i, j), max(i, j)] = r
+    return found
+
+
+matchers = st.builds(
+    Lcs,
+    tau=st.sampled_from([0.2, 1 / 3, 0.5, 0.8, 1.0]),
+    divide=st.booleans(),
+    buckets=st.just(2),
+    smallest=st.just(1),
+    max_set=st.sampled_from([3, 100]),
+    sketch=st.integers(0, 3),
+    trust=st.booleans(),
+    coherence=st.sampled_from([0.5, 0.75]),  # exact in binary, so that equal scores are equal
+    central=st.sampled_from([0.3, 0.5, 1.0]),
+    members=st.booleans(),
+)
+
+
+@quick
+@given(pages_of_sentences, matchers)
+def test_pairs_equal_naive(texts, matcher):
+    assert pairs_of(matcher, texts) == naive_pairs(texts, matcher)
+
+
+@quick
+@given(pages_of_sentences, matchers, st.randoms(use_true_random=False))
+def test_order_of_documents_and_threads_do_not_matter(texts, matcher, random):
+    before = pairs_of(matcher, texts)
+    order = random.sample(range(len(texts)), len(texts))
+    after = pairs_of(replace(matcher, threads=2), [texts[d] for d in order])
+    assert {tuple(sorted((order[i], order[j]))): r for (i, j), r in after.items()} == before
+
+
+@quick
+@given(sequences, sequences)
+def test_sketches_of_single_tokens_lose_nothing(a, b):
+    a, b = sorted((a, b), key=len, reverse=True)
+    for trust in (False, True):
+        whole = Lcs(tau=0.01, sketch=0, trust=trust)
+        if not trust:
+            assert similarity(a, b, whole) == similarity(a, b, replace(whole, sketch=1))
+        assert similarity(a, b, replace(whole, sketch=2, trust=False)) <= similarity(a, b, replace(whole, trust=False))
+
+
+def text_of(*numbers):
+    return " ".join(f"w{n}" for n in numbers) + ". "
+
+
+def test_frames_do_not_hide_an_article_and_do_not_make_one():
+    article, other = text_of(*range(300)), text_of(*range(1000, 1300))
+    head, tail = text_of(*range(2000, 2150)), text_of(*range(3000, 3150))
+    head2, tail2 = text_of(*range(4000, 4150)), text_of(*range(5000, 5150))
+    texts = ["longest " + head + article + tail, head + other + tail, head2 + article + tail2]
+    same_frame, same_article = (0, 1), (0, 2)
+    plain = pairs_of(Lcs(tau=0.3, divide=False, trust=False), texts)
+    assert plain == {same_frame: 300 / 901, same_article: 300 / 901}
+    assert pairs_of(Lcs(tau=0.3, divide=False), texts) == {same_article: 300 / 301}
+
+
+def test_pages_similar_to_a_representative_are_not_compared_again():
+    # In the slides' order A B C D E F: C and D are similar to A, so B meets E and F only, and E meets F.
+    base = [text_of(*range(100 * k, 100 * k + 40)) for k in range(4)]
+    a, c, d = base[0] + "x x1 x2 x3 x4", base[0] + "y y1 y2", base[0] + "z z1"
+    b, e, f = base[1] + "u u1 u2 u3", base[2] + "v", base[3]
+    matcher = Lcs(tau=0.5, divide=False, members=False, sketch=1, trust=False)
+    pairs = matcher(corpus([a, b, c, d, e, f]))
+    assert (pairs.i.tolist(), pairs.j.tolist()) == ([0, 0], [2, 3])
+    assert pairs.counters["candidates"] == 5 + 2 + 1
+    assert pairs.counters["comparisons"] == 2
+    with_members = replace(matcher, members=True)(corpus([a, b, c, d, e, f]))
+    assert (with_members.i.tolist(), with_members.j.tolist()) == ([0, 0, 2], [2, 3, 3])
+    assert with_members.counters["candidates"] == 5 + 2 + 1 + 1
+
+
+def test_chinese_pages():
+    article = (
+        "北京今天下了一场大雪。孩子们在公园里堆雪人,笑声传得很远!老人们坐在窗边喝茶,看着街上的行人。"
+        "气象部门说,明天气温会继续下降。你准备好过冬了吗?许多商店已经挂起了红灯笼,准备迎接新年。"
+    )
+    other = (
+        "上海的港口昨天迎来了一艘新船。工人们连夜卸下货物,天亮以前全部完成!船长说航行非常顺利。"
+        "下一站是什么地方?他没有回答。记者在码头等了三个小时,终于看到了日出。"
+    )
+    texts = [
+        "首页 新闻 体育 财经" + article + "版权所有",
+        "导航 论坛 博客" + article + "联系我们 关于本站",
+        "首页 新闻 体育 财经" + other + "版权所有",
+    ]
+    texts = [text.replace(",", "，").replace("!", "！").replace("?", "？") for text in texts]
+    pairs = pairs_of(Lcs(tau=0.5), texts)
+    assert set(pairs) == {(0, 1)}
+    assert pairs[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("texts", [[], ["one page"], ["", " ", "..."], ["", "alone"]])
+def test_nothing_to_pair(texts):
+    for matcher in (Lcs(), Lcs(divide=False, sketch=0, trust=False)):
+        pairs = matcher(corpus(texts))
+        assert (len(pairs), pairs.n) == (0, len(texts))
+
+
+def test_identical_pages_all_pair():
+    pairs = Lcs()(corpus(["Just one and the same page. It has two sentences."] * 7))
+    assert len(pairs) == 21
+    assert (pairs.similarity == 1).all()
+    assert pairs.counters["different_pages"] == 1
+
+
+def test_texts_must_match_the_rows():
+    with pytest.raises(InputError, match="3 rows but 1 texts"):
+        Lcs()(Corpus(naive.vectors([{}] * 3), lambda: iter(["one"])))
+    with pytest.raises(InputError, match="reads the documents' text"):
+        Lcs()(Corpus(naive.vectors([{}] * 3)))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tau": 0.0},
+        {"buckets": 0},
+        {"smallest": 0},
+        {"max_set": 1},
+        {"sketch": -1},
+        {"coherence": 1.0},
+        {"central": 0.0},
+        {"threads": 0},
+    ],
+)
+def test_bad_parameters(wrong):
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        Lcs(**wrong)
+
+
+# The stages' table
+
+
+def test_set_precision_by_hand():
+    truth = Truth(np.array([0, 0, 1, 1, 1, -1, -1, 2], dtype=np.int32))
+    labels = np.array([5, 5, 5, 2, 2, 3, 3, 9])
+    assert set_precision(labels, truth) == (3, pytest.approx((2 / 3 + 1 + 1 / 2) / 3))
+    assert set_precision(np.array([0, 1, -1, -1, -1, -1, -1, -1]), truth)[0] == 0
+    assert np.isnan(set_precision(labels, None)[1])
+
+
+def test_stages_cost_less_and_the_last_is_the_most_precise():
+    rng = np.random.default_rng(1)
+    texts, labels = [], []
+    for page in range(60):
+        cluster, site = page % 12, page % 5
+        frame = [text_of(*range(10_000 * site + k, 10_000 * site + k + 8)) for k in range(0, 160, 8)]
+        article = [text_of(*(10**6 + 1000 * cluster + rng.permutation(8) + k)) for k in range(0, 160, 8)]
+        texts.append("".join([*frame[:10], *article, *frame[10:]]))
+        labels.append(cluster)
+        texts.append("".join([*frame[:10], *article[:-1], *frame[10:]]))
+        labels.append(cluster)
+    truth = Truth(np.array(labels, dtype=np.int32))
+    rows = lcs_stages(Lcs(tau=0.3), corpus(texts), truth, sample=50)
+    assert [row.stage for row in rows] == [
+        "without stage one",
+        "after stage one",
+        "after stage two",
+        "after stage three",
+    ]
+    assert rows[0].comparisons == 120 * 119 // 2
+    assert rows[1].comparisons > rows[2].comparisons
+    assert rows[0].precision == pytest.approx(10 / 120)
+    assert rows[3].precision > rows[2].precision
+    assert rows[3].precision > 0.95
+    assert all(row.seconds > 0 for row in rows)

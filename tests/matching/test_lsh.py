@@ -1,0 +1,311 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import sets as naive
+from strategies import examples
+
+from baselines import lsh_native
+from baselines.lsh import Lsh, Scheme, occurrence_hashes
+from baselines.lsh_native import (
+    LinearFunctions,
+    LshNative,
+    first_prime_above,
+    linear_functions,
+    min_hash,
+    number_tokens,
+    s_curve,
+)
+from baselines.verify import jaccard, similar_lengths, verified
+from spotsigs.errors import InputError
+from spotsigs.records import Corpus
+
+documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=12)
+quick = examples(60)
+BOTH = (Lsh, LshNative)
+
+
+def run(matcher, documents):
+    return matcher(Corpus(naive.vectors_of(documents)))
+
+
+def minima(documents, functions, first=None):
+    vectors = naive.vectors_of(documents)
+    out = np.zeros((1, len(documents), len(functions.alpha)), np.uint32)
+    min_hash(vectors, number_tokens(vectors) if first is None else first, functions, out, threads=1)
+    return out[0]
+
+
+class TestVerify:
+    @quick
+    @given(documents_of, st.sampled_from([0.2, 1 / 3, 0.5, 0.8, 1.0]))
+    def test_all_pairs_give_the_exact_ones(self, documents, tau):
+        both = [(i, j) for i in range(len(documents)) for j in range(len(documents)) if i != j]
+        i, j = np.array(both, np.int64).reshape(-1, 2).T
+        left = verified(naive.vectors_of(documents), i, j, tau, threads=2)
+        wanted = naive.jaccard_pairs(documents, tau)
+        assert dict(zip(zip(left.i.tolist(), left.j.tolist(), strict=True), left.similarity, strict=True)) == wanted
+        assert left.candidates == len(both) // 2
+        assert len(wanted) <= left.verifications <= left.candidates
+
+    @quick
+    @given(documents_of, st.integers(0, 2**32 - 1))
+    def test_similarity_in_any_order(self, documents, seed):
+        if documents:
+            i, j = np.random.default_rng(seed).integers(0, len(documents), (2, 40))
+            similarity = jaccard(naive.vectors_of(documents), i, j, threads=2)
+            assert similarity.tolist() == [naive.jaccard(documents[a], documents[b]) for a, b in zip(i, j, strict=True)]
+
+    def test_a_borderline_pair_stays(self):
+        documents = [Counter({1: 4}), Counter({1: 5})]
+        left = verified(naive.vectors_of(documents), np.array([0]), np.array([1]), 0.8)
+        assert left.similarity.tolist() == [0.8]
+
+    @quick
+    @given(st.integers(1, 300), st.integers(1, 300), st.floats(0.01, 1))
+    def test_lengths_prune_no_similar_pair(self, a, b, tau):
+        best = min(a, b) / max(a, b)
+        assert similar_lengths(np.array([a]), np.array([b]), best).all()
+        assert similar_lengths(np.array([a]), np.array([b]), tau).all() == (best >= tau)
+
+
+class TestMinHash:
+    @quick
+    @given(documents_of.filter(any), st.integers(0, 100))
+    def test_equals_big_integers(self, documents, seed):
+        first = number_tokens(naive.vectors_of(documents))
+        functions = linear_functions(7, int(first[-1]), seed)
+        found = minima(documents, functions)
+        for r, document in enumerate(documents):
+            if document:
+                assert found[r].tolist() == naive.min_hashes(document, first.tolist(), functions)
+
+    @pytest.mark.parametrize("dimensions", [5, 1000, 89_000, 2**26, 2**31 - 2])
+    def test_equals_big_integers_in_any_dimension(self, dimensions):
+        rng = np.random.default_rng(dimensions)
+        first = np.concatenate([np.unique(rng.integers(0, dimensions - 3, 30)), [dimensions]])
+        documents = [Counter({s: 3}) for s in range(len(first) - 1)]
+        documents.append(Counter(dict.fromkeys(range(len(first) - 1), 2)))
+        functions = linear_functions(50, dimensions, 1)
+        found = minima(documents, functions, first)
+        for r, document in enumerate(documents):
+            assert found[r].tolist() == naive.min_hashes(document, first.tolist(), functions)
+
+    def test_functions_are_the_papers(self):
+        functions = linear_functions(5000, 96, 3)
+        assert functions.prime == 97
+        assert functions.alpha.min() == 1
+        assert functions.alpha.max() == 95
+        assert functions.beta.min() == 0
+        assert functions.beta.max() == 95
+        assert linear_functions(3, 0, 1).prime == 2
+        with pytest.raises(InputError, match=r"fewer than 2\*\*31"):
+            linear_functions(1, 2**31, 1)
+
+    def test_primes(self):
+        primes = [p for p in range(2, 600) if all(p % d for d in range(2, p))]
+        for n in range(500):
+            assert first_prime_above(n) == min(p for p in primes if p > n)
+        assert first_prime_above(2**31 - 2) == 2**31 - 1
+
+    def test_rows_under_two_functions_as_on_the_slides(self):
+        """h(x) = x mod 5 and g(x) = 2x + 1 mod 5 over the rows of C1 = {1, 3, 4} and C2 = {2, 3, 5}."""
+        functions = LinearFunctions(np.array([1, 2], np.uint64), np.array([0, 1], np.uint64), 5)
+        columns = [Counter([1, 3, 4]), Counter([2, 3, 5])]
+        assert minima(columns, functions, np.arange(7)).tolist() == [[1, 2], [0, 0]]
+
+    def test_permutations_as_on_the_slides(self):
+        """(12345), (54321) and (34512) are linear mod 5; the first row met in each makes the signature."""
+        functions = LinearFunctions(np.array([1, 4, 1], np.uint64), np.array([4, 0, 2], np.uint64), 5)
+        permutations = [(1, 2, 3, 4, 5), (5, 4, 3, 2, 1), (3, 4, 5, 1, 2)]
+        columns = [{1, 3, 4}, {2, 5}, {1, 2, 4}]
+        found = minima([Counter(column) for column in columns], functions, np.arange(7))
+        rows = [[permutations[f][rank] for f, rank in enumerate(row)] for row in found.tolist()]
+        assert np.transpose(rows).tolist() == [[1, 2, 1], [4, 5, 4], [3, 5, 4]]
+        by_pair = {(a, b): np.mean(np.array(rows[a]) == rows[b]) for a, b in combinations(range(3), 2)}
+        assert by_pair == {(0, 1): 0, (0, 2): pytest.approx(0.67, abs=0.005), (1, 2): 0}
+        exact = {(a, b): len(columns[a] & columns[b]) / len(columns[a] | columns[b]) for a, b in by_pair}
+        assert exact == {(0, 1): 0, (0, 2): 0.5, (1, 2): 0.25}
+
+
+class TestTables:
+    @quick
+    @given(documents_of, st.integers(0, 100), st.integers(1, 3), st.integers(1, 5))
+    def test_equal_dictionaries_of_tuples(self, documents, seed, k, tables):
+        pairs = run(LshNative(tau=0.3, k=k, l=tables, seed=seed, threads=2), documents)
+        vectors = naive.vectors_of(documents)
+        first = number_tokens(vectors).tolist()
+        functions = linear_functions(k * tables, first[-1], seed)
+        signatures = {r: naive.min_hashes(d, first, functions) for r, d in enumerate(documents) if d}
+        mates, buckets = naive.bucket_mates(signatures, k, tables)
+        exact = naive.jaccard_pairs(documents, 0.3)
+        assert naive.found(pairs) == {pair: s for pair, s in exact.items() if pair in mates}
+        assert pairs.counters["candidates"] == len(mates)
+        assert pairs.counters["buckets"] == buckets
+
+    def test_in_groups(self, monkeypatch):
+        documents = naive.copies(3)
+        whole = run(LshNative(tau=0.3), documents)
+        monkeypatch.setattr(lsh_native, "MINIMA_BYTES", 5 * len(documents) * 6 * 4)
+        parts = run(LshNative(tau=0.3), documents)
+        assert naive.found(whole) == naive.found(parts)
+        assert whole.counters == parts.counters
+
+    def test_chains_lead_through_each_bucket(self):
+        minima = np.zeros((300, 6), np.uint32)
+        minima[:, 5] = np.arange(300) % 7
+        lengths = np.ones(300, np.int64)
+        lengths[3] = 0  # an empty document has no min-hash
+        chains = np.full((300, 2), -1, np.int32)
+        assert lsh_native._link(minima, lengths, chains[:, 0]) == 7
+        wanted = [*range(7, 300), *[-1] * 7]
+        wanted[3] = -1
+        assert chains[:, 0].tolist() == wanted
+        assert (chains[:, 1] == -1).all()
+
+    def test_equal_hashes_of_different_tuples_stay_apart(self):
+        """Two first elements whose hashes agree in the upper half, and second elements that even out the lower."""
+        first = np.random.default_rng(0).integers(0, 2**32, 400_000, dtype=np.uint64)
+        hashed = (np.uint64(0x9E3779B97F4A7C15) ^ first) * np.uint64(0xBF58476D1CE4E5B9)
+        hashed ^= hashed >> np.uint64(29)
+        upper = hashed >> np.uint64(32)
+        order = np.argsort(upper)
+        twin = int(np.flatnonzero(upper[order][1:] == upper[order][:-1])[0])
+        a, b = order[twin], order[twin + 1]
+        assert first[a] != first[b]
+        minima = np.array([[first[a], 0], [first[b], hashed[a] ^ hashed[b]], [first[a], 0]], np.uint32)
+        chains = np.full((3, 1), -1, np.int32)
+        assert lsh_native._link(minima, np.ones(3, np.int64), chains[:, 0]) == 2
+        assert chains[:, 0].tolist() == [2, -1, -1]
+
+
+@pytest.mark.parametrize("method", BOTH)
+class TestBoth:
+    @pytest.mark.parametrize("tau", [0.3, 0.5, 0.8, 1.0])
+    def test_pairs_are_part_of_the_exact_ones(self, method, tau):
+        documents = naive.copies(5)
+        found, wanted = naive.found(run(method(tau=tau), documents)), naive.jaccard_pairs(documents, tau)
+        assert found
+        assert found.items() <= wanted.items()
+        identical = {pair for pair, similarity in wanted.items() if similarity == 1}
+        assert identical <= found.keys()
+
+    def test_order_and_threads_do_not_matter_and_the_seed_does(self, method):
+        documents = naive.copies(6)
+        order = np.random.default_rng(5).permutation(len(documents))
+        wanted = naive.found(run(method(tau=0.2, k=3, l=4), documents))
+        assert naive.found(run(method(tau=0.2, k=3, l=4, threads=3), documents)) == wanted
+        assert naive.found(run(method(tau=0.2, k=3, l=4), [documents[x] for x in order]), order) == wanted
+        assert naive.found(run(method(tau=0.2, k=3, l=4, seed=1), documents)) != wanted
+
+    @pytest.mark.parametrize(
+        "documents",
+        [[], [Counter({1: 2})], [Counter(), Counter()], [Counter({1: 1}), Counter()]],
+        ids=["none", "one", "empty", "half"],
+    )
+    def test_nothing_to_pair(self, method, documents):
+        pairs = run(method(), documents)
+        assert len(pairs) == 0
+        assert pairs.n == len(documents)
+
+    def test_identical_documents(self, method):
+        pairs = run(method(tau=1.0), [Counter({1: 4, 7: 1})] * 9)
+        assert naive.found(pairs) == {(a, b): 1.0 for a in range(9) for b in range(a + 1, 9)}
+
+    @pytest.mark.parametrize(
+        ("parameters", "sentence"),
+        [
+            ({"tau": 0.0}, "tau must lie in"),
+            ({"k": 0}, "k must be at least 1"),
+            ({"l": 0}, "l must be at least"),
+            ({"seed": -1}, "seed must"),
+            ({"threads": 0}, "threads must be at least"),
+        ],
+    )
+    def test_bad_parameters(self, method, parameters, sentence):
+        with pytest.raises(InputError, match=sentence):
+            method(**parameters)
+
+
+def pairs_of_similarity(tenths, pairs, seed, multisets=False):
+    """Documents of which each two in turn have a Jaccard of ``tenths / 10``, no two pairs sharing anything."""
+    rng = np.random.default_rng(seed)
+    # 10 units of signatures: `tenths` in common, the others in one of the two.
+    names = rng.permutation(pairs * 40).reshape(pairs, 40).tolist()
+    documents = []
+    for row in names:
+        units = [Counter(row[4 * u : 4 * u + 4]) for u in range(10)]
+        if multisets:  # the same four signatures in every unit: only the counts tell documents apart
+            units = [Counter({row[s]: 1 for s in range(4)})] * 10
+        common, rest = units[:tenths], units[tenths:]
+        left = rest if multisets else rest[::2]
+        right = [] if multisets else rest[1::2]
+        documents += [sum(common + left, Counter()), sum(common + right, Counter())]
+    return documents
+
+
+class TestRecall:
+    PAIRS = 600
+
+    def recall(self, matcher, documents):
+        found = naive.found(run(matcher, documents))
+        return sum((2 * p, 2 * p + 1) in found for p in range(self.PAIRS)) / self.PAIRS
+
+    @pytest.mark.parametrize("multisets", [False, True], ids=["sets", "multisets"])
+    @pytest.mark.parametrize("tenths", [3, 4, 5, 6, 7, 8])
+    def test_both_follow_the_s_curve(self, tenths, multisets):
+        documents = pairs_of_similarity(tenths, self.PAIRS, tenths, multisets)
+        assert {naive.jaccard(*documents[p : p + 2]) for p in range(0, 2 * self.PAIRS, 2)} == {tenths / 10}
+        expected = float(s_curve(6, 32, tenths / 10))
+        native, datasketch = (self.recall(method(tau=tenths / 10), documents) for method in (LshNative, Lsh))
+        # Four standard errors, and half a pair.
+        error = (expected * (1 - expected) / self.PAIRS) ** 0.5
+        assert abs(native - expected) <= 4 * error + 0.5 / self.PAIRS
+        assert abs(datasketch - expected) <= 4 * error + 0.5 / self.PAIRS
+        assert abs(native - datasketch) <= 4 * 2**0.5 * error + 0.5 / self.PAIRS
+
+    @pytest.mark.parametrize("scheme", list(Scheme))
+    def test_every_scheme(self, scheme):
+        documents = pairs_of_similarity(5, self.PAIRS, 1)
+        error = (0.4 * 0.6 / self.PAIRS) ** 0.5
+        assert abs(self.recall(Lsh(tau=0.5, scheme=scheme), documents) - 0.4) <= 4 * error
+
+
+def test_schemes_differ():
+    documents = naive.copies(9, n=200)
+    found = [naive.found(run(Lsh(tau=0.2, scheme=scheme), documents)) for scheme in Scheme]
+    assert found[0] != found[1] != found[2] != found[0]
+
+
+def test_the_s_curve_is_the_published_one():
+    assert np.round(s_curve(6, 32, [0.44, 0.5, 0.6, 0.7]), 2).tolist() == [0.21, 0.40, 0.78, 0.98]
+    assert s_curve(6, 32, [0.0, 1.0]).tolist() == [0.0, 1.0]
+    assert s_curve(1, 1, 0.3) == pytest.approx(0.3)
+    similarity = np.linspace(0, 1, 11)
+    np.testing.assert_allclose(s_curve(6, 32, similarity), 1 - (1 - similarity**6) ** 32, atol=1e-12)
+    with pytest.raises(InputError, match="similarities must lie in"):
+        s_curve(6, 32, 1.5)
+
+
+def test_occurrences_are_hashed_apart():
+    documents = naive.copies(4)
+    vectors = naive.vectors_of(documents)
+    hashes = occurrence_hashes(vectors)
+    occurrences = [(s, z) for d in documents for s in sorted(d) for z in range(d[s])]
+    number = {pair: position for position, pair in enumerate(dict.fromkeys(occurrences))}
+    assert len(set(hashes.tolist())) == len(number)
+    assert dict(zip(occurrences, hashes.tolist(), strict=True)) == {
+        pair: hashes[occurrences.index(pair)] for pair in number
+    }
+    assert len(hashes) == len(occurrences)
+
+
+def test_bands_that_datasketch_would_refuse():
+    with pytest.raises(InputError, match="datasketch takes no fewer bands"):
+        Lsh(l=1)
+    assert naive.found(run(LshNative(l=1, k=1), [Counter({1: 1}), Counter({1: 1})])) == {(0, 1): 1.0}

@@ -1,0 +1,106 @@
+from collections import Counter
+from fractions import Fraction
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import TAUS, borderline_collections, collections, vectors
+
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.brute_force import BruteForce
+from spotsigs.matching.partitions import Convention
+from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.records import Corpus, Vectors
+
+VARIANTS = {
+    "brute_force": BruteForce,
+    "paper": SpotSigs,
+    "prototype": lambda **keys: SpotSigs(convention=Convention.prototype, **keys),
+    "nopart": lambda **keys: SpotSigs(partitioning=False, **keys),
+    "noprune": lambda **keys: SpotSigs(partitioning=False, pruning=False, **keys),
+    "tight": SpotSigsTight,
+    "short rho": lambda **keys: SpotSigs(rho=3, **keys),
+}
+
+
+def found(matcher, documents):
+    pairs = matcher(Corpus(vectors(documents)))
+    return dict(zip(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True), pairs.similarity.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@given(documents=collections(), tau=st.sampled_from(TAUS), threads=st.sampled_from([1, 3]))
+def test_every_exact_matcher_returns_all_similar_pairs(variant, documents, tau, threads):
+    matcher = VARIANTS[variant](tau=tau, threads=threads)
+    assert found(matcher, documents) == naive.similar_pairs(documents, tau)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@given(documents=collections(), tau=st.sampled_from(TAUS))
+def test_sets_too(variant, documents, tau):
+    sets = [Counter(set(document)) for document in documents]
+    pairs = VARIANTS[variant](tau=tau, threads=1)(Corpus(vectors(documents).as_sets()))
+    assert set(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)) == set(naive.similar_pairs(sets, tau))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@given(drawn=borderline_collections())
+def test_borderline_pairs_are_decided_as_in_rational_arithmetic(variant, drawn):
+    documents, tau = drawn
+    exactly = naive.similar_pairs_exactly(documents, Fraction(tau).limit_denominator(100))
+    assert set(found(VARIANTS[variant](tau=tau, threads=1), documents)) == exactly
+
+
+def test_a_pair_of_exactly_tau_that_floating_point_bounds_lose():
+    documents = [Counter({1: 4}), Counter({1: 4, 2: 1})]
+    assert 5 - 4 > (1 - 0.8) * 5  # the printed bound, in floating point, prunes similarity 4/5
+    assert found(SpotSigs(tau=0.8), documents) == {(0, 1): 0.8}
+
+
+def test_the_worked_example_of_section_432():
+    example = vectors([Counter({1: 5, 2: 4, 3: 4}), Counter({1: 8, 2: 4}), Counter({1: 4, 2: 5, 3: 5})])
+    assert example.lengths.tolist() == [13, 12, 14]
+    matcher = SpotSigs(tau=0.8, partitioning=False, threads=1)
+    pairs = matcher(Corpus(example))
+    assert (pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist()) == ([0], [2], [12 / 15])
+    only_d1 = probe_alone(example, row=0, tau=0.8)
+    assert only_d1["verifications"] == 1  # a single Jaccard computation
+    assert only_d1["lists_opened"] == 1  # and the processing stops after the first list
+    assert only_d1["probe_breaks"] == 1
+
+
+def probe_alone(collection, row, tau):
+    """Count what probing one document costs."""
+    from spotsigs.matching.algorithm1 import COUNTERS, _probe_block, build_index
+
+    index = build_index(collection, np.ones(1, np.int64))
+    rank = index.rows.tolist().index(row)
+    return dict(zip(COUNTERS, _probe_block(index, rank, rank + 1, tau, True, False)[3].tolist(), strict=True))
+
+
+def test_counters_grow_as_partitioning_and_pruning_go():
+    rng = np.random.default_rng(7)
+    rows = [rng.integers(0, 200, rng.integers(5, 60)) for _ in range(400)]
+    collection = Vectors.from_csr(np.cumsum([0, *map(len, rows)]), np.concatenate(rows))
+    verifications = [
+        VARIANTS[name](tau=0.8, threads=2)(Corpus(collection)).counters["verifications"]
+        for name in ("paper", "nopart", "noprune")
+    ]
+    assert verifications[0] <= verifications[1] < verifications[2]
+
+
+@pytest.mark.parametrize("rows", [[], [[]], [[], []], [[5]], [[5], []]])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_nothing_to_pair(variant, rows):
+    ids = np.array([i for row in rows for i in row], np.int64)
+    collection = Vectors.from_csr(np.cumsum([0, *map(len, rows)]), ids)
+    assert len(VARIANTS[variant](tau=0.5)(Corpus(collection))) == 0
+
+
+def test_identical_documents_all_pair():
+    collection = Vectors.from_csr(np.arange(0, 303, 3), np.tile([3, 8, 9], 100 + 1)[:300])
+    pairs = SpotSigs(tau=1.0)(Corpus(collection))
+    assert len(pairs) == 100 * 99 // 2
+    assert np.all(pairs.similarity == 1.0)

@@ -1,0 +1,400 @@
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import sets as naive
+from strategies import examples
+
+from baselines.sketch import sketches as module
+from baselines.sketch.sketch_tasks import cluster_sketches, cut
+from baselines.sketch.sketches import (
+    Kind,
+    SharedShingles,
+    Sketch,
+    Sketches,
+    aggregate,
+    common_values,
+    estimator_sd,
+    estimator_table,
+    group_by_shingle,
+    shingle_document_pairs,
+    super_shingles,
+    threshold,
+    triplets,
+)
+from spotsigs.clustering.clusters import cluster
+from spotsigs.engines import Dask, Processes, Serial
+from spotsigs.errors import InputError
+from spotsigs.records import Corpus, Pairs
+from spotsigs.storage.store import save_vectors
+
+documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=12)
+quick = examples(60)
+KINDS = pytest.mark.parametrize("kind", list(Kind))
+
+
+def run(sketch, documents):
+    return sketch(Corpus(naive.vectors_of(documents)))
+
+
+def keys_of(sketch):
+    size = sketch.size if sketch.kind is Kind.permutations else 1
+    return np.random.default_rng(sketch.seed).integers(0, 2**64, size, dtype=np.uint64).tolist()
+
+
+def naive_sketches(sketch, documents):
+    keys = keys_of(sketch)
+    if sketch.kind is Kind.permutations:
+        return [naive.positions(set(document), keys) for document in documents]
+    numbers = [{naive.permuted(s, keys[0]) for s in document} for document in documents]
+    if sketch.kind is Kind.smallest:
+        return [naive.smallest(n, sketch.size) for n in numbers]
+    return [naive.divisible(n, sketch.modulus) for n in numbers]
+
+
+def naive_estimate(sketch, a, b):
+    if sketch.kind is Kind.permutations:
+        return len(a & b) / sketch.size
+    if sketch.kind is Kind.smallest:
+        return naive.resemblance_of_smallest(a, b, sketch.size)
+    return naive.resemblance_of_divisible(a, b)
+
+
+def rows(sketches):
+    edges = sketches.indptr.tolist()
+    return [sketches.values[a:b].tolist() for a, b in pairwise(edges)]
+
+
+class TestAgainstTheTwin:
+    @KINDS
+    @quick
+    @given(documents_of, st.integers(1, 6), st.integers(1, 4), st.integers(0, 9))
+    def test_sketches(self, kind, documents, size, modulus, seed):
+        sketch = Sketch(kind=kind, size=size, modulus=modulus, seed=seed, threads=2)
+        vectors = naive.vectors_of(documents)
+        found = rows(sketch.sketches(vectors))
+        wanted = naive_sketches(sketch, documents)
+        if kind is Kind.permutations:
+            n = vectors.n_signatures
+            wanted = [{position * n + shingle for position, shingle in values} for values in wanted]
+        assert found == [sorted(values) for values in wanted]
+
+    @KINDS
+    @quick
+    @given(documents_of, st.integers(1, 6), st.sampled_from([0.1, 1 / 3, 0.5, 0.8, 1.0]))
+    def test_pairs(self, kind, documents, size, tau):
+        sketch = Sketch(kind=kind, size=size, modulus=2, tau=tau)
+        sketches = naive_sketches(sketch, documents)
+        common, _ = naive.seven_steps(sketches, 1)
+        estimates = {pair: naive_estimate(sketch, sketches[pair[0]], sketches[pair[1]]) for pair in common}
+        pairs = run(sketch, documents)
+        assert naive.found(pairs) == {pair: e for pair, e in estimates.items() if e >= tau}
+        assert pairs.counters["triplets"] == sum(common.values())
+        assert pairs.counters["candidates"] == len(common)
+
+    @KINDS
+    def test_pairs_of_copies(self, kind):
+        documents = naive.copies(2)
+        sketch = Sketch(kind=kind, size=30, modulus=3, tau=0.4)
+        sketches = naive_sketches(sketch, documents)
+        common, _ = naive.seven_steps(sketches, 1)
+        wanted = {pair: naive_estimate(sketch, sketches[pair[0]], sketches[pair[1]]) for pair in common}
+        wanted = {pair: e for pair, e in wanted.items() if e >= 0.4}
+        assert len(wanted) > 20
+        assert naive.found(run(sketch, documents)) == wanted
+
+    @pytest.mark.parametrize(("groups", "least"), [(6, 1), (6, 2), (3, 2), (12, 5)])
+    def test_super_shingles(self, groups, least):
+        documents = naive.copies(8, n=200)
+        sketch = Sketch(size=24, tau=0.01, super_shingles=groups, common_super_shingles=least)
+        positions = [sorted(values) for values in naive_sketches(sketch, documents)]
+        each = 24 // groups
+        supers = [
+            {(g, tuple(row[g * each : (g + 1) * each])) for g in range(groups)} if row else set() for row in positions
+        ]
+        common, _ = naive.seven_steps(supers, 1)
+        wanted = {
+            pair: len(set(positions[pair[0]]) & set(positions[pair[1]])) / 24
+            for pair, shared in common.items()
+            if shared >= least
+        }
+        assert wanted
+        assert naive.found(run(sketch, documents)) == wanted
+        higher = naive.found(run(replace(sketch, tau=0.7), documents))
+        assert higher == {pair: e for pair, e in wanted.items() if e >= 0.7}
+
+
+class TestSteps:
+    SKETCHES = ({5, 9, 11}, {5, 9, 12}, {9, 12, 3}, set(), {40, 41}, {40, 41, 5})
+
+    def table(self):
+        sizes = [len(s) for s in self.SKETCHES]
+        values = [v for s in self.SKETCHES for v in sorted(s)]
+        return Sketches(np.cumsum([0, *sizes]), np.array(values, np.uint64))
+
+    def test_as_written(self):
+        shingles, documents = shingle_document_pairs(self.table())
+        assert list(zip(shingles.tolist(), documents.tolist(), strict=True)) == [
+            (v, d) for d, s in enumerate(self.SKETCHES) for v in sorted(s)
+        ]
+        groups = group_by_shingle(shingles, documents)
+        members = np.split(groups.documents, groups.starts[1:-1])
+        assert [m.tolist() for m in members] == [[0, 1, 5], [0, 1, 2], [1, 2], [4, 5], [4, 5]]
+        smaller, larger, ones = triplets(groups)
+        assert ones.tolist() == [1] * 9
+        by_pair = aggregate(smaller, larger, ones)
+        common, clusters = naive.seven_steps(self.SKETCHES, 2)
+        assert (
+            dict(zip(zip(*(c.tolist() for c in by_pair[:2]), strict=True), by_pair[2].tolist(), strict=True)) == common
+        )
+        keep = threshold(by_pair[2], 2)
+        pairs = Pairs.build(by_pair[0][keep], by_pair[1][keep], by_pair[2][keep], len(self.SKETCHES))
+        groups = cluster(pairs)
+        assert clusters == [{0, 1, 2}, {3}, {4, 5}]
+        assert groups.representatives[groups.labels].tolist() == [0, 0, 0, 3, 4, 4]
+
+    @quick
+    @given(documents_of, st.integers(1, 4), st.integers(1, 4))
+    def test_in_shards(self, documents, document_shards, shingle_shards):
+        """Documents are split for step 2 and shingles for steps 3 to 5; a last step 5 puts the parts together."""
+        table = Sketch(kind=Kind.modulo, modulus=1).sketches(naive.vectors_of(documents))
+        whole = aggregate(*triplets(group_by_shingle(*shingle_document_pairs(table))))
+        edges = np.linspace(0, len(documents), document_shards + 1).astype(int).tolist()
+        mapped = []
+        for first, stop in pairwise(edges):
+            span = slice(table.indptr[first], table.indptr[stop])
+            part = Sketches(table.indptr[first : stop + 1] - table.indptr[first], table.values[span])
+            mapped.append(shingle_document_pairs(part, first))
+        shingles, rows = (np.concatenate(column) for column in zip(*mapped, strict=True))
+        reduced = []
+        for shard in range(shingle_shards):
+            mine = shingles % np.uint64(shingle_shards) == shard
+            reduced.append(aggregate(*triplets(group_by_shingle(shingles[mine], rows[mine]))))
+        parts = aggregate(*(np.concatenate(column) for column in zip(*reduced, strict=True)))
+        for a, b in zip(whole, parts, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+    @pytest.mark.parametrize("limit", [1, 7, 100])
+    def test_shards_of_any_size_give_the_same_pairs(self, monkeypatch, limit):
+        documents = naive.copies(4)
+        whole = run(Sketch(tau=0.3), documents)
+        monkeypatch.setattr(module, "SHARD_TRIPLETS", limit)
+        parts = run(Sketch(tau=0.3), documents)
+        assert naive.found(whole) == naive.found(parts)
+        assert whole.counters == parts.counters
+
+    @pytest.mark.parametrize("kind", [Kind.smallest, Kind.modulo])
+    def test_frequent_shingles_are_left_out_only_aloud(self, caplog, kind):
+        documents = [Counter([0, r + 1]) for r in range(40)] + [Counter([0, 98, 99]), Counter([0, 98, 99, 100])]
+        sketch = Sketch(kind=kind, size=10, modulus=1, tau=0.1)
+        everything = naive.found(run(sketch, documents))
+        with caplog.at_level(logging.WARNING):
+            capped = run(replace(sketch, max_documents=41), documents)
+        assert "of more than 41 documents are left out" in caplog.text
+        assert naive.found(capped) == {(40, 41): everything[40, 41]}  # the frequent shingle still counts
+        assert capped.counters["skipped_shingles"] >= 1
+        assert capped.counters["skipped_triplets"] == 861 * capped.counters["skipped_shingles"]
+        caplog.clear()
+        uncapped = run(replace(sketch, max_documents=42), documents)
+        assert naive.found(uncapped) == everything
+        assert (uncapped.counters["skipped_shingles"], uncapped.counters["skipped_triplets"]) == (0, 0)
+        assert not caplog.text
+
+    def test_too_frequent_shingles_are_refused(self):
+        with pytest.raises(InputError, match=r"shared by 70,000 documents.*set max_documents"):
+            triplets(SharedShingles(np.array([0, 70_000]), np.arange(70_000, dtype=np.int32)))
+
+
+class TestEstimators:
+    def test_of_the_smallest_by_hand(self):
+        """F_3 of {1, 3, 4, 7, 9} and {1, 4, 5, 7}: the union's three smallest are 1, 3, 4; 1 and 4 lie in both."""
+        sketches = Sketches(np.array([0, 3, 6]), np.array([1, 3, 4, 1, 4, 5], np.uint64))
+        i, j = np.array([0]), np.array([1])
+        common = common_values(sketches, i, j)
+        assert common.tolist() == [2]
+        assert Sketch(kind=Kind.smallest, size=3).estimates(sketches, i, j, common).tolist() == [2 / 3]
+        assert common_values(sketches, i, j, among=2).tolist() == [1]
+
+    @pytest.mark.compiled
+    @KINDS
+    def test_unbiased_and_as_spread_as_in_theory(self, kind):
+        """Means within four standard errors, standard deviations within four of theirs."""
+        table = estimator_table(kind, union=300, trials=1500, size=60, modulus=6)
+        error = table["theory_sd"] / np.sqrt(table["trials"])
+        assert (np.abs(table["mean"] - table["resemblance"]) <= 4 * error).all()
+        assert (np.abs(table["sd"] / table["theory_sd"] - 1) <= 4 / np.sqrt(2 * table["trials"])).all()
+        assert table["resemblance"].tolist() == pytest.approx([x / 10 for x in range(1, 10)])
+        assert (table["trials"] == 1500).all()
+
+    @pytest.mark.compiled
+    def test_few_values_leave_the_estimate_undefined_not_biased(self):
+        table = estimator_table(Kind.modulo, union=40, trials=3000, modulus=30)
+        assert (table["trials"] < 2500).all()
+        assert (np.abs(table["mean"] - table["resemblance"]) <= 4 * table["theory_sd"] / np.sqrt(table["trials"])).all()
+
+    def test_theory_on_all_outcomes(self):
+        """Sketches that keep every value know the resemblance; one value is a coin toss."""
+        r = np.array([0.3])
+        assert estimator_sd(Kind.smallest, r, 50, 50, 1) == 0
+        assert estimator_sd(Kind.smallest, r, 50, 99, 1) == 0
+        assert estimator_sd(Kind.modulo, r, 50, 1, 1) == pytest.approx(0)
+        for kind in (Kind.smallest, Kind.permutations):
+            assert estimator_sd(kind, r, 50, 1, 1) == pytest.approx(np.sqrt(0.21))
+        subsets = [len(set(chosen) & set(range(3))) / 4 for chosen in combinations(range(10), 4)]
+        assert estimator_sd(Kind.smallest, r, 10, 4, 1) == pytest.approx(np.std(subsets))
+
+    def test_a_sketch_that_keeps_everything_is_exact(self):
+        documents = [Counter(set(document)) for document in naive.copies(3)]
+        for sketch in (Sketch(kind=Kind.smallest, size=1000, tau=0.3), Sketch(kind=Kind.modulo, modulus=1, tau=0.3)):
+            assert naive.found(run(sketch, documents)) == naive.jaccard_pairs(documents, 0.3)
+
+
+@KINDS
+class TestEveryKind:
+    def test_order_threads_and_numbering_do_not_matter_and_the_seed_does(self, kind):
+        documents = [Counter(document) for document in naive.copies(6)]
+        sketch = Sketch(kind=kind, size=20, modulus=3, tau=0.2)
+        order = np.random.default_rng(5).permutation(len(documents))
+        wanted = naive.found(run(sketch, documents))
+        assert naive.found(run(replace(sketch, threads=3), documents)) == wanted
+        assert naive.found(run(sketch, [documents[x] for x in order]), order) == wanted
+        assert naive.found(run(replace(sketch, seed=1), documents)) != wanted
+
+    def test_sketches_belong_to_hashes_not_to_ids(self, kind):
+        """What else the collection holds changes ids, but no estimate."""
+        documents = naive.copies(6, n=40)
+        hashes = np.sort(np.random.default_rng(1).integers(0, 2**64, 1200, dtype=np.uint64))
+        sketch = Sketch(kind=kind, size=20, modulus=3, tau=0.2)
+        few = sketch(Corpus(naive.vectors_of(documents, hashes[::3])))
+        shifted = [Counter({3 * s: c for s, c in document.items()}) for document in documents]
+        many = sketch(Corpus(naive.vectors_of(shifted, hashes)))
+        assert len(few) > 0
+        assert naive.found(few) == naive.found(many)
+
+    @pytest.mark.parametrize(
+        "documents",
+        [[], [Counter({1: 2})], [Counter(), Counter()], [Counter({1: 1}), Counter()]],
+        ids=["none", "one", "empty", "half"],
+    )
+    def test_nothing_to_pair(self, kind, documents):
+        pairs = run(Sketch(kind=kind, modulus=1, tau=0.01), documents)
+        assert len(pairs) == 0
+        assert pairs.n == len(documents)
+
+    def test_identical_documents(self, kind):
+        pairs = run(Sketch(kind=kind, modulus=1, tau=1.0), [Counter({1: 4, 7: 1})] * 9)
+        assert naive.found(pairs) == {(a, b): 1.0 for a in range(9) for b in range(a + 1, 9)}
+
+
+ENGINES = [
+    pytest.param(Serial(), id="serial"),
+    pytest.param(Processes(workers=2), id="processes"),
+    pytest.param(Dask(workers=2), id="dask", marks=[pytest.mark.long]),
+]
+
+
+def near_copies(n, seed):
+    rng = np.random.default_rng(seed)
+    documents = []
+    for _ in range(n):
+        document = Counter(rng.integers(0, 400, 30).tolist())
+        if documents and rng.random() < 0.6:
+            document = Counter(documents[rng.integers(len(documents))])
+            document[int(rng.integers(400))] += 1
+        documents.append(document if rng.random() < 0.95 else Counter())
+    return naive.vectors_of(documents)
+
+
+class TestTasks:
+    """The seven steps as tasks of an engine give what they give in memory: pairs, estimates and counters."""
+
+    def check(self, tmp_path, sketch, vectors, engine, **cut):
+        save_vectors(tmp_path / "v", vectors)
+        found = cluster_sketches(tmp_path / "v", tmp_path / "p", sketch, engine, **cut)
+        expected = sketch(Corpus(vectors))
+        loaded = found.load()
+        for name in ("i", "j", "similarity"):
+            np.testing.assert_array_equal(getattr(loaded, name), getattr(expected, name))
+        assert found.counters == expected.counters
+        ours, theirs = cluster(found.within(10**6)), cluster(expected)
+        np.testing.assert_array_equal(ours.labels, theirs.labels)
+        return len(expected)
+
+    @KINDS
+    @pytest.mark.parametrize("cut", [{"documents": 7, "buckets": 3}, {"documents": 1000, "buckets": 1}])
+    def test_every_kind(self, tmp_path, kind, cut):
+        sketch = Sketch(tau=0.5, kind=kind, size=24, modulus=2)
+        assert self.check(tmp_path, sketch, near_copies(90, 1), Serial(), **cut) > 20
+
+    @pytest.mark.parametrize("more", [{"super_shingles": 6, "common_super_shingles": 1}, {"max_documents": 4}])
+    def test_super_shingles_and_frequent_shingles(self, tmp_path, more):
+        sketch = Sketch(tau=0.5, size=24, **more)
+        assert self.check(tmp_path, sketch, near_copies(90, 2), Serial(), documents=11, buckets=4) > 5
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_every_engine(self, tmp_path, engine):
+        if isinstance(engine, Dask):
+            pytest.importorskip("distributed")
+        assert self.check(tmp_path, Sketch(tau=0.5), near_copies(120, 3), engine, documents=20, buckets=5) > 20
+
+    def test_nothing_and_another_clustering(self, tmp_path):
+        assert self.check(tmp_path, Sketch(), naive.vectors_of([]), Serial()) == 0
+        with pytest.raises(InputError, match="holds another clustering"):
+            cluster_sketches(tmp_path / "v", tmp_path / "p", Sketch(size=10), Serial())
+
+    def test_it_goes_on_where_it_stopped(self, tmp_path):
+        class Stops:
+            processes = 0
+
+            def map(self, function, tasks):
+                for task in tasks:
+                    if task == 4:
+                        raise KeyboardInterrupt
+                    yield function(task)
+
+        vectors = near_copies(60, 4)
+        save_vectors(tmp_path / "v", vectors)
+        with pytest.raises(KeyboardInterrupt):
+            cluster_sketches(tmp_path / "v", tmp_path / "p", Sketch(tau=0.5), Stops(), documents=10)
+        done = {path: path.stat().st_mtime_ns for path in (tmp_path / "p").glob("map-*/values.npy")}
+        assert len(done) == 4
+        self.check(tmp_path, Sketch(tau=0.5), vectors, Serial(), documents=10)
+        assert all(path.stat().st_mtime_ns == time for path, time in done.items())
+
+    def test_tasks_of_about_so_many_bytes(self):
+        few, many = cut(Sketch(), 10**6, 10**8), cut(Sketch(), 10**6, 10**9)
+        assert few["documents"] < many["documents"] == 20_000
+        assert few["buckets"] > many["buckets"] > 1
+
+
+def test_no_super_shingles_of_nothing():
+    empty = Sketches(np.zeros(4, np.int64), np.empty(0, np.uint64))
+    assert super_shingles(empty, 3).indptr.tolist() == [0, 0, 0, 0]
+    assert len(run(Sketch(size=6, super_shingles=3), [Counter(), Counter()])) == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"tau": 0.0}, "tau must lie in"),
+        ({"size": 0}, "size must be at least 1"),
+        ({"modulus": 0}, "modulus must be at least 1"),
+        ({"super_shingles": 7}, "super_shingles=7 must divide size=200"),
+        ({"super_shingles": 4, "kind": Kind.smallest}, "super_shingles need kind=permutations"),
+        ({"super_shingles": 4, "common_super_shingles": 5}, r"must lie in \[1, 4\]"),
+        ({"super_shingles": -1}, "must not be negative"),
+        ({"max_documents": 1}, "max_documents must be at least 2"),
+        ({"seed": -1}, "seed must not be negative"),
+        ({"threads": 0}, "threads must be at least"),
+    ],
+)
+def test_bad_parameters(parameters, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Sketch(**parameters)

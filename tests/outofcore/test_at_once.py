@@ -1,0 +1,312 @@
+"""Several runs on one store at once, and workers whose parent ends in any way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from strategies import is_long
+from test_engines import available
+from test_on_disk import PARTS, run, stories, written
+
+from spotsigs.outofcore.pipeline import query_page, stored_segments
+from spotsigs.records import Document
+from spotsigs.storage.atomic import alone
+from spotsigs.storage.store import claim
+
+ROOT = Path(__file__).parents[2]
+
+ADDING = """
+import sys, time
+from pathlib import Path
+from test_on_disk import PARTS, run
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.text.tokens import tokenize
+
+if __name__ == "__main__":
+    name, folder, rounds = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    PARTS[1](tokenize("the kernels of a scheme are compiled"))
+    run(folder / f"warm-{name}", Jsonl(path=str(folder / "old.jsonl")))
+    print("ready", flush=True)
+    for k in range(rounds):
+        sys.stdin.readline()
+        found = run(folder / f"store-{k}", Jsonl(path=str(folder / f"{name}.jsonl")), add=True)
+        print(len(found.doc_ids), flush=True)
+"""
+
+
+def test_documents_of_two_runs_that_add_at_once_are_all_there(tmp_path):
+    rounds = 8 if is_long() else 1
+    rows = stories(24)
+    written(tmp_path / "one.jsonl", rows[:8])
+    written(tmp_path / "two.jsonl", rows[8:16])
+    old = written(tmp_path / "old.jsonl", rows[16:])
+    for k in range(rounds):
+        run(tmp_path / f"store-{k}", old)
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
+    adding = [
+        subprocess.Popen(
+            [sys.executable, "-c", ADDING, name, str(tmp_path), str(rounds)],
+            cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for name in ("one", "two")
+    ]  # fmt: skip
+    try:
+        for process in adding:
+            assert process.stdout.readline() == "ready\n"
+        for _ in range(rounds):
+            for process in adding:
+                process.stdin.write("go\n")
+                process.stdin.flush()
+            assert sorted(int(process.stdout.readline()) for process in adding) == [16, 24]
+    finally:
+        for process in adding:
+            process.kill()
+            process.communicate()
+    for k in range(rounds):
+        ids = list(stored_segments(tmp_path / f"store-{k}").doc_ids)
+        assert sorted(ids) == sorted(row["id"] for row in rows)
+
+
+def test_who_waits_for_a_store_is_told_so(tmp_path):
+    collection = written(tmp_path / "x.jsonl", stories(20))
+    said = []
+    waits = threading.Event()
+
+    def say(sentence):
+        said.append(sentence)
+        waits.set()
+
+    with alone(tmp_path / "store"):
+        other = threading.Thread(target=run, args=(tmp_path / "store", collection), kwargs={"say": say})
+        other.start()
+        while not any("waiting" in sentence for sentence in said):
+            assert waits.wait(60)
+            waits.clear()
+        assert not (tmp_path / "store" / "segments").exists()
+    other.join()
+    assert f"waiting for another run that works on the store {tmp_path / 'store'}" in said
+    assert (tmp_path / "store" / "vectors" / "store.json").exists()
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_of_two_claims_the_first_one_stays(remote, tmp_path, monkeypatch):
+    """Both have looked before either has written, as without a lock."""
+    if remote:
+        pytest.importorskip("upath")
+    from spotsigs.storage import locations as places
+
+    folder = places.as_path(f"memory://claims-{os.getpid()}/x") if remote else tmp_path / "x"
+    assert claim(folder, "facts.json", {"who": "one"}) == []
+    monkeypatch.setattr(places, "exists", lambda path: False)
+    monkeypatch.setattr("spotsigs.storage.store.is_empty", lambda path: True)
+    monkeypatch.setattr(places, "sizes", lambda path: {})
+    assert claim(folder, "facts.json", {"who": "two"}) == ["who"]
+    assert claim(folder, "facts.json", {"who": "one"}) == []
+
+
+@pytest.mark.long
+def test_a_question_is_asked_again_while_another_run_replaces_the_vectors(tmp_path, monkeypatch):
+    from spotsigs.outofcore import pipeline as stages_on_disk
+
+    rows = stories(30)
+    run(tmp_path / "store", written(tmp_path / "x.jsonl", rows[:15]))
+    page = Document(id="?", content=rows[3]["text"], media_type="text/plain")
+    lookup, changes = stages_on_disk.query, []
+
+    def changing(store, *words, **more):
+        found = lookup(store, *words, **more)
+        if not changes:
+            changes.append(1)
+            run(tmp_path / "store", written(tmp_path / "y.jsonl", rows[15:]), add=True)
+        return found
+
+    monkeypatch.setattr(stages_on_disk, "query", changing)
+    found = query_page(tmp_path / "store", page, *PARTS[:2], 0.3)
+    monkeypatch.undo()
+    assert found == query_page(tmp_path / "store", page, *PARTS[:2], 0.3)
+    assert changes
+
+
+# parents that end
+
+WORKING = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
+from spotsigs.engines import Dask, Processes, Ray
+
+def work(task):
+    import os, time
+    print(f"{os.getpid()}\\n", end="", flush=True)  # one write, even with PYTHONUNBUFFERED: others write there, too
+    time.sleep(0.2 if task < 4 else 600)
+    return task
+
+if __name__ == "__main__":
+    engine = {"processes": Processes, "dask": Dask, "ray": Ray}[sys.argv[1]](workers=2)
+    for task in engine.map(work, range(12)):
+        print(f"done {task}\\n", end="", flush=True)
+"""
+
+ENGINES = [
+    "processes",
+    pytest.param("dask", marks=[pytest.mark.long, pytest.mark.skipif(not available("distributed"), reason="no Dask")]),
+    pytest.param("ray", marks=[pytest.mark.long, pytest.mark.skipif(not available("ray"), reason="no Ray")]),
+]
+
+
+@pytest.fixture
+def working(request, tmp_path):
+    """Start a process whose workers work, and yield it and all that it has started."""
+    with (tmp_path / "out").open("w") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-c", WORKING, request.param], cwd=ROOT, stdout=out, stderr=out, start_new_session=True
+        )
+    found = []
+    try:
+        until = time.monotonic() + 120
+        while "done 3" not in (tmp_path / "out").read_text() and time.monotonic() < until:
+            assert process.poll() is None, (tmp_path / "out").read_text()
+            time.sleep(0.1)
+        time.sleep(1)
+        found = psutil.Process(process.pid).children(recursive=True)
+        assert len(found) >= 2
+        yield process, found
+    finally:
+        for one in [process, *found]:
+            with suppress(psutil.Error, ProcessLookupError):
+                one.kill()
+        process.wait()
+
+
+ENDINGS = [
+    pytest.param(number, whole, marks=[] if (number, whole) == ("SIGKILL", False) else [pytest.mark.long])
+    for whole in (False, True)
+    for number in ("SIGTERM", "SIGHUP", "SIGINT", "SIGKILL")
+    if not (whole and number == "SIGKILL")  # nothing is left to look at
+]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize(("number", "whole"), ENDINGS)
+@pytest.mark.parametrize("working", ENGINES, indirect=True)
+def test_no_worker_outlives_its_parent_by_five_seconds(working, number, whole):
+    """The signal goes to the parent, or to its whole group, as a terminal's does."""
+    process, children = working
+    (os.killpg if whole else os.kill)(process.pid, signal.Signals[number])
+    process.wait(timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=5)
+    assert alive == []
+
+
+MEASURING = """
+import sys, time
+from pathlib import Path
+from experiments.work.result_cache import Cells, Task
+
+def measured():
+    print("measuring", flush=True)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    Cells(folder=Path(sys.argv[1])).run([Task(function=measured, arguments={}, alone=True)], "alone")
+"""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_the_process_of_a_measurement_ends_with_its_parent(tmp_path):
+    command = [sys.executable, "-c", MEASURING, str(tmp_path)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "measuring\n"
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert children
+        process.kill()
+        _, alive = psutil.wait_procs(children, timeout=5)
+        assert alive == []
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("working", ["processes"], indirect=True)
+def test_a_signal_to_a_worker_ends_nothing_else_or_everything(working, number, tmp_path):
+    process, children = working
+    workers = [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
+    before = (tmp_path / "out").read_text().count("\n")
+    workers[0].send_signal(signal.Signals[number])
+    until = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < until:
+        if (tmp_path / "out").read_text().count("\n") > before:
+            return  # the task runs again
+        time.sleep(0.1)
+    if number == "SIGINT" and process.poll() is None:
+        assert all(worker.is_running() for worker in workers)  # the terminal's signal is the parent's to answer
+        return
+    assert process.poll() is not None
+    _, alive = psutil.wait_procs(children, timeout=5)
+    assert alive == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize("working", ["processes"], indirect=True)
+def test_a_killed_worker_costs_its_task_and_nothing_else(working, tmp_path):
+    """The task runs again elsewhere; the parent lives."""
+    process, children = working
+    workers = [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
+    before = (tmp_path / "out").read_text().count("\n")
+    workers[0].kill()
+    until = time.monotonic() + 60
+    while (tmp_path / "out").read_text().count("\n") == before and time.monotonic() < until:
+        assert process.poll() is None
+        time.sleep(0.1)
+    assert (tmp_path / "out").read_text().count("\n") > before
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+def test_a_pipe_closes_when_a_run_is_killed(tmp_path):
+    """``python run.py | tee log`` ends with the run: no worker keeps the pipe open."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WORKING, "processes"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        for line in process.stdout:
+            if line == "done 3\n":
+                break
+        process.kill()
+        began = time.monotonic()
+        process.stdout.read()  # until the last one that writes to it has ended
+        assert time.monotonic() - began < 5
+    finally:
+        process.kill()
+        process.communicate()
+
+
+# listeners
+
+
+@pytest.mark.parametrize("working", ENGINES, indirect=True)
+def test_what_an_engine_opens_is_bound_to_this_machine(working):
+    process, children = working
+    listening = []
+    for one in [psutil.Process(process.pid), *children]:
+        with suppress(psutil.Error):
+            listening += [
+                (one.name(), connection.laddr.ip)
+                for connection in one.net_connections("inet")
+                if connection.status == psutil.CONN_LISTEN
+            ]
+    loopback = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    assert {address for _, address in listening} <= loopback, listening

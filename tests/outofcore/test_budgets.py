@@ -1,0 +1,275 @@
+"""What ``memory=`` promises: the peak of all processes stays below it, whatever a record holds, and says what it left.
+
+The quick tests ask the readers for records that are too large; the long ones run the front door, sample the
+proportional set size of all processes, and print a table of budgets asked and kept (``pytest -s -m long``).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+
+import brotli
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from archives import arc_record, warc_record
+
+from spotsigs.engines import Serial
+from spotsigs.formats.arc import Arc
+from spotsigs.formats.column_files import Csv, Parquet
+from spotsigs.formats.folder import Folder
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.formats.trec import Trec
+from spotsigs.formats.warc import Warc
+from spotsigs.outofcore.segments import extract_segments
+from spotsigs.records import Document, Skipped
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.size_limits import pages_up_to
+from spotsigs.text.visible import VisibleText
+
+LIMIT = 1 << 16
+BIG = b"<p>the page is a long one " * (1 << 19)
+SMALL = b"<p>the page is a short one"
+FORMATS = {
+    "warc": Warc, "arc": Arc, "trec": Trec, "jsonl": Jsonl, "csv": Csv, "parquet": Parquet, "folder": Folder
+}  # fmt: skip
+PACKS = {
+    "plain": bytes,
+    "gzip": lambda content: gzip.compress(content, 1, mtime=0),
+    "zstd": lambda content: zstandard.ZstdCompressor().compress(content),
+}
+
+
+def http(uri, body, *encodings):
+    """Return a WARC record whose body is encoded."""
+    pack = PACKS | {"br": lambda content: brotli.compress(content, quality=5)}
+    for encoding in encodings:
+        body = pack[encoding](body)
+    return warc_record(uri, body, headers=f"Content-Encoding: {', '.join(encodings)}\r\n" if encodings else "")
+
+
+def write(place, form, pages, pack="plain", encodings=()):
+    """Write pages as one input of a format; return its path."""
+    place.mkdir(parents=True)
+    path = place / f"x.{form}"
+    named = [(f"http://x/{k}", page) for k, page in enumerate(pages)]
+    if form == "folder":
+        for k, page in enumerate(pages):
+            (place / f"{k}.html").write_bytes(page)
+        return place
+    if form == "parquet":
+        table = pa.table({"id": [name for name, _ in named], "html": [page.decode() for _, page in named]})
+        pq.write_table(table, path, 1, compression={"plain": "none"}.get(pack, pack))
+        return path
+    if form in ("warc", "arc"):
+        records = [http(n, p, *encodings) if form == "warc" else arc_record(n, p) for n, p in named]
+        if form == "arc":
+            info = b"1 0 Archive\n"
+            records.insert(0, f"filedesc://x 0.0.0.0 20010203040506 text/plain {len(info)}\n".encode() + info + b"\n")
+        path.write_bytes(b"".join(PACKS[pack](record) for record in records))
+        return path
+    rows = {
+        "jsonl": lambda: [json.dumps({"id": n, "html": p.decode()}).encode() + b"\n" for n, p in named],
+        "csv": lambda: [b"id,html\n", *(b'%b,"%b"\n' % (n.encode(), p) for n, p in named)],
+        "trec": lambda: [b"<DOC>\n<DOCNO>%b</DOCNO>\n%b\n</DOC>\n" % (n.encode(), p) for n, p in named],
+    }[form]()
+    path.write_bytes(PACKS[pack](b"".join(rows)))
+    return path
+
+
+def read(form, path, size=LIMIT):
+    with pages_up_to(size):
+        return [record for shard in FORMATS[form](path=str(path)).shards() for record in shard()]
+
+
+@pytest.mark.parametrize("pack", PACKS)
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_page_that_is_too_large_is_skipped_and_costs_nothing(tmp_path, form, pack):
+    path = write(tmp_path / "in", form, [SMALL, BIG, SMALL], pack)
+    read(form, write(tmp_path / "first", form, [SMALL]))  # imports
+    tracemalloc.start()
+    found = read(form, path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [len(record.content) for record in found if isinstance(record, Document)] in (
+        [len(SMALL)] * 2,
+        [len(SMALL) + 1] * 2,  # TREC has a line end behind it
+    )
+    told = [record.reason for record in found if isinstance(record, Skipped)]
+    assert len(told) == 1
+    assert any(word in told[0] for word in ("larger than 64 KiB", "longer than 64 KiB", "more than 64 KiB", "128 KiB"))
+    if pack != "zstd" or form == "parquet":  # its frames are unpacked 16 MiB at most at a time
+        assert peak < len(BIG) // 3, peak
+
+
+@pytest.mark.parametrize(
+    "encodings", [("gzip",), ("zstd",), ("br",), ("gzip", "gzip"), ("gzip", "zstd", "br")], ids="+".join
+)
+def test_bombs_inside_a_warc_are_skipped(tmp_path, encodings):
+    path = write(tmp_path / "in", "warc", [SMALL, BIG], encodings=encodings)
+    first, second = read("warc", path)
+    assert first.content == SMALL
+    assert second in [
+        Skipped("http://x/1", f"{what} than 64 KiB") for what in ("its body unpacks to more", "the record is larger")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        ("jsonl", b'{"id": "x", "html": "a", "more": [%b]}\n' % b"{},[],".join([b""] * 5000)),
+        ("csv", b"id,html\n%b\n" % (b"," * 30_000)),
+        ("csv", b'id,html\n1,"%b"\n2,x\n' % (b"\n" * 30_000)),
+    ],
+)
+def test_many_small_values_count_for_what_they_hold(tmp_path, form, content):
+    path = tmp_path / f"x.{form}"
+    path.write_bytes(content)
+    found = read(form, path)
+    assert isinstance(found[0], Skipped)
+    assert "larger than 64 KiB" in found[0].reason or "not closed" in found[0].reason
+
+
+@pytest.mark.long
+def test_tags_count_for_what_they_hold(tmp_path):
+    page = b"<p>" * (LIMIT // 4)
+    with pages_up_to(LIMIT):
+        folder = extract_segments(
+            tmp_path / "s", Folder(path=str(write(tmp_path / "in", "folder", [SMALL, page]))), VisibleText(),
+            SpotSignatures(), Serial(),
+        )  # fmt: skip
+    [told] = folder.skipped
+    assert told.reason.startswith("the page is larger than 64 KiB: 0.0 MiB of text, and its tags count for 0.1 MiB")
+
+
+def test_a_large_window_is_refused_by_a_sentence(tmp_path):
+    parameters = zstandard.ZstdCompressionParameters.from_level(3, window_log=27)
+    content = os.urandom(9 << 20).hex().encode()
+    path = tmp_path / "x.jsonl.zst"
+    packed = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    path.write_bytes(packed.compress(b'{"id": "a", "text": "%b"}\n' % content[:100] + content) + packed.flush())
+    [told] = read("jsonl", path)
+    assert told.reason.startswith("cannot be read: its zstd window is larger than 8 MiB; unpack it")
+
+
+def test_pages_of_parquet_are_looked_at_before_they_are_read(tmp_path):
+    """A dictionary makes a megabyte of any number of rows."""
+    value = "the page is a long one " * 1000
+    table = pa.table({"id": [str(k) for k in range(3000)], "html": [value] * 3000})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=3000)
+    pa.default_memory_pool().release_unused()
+    before = pa.total_allocated_bytes()
+    found = []
+    with pages_up_to(LIMIT):
+        for shard in Parquet(path=str(tmp_path / "x.parquet")).shards():
+            for record in shard():
+                found.append(record.id)
+                assert pa.total_allocated_bytes() - before < 40 * LIMIT
+    assert found == [str(k) for k in range(3000)]
+
+
+def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypatch):
+    """What a shard's signatures take does not depend on what it unpacks to; the parts are those of one."""
+    path = tmp_path / "x.jsonl"
+    rows = [{"id": str(k), "text": f"the w{k} is a v{k % 7} page"} if k % 3 else {"id": str(k)} for k in range(200)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    parts = []
+    for most in (1 << 24, 3000):
+        monkeypatch.setattr("spotsigs.outofcore.segments._MOST", most)
+        collection = Jsonl(path=str(path))
+        found = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
+        again = extract_segments(tmp_path / str(most), collection, VisibleText(), SpotSignatures(), Serial())
+        assert again == found
+        told = found.skipped
+        assert len(told) == 67
+        assert list(told)[1].id == "3"
+        parts.append((list(found.doc_ids), list(told), found.occurrences().tolist(), found.content_bytes))
+        assert len(found.folders) == (1 if most > 3000 else len(found.folders))
+    assert len(found.folders) > 10
+    assert parts[0] == parts[1]
+
+
+# the front door
+
+
+def pss(process):
+    """Return the proportional set size of a process and all it started: shared pages count once."""
+    total = 0
+    try:
+        family = [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return 0
+    for member in family:
+        try:
+            total += member.memory_full_info().pss
+        except (psutil.Error, OSError):
+            continue
+    return total
+
+
+def peak_of(words):
+    """Run the front door; return its exit code, what it said, and the peak of all its processes."""
+    with subprocess.Popen(
+        [sys.executable, "run.py", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as run:
+        peak, process = 0, psutil.Process(run.pid)
+        while run.poll() is None:
+            peak = max(peak, pss(process))
+            time.sleep(0.02)
+        return run.returncode, run.stdout.read(), peak
+
+
+def emoji(size):
+    return (b"the a b " * (size // 8))[: size - 4] + "😀".encode()
+
+
+def tags(size):
+    return b"<p>a " * (size // 5)
+
+
+PAGES = {"text": lambda size: b"the a b " * (size // 8), "emoji": emoji, "tags": tags}
+CASES = [
+    *((form, "plain", "text", 150, "serial", ()) for form in FORMATS),
+    *((form, "gzip", "text", 600, "serial", ()) for form in ("warc", "jsonl", "csv", "trec", "parquet")),
+    *((form, "zstd", "text", 600, "serial", ()) for form in ("warc", "jsonl", "parquet")),
+    *(("warc", "gzip", "text", 600, "serial", encodings) for encodings in (("gzip", "gzip"), ("br",), ("zstd",))),
+    *(("warc", "gzip", kind, 7.9, "serial", ()) for kind in ("text", "emoji")),
+    ("warc", "gzip", "tags", 3, "serial", ()),
+    ("jsonl", "plain", "emoji", 7.9, "serial", ()),
+    *(("jsonl", "gzip", "emoji", 7.9, engine, ()) for engine in ("processes", "dask")),
+]
+
+
+def named(case):
+    form, pack, kind, size, engine, encodings = case
+    return "-".join([form, pack, *encodings, f"{size:g}", kind, engine])
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the proportional set size")
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_budgets_asked_and_kept(tmp_path, case):
+    form, pack, kind, size, engine, encodings = case
+    budget = 700 if engine == "serial" else 2000
+    big = PAGES[kind](int(size * 2**20))
+    path = write(tmp_path / "in", form, [SMALL + b" one"] * 3 + [big] * (1 if size > 8 else 4), pack, encodings)
+    del big
+    code, said, peak = peak_of(
+        [f"data={form}", f"data.path={path}", f"memory={budget}MB", f"engine={engine}", "workers=2", "idf_min=0",
+         f"hydra.run.dir={tmp_path}/run"]
+    )  # fmt: skip
+    skipped = tmp_path / "run" / "skipped.csv"
+    told = skipped.read_text().splitlines()[1].rpartition(",")[2] if skipped.exists() else ""
+    row = (form, pack, "+".join(encodings), f"{size:g} MiB {kind}", engine, budget, round(peak / 1e6), told)
+    sys.stdout.write("\n| " + " | ".join(map(str, row)) + " |\n")
+    assert code == 0, said
+    assert bool(told) == (size > 8)
+    assert peak < budget * 1e6, row

@@ -1,0 +1,396 @@
+"""Killed at any moment, run again: the same bytes. Two at once: no harm. Interrupted: gone, with all workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+from test_engines import available
+
+ROOT = Path(__file__).parents[2]
+
+ON_DISK = """
+import sys
+from pathlib import Path
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.engines import Dask, Processes, Serial
+from spotsigs.outofcore.pipeline import match_on_disk
+from spotsigs.clustering.parquet_tables import write_pairs
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
+from spotsigs.signatures.idf import IdfFilter
+
+if __name__ == "__main__":
+    engine = {"serial": Serial(), "processes": Processes(workers=2), "dask": Dask(workers=2)}[sys.argv[1]]
+    found = match_on_disk(
+        Path(sys.argv[3]) / "store", Jsonl(path=sys.argv[2], shard_bytes=30_000), VisibleText(), SpotSignatures(),
+        IdfFilter(), 0.5, engine, memory=1_700_000_000,
+    )
+    write_pairs(Path(sys.argv[3]) / "pairs.parquet", found.doc_ids, found.pairs.within(10_000_000).chunks())
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command that writes into a folder, and which of the files there must not differ."""
+
+    name: str
+    command: tuple[str, ...]
+    results: tuple[str, ...]
+
+    def start(self, folder):
+        words = [word.replace("{folder}", str(folder)) for word in self.command]
+        return subprocess.Popen(
+            [sys.executable, *words], cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def finish(self, folder):
+        process = self.start(folder)
+        _, err = process.communicate(timeout=600)
+        assert process.returncode == 0, err.decode()
+
+    def content(self, folder):
+        found = {p.relative_to(folder).as_posix(): p.read_bytes() for way in self.results for p in folder.glob(way)}
+        assert found
+        return found
+
+
+@pytest.fixture(scope="session")
+def crawl(tmp_path_factory):
+    """Return a file of 2,000 pages, some of them near-duplicates."""
+    rng = random.Random(2008)
+    words = [f"w{k}" for k in range(3000)]
+    path = tmp_path_factory.mktemp("crawl") / "x.jsonl"
+    with path.open("w") as out:
+        for k in range(2000):
+            if k % 4 == 0:
+                page = [rng.choice(("the", "a", "is", "was", rng.choice(words))) for _ in range(150)]
+            page[rng.randrange(150)] = rng.choice(words)
+            out.write(json.dumps({"id": str(k), "text": " ".join(page)}) + "\n")
+    return path
+
+
+def jobs(crawl):
+    run = ("run.py", "data=jsonl", f"data.path={crawl}", "+data.shard_bytes=100_000", "workers=2")
+    return {
+        "run": Job("run", (*run, "page=true", "hydra.run.dir={folder}"), ("*.parquet", "*.csv", "clusters.html")),
+        "sweep": Job(
+            "sweep",
+            (
+                "run.py",
+                "experiment=chain_length",
+                "data=tiny",
+                "workers=2",
+                "experiment.results={folder}",
+                "hydra.run.dir={folder}/run",
+            ),
+            ("chain_length/*.csv", "chain_length/*.md", "chain_length/*.tex", "chain_length/*.svg"),
+        ),
+        **{
+            engine: Job(engine, ("-c", ON_DISK, engine, str(crawl), "{folder}"), ("pairs.parquet", "store/**/*.npy"))
+            for engine in ("serial", "processes", "dask")
+        },
+    }
+
+
+def kill_at_random(job, folder, kills, rng, longest):
+    """Start the job again and again and kill it at random moments, sometimes with its workers; return the kills."""
+    hits, orphans = [], []
+    while len(hits) < kills:
+        process = job.start(folder)
+        moment = rng.uniform(0.05, longest)
+        try:
+            process.communicate(timeout=moment)
+        except subprocess.TimeoutExpired:
+            hits.append(moment)
+            if rng.random() < 0.5:
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()  # its workers live on for a while, beside the next start
+                orphans.append(process.pid)
+            process.wait()
+        else:
+            assert process.returncode == 0
+            shutil.rmtree(folder)  # it was done before
+    return hits, orphans
+
+
+def end_orphans(groups):
+    for group in groups:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+
+def check_kills(job, tmp_path, kills, seed):
+    began = time.monotonic()
+    job.finish(tmp_path / "undisturbed")
+    longest = time.monotonic() - began
+    hits, orphans = kill_at_random(job, tmp_path / "killed", kills, random.Random(seed), longest)
+    try:
+        job.finish(tmp_path / "killed")
+    finally:
+        end_orphans(orphans)
+    assert len(hits) == kills
+    assert job.content(tmp_path / "killed") == job.content(tmp_path / "undisturbed")
+    job.finish(tmp_path / "killed")  # once more, when no worker of a killed one is left that may still write
+    assert job.content(tmp_path / "killed") == job.content(tmp_path / "undisturbed")
+    assert not [path for path in (tmp_path / "killed").rglob("*") if ".writing-" in path.name]
+
+
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(name, marks=pytest.mark.long) for name in ("run", "sweep")), "processes"]
+)
+def test_killed_once_and_run_again_gives_the_same_bytes(name, crawl, tmp_path):
+    check_kills(jobs(crawl)[name], tmp_path, 1, seed=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "kills"), [("run", 14), ("sweep", 10), ("serial", 10), ("processes", 10), ("dask", 6)]
+)
+def test_killed_50_times_and_run_again_gives_the_same_bytes(name, kills, crawl, tmp_path):
+    if name == "dask" and not available("distributed"):
+        pytest.skip("needs distributed")
+    check_kills(jobs(crawl)[name], tmp_path, kills, seed=50)
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not(tmp_path):
+    code = (
+        "import sys, time, os, pathlib\nfrom spotsigs.storage.atomic import beside\n"
+        "with beside(pathlib.Path(sys.argv[1], 'x')) as folder:\n"
+        "    (folder / 'half').write_text('half')\n    print(folder, flush=True)\n    time.sleep(600)\n"
+    )
+    writers = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    try:
+        left, live = (Path(writer.stdout.readline().strip()) for writer in writers)
+        writers[0].kill()
+        writers[0].wait()
+        assert left.exists()
+        done = code.replace("time.sleep(600)", "pass")
+        subprocess.run([sys.executable, "-c", done, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
+        assert list(tmp_path.iterdir()) == [live]
+        assert (live / "half").read_text() == "half"
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+            writer.stdout.close()
+
+
+# two at once
+
+
+@pytest.mark.long
+def test_two_runs_in_one_folder_leave_the_results_of_one_of_them(crawl, tmp_path):
+    one, other = (
+        Job(
+            "run",
+            ("run.py", "data=jsonl", f"data.path={crawl}", f"tau={tau}", "engine=serial", "hydra.run.dir={folder}"),
+            ("*.parquet", "*.csv", ".hydra/overrides.yaml"),
+        )
+        for tau in (0.4, 0.9)
+    )  # fmt: skip
+    expected = []
+    for job, folder in ((one, "one"), (other, "other")):
+        job.finish(tmp_path / folder)
+        found = job.content(tmp_path / folder)
+        found.pop(".hydra/overrides.yaml")
+        expected.append((json.loads((tmp_path / folder / "metrics.json").read_text())["tau"], found))
+    assert expected[0][1] != expected[1][1]
+    running = [job.start(tmp_path / "both") for job in (one, other)]
+    for process in running:
+        _, err = process.communicate(timeout=600)
+        assert process.returncode == 0, err.decode()
+    found = one.content(tmp_path / "both")
+    tau = json.loads((tmp_path / "both" / "metrics.json").read_text())["tau"]
+    assert f"- tau={tau}\n" in found.pop(".hydra/overrides.yaml").decode()
+    assert (tau, found) in expected
+
+
+@pytest.mark.long
+def test_two_builders_of_one_store(crawl, tmp_path):
+    job = jobs(crawl)["processes"]
+    job.finish(tmp_path / "alone")
+    running = [job.start(tmp_path / "both") for _ in range(2)]
+    for process in running:
+        _, err = process.communicate(timeout=600)
+        assert process.returncode == 0, err.decode()
+    assert job.content(tmp_path / "both") == job.content(tmp_path / "alone")
+
+
+# Ctrl-C
+
+
+# What a shell starts in the background ignores the signal, and so does all that it starts in turn.
+HEARS = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+
+MATCHING = (
+    HEARS
+    + """
+sys.argv = ["run.py", "data=tiny", *sys.argv[1:]]
+import spotsigs.matching.algorithm1
+import numba, time
+
+@numba.njit(nogil=True)
+def work():
+    total = 0
+    for k in range(2**62):
+        total += (total ^ k) % 7
+    return total
+
+work.compile("()")
+
+def endless(self, corpus):
+    print("matching", flush=True)
+    work()
+
+spotsigs.matching.algorithm1.SpotSigs.__call__ = endless
+import runpy
+runpy.run_path("run.py", run_name="__main__")
+"""
+)
+
+READING = (
+    HEARS
+    + """
+sys.argv = ["run.py", *sys.argv[1:]]
+import runpy
+import spotsigs.engines
+one_by_one = spotsigs.engines._in_order
+
+def watched(*given, **named):
+    for number, result in enumerate(one_by_one(*given, **named)):
+        if number == 2:
+            print("reading", flush=True)
+        yield result
+
+spotsigs.engines._in_order = watched
+runpy.run_path("run.py", run_name="__main__")
+"""
+)
+
+
+@pytest.fixture(scope="session")
+def large_crawl(crawl):
+    path = crawl.with_name("large.jsonl")
+    content = crawl.read_bytes()
+    with path.open("wb") as out:
+        for _ in range(400):
+            out.write(content)
+    return path
+
+
+@pytest.mark.parametrize("to_all", [False, True], ids=["to the process", "to its group, as a terminal does"])
+@pytest.mark.parametrize("stage", ["reading", "matching"])
+def test_an_interrupted_run_ends_soon_and_leaves_no_worker(stage, to_all, large_crawl, tmp_path):
+    more = [f"hydra.run.dir={tmp_path}/run", "workers=2"]
+    if stage == "reading":
+        more += ["data=jsonl", f"data.path={large_crawl}", "+data.shard_bytes=300_000"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", READING if stage == "reading" else MATCHING, *more],
+        cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        for line in process.stdout:
+            if line.strip() == stage:
+                break
+        workers = psutil.Process(process.pid).children(recursive=True)
+        assert workers or stage == "matching"
+        (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+        sent = time.monotonic()
+        _, err = process.communicate(timeout=60)  # it takes a second or two; a machine may be busy
+    finally:
+        end_orphans([process.pid])
+    sys.stdout.write(f"ended after {time.monotonic() - sent:.2f} s\n")
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "stopped"
+    assert "Traceback" not in err
+    _, alive = psutil.wait_procs(workers, timeout=30)
+    assert not alive
+    assert not (tmp_path / "run" / "metrics.json").exists()
+
+
+CROWDED = """
+import sys, time
+import spotsigs.engines
+in_order = spotsigs.engines._in_order
+# more than the pool hands to its workers at once, so that tasks always wait
+spotsigs.engines._in_order = lambda submit, tasks, window, interrupted: in_order(submit, tasks, 60, interrupted)
+results = spotsigs.engines.Processes(workers=2).map(time.sleep, [0] * 5 + [600] * 95)
+[next(results) for _ in range(3)]
+try:
+    results.throw(KeyboardInterrupt)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_tasks_that_wait_when_a_run_is_interrupted_leave_no_traceback():
+    process = subprocess.Popen(
+        [sys.executable, "-c", CROWDED], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        out, err = process.communicate(timeout=120)
+    finally:
+        end_orphans([process.pid])
+    assert process.returncode == 0
+    assert out == "interrupted\n"
+    assert err == ""
+
+
+def test_an_interrupt_while_modules_are_imported_ends_without_a_traceback(tmp_path):
+    (tmp_path / "hydra.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(600)\n")
+    start = "import runpy\nsys.argv = ['run.py']\nrunpy.run_path('run.py', run_name='__main__')\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{HEARS}sys.path.insert(0, {str(tmp_path)!r})\n{start}"],
+        cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        end_orphans([process.pid])
+    assert process.returncode == -signal.SIGINT
+    assert err == ""
+
+
+@pytest.mark.parametrize(
+    "closed", [*(pytest.param(one, marks=pytest.mark.long) for one in (">&-", "2>&-")), "<&- >&- 2>&-"]
+)
+def test_streams_that_the_caller_closed_are_no_fault(closed, tmp_path):
+    command = f'"{sys.executable}" run.py data=tiny engine=serial hydra.run.dir="{tmp_path}/run" {closed}'
+    done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["documents"] == 45
+
+
+@pytest.mark.parametrize("words", [["--help"], ["data=tiny", "engine=serial"]], ids=["help", "a run"])
+def test_output_that_nobody_reads_ends_it_quietly(words, tmp_path):
+    given, taken = os.pipe()
+    os.close(given)
+    with os.fdopen(taken, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "run.py", *words, f"hydra.run.dir={tmp_path}/run"],
+            cwd=ROOT, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (141, "")
+    assert (tmp_path / "run" / "metrics.json").exists() == (words != ["--help"])  # results come before the summary

@@ -1,0 +1,326 @@
+"""Every engine gives the same results in the same order, also when a worker dies in the middle."""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from itertools import count
+
+import numpy as np
+import pytest
+from test_blocks import copies, triples
+from test_on_disk import PARTS, stories, written
+
+from baselines.sketch import sketch_tasks
+from baselines.sketch.sketches import Sketch
+from spotsigs.clustering.clusters import cluster
+from spotsigs.engines import Dask, Processes, Ray, Serial, Spark, _in_order
+from spotsigs.errors import InputError
+from spotsigs.matching.brute_force import BruteForce
+from spotsigs.outofcore import prefix_partition_tasks as shuffle
+from spotsigs.outofcore import segments
+from spotsigs.outofcore import vectorize as layout
+from spotsigs.outofcore.prefix_partition_join import join_store
+from spotsigs.records import Corpus
+from spotsigs.storage.store import save_vectors
+
+
+def available(module):
+    return importlib.util.find_spec(module) is not None
+
+
+ENGINES = [
+    pytest.param(Serial(), id="serial"),
+    pytest.param(Processes(workers=2), id="processes"),
+    pytest.param(
+        Dask(workers=2),
+        id="dask",
+        marks=[pytest.mark.long, pytest.mark.skipif(not available("distributed"), reason="needs distributed")],
+    ),
+    pytest.param(
+        Ray(workers=2),
+        id="ray",
+        marks=[pytest.mark.long, pytest.mark.skipif(not available("ray"), reason="needs ray")],
+    ),
+    pytest.param(
+        Spark(workers=2),
+        id="spark",
+        marks=[
+            pytest.mark.long,
+            pytest.mark.skipif(not available("pyspark") or not shutil.which("java"), reason="needs pyspark and Java"),
+        ],
+    ),
+]
+
+
+def sent():
+    """Return functions that travel to workers by value: these need not find the tests."""
+
+    def square(number):
+        return number * number, os.getpid()
+
+    def dies(number, at, parent, marker=None):
+        """Kill the worker that comes to a task, as the kernel does when memory runs out; with a marker only once."""
+        if number == at and os.getpid() != parent and not (marker and marker.exists()):
+            if marker:
+                marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    def dies_second(task, call, parent, marker):
+        """Kill the worker that comes to a task after another one has begun, once."""
+        begun = marker.with_name("begun")
+        if os.getpid() != parent and begun.exists() and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        begun.touch()
+        return call(task)
+
+    def slow(task, call, parent, marker):
+        """Let one of the workers take its time over every task."""
+        if os.getpid() != parent and not marker.exists():
+            marker.write_text(str(os.getpid()))
+        if marker.exists() and marker.read_text() == str(os.getpid()):
+            time.sleep(0.3)
+        return call(task)
+
+    def dies_at(*task, call, at, parent, marker, **more):
+        """Kill the worker that comes to a task, once, and do the task wherever it comes again."""
+        number = task[-1][0] if isinstance(task[-1], tuple) else task[-1]
+        if number == at and os.getpid() != parent and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*task, **more)
+
+    return square, dies, dies_second, dies_at, slow
+
+
+square, dies, dies_second, dies_at, slow = sent()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_results_come_in_task_order(engine):
+    results = list(engine.map(square, iter(range(30))))
+    assert [value for value, _ in results] == [k * k for k in range(30)]
+    assert list(engine.map(square, [])) == []
+    assert (len({pid for _, pid in results}) == 1) == isinstance(engine, Serial)
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_a_killed_worker_loses_nothing(engine, tmp_path):
+    task = partial(dies, at=5, parent=os.getpid(), marker=tmp_path / "died")
+    assert list(engine.map(task, range(20))) == list(range(20))
+    assert (tmp_path / "died").exists()
+
+
+def test_a_task_that_always_kills_its_worker_is_given_up():
+    with pytest.raises(InputError, match="a worker process died 4 times: is there enough memory"):
+        list(Processes(workers=2).map(partial(dies, at=5, parent=os.getpid()), range(20)))
+
+
+@pytest.mark.parametrize("calls", [{0}, {3}, {2, 3, 4}, {11}])
+def test_a_pool_may_break_while_tasks_are_handed_over(calls):
+    """Between asking for the pool and giving it a task, a worker may be found dead; here at these calls."""
+    made = count()
+
+    def submit(task):
+        if next(made) in calls:
+            raise BrokenProcessPool("a worker died")
+        future = Future()
+        future.set_result(task * task)
+        return future
+
+    assert list(_in_order(submit, iter(range(10)), 3)) == [k * k for k in range(10)]
+
+
+def test_a_pool_that_breaks_with_every_task_is_given_up():
+    def submit(task):
+        raise BrokenProcessPool("a worker died")
+
+    with pytest.raises(InputError, match="a worker process died 4 times"):
+        list(_in_order(submit, iter(range(10)), 3))
+
+
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize("step", ["meet", *(pytest.param(step, marks=LONG) for step in ("spread", "verify"))])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
+    vectors = copies(7)
+    save_vectors(tmp_path / "v", vectors)
+    harmful = partial(dies_second, call=getattr(shuffle, step), parent=os.getpid(), marker=tmp_path / "died")
+    monkeypatch.setattr(f"spotsigs.outofcore.prefix_partition_join.{step}", harmful)
+    found = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=15_000)
+    assert triples(found.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
+    assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
+    content = b"".join(p.read_bytes() for p in sorted((tmp_path / "p").rglob("*.npy")))
+    again = join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=15_000)
+    assert b"".join(p.read_bytes() for p in sorted((tmp_path / "q").rglob("*.npy"))) == content
+    np.testing.assert_array_equal(again.load().i, found.load().i)
+
+
+@pytest.mark.parametrize("harm", [dies_second, slow])
+@pytest.mark.parametrize("step", ["scatter", "tally", "number", "gather"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_vectors_are_identical_with_a_worker_killed_or_slow(engine, step, harm, tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "LEAST_ENTRIES", 400)
+    collection = written(tmp_path / "x.jsonl", stories(300))
+    parts = segments.extract_segments(tmp_path / "s", collection, *PARTS[:2], Serial())
+    layout.build_vectors(tmp_path / "q", parts, PARTS[2], memory=10**8)
+    harmful = partial(harm, call=getattr(layout, step), parent=os.getpid(), marker=tmp_path / "died")
+    monkeypatch.setattr(layout, step, harmful)
+    layout.build_vectors(tmp_path / "p", parts, PARTS[2], memory=300_000, engine=engine)
+    assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
+    assert content(tmp_path / "p") == content(tmp_path / "q")
+
+
+def content(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.suffix in (".npy", ".json")}
+
+
+@pytest.mark.parametrize(
+    "step", ["map_documents", *(pytest.param(step, marks=LONG) for step in ("reduce_shingles", "sum_documents"))]
+)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_sketches_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
+    vectors = copies(7)
+    save_vectors(tmp_path / "v", vectors)
+    harmful = partial(dies_at, call=getattr(sketch_tasks, step), at=3, parent=os.getpid(), marker=tmp_path / "died")
+    monkeypatch.setattr(sketch_tasks, step, harmful)
+    sketch = Sketch(tau=0.5, size=24)
+    found, again = (
+        sketch_tasks.cluster_sketches(tmp_path / "v", tmp_path / place, sketch, where, documents=9, buckets=5)
+        for place, where in (("p", engine), ("q", Serial()))
+    )
+    assert triples(found.load()) == triples(sketch(Corpus(vectors)))
+    assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
+    assert content(tmp_path / "p") == content(tmp_path / "q")
+    np.testing.assert_array_equal(cluster(found.within(10**6)).labels, cluster(again.within(10**6)).labels)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_extraction_is_identical_with_a_worker_killed(engine, tmp_path, monkeypatch):
+    collection = written(tmp_path / "x.jsonl", stories(300))
+    harmful = partial(dies_at, call=segments._extract_segment, at=5, parent=os.getpid(), marker=tmp_path / "died")
+    monkeypatch.setattr(segments, "_extract_segment", harmful)
+    for place, where in (("p", engine), ("q", Serial())):
+        found = segments.extract_segments(tmp_path / place, collection, *PARTS[:2], where)
+    assert len(found.folders) > 7
+    assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
+    assert content(tmp_path / "p") == content(tmp_path / "q")
+
+
+def test_tasks_name_their_files_for_workers_in_other_folders(tmp_path, monkeypatch):
+    class Elsewhere:
+        processes = 0
+
+        def map(self, function, tasks):
+            for task in tasks:
+                with monkeypatch.context() as there:
+                    there.chdir("/")
+                    result = function(task)
+                yield result
+
+    monkeypatch.chdir(tmp_path)
+    vectors = copies(7)
+    save_vectors("v", vectors)
+    expected = triples(BruteForce(tau=0.5)(Corpus(vectors)))
+    assert triples(join_store("v", "p", 0.5, Elsewhere(), memory=15_000).load()) == expected
+    sketch = Sketch(tau=0.5, size=24)
+    found = sketch_tasks.cluster_sketches("v", "q", sketch, Elsewhere(), documents=9, buckets=5)
+    assert triples(found.load()) == triples(sketch(Corpus(vectors)))
+    collection = written(tmp_path / "x.jsonl", stories(30))
+    segments.extract_segments("s", collection, *PARTS[:2], Elsewhere())
+    assert segments.finished_segments(tmp_path / "s").sizes().sum() == 30
+
+
+def test_engines_refuse_no_workers():
+    for engine in (Processes, Dask, Ray, Spark):
+        with pytest.raises(InputError, match="workers must be at least 1, got 0"):
+            engine(workers=0)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not available("distributed"), reason="needs distributed")
+def test_a_scheduler_that_does_not_answer(monkeypatch):
+    with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"):
+        list(Dask(address="tcp://127.0.0.1:9").map(square, [1]))
+
+
+@pytest.mark.parametrize(
+    ("engine", "module"), [(Dask(workers=3), "distributed"), (Ray(workers=3), "ray"), (Spark(workers=3), "pyspark")]
+)
+def test_missing_extras_say_how_to_get_them(engine, module, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, module, None)
+    name = type(engine).__name__.lower()
+    with pytest.raises(InputError, match=rf"engine={name} needs {module}: pip install 'spotsigs\[{name}\]'"):
+        list(engine.map(square, [1]))
+
+
+@pytest.mark.skipif(not available("pyspark"), reason="needs pyspark")
+def test_spark_without_java(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(InputError, match="engine=spark needs Java, and there is none on this machine: install"):
+        list(Spark(workers=5).map(square, [1]))
+
+
+needs_spark = pytest.mark.skipif(not available("pyspark") or not shutil.which("java"), reason="needs pyspark and Java")
+
+SPARK = """
+import sys
+from functools import partial
+from pathlib import Path
+from spotsigs.engines import Spark
+from spotsigs.errors import InputError
+from test_engines import square, refuses
+from test_blocks import copies, triples
+from spotsigs.outofcore.prefix_partition_join import join_store
+from spotsigs.storage.store import save_vectors
+
+engine = Spark(workers=2, address=sys.argv[1])
+found = list(engine.map(square, range(20)))
+assert [value for value, _ in found] == [k * k for k in range(20)]
+print("processes", len({process for _, process in found}))
+try:
+    list(engine.map(refuses, range(20)))
+except InputError as error:
+    print(error)
+save_vectors("v", copies(7))
+join_store("v", "p", 0.5, engine, memory=15_000)
+"""
+
+
+def refuses(number):
+    if number == 3:
+        raise InputError("task 3 is refused")
+    return number
+
+
+@pytest.mark.long
+@needs_spark
+@pytest.mark.parametrize("address", ["local[2]", "local-cluster[2,1,1024]"])
+def test_spark_by_its_address(address, tmp_path):
+    """A process of its own, for there is one Spark a process: the same bytes, and errors of tasks as they are."""
+    tests = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", SPARK, address],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": tests},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["processes 2", "task 3 is refused"]
+    join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=15_000)
+    assert content(tmp_path / "p").keys() == content(tmp_path / "q").keys()
+    for name, value in content(tmp_path / "q").items():
+        assert name.name == "job.json" or content(tmp_path / "p")[name] == value

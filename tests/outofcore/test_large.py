@@ -1,0 +1,290 @@
+"""Runs within a memory budget, from the front door: the same files as in memory, stores to add to and to ask."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+from hydra import compose, initialize_config_dir
+
+from experiments.config import GROUPS, settings
+from spotsigs.errors import InputError
+from spotsigs.runs.runner import run
+
+ROOT = Path(__file__).parents[2]
+TINY = ROOT / "data" / "tiny"
+
+
+def configured(*overrides):
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        config = compose("config", list(overrides), return_hydra_config=True)
+    return settings(config, {group: str(config.hydra.runtime.choices[group]) for group in GROUPS})
+
+
+def ran(folder, *overrides):
+    told = []
+    text = run(configured(*overrides), folder, say=told.append)
+    return "\n".join([*told, text])
+
+
+def same(one, other, names=("pairs.parquet", "clusters.parquet", "clusters.csv", "kept.csv", "removed.csv")):
+    return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+
+
+@pytest.mark.parametrize("choices", [[], ["keep=longest", "sets=true"], ["clusters=anchored", "keep=none"]])
+def test_a_run_on_disk_writes_the_files_of_a_run_in_memory(tmp_path, choices):
+    asked = ["data=tiny", "tau=0.25", "engine=serial", "page=true", *choices]
+    ran(tmp_path / "memory", *asked)
+    text = ran(tmp_path / "disk", *asked, "memory=1GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    assert (tmp_path / "memory/clusters.html").read_bytes() == (tmp_path / "disk/clusters.html").read_bytes()
+    one, other = (json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("memory", "disk"))
+    equal = "documents documents_matched signatures occurrences pairs clusters f1 macro_f1 memory_mib giant_chains"
+    assert {key: one[key] for key in equal.split()} == {key: other[key] for key in equal.split()}
+    shas = [json.loads((tmp_path / name / "run.json").read_text())["input_sha256"] for name in ("memory", "disk")]
+    assert shas[0] == shas[1]
+    assert "memory: 1,000 MB, of which" in text
+    assert "join: 1 stretch of rows, each within" in text
+    assert "of 1,000 MB" in text.split("peak memory of all processes")[1]
+    assert not list((tmp_path / "disk").glob("store-*"))
+
+
+@pytest.mark.parametrize("dated", [range(0, 40, 2), range(40)])
+def test_the_newest_is_kept_on_disk_too(tmp_path, dated):
+    pages = sorted(TINY.rglob("*.html"))
+    rows = [{"id": str(k), "html": page.read_text("utf-8", "replace")} for k, page in enumerate(pages)]
+    for k in dated:
+        rows[k % len(rows)]["date"] = f"2008-07-{1 + 7 * k % 28:02}T00:00:00Z"
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = ["data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", "tau=0.25", "engine=serial", "keep=newest"]
+    ran(tmp_path / "memory", *asked)
+    ran(tmp_path / "disk", *asked, "memory=1GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    ran(tmp_path / "first", *asked, "keep=first")
+    assert not same(tmp_path / "memory", tmp_path / "first", ["kept.csv"])
+
+
+def test_sketches_run_on_disk_too(tmp_path):
+    asked = ["data=tiny", "matcher=sketch", "tau=0.4", "engine=serial"]
+    ran(tmp_path / "memory", *asked)
+    ran(tmp_path / "disk", *asked, "memory=1GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    assert len(pd.read_parquet(tmp_path / "disk/pairs.parquet")) > 20
+
+
+ENGINES = ["processes", pytest.param("dask", marks=pytest.mark.long), pytest.param("ray", marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_gives_the_same_bytes(tmp_path, engine):
+    for module in {"dask": ["distributed"], "ray": ["ray"]}.get(engine, []):
+        pytest.importorskip(module)
+    ran(tmp_path / "memory", "data=tiny", "engine=serial", "tau=0.25")
+    ran(tmp_path / "disk", "data=tiny", f"engine={engine}", "workers=2", "memory=2GB", "tau=0.25")
+    ran(tmp_path / "plain", "data=tiny", f"engine={engine}", "workers=2", "tau=0.25")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    assert same(tmp_path / "memory", tmp_path / "plain")
+
+
+def split_tiny(tmp_path):
+    """Return two folders of the small collection: every third page is new."""
+    for number, path in enumerate(sorted(path for path in TINY.rglob("*") if path.is_file())):
+        place = tmp_path / ("new" if number % 3 == 2 else "old") / path.relative_to(TINY)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    return tmp_path / "old", tmp_path / "new"
+
+
+def test_new_against_old_and_one_page(tmp_path):
+    old, new = split_tiny(tmp_path)
+    base = ["data=folder", "tau=0.25", "engine=serial", "memory=1GB", f"store={tmp_path / 'store'}"]
+    ran(tmp_path / "1", *base, f"data.path={old}")
+    text = ran(tmp_path / "2", *base, f"data.path={new}", "add=true", f"copy={tmp_path / 'copy'}", "page=true")
+    assert "15 new documents; only pairs with at least one are reported" in text
+    fresh = {path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file()}
+    full = ran(tmp_path / "3", "data=folder", "tau=0.25", f"data.path={TINY}", "engine=serial")
+    assert "45 documents" in full
+    wanted = {
+        (frozenset((a, b)), s)
+        for a, b, s, *_ in pd.read_parquet(tmp_path / "3/pairs.parquet").itertuples(index=False)
+        if {a, b} & fresh
+    }
+    found = pd.read_parquet(tmp_path / "2/pairs.parquet").itertuples(index=False)
+    assert {(frozenset((a, b)), s) for a, b, s, *_ in found} == wanted
+    assert wanted
+    kept = set(pd.read_csv(tmp_path / "2/kept.csv")["doc"])
+    assert kept < fresh
+    assert {path.relative_to(tmp_path / "copy").as_posix() for path in (tmp_path / "copy").rglob("*.*")} == kept
+    everything = ran(tmp_path / "4", *base[1:], "data=stored")
+    assert "45 documents" in everything
+    assert len(pd.read_parquet(tmp_path / "4/pairs.parquet")) == len(pd.read_parquet(tmp_path / "3/pairs.parquet"))
+    page = next(iter(sorted(TINY.rglob("*.html"))))
+    answer = ran(tmp_path / "5", *base[1:], f"query={page}")
+    assert answer.splitlines()[0] == "similarity  doc"
+    assert f"1.000000  {page.relative_to(TINY).as_posix()}" in answer
+    (tmp_path / "page.txt").write_text("Nothing like it.")
+    assert "no document of" in ran(tmp_path / "5", *base[1:], f"query={tmp_path / 'page.txt'}")
+    assert not (tmp_path / "5").exists()
+
+
+@pytest.mark.parametrize(
+    ("choices", "says"),
+    [
+        (["memory=2"], "memory must be at least 64MB"),
+        (["memory=much"], "memory must be a size such as 2GB"),
+        (["memory=100MB"], "is too little for 1 process, whose code alone takes 375 MB; give"),
+        (["add=true"], "add=true needs a store"),
+        (["query=x.html"], "query= needs a store"),
+        (["data=stored"], "data=stored needs a store"),
+        (["data=stored", "add=true", "store=x"], "data=stored is in the store already"),
+        (["memory=1GB", "matcher=lsh"], "matcher=lsh has no form for vectors on disk"),
+        (["memory=1GB", "matcher=cosine"], "matcher=cosine has no form for vectors on disk"),
+        (["memory=1GB", "data=wt10g_like"], "data=wt10g_like brings vectors"),
+        (["memory=1GB", "experiment=table1"], "memory= and store= belong to a single run"),
+        (["store=nowhere", "query=missing.html"], "query=missing.html: No such file"),
+    ],
+)
+def test_mistakes_are_one_sentence(tmp_path, choices, says):
+    with pytest.raises(InputError, match=says):
+        ran(tmp_path / "x", "data=tiny", "engine=serial", *choices)
+    assert not (tmp_path / "x" / "metrics.json").exists()
+
+
+@pytest.mark.parametrize("more", [[], ["memory=1GB"]])
+def test_standard_input(tmp_path, more):
+    pages = [{"id": path.name, "html": path.read_text("utf-8", "replace")} for path in sorted(TINY.rglob("*.html"))]
+    content = gzip.compress("\n".join(map(json.dumps, pages)).encode())
+    asked = ["data=jsonl", "data.path=-", "workers=2", f"hydra.run.dir={tmp_path / 'run'}", "tau=0.25", *more]
+    result = subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *asked], input=content, cwd=ROOT, capture_output=True, timeout=300
+    )
+    assert result.returncode == 0, result.stderr.decode()
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["documents"] == len(pages) > 20
+    assert metrics["pairs"] > 20
+
+
+def test_a_web_archive_from_standard_input(tmp_path):
+    pytest.importorskip("fastwarc")
+    from archives import warc_record
+
+    content = b"".join(warc_record(f"http://x/{path.name}", path.read_bytes()) for path in TINY.rglob("*.html"))
+    asked = ["data=warc", "data.path=-", f"hydra.run.dir={tmp_path / 'run'}", "tau=0.25", "memory=1GB"]
+    result = subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *asked], input=content, cwd=ROOT, capture_output=True, timeout=300
+    )
+    assert result.returncode == 0, result.stderr.decode()
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["pairs"] > 20
+
+
+WORKERS = {"processes": ("loky",), "dask": ("multiprocessing.spawn", "dask worker"), "ray": ("ray::",)}
+"""What names the worker processes of an engine; those of Dask change their names where setproctitle is there."""
+
+
+def workers_below(pids, engine):
+    """Return the worker processes below some others."""
+    found = []
+    for child in (child for pid in pids for child in psutil.Process(pid).children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            name = " ".join(child.cmdline())
+            if any(mark in name for mark in WORKERS[engine]) and "resource_tracker" not in name:
+                found.append(child)
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="finds workers as Linux names them")
+@pytest.mark.parametrize("engine", WORKERS)
+def test_a_worker_killed_from_outside_loses_nothing(tmp_path, engine):
+    """A whole run with real worker processes, one of which gets kill -9 in the middle of extraction."""
+    for module in {"dask": ["distributed"], "ray": ["ray"]}.get(engine, []):
+        pytest.importorskip(module)
+    pages = tmp_path / "pages.jsonl"
+    with pages.open("w") as file:
+        for number in range(12_000):
+            words = " ".join(f"the word{(number // 3) * 7 + k} is a part{k % 50} of" for k in range(60))
+            file.write(json.dumps({"id": f"p{number}", "text": words}) + "\n")
+    asked = ["data=jsonl", f"data.path={pages}", "+data.shard_bytes=500000", "memory=3GB", "workers=2"]
+    ran(tmp_path / "serial", *asked[:2], "+data.shard_bytes=500000", "engine=serial")
+    command = [sys.executable, str(ROOT / "run.py"), *asked, f"engine={engine}", f"hydra.run.dir={tmp_path / 'run'}"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        while len(list((tmp_path / "run").glob("store-*/segments/000000/*/store.json"))) < 4:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
+        victim = max(workers_below([process.pid], engine), key=lambda child: sum(child.cpu_times()[:2]))
+        victim.kill()
+        out, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert "12,000 documents" in out
+    assert same(tmp_path / "serial", tmp_path / "run")
+    assert len(pd.read_parquet(tmp_path / "run" / "pairs.parquet")) > 10_000
+
+
+def test_asking_prints_no_id_that_a_terminal_would_obey(tmp_path):
+    page = "<p>the plan is a new bridge and the river is a long way from the town"
+    forged = "a\x1b[2J\n  1.000000  forged\r\u202e"
+    (tmp_path / "x.jsonl").write_text(json.dumps({"id": forged, "html": page}) + "\n")
+    (tmp_path / "page.html").write_text(page)
+    base = [f"store={tmp_path / 'store'}", "engine=serial", "tau=0.5", "idf_min=0", "idf_max=1"]
+    ran(tmp_path / "1", "data=jsonl", f"data.path={tmp_path / 'x.jsonl'}", *base)
+    answer = ran(tmp_path / "1", *base, f"query={tmp_path / 'page.html'}")
+    assert answer.splitlines()[-1] == "  1.000000  a\\x1b[2J\\n  1.000000  forged\\r\\u202e  (identical content)"
+
+
+MATCHERS = sorted(path.stem for path in (ROOT / "conf" / "matcher").glob("*.yaml"))
+ENGINES = sorted(path.stem for path in (ROOT / "conf" / "engine").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("threshold", [None, 0.8])
+@pytest.mark.parametrize(
+    "engine", [pytest.param(name, marks=() if name == "serial" else pytest.mark.long) for name in ENGINES]
+)
+@pytest.mark.parametrize("matcher", MATCHERS)
+def test_every_matcher_on_disk_is_what_it_is_in_memory_or_refused(tmp_path, matcher, engine, threshold):
+    asked = ["data=tiny", "tau=0.3", f"matcher={matcher}", f"engine={engine}", "workers=2"]
+    chosen = configured(*asked).matcher
+    if threshold is not None:
+        if chosen.threshold is None:
+            pytest.skip("a method without a threshold")
+        asked.append(f"matcher.tau={threshold}")
+    if chosen.on_store() is None:
+        with pytest.raises(InputError, match=f"matcher={matcher} has no form for vectors on disk"):
+            ran(tmp_path / "run", *asked, "memory=2GB")
+        return
+    ran(tmp_path / "memory", *asked[:3], *asked[5:], "engine=serial")
+    ran(tmp_path / "disk", *asked, "memory=2GB")
+    assert same(tmp_path / "memory", tmp_path / "disk")
+    assert pd.read_parquet(tmp_path / "disk/pairs.parquet")["similarity"].min() >= (threshold or 0.3)
+    assert json.loads((tmp_path / "disk/metrics.json").read_text())["tau"] == (threshold or 0.3)
+
+
+@pytest.mark.parametrize("matcher", ["brute_force", "spotsigs_noprune", "spotsigs_nopart", "cosine", "lsh", "lcs"])
+def test_a_method_that_is_not_the_join_on_disk_does_not_claim_to_be(matcher):
+    assert configured("data=tiny", f"matcher={matcher}").matcher.on_store() is None
+
+
+def test_the_label_on_disk_is_that_of_the_method_that_ran(tmp_path):
+    assert "SpotSigs (tight bounds)  [" in ran(tmp_path / "run", "data=tiny", "engine=serial", "memory=1GB")
+
+
+def test_quality_on_disk_needs_no_more_than_a_chunk_of_the_pairs(tmp_path, monkeypatch):
+    asked = ["data=tiny", "tau=0.1", "engine=serial"]
+    ran(tmp_path / "memory", *asked)
+    monkeypatch.setattr("spotsigs.outofcore.pipeline.PASSING", 1 << 20)  # a handful of pairs at a time
+    ran(tmp_path / "disk", *asked, "memory=1GB")
+    one, other = (json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("memory", "disk"))
+    names = [name for name in one if name.startswith(("precision", "recall", "f1", "macro", "bcubed", "intervals"))]
+    assert len(names) > 6
+    assert {name: one[name] for name in names} == {name: other[name] for name in names}

@@ -1,0 +1,303 @@
+"""Segments and their layout by length equal what happens in memory."""
+
+import json
+import shutil
+import tracemalloc
+from collections import Counter
+from dataclasses import replace
+from itertools import chain, count, pairwise
+
+import naive.extract as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive.shuffle import homes, rarity
+from stores import Elsewhere, StopsAt, segments_of
+
+from spotsigs.engines import Processes, Serial
+from spotsigs.errors import InputError
+from spotsigs.exact_duplicates import Copies
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.outofcore.prefix_partition_kernels import find_homes
+from spotsigs.outofcore.segments import extract_segments
+from spotsigs.outofcore.vectorize import build_vectors, parse_memory, spans
+from spotsigs.records import Signatures, Skipped
+from spotsigs.signatures.extract import concatenate, extract, unique_ids
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.storage.store import opened
+from spotsigs.text.visible import VisibleText
+
+MEMORY = 10**8
+
+
+def batch(rng, n, names):
+    rows = [np.unique(rng.integers(0, 30, rng.integers(0, 9)).astype(np.uint64) << np.uint64(59)) for _ in range(n)]
+    hashes = np.concatenate([np.empty(0, np.uint64), *rows])
+    return Signatures(
+        doc_ids=tuple(rng.choice(names, n).tolist()),
+        clusters=tuple(None if rng.random() < 0.5 else "c" for _ in range(n)),
+        indptr=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64),
+        hashes=hashes,
+        counts=rng.integers(1, 4, len(hashes)).astype(np.int32),
+    )
+
+
+def rows_of(vectors, doc_ids):
+    return [(doc_ids[r], *(a.tolist() for a in vectors.row(r)), int(vectors.lengths[r])) for r in range(len(vectors))]
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    batches = [
+        batch(rng, n, ["a", "b", "a#2", "é"]) for n in data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4))
+    ]
+    chosen = IdfFilter(
+        idf_min=data.draw(st.sampled_from([0.0, 0.2, 0.5])),
+        idf_max=data.draw(st.sampled_from([0.85, 1.0])),
+        min_spots=data.draw(st.integers(1, 4)),
+        fewest=data.draw(st.sampled_from([0, 6])),
+    )
+    sets = data.draw(st.booleans())
+    memory = data.draw(st.sampled_from([5000, MEMORY]))  # the smaller one needs several passes and spans
+    folder = tmp_path_factory.mktemp("layout")
+    stored = build_vectors(folder / "v", segments_of(batches, folder / "s"), chosen, memory=memory, sets=sets)
+    whole = concatenate(batches)
+    whole = replace(whole, doc_ids=unique_ids(whole.doc_ids))
+    expected = chosen(whole).as_sets() if sets else chosen(whole)
+    np.testing.assert_array_equal(stored.vectors.vocabulary, expected.vocabulary)
+    assert rows_of(stored.vectors, stored.vectors.doc_ids) == [rows_of(expected, whole.doc_ids)[r] for r in stored.rows]
+    assert stored.rows.tolist() == np.argsort(expected.lengths, kind="stable").tolist()
+    assert marks_of(stored) == expected_marks(whole, stored)
+    assert list(stored.doc_ids) == list(whole.doc_ids)
+    assert list(stored.clusters) == [name or "" for name in whole.clusters]
+
+
+def marks_of(stored):
+    """Return class and home of each entry of a store."""
+    return [divmod(mark, 1024) for mark in opened(stored.folder, "vectors").array("marks", np.uint16).tolist()]
+
+
+def expected_marks(whole, stored, distinct=None):
+    """Count over all documents that are no copies, whatever is left of them."""
+    rows = [whole.hashes[a:b].tolist() for a, b in pairwise(whole.indptr.tolist())]
+    rows = [row if distinct is None or distinct[r] else [] for r, row in enumerate(rows)]
+    frequency, where = Counter(chain.from_iterable(rows)), homes(rows)
+    hashes = stored.vectors.vocabulary[stored.vectors.ids].tolist()
+    return [(rarity(frequency[h]), where[h]) for h in hashes]
+
+
+def test_marks_do_not_depend_on_cuts_and_leave_copies_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("spotsigs.outofcore.vectorize.LEAST_ENTRIES", 100)
+    batches = large_batches(np.random.default_rng(4))
+    whole, copies = concatenate(batches), Copies.none(181)
+    copies = Copies(copies.content, np.where(np.arange(181) < 40, 90, copies.stands).astype(np.int32))
+    segments = segments_of(batches, tmp_path / "s")
+    for memory in (13_000, MEMORY):
+        stored = build_vectors(tmp_path / f"{memory}", segments, IdfFilter(idf_min=0), memory=memory, copies=copies)
+        assert marks_of(stored) == expected_marks(whole, stored, copies.distinct)
+    assert files(tmp_path / "13000") == files(tmp_path / f"{MEMORY}")
+
+
+def test_homes_are_those_of_their_definition():
+    """The first document has more signatures than go to one home."""
+    rng = np.random.default_rng(1)
+    documents = [rng.permutation(9000), *(rng.choice(12_000, 30, replace=False) for _ in range(50))]
+    _, entries = np.unique(np.concatenate(documents), return_inverse=True)
+    found = np.empty(entries.max() + 1, np.uint16)
+    find_homes(np.array([len(row) for row in documents]), 0, entries.astype(np.int32), found)
+    expected = homes(np.split(entries, np.cumsum([len(row) for row in documents])[:-1]))
+    assert found.tolist() == [expected[k] for k in range(len(found))]
+    assert len(set(found[entries[:9000]].tolist())) == 3
+
+
+def large_batches(rng, sizes=(60, 1, 0, 80, 40)):
+    """Rows of few lengths, so that some lengths must be cut by batch."""
+    names = [f"d{k}" for k in range(400)]
+    return [batch(rng, n, names) for n in sizes]
+
+
+def files(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.long
+def test_layout_may_stop_at_any_task(tmp_path, monkeypatch):
+    monkeypatch.setattr("spotsigs.outofcore.vectorize.LEAST_ENTRIES", 150)
+    rng = np.random.default_rng(4)
+    segments = segments_of(large_batches(rng), tmp_path / "s")
+    chosen, copied = IdfFilter(idf_min=0.1), Copies.none(181)
+    copied = Copies(copied.content, np.where(np.arange(181) == 3, 90, copied.stands).astype(np.int32))
+    build_vectors(tmp_path / "v", segments, chosen, memory=MEMORY, copies=copied)
+    expected, stops = files(tmp_path / "v"), 0
+    for last in count():
+        try:
+            build_vectors(
+                tmp_path / "w", segments, chosen, memory=MEMORY, engine=StopsAt(last), copies=copied, facts={}
+            )
+        except KeyboardInterrupt:
+            stops += 1
+            done = files(tmp_path / "w-in-the-making")
+            build_vectors(tmp_path / "w", segments, chosen, memory=MEMORY, engine=StopsAt(-1), copies=copied)
+        else:
+            break
+        assert files(tmp_path / "w") == expected
+        assert last == 0 or len(done) > last
+        assert not (tmp_path / "w-in-the-making").exists()
+        shutil.rmtree(tmp_path / "w")
+    assert stops > 8
+
+
+@pytest.mark.parametrize("left_by", ["other arguments", "nobody knows whom", "a former version"])
+def test_what_something_else_left_is_not_used(tmp_path, left_by, monkeypatch):
+    """Nor what does not say of what it is left, because its folder vanished under a run."""
+    segments = segments_of(large_batches(np.random.default_rng(4)), tmp_path / "s")
+    chosen = IdfFilter(idf_min=0.5 if left_by == "other arguments" else 0)
+    with monkeypatch.context() as former:
+        former.setattr("spotsigs.outofcore.vectorize._FORM", 1)
+        former.setattr("spotsigs.outofcore.vectorize.rarity_classes", lambda frequencies: np.zeros_like(frequencies))
+        with pytest.raises(KeyboardInterrupt):
+            build_vectors(tmp_path / "v", segments, chosen, memory=MEMORY, engine=StopsAt(2))
+    assert (tmp_path / "v-in-the-making" / "tallied").exists()
+    if left_by == "nobody knows whom":
+        (tmp_path / "v-in-the-making" / "layout.json").unlink()
+    build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=MEMORY)
+    build_vectors(tmp_path / "w", segments, IdfFilter(idf_min=0), memory=MEMORY)
+    assert files(tmp_path / "v") == files(tmp_path / "w")
+
+
+@pytest.mark.long
+def test_the_calling_process_holds_nothing_of_the_entries(tmp_path, monkeypatch):
+    """Twenty times the signatures on as many pages: no more memory than blocks that are copied, and looked through."""
+    for block in ("crawl.layout._COPIED", "disk.store._CHECKED"):
+        monkeypatch.setattr(f"spotsigs.{block}", 2**15)
+    peaks = []
+    for entries in (10, 200):
+        draws = np.random.default_rng(1).integers(0, 500, (2000, entries)).astype(np.uint64)
+        hashes = (draws + np.arange(entries, dtype=np.uint64) * np.uint64(2**64 // entries)).ravel()
+        rows = Signatures(
+            doc_ids=tuple(map(str, range(2000))),
+            clusters=(None,) * 2000,
+            indptr=np.arange(0, len(hashes) + 1, entries),
+            hashes=hashes,
+            counts=np.ones(len(hashes), np.int32),
+        )
+        folder = tmp_path / str(entries)
+        segments = segments_of([rows] * 10, folder / "s")
+        build_vectors(folder / "warm", segments, IdfFilter(), memory=10**8, engine=Elsewhere())
+        tracemalloc.start()
+        build_vectors(folder / "v", segments, IdfFilter(), memory=10**8, engine=Elsewhere())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert max(peaks) < peaks[0] + 4 * 2**20 < 8 * len(hashes) * 10
+
+
+@given(names=st.lists(st.sampled_from(["a", "a#2", "a#3", "b", "b#2"]), max_size=12), cut=st.integers(0, 12))
+def test_ids_are_made_unique(tmp_path_factory, names, cut):
+    def signatures(part):
+        none = np.empty(0)
+        return Signatures(
+            tuple(part),
+            (None,) * len(part),
+            np.zeros(len(part) + 1, np.int64),
+            none.astype(np.uint64),
+            none.astype(np.int32),
+        )
+
+    parts = segments_of([signatures(names[:cut]), signatures(names[cut:])], tmp_path_factory.mktemp("ids"))
+    assert tuple(parts.doc_ids) == unique_ids(names) == naive.unique_ids(names)
+
+
+def pages(path, n, seed=1):
+    rng = np.random.default_rng(seed)
+    words = ["the", "a", "is", "cat", "dog", "was", "house", "tree", "to", "river", "has", "moon"]
+    lines = [
+        json.dumps({"id": f"p{k % 40}", "text": " ".join(rng.choice(words, 60)), "cluster": "c"}) for k in range(n)
+    ]
+    path.write_text("\n".join([*lines, "broken"]))
+    return Jsonl(path=str(path), shard_bytes=2000)
+
+
+@pytest.mark.parametrize("engine", [Serial(), Processes(workers=2)])
+def test_extraction_to_segments_equals_extraction_in_memory(tmp_path, engine):
+    collection = pages(tmp_path / "x.jsonl", 60)
+    segments = extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), engine)
+    expected = extract(collection, VisibleText(), SpotSignatures(), Serial())
+    assert len(segments.folders) == len(collection.shards()) > 3
+    stores = list(segments.stores())
+    for name, kind in (("hashes", np.uint64), ("counts", np.int32)):
+        np.testing.assert_array_equal(np.concatenate([s.array(name, kind) for s in stores]), getattr(expected, name))
+    assert tuple(segments.doc_ids) == expected.doc_ids
+    assert tuple(segments.skipped) == expected.skipped == (Skipped(expected.skipped[0].id, expected.skipped[0].reason),)
+
+
+def test_extraction_goes_on_where_it_stopped(tmp_path):
+    collection = pages(tmp_path / "x.jsonl", 60)
+    calls = []
+
+    class Stops:
+        def map(self, function, tasks):
+            for k, task in enumerate(tasks):
+                calls.append(k)
+                if k == 2:
+                    raise KeyboardInterrupt
+                yield function(task)
+
+    with pytest.raises(KeyboardInterrupt):
+        extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), Stops())
+    done = {p: p.stat().st_mtime_ns for p in (tmp_path / "s").glob("*/hashes.npy")}
+    assert len(done) == 2
+    extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), Serial())
+    assert all(p.stat().st_mtime_ns == time for p, time in done.items())
+
+
+def test_extraction_refuses_a_folder_of_another_one(tmp_path):
+    collection = pages(tmp_path / "x.jsonl", 20)
+    extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), Serial())
+    with pytest.raises(InputError, match=r"another extraction \(its scheme differ\)"):
+        extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(d=1), Serial())
+    pages(tmp_path / "x.jsonl", 21)
+    with pytest.raises(InputError, match=r"another extraction \(its .*files differ\)"):
+        extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), Serial())
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    with pytest.raises(InputError, match="is not empty; give another place"):
+        extract_segments(tmp_path / "full", collection, VisibleText(), SpotSignatures(), Serial())
+
+
+def test_layout_refuses_more_signatures_than_numbers(tmp_path, monkeypatch):
+    segments = segments_of([batch(np.random.default_rng(1), 50, ["a"])], tmp_path / "s")
+    monkeypatch.setattr("spotsigs.outofcore.vectorize.MOST_SIGNATURES", 3)
+    with pytest.raises(InputError, match="distinct signatures are left, and their numbers end at 3; a narrower IDF"):
+        build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=10**9)
+    assert not (tmp_path / "v").exists()
+
+
+def test_layout_refuses_a_budget_that_cannot_do(tmp_path):
+    segments = segments_of([batch(np.random.default_rng(1), 50, ["a"])], tmp_path / "s")
+    with pytest.raises(InputError, match="memory is too small for 50 documents"):
+        build_vectors(tmp_path / "v", segments, IdfFilter(), memory=1000)
+    assert not (tmp_path / "v").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GB", 2 * 10**9), ("1.5 g", 15 * 10**8), ("512MiB", 2**29), (10**8, 10**8), ("1tib", 2**40)]
+)
+def test_memory_sizes(text, size):
+    assert parse_memory(text) == size
+
+
+@pytest.mark.parametrize("text", ["lots", "2XB", "-1GB", "1MB", ""])
+def test_memory_sizes_that_are_none(text):
+    with pytest.raises(InputError, match="memory must be"):
+        parse_memory(text)
+
+
+def test_spans_cover_all_rows():
+    indptr = np.array([0, 3, 3, 10, 11, 12, 12])
+    assert list(spans(indptr, 4)) == [(0, 2), (2, 3), (3, 6)]
+    assert list(spans(indptr, 100)) == [(0, 6)]
+    assert list(spans(np.array([0]), 4)) == []

@@ -1,0 +1,279 @@
+"""Pages to pairs on disk equal pages to pairs in memory; new against old equals the full run."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from stores import named, segments_of
+
+from spotsigs.engines import Dask, Processes, Serial
+from spotsigs.errors import InputError
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.in_memory import extract_distinct, match_in_memory
+from spotsigs.matching.brute_force import BruteForce
+from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, fitting, match_on_disk, query_page
+from spotsigs.records import Corpus, Document
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
+
+MEMORY = 2 * 10**9
+PARTS = (VisibleText(), SpotSignatures(), IdfFilter(idf_min=0.1))
+
+
+def stories(n, seed=1):
+    """Return pages of which many are altered copies."""
+    rng = np.random.default_rng(seed)
+    words = np.array([*["the", "a", "is", "was", "has"] * 8, *(f"word{k}" for k in range(300))])
+    pages = []
+    for _ in range(n):
+        if pages and rng.random() < 0.5:
+            text = list(pages[rng.integers(len(pages))])
+            text[rng.integers(len(text))] = "changed"
+        else:
+            text = rng.choice(words, 80).tolist()
+        pages.append(text)
+    return [{"id": f"p{k}", "text": " ".join(text)} for k, text in enumerate(pages)]
+
+
+def written(path, rows):
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return Jsonl(path=str(path), shard_bytes=20_000)
+
+
+def in_memory(collection, tau):
+    signatures = extract(collection, PARTS[0], PARTS[1], Serial())
+    return named(BruteForce(tau=tau)(Corpus(PARTS[2](signatures))), signatures.doc_ids)
+
+
+@pytest.mark.parametrize("engine", [Serial(), Processes(workers=2)])
+def test_on_disk_equals_in_memory(tmp_path, engine):
+    collection = written(tmp_path / "x.jsonl", stories(300))
+    for tau in (0.4, 0.9):
+        found = match_on_disk(tmp_path / "run", collection, *PARTS, tau, engine, memory=MEMORY)
+        expected = in_memory(collection, tau)
+        assert named(found.pairs.load(), found.doc_ids) == expected
+        assert len(expected) > 20
+
+
+@pytest.mark.parametrize("sets", [False, True])
+def test_both_ways_give_the_same_record(tmp_path, sets):
+    """Copies, a page without signatures and a record that cannot be read among them."""
+    rows = stories(60)
+    rows[40] |= {"text": rows[3]["text"]}
+    rows[50] |= {"text": "nothing here"}
+    rows[51] = {"id": "broken"}
+    collection = written(tmp_path / "x.jsonl", rows)
+    one = match_in_memory(collection, *PARTS, BruteForce(tau=0.4), Serial(), sets=sets)
+    other = match_on_disk(tmp_path / "s", collection, *PARTS, 0.4, Serial(), memory=MEMORY, sets=sets)
+    pairs, loaded = one.pairs, other.pairs.load()
+    for name in ("i", "j", "similarity", "shared", "union"):
+        np.testing.assert_array_equal(getattr(pairs, name), getattr(loaded, name))
+    assert len(pairs) > 10
+    assert tuple(one.doc_ids) == tuple(other.doc_ids)
+    assert list(one.skipped) == list(other.skipped) != []
+    np.testing.assert_array_equal(one.compared(), other.compared())
+    assert not one.compared().all()
+    np.testing.assert_array_equal(one.copies.stands, other.copies.stands)
+    np.testing.assert_array_equal(one.signatures.occurrences(), other.signatures.occurrences())
+    assert list(one.signatures.clusters) == list(other.signatures.clusters)
+    assert one.signatures_of([3, 40, 5]) == other.signatures_of([3, 40, 5])
+    assert {"extract", "sort_hash", "cluster"} <= one.pairs.seconds.keys() & other.pairs.seconds.keys()
+
+
+def test_what_was_extracted_serves_several_thresholds(tmp_path):
+    collection = written(tmp_path / "x.jsonl", stories(60))
+    known = extract_distinct(collection, *PARTS[:2], Serial())
+    (tmp_path / "x.jsonl").unlink()
+    for tau in (0.4, 0.9):
+        found = match_in_memory(collection, *PARTS, BruteForce(tau=tau), Serial(), known=known)
+        assert found.pairs.similarity.min() >= tau
+        assert found.signatures is known.signatures
+
+
+def run(folder, collection, tau=0.5, memory=MEMORY, **more):
+    return match_on_disk(folder, collection, *PARTS, tau, Serial(), memory=memory, **more)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_new_against_old_equals_the_full_run(tmp_path, seed):
+    """Documents come in three random batches: the pairs of each are those of a full run that have a new member."""
+    rows = stories(200, seed)
+    batch = np.sort(np.random.default_rng(seed).choice(3, 200, p=[0.6, 0.25, 0.15]))
+    rows = [rows[k] for k in np.random.default_rng(seed).permutation(200)]
+    parts = [[row for row, b in zip(rows, batch, strict=True) if b == k] for k in range(3)]
+    for k, part in enumerate(parts):
+        new = written(tmp_path / f"{k}.jsonl", part)
+        found = run(tmp_path / "store", new, add=True)
+        everything = in_memory(written(tmp_path / "all.jsonl", [row for part in parts[: k + 1] for row in part]), 0.5)
+        fresh = {row["id"] for row in part}
+        assert named(found.pairs.load(), found.doc_ids) == {p for p in everything if {p[0], p[1]} & fresh}
+        assert found.new_from == sum(map(len, parts[:k]))
+    whole = run(tmp_path / "store", None)
+    assert named(whole.pairs.load(), whole.doc_ids) == everything
+    again = run(tmp_path / "store", new, add=True)
+    assert again.new_from == found.new_from
+    assert again.pairs.folders == found.pairs.folders
+
+
+def test_a_store_refuses_what_does_not_belong_there(tmp_path):
+    rows = stories(40)
+    one, two = written(tmp_path / "1.jsonl", rows[:30]), written(tmp_path / "2.jsonl", rows[30:])
+    run(tmp_path / "s", one)
+    with pytest.raises(InputError, match="holds other documents; add=true adds to them"):
+        run(tmp_path / "s", two)
+    with pytest.raises(InputError, match=r"was made with signature= SpotSignatures\(.*give the same"):
+        match_on_disk(
+            tmp_path / "s", one, PARTS[0], SpotSignatures(c=2), PARTS[2], 0.5, Serial(), memory=MEMORY, add=True
+        )
+    run(tmp_path / "s", two, add=True)
+    with pytest.raises(InputError, match="holds documents that were added"):
+        run(tmp_path / "s", one)
+    with pytest.raises(InputError, match=r"in the store .* already, and others were added behind them"):
+        run(tmp_path / "s", one, add=True)
+    (tmp_path / "s" / "segments" / "000001" / "00000000" / "store.json").unlink()
+    with pytest.raises(InputError, match=r"unfinished extraction \(1 of 1 parts are missing\)"):
+        run(tmp_path / "s", None)
+    with pytest.raises(InputError, match="is no store of documents"):
+        run(tmp_path / "none", None)
+
+
+def test_one_page_is_looked_up(tmp_path):
+    rows = stories(120)
+    collection = written(tmp_path / "x.jsonl", rows)
+    found = run(tmp_path / "s", collection, 0.3)
+    pairs = named(found.pairs.load(), found.doc_ids)
+    moved = (tmp_path / "s").rename(tmp_path / "moved")
+    for row in rows[::10]:
+        page = Document(id="page", content=row["text"], media_type="text/plain")
+        matches = query_page(moved, page, PARTS[0], PARTS[1], 0.3, memory=MEMORY)
+        expected = {(a if b == row["id"] else b): s for a, b, s in pairs if row["id"] in (a, b)} | {row["id"]: 1.0}
+        assert {match.doc: match.similarity for match in matches} == expected
+        values = [match.similarity for match in matches]
+        assert values == sorted(values, reverse=True)
+    with pytest.raises(InputError, match="holds no finished store"):
+        query_page(tmp_path / "none", page, PARTS[0], PARTS[1], 0.3)
+
+
+def test_what_is_told_before(tmp_path):
+    told = []
+    run(tmp_path / "s", written(tmp_path / "x.jsonl", stories(50)), say=told.append)
+    assert told[0].startswith("memory: 2,000 MB, of which 375 MB for the code of this process and 1,625 MB")
+    assert told[1].startswith("layout: 50 documents")
+    assert told[2].startswith("join: 1 stretch of rows, each within 1,625 MB")
+
+
+def test_finished_stages_are_not_repeated(tmp_path):
+    collection = written(tmp_path / "x.jsonl", stories(100))
+    arguments = (tmp_path / "run", collection, *PARTS, 0.5, Serial())
+    match_on_disk(*arguments, memory=MEMORY)
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "run").rglob("*.npy")}
+    match_on_disk(*arguments, memory=MEMORY)
+    assert {p: p.stat().st_mtime_ns for p in (tmp_path / "run").rglob("*.npy")} == before
+    other = (*arguments[:4], IdfFilter(idf_min=0.3), *arguments[5:])
+    match_on_disk(*other, memory=MEMORY)
+    assert (tmp_path / "run" / "vectors" / "ids.npy").stat().st_mtime_ns != before[
+        tmp_path / "run" / "vectors" / "ids.npy"
+    ]
+
+
+def test_what_cannot_be_done_is_said(tmp_path):
+    with pytest.raises(InputError, match=r"memory=900MB is too little for 5 processes.*at least 2,949MB, or fewer"):
+        data_budget(900 * 10**6, 4)
+    assert data_budget(2 * 10**9) == 2 * 10**9 - PROGRAM
+    assert data_budget(2 * 10**9, 2) == (2 * 10**9 - 3 * PROGRAM) // 2
+    with pytest.raises(InputError, match="holds no readable document"):
+        run(tmp_path / "run", written(tmp_path / "x.jsonl", [{"id": "no text"}]))
+
+
+def test_workers_that_do_not_fit_are_ended():
+    """Their code and data are part of the budget also while they wait for nothing."""
+    engine = Processes(workers=2)
+    pids = set(engine.map(_pid, range(8))) - {os.getpid()}
+    assert fitting(engine, 2 * 10**9) is engine
+    assert pids
+    assert all(map(psutil.pid_exists, pids))
+    assert fitting(engine, 2 * 10**9, 4 * 10**6) == Serial()
+    assert not any(map(psutil.pid_exists, pids))
+    assert len(list(engine.map(_pid, range(8)))) == 8
+
+
+def _pid(number):
+    return os.getpid()
+
+
+def test_workers_that_do_not_fit_are_left_out(monkeypatch):
+    monkeypatch.setattr("spotsigs.engines.all_cores", lambda: 16)
+    assert fitting(Processes(workers=8), 10**12) == Processes(workers=8)
+    assert fitting(Processes(workers=8), 2 * 10**9) == Processes(workers=2)
+    assert fitting(Processes(workers=8), 5 * 10**8) == Serial()
+    assert fitting(Dask(workers=64, address="tcp://head:8786"), 2 * 10**9).workers == 64
+    assert fitting(Serial(), 4 * 10**8) == Serial()
+    assert fitting(Processes(workers=8), 2 * 10**9, 10**6) == Processes(workers=2)
+    assert fitting(Processes(workers=8), 2 * 10**9, 4 * 10**6) == Serial()  # of whom three would map the same names
+    for memory in (11 * 10**8, 2 * 10**9, 16 * 10**9):
+        assert data_budget(memory, fitting(Dask(workers=16), memory).processes) >= LEAST
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from data.collections.wt10g_like import Wt10gLike
+from spotsigs.outofcore.prefix_partition_join import join_store
+from spotsigs.engines import Serial
+from spotsigs.outofcore.vectorize import build_vectors
+from spotsigs.outofcore.pipeline import data_budget
+from spotsigs.clustering.clusters import cluster
+from spotsigs.clustering.parquet_tables import write_pairs
+from spotsigs.outofcore.segments import Segments
+from spotsigs.signatures.idf import IdfFilter
+folder, memory = Path(sys.argv[1]), int(sys.argv[2])
+budget = data_budget(memory)
+segments = Segments(tuple(sorted((folder / "s").iterdir())))
+stored = build_vectors(folder / "v", segments, IdfFilter(idf_min=0), memory=budget)
+pairs = join_store(folder / "v", folder / "p", 0.5, Serial(), memory=budget)
+cluster(pairs.within(budget))
+write_pairs(folder / "pairs.parquet", stored.doc_ids, pairs.within(budget // 16).chunks())
+peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(len(pairs), pairs.counters["tasks"], int(peak.split()[1]) * 1024)  # getrusage tells the parent's peak, if larger
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux counts it")
+def test_the_budget_is_kept(tmp_path):
+
+    from data.collections.wt10g_like import Wt10gLike
+    from spotsigs.matching.prefix_join import self_join
+    from spotsigs.records import Signatures
+
+    n, step, memory = 400_000, 20_000, 650 * 10**6  # nearly the least that is taken
+    vectors = Wt10gLike(documents=n).vectors()
+    hashes = np.sort((np.arange(vectors.n_signatures, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+
+    def batches():
+        for a in range(0, n, step):
+            span = slice(vectors.indptr[a], vectors.indptr[a + step])
+            names = tuple(f"http://example.org/{k}" for k in range(a, a + step))
+            indptr = vectors.indptr[a : a + step + 1] - vectors.indptr[a]
+            yield Signatures(names, (None,) * step, indptr, hashes[vectors.ids[span]], vectors.counts[span])
+
+    segments_of(batches(), tmp_path / "s")
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path), str(memory)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert not run.returncode, run.stderr
+    pairs, tasks, peak = map(int, run.stdout.split())
+    assert pairs == len(self_join(vectors, 0.5))
+    assert tasks > 10
+    assert peak <= memory

@@ -1,0 +1,343 @@
+"""The join on disk: the pairs of the join in memory for all collections, budgets and thresholds, in even tasks."""
+
+import shutil
+import tracemalloc
+from collections import Counter
+from itertools import count, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive.join import self_join as naive_join
+from naive.shuffle import homes, meetings_of, met, rarity
+from stores import Elsewhere, StopsAt
+from strategies import TAUS, borderline_collections, collections, examples, is_long, vectors
+from test_blocks import triples
+
+from spotsigs.arrays.frequency_classes import rarity_classes
+from spotsigs.engines import Serial
+from spotsigs.errors import InputError
+from spotsigs.matching.bounds import prefixes
+from spotsigs.matching.prefix_join import self_join
+from spotsigs.outofcore import prefix_partition_tasks as shuffle
+from spotsigs.outofcore.prefix_partition_join import join_store
+from spotsigs.outofcore.prefix_partition_tasks import Job
+from spotsigs.records import Vectors
+from spotsigs.storage.store import opened, save_vectors, writing
+
+BUDGETS = st.sampled_from([1_500, 6_000, 10**8])
+HOMES = st.sampled_from([None, 1, 3, 1024])
+"""How many homes signatures are given by chance; None for a store without, whose signatures are sent by number."""
+
+
+def save_marked(folder, rows, home_of):
+    """Write vectors as a layout leaves them: with a mark for each entry in place of a class for each signature."""
+    save_vectors(folder / "classes", rows)
+    left = opened(folder / "classes", "vectors")
+    ids, classes = left.array("ids", np.int32), left.array("classes", np.uint8).astype(np.uint16)
+    with writing(folder / "v", "vectors") as store:
+        for path in left.folder.glob("*.npy"):
+            if path.stem != "classes":
+                shutil.copy(path, store.folder)
+        store.put("marks", (classes * 1024 + np.asarray(home_of, np.uint16))[ids])
+        store.facts = {"rows": len(rows), "n_signatures": rows.n_signatures}
+
+
+def joined(folder, rows, tau, memory, new_from=0, engine=None, home_of=None):
+    if home_of is None:
+        save_vectors(folder / "v", rows)
+    else:
+        save_marked(folder, rows, home_of)
+    return join_store(folder / "v", folder / "p", tau, engine or Serial(), memory=memory, new_from=new_from)
+
+
+@pytest.fixture(autouse=True)
+def many_parts(monkeypatch):
+    """Make parts as soon as there is anything to put into them, and split every task."""
+    monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_TOKENS", 16)
+    monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_WORK", 1)
+
+
+def check(tmp_path_factory, documents, tau, memory, new_from, homes):
+    rows = vectors(documents)
+    home_of = homes and np.random.default_rng(homes).integers(0, homes, rows.n_signatures)
+    found = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from, home_of=home_of)
+    expected = naive_join(documents, tau)
+    assert triples(found.load()) == [pair for pair in expected if pair[1] >= new_from]
+
+
+@examples(20, long=400)
+@given(
+    documents=collections(largest=20),
+    tau=st.sampled_from([0.01, 0.1, *TAUS]),
+    memory=BUDGETS,
+    new_from=st.integers(0, 9),
+    homes=HOMES,
+)
+def test_pairs_are_those_of_every_two_rows(tmp_path_factory, documents, tau, memory, new_from, homes):
+    check(tmp_path_factory, documents, tau, memory, new_from, homes)
+
+
+@examples(20, long=400)
+@given(drawn=borderline_collections(), memory=BUDGETS, homes=HOMES)
+def test_pairs_at_the_threshold_are_found(tmp_path_factory, drawn, memory, homes):
+    check(tmp_path_factory, *drawn, memory, 0, homes)
+
+
+@examples(4, long=60)
+@given(
+    seed=st.integers(0, 10**6),
+    tau=st.floats(0.02, 1.0),
+    memory=st.sampled_from([150_000, 10**8]),
+    new_from=st.sampled_from([0, 0, 90]),
+)
+def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memory, new_from):
+    """Rows long enough to need several meetings, skewed, with copies; some forty parts of them."""
+    shuffle.LEAST_TOKENS = 250
+    rng = np.random.default_rng(seed)
+    signatures = rng.zipf(1.3, 20_000) % 3000
+    documents = []
+    for _ in range(120):
+        if documents and rng.random() < 0.5:
+            row = Counter(documents[rng.integers(len(documents))])
+            for _ in range(rng.integers(0, 12)):
+                row[int(rng.integers(3000))] += 1
+        else:
+            row = Counter(rng.choice(signatures, rng.integers(1, 250)).tolist())
+        documents.append(row)
+    rows = vectors(documents)
+    found = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from)
+    assert triples(found.load()) == [pair for pair in triples(self_join(rows, tau)) if pair[1] >= new_from]
+
+
+@examples(15, long=400)
+@given(documents=collections(largest=20), tau=st.sampled_from(TAUS), memory=BUDGETS)
+def test_rows_meet_as_often_as_the_proof_asks(tmp_path_factory, documents, tau, memory):
+    """No pair meets less often than its slow twin, and all similar ones meet often enough to be compared."""
+    folder = tmp_path_factory.mktemp("j")
+    distinct = [Counter(dict(row)) for row in {tuple(sorted(document.items())) for document in documents} if row]
+    distinct.sort(key=lambda row: sum(row.values()))
+    rows = vectors(distinct)
+    save_vectors(folder / "v", rows)
+    job = Job(
+        store=str(folder / "v"), checksum=str(folder), folder=str(folder / "p"), tau=tau, new_from=0, memory=memory
+    )
+    spans = shuffle.make_plan(job, rows.indptr, rows.lengths)
+    if not spans:
+        return
+    bins = sum((shuffle.sample((job, k)) for k in range(spans)), np.zeros(shuffle.BINS, np.int64))
+    parts = shuffle.cut_parts(job, bins)
+    meets, results = shuffle.first_meets(job, parts, sum(shuffle.spread((job, k)) for k in range(spans))), []
+    total = Counter()
+    while len(results) < len(meets):
+        first = len(results)
+        results += map(shuffle.meet, meets[first:])
+        meets += shuffle.further_meets(meets, results, first)
+    for task in meets:
+        left = job.left("met", task.number)
+        for pair, n in zip(
+            left.array("pairs", np.uint64).tolist(), left.array("meetings", np.uint8).tolist(), strict=True
+        ):
+            total[pair >> 32, pair & 0xFFFFFFFF] += n
+    similar = naive_join(distinct, tau)
+    for pair, n in met(distinct, tau).items():
+        if pair in total or pair in {(i, j) for i, j, _ in similar}:  # others differ in their sketches
+            assert total[pair] >= n
+    assert all(total[i, j] >= meetings_of(sum(distinct[i].values()), tau) for i, j, _ in similar)
+
+
+def test_classes_and_bounds_are_those_of_their_definitions():
+    frequencies = np.arange(5000)
+    assert rarity_classes(frequencies).tolist() == [rarity(f) for f in frequencies.tolist()]
+    assert rarity_classes(np.array([2**31, 2**62])).tolist() == [61, 63]
+    for tau in (*TAUS, 0.07, 0.999):
+        lengths = np.arange(1, 150)
+        assert prefixes(tau, lengths, 255)[1].tolist() == [meetings_of(n, tau) for n in lengths.tolist()]
+        assert (np.diff(prefixes(tau, np.arange(1, 10**5), 255)[1]) >= 0).all()
+
+
+SKEWS = {}
+
+
+def skew(make):
+    SKEWS[make.__name__] = make
+    return make
+
+
+def some(rng, low, high, n):
+    """Draw about n distinct signatures; choosing without replacement would shuffle them all."""
+    return np.unique(rng.integers(low, high, n))
+
+
+def csr(rows):
+    return Vectors.from_csr(np.cumsum([0, *map(len, rows)]), np.concatenate(rows))
+
+
+@skew
+def one_signature_in_half_of_the_rows(rng):
+    """Short rows, so that it is in their prefixes."""
+    rows = [some(rng, 1, 30_000, rng.integers(2, 6)) for _ in range(6000)]
+    return csr([np.append(row, 0) if r % 2 else row for r, row in enumerate(rows)])
+
+
+@skew
+def many_copies_of_one_page(rng):
+    page = rng.choice(30_000, 40, replace=False)
+    rows = [page if r % 3 == 0 else some(rng, 0, 30_000, 40) for r in range(2000)]
+    return csr(rows)
+
+
+@skew
+def one_site_with_a_third_of_the_pages(rng):
+    """A frame of 12 signatures from 60, and a text of its own."""
+    rows = [some(rng, 60, 30_000, rng.integers(10, 40)) for _ in range(4000)]
+    return csr([np.append(rng.permutation(60)[:12], row) if r % 10 < 3 else row for r, row in enumerate(rows)])
+
+
+@skew
+def one_length_and_few_signatures(rng):
+    few = [rng.choice(300, 40, replace=False) for _ in range(1300)]
+    return csr([*few, *(40 * np.arange(300, 340) + rng.integers(0, 40, 40) for _ in range(700))])
+
+
+@skew
+def the_first_document_has_most_signatures(rng):
+    """And has them before all others, who send theirs to its homes."""
+    return csr([rng.permutation(30_000)[:25_000], *(some(rng, 0, 30_000, 40) for _ in range(2000))])
+
+
+def homes_of(rows):
+    found = homes(rows.ids[a:b].tolist() for a, b in pairwise(rows.indptr.tolist()))
+    return [found.get(signature, 0) for signature in range(rows.n_signatures)]
+
+
+WHERE = {"first document": homes_of, "one home": lambda rows: np.zeros(rows.n_signatures)}
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("name", SKEWS)
+def test_no_task_has_three_times_the_mean(name, where, tmp_path, monkeypatch):
+    monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_WORK", 5000)
+    monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_TOKENS", 2500)
+    rows = SKEWS[name](np.random.default_rng(5))
+    found = joined(tmp_path, rows, 0.5, 2 * 10**6, home_of=WHERE[where](rows))
+    loaded, expected = found.load(), self_join(rows, 0.5)
+    for column in ("i", "j", "similarity"):
+        np.testing.assert_array_equal(getattr(loaded, column), getattr(expected, column))
+    assert found.counters["meetings"] > 3
+    assert found.counters["work_most"] <= 3 * found.counters["work_mean"]
+    assert found.counters["visits_most"] <= max(3 * found.counters["work_mean"], 5000)
+
+
+def test_a_join_may_stop_at_any_task(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = csr([np.sort(rng.choice(16, 8, replace=False)) for _ in range(30)])
+    expected = triples(joined(tmp_path, rows, 0.5, 8_000).load())
+    files = {p.name: p.read_bytes() for p in (tmp_path / "p").rglob("*.npy")}
+    assert len(expected) > 3
+    stops, step = 0, 1 if is_long() else 5
+    for last in count(step=step):
+        folder = tmp_path / f"{last}"
+        try:
+            join_store(tmp_path / "v", folder, 0.5, StopsAt(last), memory=8_000)
+        except KeyboardInterrupt:
+            stops += 1
+            join_store(tmp_path / "v", folder, 0.5, Serial(), memory=8_000)
+        else:
+            break
+        assert {p.name: p.read_bytes() for p in folder.rglob("*.npy")} == files
+    assert stops > 15 // step
+    names = {p.name for p in (tmp_path / "p").iterdir()}
+    assert not names & {"plan", "parts", "spread", "met", "verified"}
+
+
+def test_what_a_former_version_left_is_not_used(tmp_path, monkeypatch):
+    rows = csr([np.sort(np.random.default_rng(3).choice(16, 8, replace=False)) for _ in range(30)])
+    expected = triples(joined(tmp_path, rows, 0.5, 8_000).load())
+    with monkeypatch.context() as former:
+        former.setattr(shuffle, "FORM", 1)
+        former.setattr(shuffle, "_edges", lambda work, most: np.empty(0, np.int64))  # so that pairs are missing
+        with pytest.raises(KeyboardInterrupt):
+            join_store(tmp_path / "v", tmp_path / "q", 0.5, StopsAt(12), memory=8_000)
+    (tmp_path / "q" / "weigh").mkdir()
+    assert (tmp_path / "q" / "met").exists()
+    assert triples(join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=8_000).load()) == expected
+    assert {p.name for p in (tmp_path / "q").iterdir()} == {p.name for p in (tmp_path / "p").iterdir()}
+
+
+def test_near_copies_meet_in_one_part(tmp_path, monkeypatch):
+    """Each of 300 stories three times, with a tenth of it changed, and signatures of all: 40 parts."""
+    monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_TOKENS", 300)
+    rng, rows = np.random.default_rng(3), []
+    stories = np.arange(300 * 40).reshape(300, 40)
+    for story in stories[np.tile(rng.permutation(300), 3)]:
+        rows.append(np.concatenate([story[rng.random(40) < 0.9], rng.integers(20_000, 20_100, 4)]))
+    rows = csr([np.unique(row) for row in rows])
+    found = {}
+    for name, home_of in (("homes", homes_of(rows)), ("numbers", None)):
+        (tmp_path / name).mkdir()
+        pairs = joined(tmp_path / name, rows, 0.5, 10**8, home_of=home_of)
+        assert len(pairs) >= 900
+        assert pairs.counters["parts"] > 30
+        found[name] = pairs.counters["candidates"] / len(pairs)
+    assert found["homes"] < 2
+    assert found["numbers"] > 3
+
+
+@pytest.mark.long
+def test_the_calling_process_holds_nothing_of_the_rows(tmp_path, monkeypatch):
+    """Many more rows in about as many tasks: a few numbers for each document, and none of its six signatures."""
+    monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_TOKENS", 10**7)
+    monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_WORK", 10**8)
+    monkeypatch.setattr("spotsigs.storage.store._TICK", 0)  # so that the first join has checked the store
+    peaks, sizes = [], (10_000, 400_000)
+    for n in sizes:
+        ids = np.random.default_rng(1).integers(0, 10**6, 6 * n)
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        save_vectors(folder / "v", Vectors.from_csr(np.arange(0, 6 * n + 1, 6), ids))
+        join_store(folder / "v", folder / "warm", 0.95, Elsewhere(), memory=n * 400)
+        tracemalloc.start()
+        found = join_store(folder / "v", folder / "p", 0.9, Elsewhere(), memory=n * 400)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert found.counters["tasks"] < 100
+    assert np.diff(peaks) / np.diff(sizes) < 24 < 6 * 8
+
+
+def test_a_store_without_classes_is_refused(tmp_path):
+    save_vectors(tmp_path / "full", csr([np.arange(5)] * 3))
+    with writing(tmp_path / "v", "vectors") as store:
+        for path in (tmp_path / "full").glob("*.npy"):
+            if path.stem != "classes":
+                (store.folder / path.name).write_bytes(path.read_bytes())
+        store.facts = {"rows": 3, "n_signatures": 5}
+    with pytest.raises(InputError, match="was built by a former version; build it again"):
+        join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=10**6)
+
+
+def test_more_pairs_than_can_be_listed_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("spotsigs.records.MOST_PAIRS", 100)
+    with pytest.raises(InputError, match="105 pairs are similar, more than the 100 that can be listed"):
+        joined(tmp_path, csr([np.arange(5)] * 15), 0.5, 10**6)
+
+
+def test_pairs_beyond_the_budget_pass_in_spans_of_rows(tmp_path, monkeypatch):
+    """Rows of one length, each like all others, of which some are copies: no cell of pairs fits."""
+    rng, keys, most = np.random.default_rng(3), shuffle._keys, []
+    monkeypatch.setattr(shuffle, "_keys", lambda task, span: most.append((keys(task, span), span)) or most[-1][0])
+    monkeypatch.setattr(shuffle, "PIECE", 100)
+    rows = [np.sort(rng.choice(22, 20, replace=False)) for _ in range(150)]
+    expected = triples(self_join(csr([*rows, *rows[:20]]), 0.7))
+    pairs = joined(tmp_path, csr([*rows, *rows[:20]]), 0.7, 100_000)
+    assert triples(pairs.load()) == expected
+    assert len(pairs) > 10_000
+    assert len(most) > 10
+    assert all(
+        (len(met) * shuffle.BYTES_A_CANDIDATE <= 50_000 and stop > start) or stop == start + 1
+        for met, (start, stop) in most
+    )
+    sizes = [len(np.load(folder / "i.npy")) for folder in pairs.folders]
+    assert len(sizes) > 5
+    assert max(sizes) <= 2**10

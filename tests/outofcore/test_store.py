@@ -1,0 +1,187 @@
+"""Stores: what comes back, and what is refused."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+from spotsigs.errors import InputError
+from spotsigs.records import Signatures, Skipped, Vectors
+from spotsigs.storage.store import (
+    load_signatures,
+    open_vectors,
+    opened,
+    remove,
+    save_signatures,
+    save_vectors,
+    sealed,
+    writing,
+)
+
+
+def some_vectors(n=50, seed=1, vocabulary=True):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 9, n)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    ids = rng.integers(0, 40, indptr[-1])
+    doc_ids = [f"dé/{k}" for k in range(n)]
+    hashes = np.arange(40, dtype=np.uint64) if vocabulary else None
+    return Vectors.from_csr(indptr, ids, rng.integers(1, 5, len(ids)), doc_ids, hashes)
+
+
+def rows_of(vectors):
+    return [
+        (vectors.doc_ids[r], *(a.tolist() for a in vectors.row(r)), int(vectors.lengths[r]))
+        for r in range(len(vectors))
+    ]
+
+
+@pytest.mark.parametrize("n", [0, 1, 50])
+def test_vectors_come_back_by_length(tmp_path, n):
+    vectors = some_vectors(n)
+    clusters = [None if k % 3 else f"c{k}" for k in range(n)]
+    save_vectors(tmp_path / "x", vectors, clusters)
+    store = open_vectors(tmp_path / "x")
+    assert len(store) == n
+    assert np.all(np.diff(store.vectors.lengths) >= 0)
+    assert sorted(store.rows.tolist()) == list(range(n))
+    assert rows_of(store.vectors) == [rows_of(vectors)[r] for r in store.rows]
+    assert list(store.clusters) == [name or "" for name in clusters]
+    assert list(store.doc_ids) == list(vectors.doc_ids)
+    assert store.vectors.doc_ids[3:] == [vectors.doc_ids[r] for r in store.rows[3:]]
+    assert store.vectors.n_signatures == vectors.n_signatures
+    for array in (store.vectors.ids, store.vectors.counts, store.vectors.indptr):
+        assert not array.flags.writeable
+    ties = np.diff(store.vectors.lengths) == 0
+    assert np.all(np.diff(store.rows)[ties] > 0)
+
+
+def test_vectors_without_vocabulary_or_names(tmp_path):
+    vectors = Vectors.from_csr([0, 2, 3], [5, 1, 5])
+    save_vectors(tmp_path / "x", vectors)
+    store = open_vectors(tmp_path / "x")
+    assert store.vectors.vocabulary is None
+    assert list(store.clusters) == []
+    assert list(store.vectors.doc_ids) == ["1", "0"]
+
+
+@examples(30)
+@given(names=st.lists(st.text(max_size=9), max_size=9))
+def test_any_names_come_back(tmp_path_factory, names):
+    folder = tmp_path_factory.mktemp("names") / "x"
+    with writing(folder, "names") as store:
+        store.strings("names", names)
+    found = opened(folder, "names").strings("names")
+    assert list(found) == names
+    assert found[1:] == names[1:]
+    assert [found[-1 - k] for k in range(len(names))] == names[::-1]
+    with pytest.raises(IndexError):
+        found[len(names)]
+
+
+def test_signatures_come_back(tmp_path):
+    signatures = Signatures(
+        doc_ids=("a", "b"),
+        clusters=("", None),
+        indptr=np.array([0, 2, 3]),
+        hashes=np.array([1, 2**64 - 1, 7], dtype=np.uint64),
+        counts=np.array([1, 2, 3], dtype=np.int32),
+        skipped=(Skipped("x", "why"),),
+        content_bytes=99,
+    )
+    save_signatures(tmp_path / "x", signatures)
+    found = load_signatures(tmp_path / "x")
+    for name in ("doc_ids", "clusters", "skipped", "content_bytes"):
+        assert getattr(found, name) == getattr(signatures, name)
+    for name in ("indptr", "hashes", "counts"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(signatures, name))
+
+
+def test_store_replaces_a_store_and_nothing_else(tmp_path):
+    save_vectors(tmp_path / "x", some_vectors(5))
+    save_vectors(tmp_path / "x", some_vectors(7))
+    assert len(open_vectors(tmp_path / "x")) == 7
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "to_mother.txt").touch()
+    with pytest.raises(InputError, match="is no store and will not be overwritten"):
+        save_vectors(tmp_path / "letters", some_vectors(5))
+    with pytest.raises(InputError, match="is no store and will not be deleted"):
+        remove(tmp_path / "letters")
+    remove(tmp_path / "x")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["letters"]
+
+
+def test_store_that_fails_leaves_the_former_one(tmp_path):
+    def fail():
+        with writing(tmp_path / "x", "vectors") as store:
+            store.put("rows", np.arange(3))
+            raise RuntimeError
+
+    save_vectors(tmp_path / "x", some_vectors(5))
+    with pytest.raises(RuntimeError):
+        fail()
+    assert len(open_vectors(tmp_path / "x")) == 5
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def edit_manifest(folder, **values):
+    path = folder / "store.json"
+    path.write_bytes(resealed(json.loads(path.read_text()) | values))
+
+
+def resealed(facts):
+    return sealed({name: value for name, value in facts.items() if name != "seal"})
+
+
+def damage(folder):
+    content = bytearray((folder / "ids.npy").read_bytes())
+    content[-1] ^= 1
+    (folder / "ids.npy").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("harm", "sentence"),
+    [
+        (lambda x: shutil.rmtree(x), "is no store: it has no store.json"),
+        (lambda x: (x / "store.json").unlink(), "is no store: it has no store.json"),
+        (lambda x: (x / "store.json").write_text("{"), "store.json cannot be read"),
+        (lambda x: (x / "store.json").write_text("[]"), "does not say 'spotsigs store'"),
+        (lambda x: edit_manifest(x, version=4), "has schema version 4, this program reads version 3"),
+        (lambda x: edit_manifest(x, kind="songs"), "holds songs, not vectors"),
+        (lambda x: (x / "ids.npy").unlink(), "ids.npy is missing"),
+        (lambda x: (x / "ids.npy").write_bytes((x / "ids.npy").read_bytes()[:-8]), "ids.npy is truncated: "),
+        (lambda x: (x / "ids.npy").write_bytes((x / "ids.npy").read_bytes() + b"x"), "ids.npy is too long: "),
+        (damage, "ids.npy does not match its checksum, it is damaged"),
+    ],
+)
+def test_what_is_refused(tmp_path, harm, sentence):
+    save_vectors(tmp_path / "x", some_vectors())
+    harm(tmp_path / "x")
+    with pytest.raises(InputError, match=sentence):
+        open_vectors(tmp_path / "x")
+
+
+def test_arrays_of_another_type_and_pickles_are_refused(tmp_path):
+    save_vectors(tmp_path / "x", some_vectors())
+    with writing(tmp_path / "y", "vectors") as store:
+        for path in (tmp_path / "x").glob("*.npy"):
+            shutil.copy(path, store.folder)
+        store.put("ids", np.arange(3.0))
+        store.facts = {"rows": 50, "n_signatures": 3}
+    with pytest.raises(InputError, match="holds float64, not int32"):
+        open_vectors(tmp_path / "y")
+    with writing(tmp_path / "z", "vectors") as store:
+        np.save(store.folder / "ids.npy", np.array([{}]), allow_pickle=True)
+        store.facts = {"rows": 3, "n_signatures": 3}
+    with pytest.raises(InputError, match="is no array of a store"):
+        opened(tmp_path / "z", "vectors").array("ids", np.int32)
+
+
+def test_damage_is_found_late_where_nothing_is_verified(tmp_path):
+    save_vectors(tmp_path / "x", some_vectors())
+    damage(tmp_path / "x")
+    assert len(open_vectors(tmp_path / "x", verify=False)) == 50

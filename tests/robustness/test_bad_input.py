@@ -1,0 +1,425 @@
+"""Bad input is answered by one clear sentence, and spoils nothing; `python tests/test_bad_input.py` writes the docs."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import gzip
+import json
+import os
+import re
+import runpy
+import shutil
+import sys
+from contextvars import ContextVar
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import bad_input
+from bad_input import COLLECTIONS, CONFIGURATION, GROUPS, LIBRARY, PROSE, RECORDS, STORES, file, jsonl
+
+from spotsigs.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "bad_input.md"
+
+
+def named(cases):
+    return [pytest.param(case, id=re.sub(r"\W+", "-", case.given)) for case in cases]
+
+
+@pytest.fixture
+def front_door(monkeypatch, capsys):
+    """Return what runs `run.py` in this process: it returns exit code, output and errors."""
+    monkeypatch.setattr("spotsigs.interrupts.end_on_interrupt", lambda: None)
+    monkeypatch.chdir(ROOT)
+
+    def run(*arguments):
+        from hydra.core.global_hydra import GlobalHydra
+
+        GlobalHydra.instance().clear()
+        monkeypatch.setattr(sys, "argv", ["run.py", *map(str, arguments)])
+        capsys.readouterr()
+        code = 0
+        try:
+            runpy.run_path(str(ROOT / "run.py"), run_name="__main__")
+        except SystemExit as end:
+            code = end.code
+        told = capsys.readouterr()
+        if isinstance(code, str):  # as the interpreter does
+            return 1, told.out, told.err + code + "\n"
+        return code or 0, told.out, told.err
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def former(tmp_path_factory):
+    """Return the folder of a finished run."""
+    import subprocess
+
+    folder = tmp_path_factory.mktemp("former") / "run"
+    done = subprocess.run(
+        [sys.executable, "run.py", "data=tiny", "engine=serial", f"hydra.run.dir={folder}"], cwd=ROOT, check=False
+    )
+    assert done.returncode == 0
+    return folder
+
+
+@pytest.fixture
+def results(former, tmp_path):
+    """Return a folder that holds the results of a former run."""
+    return Path(shutil.copytree(former, tmp_path / "former"))
+
+
+def content(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def agrees(told, says, here):
+    """Whether a sentence is the expected one; ``…`` stands for words of other libraries."""
+    pattern = ".+".join(map(re.escape, says.split("…")))
+    return re.fullmatch(pattern, told.replace(str(here), "{here}")) is not None
+
+
+def refused(front_door, results, here, arguments, says):
+    before = content(results)
+    arguments = [word.replace("{here}", str(here)) for word in arguments]
+    place = [f"hydra.sweep.dir={results}"] if "-m" in arguments else [f"hydra.run.dir={results}"]
+    code, out, err = front_door(*arguments, "engine=serial", *place)
+    assert code == 1, out
+    lines = [line for line in err.splitlines() if "pages/s]" not in line and not line.startswith("Error executing job")]
+    assert len(lines) == 1
+    assert agrees(lines[0], f"error: {says}", here), lines[0]
+    after = content(results)
+    assert {path: after.get(path) for path in before} == before
+    assert {path.name for path in after.keys() - before.keys()} <= {"multirun.yaml"}  # Hydra's own
+
+
+@pytest.mark.parametrize("case", named(COLLECTIONS + CONFIGURATION))
+def test_a_run_is_refused_in_one_sentence_and_leaves_former_results(case, front_door, results, tmp_path):
+    refused(front_door, results, tmp_path, case.make(tmp_path), case.says)
+
+
+@pytest.mark.parametrize("case", named(RECORDS))
+def test_a_bad_record_is_listed_and_stops_only_a_strict_run(case, front_door, results, tmp_path):
+    arguments = case.make(tmp_path)
+    code, out, err = front_door(*arguments, "engine=serial", f"hydra.run.dir={tmp_path}/run")
+    assert code == 0, err
+    with (tmp_path / "run" / "skipped.csv").open(newline="", encoding="utf-8") as file:
+        [(id_, reason)] = [(row["doc"], row["reason"]) for row in csv.DictReader(file)]
+    assert agrees(f"{id_}: {reason}", case.says, tmp_path), f"{id_}: {reason}"
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["skipped"] == 1
+    assert metrics["documents"] >= 1
+    assert "1 record could not be read: see skipped.csv" in out
+    says = f"{case.says} (strict=true stops at the first)"
+    refused(front_door, results, tmp_path, [*arguments, "strict=true"], says)
+
+
+@pytest.mark.parametrize("case", named(STORES + LIBRARY))
+def test_the_library_refuses_in_one_sentence(case, tmp_path):
+    with pytest.raises(InputError) as error:
+        case.make(tmp_path)
+    assert agrees(str(error.value), case.says, tmp_path), str(error.value)
+    assert not Path("/tmp/unpickled").exists()
+    assert not [path for path in tmp_path.rglob("*") if ".writing-" in path.name]
+    for mine in ("mine/thesis.txt", "copy/mine.txt"):
+        assert (tmp_path / mine).exists() == (tmp_path / mine).parent.exists()
+
+
+def test_debug_shows_the_traceback(front_door, tmp_path):
+    with pytest.raises(InputError, match="tau must lie in"):
+        front_door("data=tiny", "tau=0", "debug=true", f"hydra.run.dir={tmp_path}")
+
+
+def test_a_sentence_sends_nothing_to_the_terminal(front_door, results, tmp_path):
+    bad = {"id": "\x1b]0;mine\x07\r\nerror: none\u202e", "text": 3}
+    arguments = file("x.jsonl", jsonl(bad), "jsonl", "strict=true")(tmp_path)
+    shown = "\\x1b]0;mine\\x07\\r\\nerror: none\\u202e"
+    says = f"{shown}: 'text' is of type int, not text (strict=true stops at the first)"
+    refused(front_door, results, tmp_path, arguments, says)
+
+
+# machines
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def read_only(*_, **__):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+@pytest.mark.parametrize("fails", [full, read_only])
+@pytest.mark.parametrize(
+    "at", ["os.replace", "pathlib.Path.write_text", "pyarrow.parquet.ParquetWriter.write_table", "tempfile.mkdtemp"]
+)
+def test_a_full_disk_and_a_read_only_one(fails, at, front_door, results, tmp_path, monkeypatch):
+    before = content(results)
+    with monkeypatch.context() as patched:
+        patched.setattr(at, fails)
+        code, _, err = front_door("data=tiny", "tau=0.3", "engine=serial", f"hydra.run.dir={results}")
+    assert code == 1
+    told = err.splitlines()[-1]
+    assert re.fullmatch(
+        r"error: \S+ cannot be written: (No space left on device|Read-only file system); choose another folder "
+        r"with hydra.run.dir=",
+        told,
+    ), told
+    assert ".writing-" not in told
+    assert content(results) == before
+    code, _, err = front_door("data=tiny", "tau=0.3", "engine=serial", f"hydra.run.dir={results}")
+    assert code == 0, err
+
+
+def test_a_results_folder_below_a_file(front_door, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    code, _, err = front_door("data=tiny", f"hydra.run.dir={tmp_path}/file/run")
+    assert code == 1
+    assert err == f"error: {tmp_path}/file/run: Not a directory; give another place\n"
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("fails", [full, read_only])
+def test_a_store_on_a_full_disk_is_absent(fails, tmp_path, monkeypatch):
+    from spotsigs.storage.store import open_vectors, save_vectors
+
+    save_vectors(tmp_path / "store", bad_input.vectors())
+    with monkeypatch.context() as patched:
+        patched.setattr("spotsigs.storage.store._write_header", fails)
+        with pytest.raises(InputError, match=r"the store .* cannot be written: .*; give another place"):
+            save_vectors(tmp_path / "store", bad_input.vectors().as_sets())
+    assert open_vectors(tmp_path / "store").vectors.n_occurrences == 5
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_no_network(front_door, results, tmp_path, monkeypatch):
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    arguments = ["data=news_copy", "data.accept_licence=true", f"data.cache={tmp_path}/cache"]
+    says = (
+        "news_copy/test.parquet could not be fetched from … (is there a network?): …; fetch it elsewhere and give its "
+        "place by data.path="
+    )
+    refused(front_door, results, tmp_path, arguments, says)
+
+
+# what is odd, and no error
+
+
+def run(front_door, folder, rows, *more):
+    code, _, err = front_door(
+        *file("x.jsonl", jsonl(*rows, good=False), "jsonl")(folder),
+        *more,
+        "engine=serial",
+        f"hydra.run.dir={folder}/run",
+    )
+    assert code == 0, err
+    return json.loads((folder / "run" / "metrics.json").read_text())
+
+
+def test_ids_that_repeat_or_look_like_paths_commands_and_formulas(front_door, tmp_path):
+    ids = [
+        "x",
+        "x",
+        "x#2",
+        "../../etc/passwd",
+        "a\nb",
+        'c,"d',
+        "=1+1",
+        " @SUM(1)",
+        "$(touch /tmp/owned)",
+        "\x00",
+        "é" * 300,
+        "{0.__class__}",
+        "%s%n",
+        "<script>alert(1)</script>",
+        "",
+        None,
+        7,
+        "\ud800",
+    ]
+    rows = [{"id": name, "text": PROSE} for name in ids]
+    metrics = run(front_door, tmp_path, rows, "idf_min=0", "page=true", f"copy={tmp_path}/copy")
+    assert metrics["documents"] == len(ids)
+    assert metrics["pairs"] == len(ids) * (len(ids) - 1) // 2
+    names = pd.read_parquet(tmp_path / "run" / "clusters.parquet")["doc"].tolist()
+    assert len(set(names)) == len(ids)
+    assert names[:5] == ["x", "x#3", "x#2", "../../etc/passwd", "a\nb"]
+    with (tmp_path / "run" / "removed.csv").open(newline="", encoding="utf-8") as lines:
+        rows = list(csv.reader(lines))
+    assert len(rows) == len(ids)
+    assert not [cell for row in rows for cell in row if cell.lstrip().startswith(("=", "@"))]
+    assert b"<script>alert" not in (tmp_path / "run" / "clusters.html").read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} == {"x.jsonl", "run", "copy"}
+    assert [path.name for path in (tmp_path / "copy").rglob("*")] == ["x.jsonl"]
+    assert not Path("/tmp/owned").exists()
+
+
+def test_clusters_given_for_some(front_door, tmp_path):
+    rows = [{"id": str(k), "text": PROSE, **({"cluster": "c"} if k < 2 else {})} for k in range(4)]
+    metrics = run(front_door, tmp_path, rows, "idf_min=0")
+    assert (metrics["pairs"], metrics["precision"], metrics["recall"]) == (6, 1 / 6, 1)
+
+
+def test_one_document_and_documents_without_signatures(front_door, tmp_path):
+    assert run(front_door, tmp_path, [{"id": "a", "text": PROSE}])["pairs"] == 0
+    (tmp_path / "other").mkdir()
+    metrics = run(front_door, tmp_path / "other", [{"id": str(k), "text": "x"} for k in range(3)])
+    assert (metrics["documents"], metrics["documents_matched"], metrics["pairs"]) == (3, 0, 3)  # copies of one another
+
+
+def test_names_that_are_not_utf8(front_door, tmp_path):
+    (tmp_path / "pages").mkdir()
+    for name in (b"\xff.html", b"\xfe.html", "ü ñ.html".encode()):
+        Path(os.fsdecode(bytes(tmp_path / "pages") + b"/" + name)).write_text(PROSE)
+    code, _, err = front_door(
+        "data=folder",
+        f"data.path={tmp_path}/pages",
+        "idf_min=0",
+        "engine=serial",
+        f"copy={tmp_path}/copy",
+        f"hydra.run.dir={tmp_path}/run",
+    )
+    assert code == 0, err
+    names = pd.read_parquet(tmp_path / "run" / "clusters.parquet")["doc"].tolist()
+    assert names == ["\\xfe.html", "\\xff.html", "ü ñ.html"]
+
+
+# what is large
+
+
+def test_a_page_of_one_token_of_50_mb(front_door, tmp_path):
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "good.html").write_text(PROSE)
+    (tmp_path / "pages" / "huge.html").write_bytes(b"the " + b"x" * (50 << 20) + b" is a b")
+    code, _, err = front_door(
+        "data=folder", f"data.path={tmp_path}/pages", "engine=serial", f"hydra.run.dir={tmp_path}/run"
+    )
+    assert code == 0, err
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["documents_matched"] == 2
+
+
+@pytest.mark.parametrize("text", ["visible", "main", "trafilatura"])
+@pytest.mark.parametrize("tag", ["<div>", "<b>", "<p><table><td>", "<!--", "<a b='", "&lt", "</p>"])
+def test_a_million_tags(front_door, tmp_path, text, tag):
+    if text == "trafilatura":
+        pytest.importorskip("trafilatura")
+    n = 10**6 if text == "visible" else 10**5
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "good.html").write_text(f"<p>{PROSE}</p>" * 9)
+    (tmp_path / "pages" / "huge.html").write_text(f"<p>{PROSE}</p>{tag * n}")
+    code, _, err = front_door(
+        "data=folder", f"data.path={tmp_path}/pages", f"text={text}", "engine=serial", f"hydra.run.dir={tmp_path}/run"
+    )
+    assert code == 0, err
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert metrics["documents"] + metrics["skipped"] == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "head"),
+    [("jsonl", b'{"id": "bad", "text": "'), ("csv", b'id,text\ngood,"'), ("trec", b"<DOC>\n<DOCNO>1</DOCNO>\n")],
+)
+@pytest.mark.parametrize("line", [b"x", b"x" * 99 + b"\n"])
+def test_a_compressed_bomb_is_one_skipped_record(front_door, results, tmp_path, monkeypatch, data, head, line):
+    """A stream that unpacks to far more than a record may have; the limit is lowered, so that the test is quick."""
+    monkeypatch.setattr("spotsigs.text.size_limits._largest", ContextVar("largest page", default=1 << 20))
+    path = tmp_path / f"x.{data}.gz"
+    path.write_bytes(gzip.compress(head + line * (8 * (1 << 20) // len(line)), 1))
+    _, _, err = front_door(f"data={data}", f"data.path={path}", "engine=serial", f"hydra.run.dir={results}")
+    if (data, line[-1:]) == ("jsonl", b"\n"):
+        assert "the line is not JSON" in err
+    elif (data, line[-1:]) == ("csv", b"\n"):
+        assert "a quote in this line is not closed" in err
+    else:
+        assert "longer than 1 MiB" in err, err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("matcher", ["spotsigs", "spotsigs_tight", "lsh_native"])
+def test_a_million_copies_of_one_page(front_door, tmp_path, matcher):
+    """By document frequency nothing of them is rare, so that nothing is left to match; see the library's case, too."""
+    line = json.dumps({"text": PROSE}).encode() + b"\n"
+    (tmp_path / "x.jsonl").write_bytes(line * 10**6)
+    code, _, err = front_door(
+        "data=jsonl",
+        f"data.path={tmp_path}/x.jsonl",
+        f"matcher={matcher}",
+        "engine=processes",
+        f"hydra.run.dir={tmp_path}/run",
+    )
+    assert code == 0, err
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert (metrics["documents"], metrics["documents_matched"], metrics["pairs"]) == (10**6, 0, 0)
+
+
+# the docs
+
+
+def table():
+    """Return the page of the docs."""
+    count = sum(map(len, GROUPS.values()))
+    parts = [INTRODUCTION.format(count=count)]
+    for group, cases in GROUPS.items():
+        parts.append(f"## {group}\n\n{HEADINGS[group]}\n\n| Given | Said |\n|---|---|\n")
+        parts[-1] += "".join(f"| {_cell(case.given)} | {_cell(case.says.replace('{here}', '…'))} |\n" for case in cases)
+    return "\n".join([*parts, CONCLUSION])
+
+
+def _cell(text):
+    return (
+        text.replace("\\", "\\\\")
+        .replace("|", "\\|")
+        .replace("<", "\\<")
+        .replace("*", "\\*")
+        .replace("_", "\\_")
+        .replace("`", "\\`")
+        .replace("[", "\\[")
+    )
+
+
+INTRODUCTION = """# Bad input
+
+What is wrong is said in one sentence that names the file, record or key and what is allowed. The exit code is 1, no
+traceback is shown (`debug=true` shows it), and the results of a former run in the same folder stay as they were. Each
+of the {count} cases below is a test that compares the whole sentence; … stands for the folder, or for what another
+library says. This page is written by `python tests/test_bad_input.py`.
+"""
+
+HEADINGS = {
+    "Collections": "A run ends with:",
+    "Records": "A run goes on, counts the record, and lists it in `skipped.csv`; with `strict=true` it ends with:",
+    "Configuration": "`python run.py` ends, before any work starts, with:",
+    "Stores": "The library raises `InputError`; a store that was there stays as it was, and nothing is unpickled:",
+    "Library": "The library raises `InputError`:",
+}
+
+CONCLUSION = """## What is no error
+
+Ids that repeat get `#2`, `#3`; ids may hold line breaks, separators of paths, quotes and anything else, and no id or
+page reaches a shell, a path, a pickle, a format string or unescaped HTML. In `kept.csv`, `removed.csv` and
+`skipped.csv` an apostrophe stands before text that a spreadsheet would run. Clusters may be given for some documents
+only. Names of files that are not UTF-8 are shown with `\\\\xff` for the byte. A single document, documents without
+signatures, a page of one token of 50 MB, a million tags, nested or open, and a million copies of one page are matched
+like all others; a record that unpacks to more than 256 MiB is skipped.
+
+A full or read-only disk ends a run with `… cannot be written: No space left on device; choose another folder with
+hydra.run.dir=`. The results of a former run are then as they were, because new ones replace them together, when all are
+written. A crash in that moment leaves each file the former one or the new one, never half of it, and `metrics.json`,
+which comes last, is absent. Without a network, what must be fetched says so and where to put a copy.
+"""
+
+
+def test_the_page_of_the_docs_is_this_table():
+    assert PAGE.read_text(encoding="utf-8") == table(), "write it again: python tests/test_bad_input.py"
+    assert sum(map(len, GROUPS.values())) >= 60
+
+
+if __name__ == "__main__":
+    PAGE.write_text(table(), encoding="utf-8")

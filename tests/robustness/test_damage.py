@@ -1,0 +1,258 @@
+"""A store of an earlier run with any byte changed: a sentence, or what an undamaged one gives. Never a crash."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_on_disk import MEMORY, PARTS, named, stories, written
+
+from spotsigs.engines import Processes, Serial
+from spotsigs.errors import InputError
+from spotsigs.outofcore.pipeline import match_on_disk, query_page
+from spotsigs.outofcore.prefix_partition_join import join_store, query, read_block
+from spotsigs.records import Document, Vectors
+from spotsigs.storage import store as store_module
+from spotsigs.storage.store import open_vectors, opened, save_vectors, sealed, unsealed, writing
+
+ROOT = Path(__file__).parents[2]
+TAU = 0.4
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a collection, a finished store of it, and what is found there."""
+    folder = tmp_path_factory.mktemp("made")
+    rows = stories(60)
+    collection = written(folder / "x.jsonl", rows)
+    found = match_on_disk(folder / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY)
+    page = Document(id="?", content=rows[7]["text"], media_type="text/plain")
+    return collection, folder / "store", named(found.pairs.load(), found.doc_ids), page, asked(folder, page)
+
+
+def asked(folder, page):
+    return query_page(folder / "store", page, PARTS[0], PARTS[1], TAU)
+
+
+def outcome(folder, page, collection, tau):
+    """Return what a later run and a question give: results, or the sentence that refuses them."""
+    results = []
+    for work in (
+        lambda: pairs_of(match_on_disk(folder / "store", collection, *PARTS, tau, Serial(), memory=MEMORY)),
+        lambda: asked(folder, page),
+    ):
+        try:
+            results.append(work())
+        except InputError as error:
+            results.append(str(error))
+    return results
+
+
+def pairs_of(found):
+    return named(found.pairs.load(), found.doc_ids)
+
+
+def flip(path, place, bit):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1 << bit
+    path.write_bytes(content)
+
+
+def check_flip(made, folder, name, rng, *, whole):
+    collection, store, pairs, page, answer = made
+    shutil.copytree(store, folder / "store")
+    path = folder / "store" / name
+    flip(path, rng.randrange(path.stat().st_size), rng.randrange(8))
+    found = outcome(folder, page, None if whole else collection, TAU)
+    for result, expected in zip(found, (pairs, answer), strict=True):
+        if isinstance(result, str):
+            assert str(folder / "store") in result, (name, result)
+        else:
+            assert result == expected, name
+    shutil.rmtree(folder / "store")
+
+
+def files_of(store):
+    return sorted(path.relative_to(store).as_posix() for path in store.rglob("*") if path.is_file())
+
+
+def test_a_flipped_bit_in_a_file_of_any_kind_is_refused_mended_or_without_effect(made, tmp_path):
+    rng = random.Random(17)
+    names = {Path(name).name: name for name in files_of(made[1]) if (made[1] / name).stat().st_size}
+    assert len(names) > 20
+    for k, name in enumerate(names.values()):
+        check_flip(made, tmp_path, name, rng, whole=bool(k % 2))
+
+
+@pytest.mark.long
+def test_thousands_of_flipped_bits(made, tmp_path):
+    rng = random.Random(2008)
+    names = [name for name in files_of(made[1]) if (made[1] / name).stat().st_size]
+    for k in range(3000):
+        check_flip(made, tmp_path, rng.choice(names), rng, whole=bool(k % 2))
+
+
+ARRAYS = "counts marks rows lengths ids indptr doc_ids.ends doc_ids.text vocabulary dropped".split()
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_vectors_of_an_earlier_run_are_verified(made, tmp_path, name):
+    collection, store, _, page, _ = made
+    shutil.copytree(store, tmp_path / "store")
+    path = tmp_path / "store" / "vectors" / f"{name}.npy"
+    if path.stat().st_size <= 128:
+        pytest.skip("an array without values")
+    flip(path, -1, 0)
+    for found in outcome(tmp_path, page, collection, 0.5):
+        assert found == f"{path} does not match its checksum, it is damaged; build the store again"
+
+
+def test_workers_verify_too(made, tmp_path):
+    """The parent has found it sound, then a byte changes; the workers are other processes."""
+    _, store, _, _, _ = made
+    shutil.copytree(store / "vectors", tmp_path / "vectors")
+    engine = Processes(workers=2)
+    n = len(open_vectors(tmp_path / "vectors"))
+    flip(tmp_path / "vectors" / "counts.npy", -1, 0)
+    with pytest.raises(InputError, match=r"counts\.npy does not match its checksum"):
+        join_store(tmp_path / "vectors", tmp_path / "pairs", TAU, engine, memory=5000 * n)
+
+
+def test_a_damaged_result_is_made_again(made, tmp_path):
+    collection, store, pairs, _, _ = made
+    shutil.copytree(store, tmp_path / "store")
+    damaged = [*(tmp_path / "store").glob("pairs-*/*/i.npy"), *(tmp_path / "store").glob("segments/*/*/hashes.npy")]
+    for path in damaged:
+        flip(path, -1, 0)
+    found = match_on_disk(tmp_path / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY)
+    assert pairs_of(found) == pairs
+    for path in damaged:
+        assert path.read_bytes() == (store / path.relative_to(tmp_path / "store")).read_bytes()
+
+
+def test_each_process_reads_a_store_once_for_its_checksums(made, tmp_path, monkeypatch):
+    _, store, _, _, _ = made
+    shutil.copytree(store / "vectors", tmp_path / "vectors")
+    time.sleep(0.2)  # what has just been written may still change without another time
+    compared = []
+    compare = store_module._compare_checksums
+    monkeypatch.setattr(store_module, "_compare_checksums", lambda reader: (compared.append(1), compare(reader)))
+    for _ in range(5):
+        open_vectors(tmp_path / "vectors", verify=None)
+    assert len(compared) == 1
+    flip(tmp_path / "vectors" / "ids.npy", -1, 0)
+    with pytest.raises(InputError, match=r"ids\.npy does not match its checksum"):
+        open_vectors(tmp_path / "vectors", verify=None)
+
+
+def test_facts_beside_the_arrays_have_a_checksum():
+    facts = {"shards": 3, "text": "VisibleText()"}
+    assert unsealed(sealed(facts)) == facts
+    for forged in (b"{}", sealed(facts).replace(b"3", b"2"), sealed({}).replace(b"{", b'{"shards": 2,', 1)):
+        with pytest.raises(ValueError, match="checksum"):
+            unsealed(forged)
+
+
+# arrays whose checksums are right, made to confuse a kernel
+
+HOSTILE = {
+    "an id beyond the vocabulary": ("ids", [0, 1, 2**30, 1, 2]),
+    "a negative id": ("ids", [0, 1, -5, 1, 2]),
+    "an id twice": ("ids", [0, 0, 2, 1, 2]),
+    "a count of zero": ("counts", [1, 0, 1, 1, 1]),
+    "a negative count": ("counts", [1, -1, 1, 1, 1]),
+    "a length that is no sum": ("lengths", [2, 4]),
+    "rows that go back": ("indptr", [0, -3, 5]),
+    "rows beyond the end": ("indptr", [0, 2, 500]),
+    "a row number twice": ("rows", [0, 0]),
+    "a row number beyond the end": ("rows", [0, 2**40]),
+}
+
+
+@pytest.mark.parametrize("given", HOSTILE)
+def test_no_kernel_sees_an_index_out_of_bounds(tmp_path, given):
+    name, values = HOSTILE[given]
+    whole = Vectors.from_csr([0, 2, 5], [0, 1, 0, 1, 2], vocabulary=np.arange(3, dtype=np.uint64))
+    save_vectors(tmp_path / "good", whole)
+    with writing(tmp_path / "bad", "vectors") as out:
+        for path in (tmp_path / "good").glob("*.npy"):
+            shutil.copy(path, out.folder)
+        out.put("dropped", np.empty(0, np.uint64))
+        out.put(name, np.array(values, np.int32 if name in ("ids", "counts") else np.int64))
+        out.facts = {"rows": 2, "n_signatures": 3}
+    reader = opened(tmp_path / "bad", "vectors")
+    opens = [
+        lambda: open_vectors(tmp_path / "bad"),
+        lambda: open_vectors(tmp_path / "bad", verify=None),
+        lambda: join_store(tmp_path / "bad", tmp_path / "pairs", 0.5, Serial(), memory=10**8),
+        lambda: query(tmp_path / "bad", whole.vocabulary, np.ones(3, np.int32), 0.5, memory=10**8),
+    ]
+    if name != "rows":
+        opens.append(lambda: read_block(reader, (0, 2)))
+    for work in opens:
+        with pytest.raises(InputError, match="build the store again"):
+            work()
+
+
+# few open files
+
+MANY = """
+import resource, sys
+from spotsigs.outofcore.pipeline import match_on_disk, query_page
+from spotsigs.formats.folder import Folder
+from spotsigs.engines import Processes, Serial
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
+
+if __name__ == "__main__":
+    limit = int(sys.argv[3])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    found = match_on_disk(
+        sys.argv[2], Folder(path=sys.argv[1], shard_bytes=1), VisibleText(), SpotSignatures(), IdfFilter(), 0.5,
+        Serial(), memory=2 * 10**9,
+    )
+    print(len(found.signatures.folders), len(found.pairs.load()))
+"""
+
+
+def test_many_segments_with_few_open_files(tmp_path):
+    """A store has a file for each array of each segment; a process may open a few dozen."""
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    for k, row in enumerate(stories(110)):
+        (pages / f"{k:04d}.txt").write_text(row["text"])
+    done = subprocess.run(
+        [sys.executable, "-c", MANY, str(pages), str(tmp_path / "store"), "64"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    segments, pairs = map(int, done.stdout.split())
+    assert segments > 100
+    assert pairs > 10
+
+
+def test_what_the_system_denies_is_no_damage(tmp_path, monkeypatch):
+    save_vectors(tmp_path / "x", Vectors.from_csr([0, 1], [0]))
+    reader = opened(tmp_path / "x", "vectors")
+    for error, says in (
+        (OSError(24, "Too many open files"), "Too many open files; allow more open files (ulimit -n)"),
+        (OSError(5, "Input/output error"), "Input/output error"),
+        (MemoryError(), "there is not enough memory"),
+    ):
+
+        def fails(*_, error=error, **__):
+            raise error
+
+        monkeypatch.setattr(np, "load", fails)
+        with pytest.raises(InputError) as caught:
+            reader.array("ids", np.int32)
+        assert says in str(caught.value)
+        assert "build the store again" not in str(caught.value)
+        assert "the store is left as it is" in str(caught.value)

@@ -1,0 +1,192 @@
+"""Every service of the system fails once: old results or new ones, a sentence, and the same bytes afterwards."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from faults import EVERY, NUMBERS, Denied, content, copied, denying
+from strategies import is_long
+from test_on_disk import MEMORY, PARTS, named, stories, written
+
+from spotsigs.engines import Serial
+from spotsigs.errors import InputError
+from spotsigs.outofcore.pipeline import match_on_disk, query_page, stored_segments
+from spotsigs.records import Document
+from spotsigs.storage import atomic
+from spotsigs.storage.store import open_vectors
+
+ROOT = Path(__file__).parents[2]
+TAU = 0.4
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory):
+    """Return a folder with a finished store and two files of pages, and the pairs of the first and of both."""
+    folder = tmp_path_factory.mktemp("before")
+    rows = stories(40)
+    written(folder / "old.jsonl", rows[:25])
+    written(folder / "new.jsonl", rows[25:])
+    (folder / "work").mkdir()
+    found = work(folder, "old")
+    shutil.copytree(folder / "work", folder / "done")
+    both = work(folder, "new", add=True, at="done")
+    return folder, found, both
+
+
+def work(folder, name, *, add=False, at="work", base=None):
+    """Match a file of pages into the store, and return the named pairs."""
+    from spotsigs.formats.jsonl import Jsonl
+
+    collection = Jsonl(path=str((base or folder) / f"{name}.jsonl"), shard_bytes=20_000)
+    found = match_on_disk(folder / at / "store", collection, *PARTS, TAU, Serial(), memory=MEMORY, add=add)
+    return named(found.pairs.load(), found.doc_ids)
+
+
+def attempt(folder, denied, base):
+    """Add the new pages while a call fails; return the outcome: pairs, or a sentence."""
+    atomic._remove_left_ones.cache_clear()
+    with denying(denied):
+        try:
+            return work(folder, "new", add=True, base=base)
+        except InputError as error:
+            return str(error)
+
+
+def check_denied(before, folder, at, number):
+    """Fail one call, and check all that is promised; return what was called and what came of it."""
+    base, _, both = before
+    copied(base / "work", folder / "work")
+    denied = Denied(folder / "work", at, number)
+    found = attempt(folder, denied, base)
+    called = denied.calls[at - 1]
+    if isinstance(found, str):
+        assert os.strerror(number) in found, (called, found)
+        assert "\n" not in found
+        assert ".writing-" not in found, (called, found)
+    else:
+        assert found == both, called  # a call that nobody needs, such as one that tidies up
+    if (folder / "work" / "store" / "vectors" / "store.json").exists():
+        n = len(open_vectors(folder / "work" / "store" / "vectors"))
+        assert n in (25, 40), called  # those of before, or the new ones
+    assert work(folder, "new", add=True, base=base) == both, called
+    assert sorted(stored_segments(folder / "work" / "store").doc_ids) == sorted(f"p{k}" for k in range(40))
+    assert content(folder / "work" / "store") == content(base / "done" / "store"), called
+    return called[0], "refused" if isinstance(found, str) else "not needed"
+
+
+def sweep(before, folder, number, every=1, first=0):
+    base, _, both = before
+    copied(base / "work", folder / "work")
+    counting = Denied(folder / "work", 0)
+    assert attempt(folder, counting, base) == both
+    outcomes = Counter()
+    for at in range(1 + first % every, len(counting.calls) + 1, every):
+        outcomes[check_denied(before, folder, at, number)] += 1
+    for (call, outcome), times in sorted(outcomes.items()):
+        sys.stdout.write(f"{errno.errorcode[number]}: {call:8} {outcome:12} {times} of {counting.kinds[call]}\n")
+    return counting.kinds, outcomes
+
+
+def test_some_calls_of_a_run_fail_once(before, tmp_path):
+    kinds, outcomes = sweep(before, tmp_path, errno.ENOSPC, every=17)
+    assert set(kinds) >= {"write", "open", "mkdir", "replace"}
+    assert sum(outcomes.values()) > 8
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", NUMBERS)
+def test_every_call_of_a_run_fails_once(before, tmp_path, number):
+    kinds, outcomes = sweep(before, tmp_path, number, EVERY, NUMBERS.index(number))
+    assert sum(outcomes.values()) >= sum(kinds.values()) // EVERY
+    assert all(outcomes[call, "refused"] for call in ("write", "open", "mkdir", "replace"))
+
+
+# limits and places
+
+LIMITED = """
+import resource, sys
+limit = {"files": resource.RLIMIT_NOFILE, "memory": resource.RLIMIT_AS}[sys.argv[1]]
+sys.argv = ["run.py", *sys.argv[3:]] if resource.setrlimit(limit, (int(sys.argv[2]),) * 2) is None else []
+import runpy
+runpy.run_path("run.py", run_name="__main__")
+"""
+
+
+def limited(kind, size, *words):
+    return subprocess.run(
+        [sys.executable, "-c", LIMITED, kind, str(size), *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such limits")
+def test_a_run_with_64_open_files(tmp_path):
+    done = limited(
+        "files", 64, "data=tiny", "workers=1", "memory=1GB", f"store={tmp_path}/store", f"hydra.run.dir={tmp_path}/run"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory so")
+def test_too_little_memory_is_a_sentence_or_enough(tmp_path):
+    for megabytes in (3000, 1200) if is_long() else (1200,):
+        done = limited(
+            "memory", megabytes << 20, "data=tiny", "workers=1", "memory=1GB", f"store={tmp_path}/store",
+            f"hydra.run.dir={tmp_path}/run",
+        )  # fmt: skip
+        assert "build the store again" not in done.stderr
+    done = subprocess.run(
+        [sys.executable, "run.py", "data=tiny", "workers=1", "memory=1GB", f"store={tmp_path}/store",
+         f"hydra.run.dir={tmp_path}/run"], cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_clock_that_runs_back(before, tmp_path, monkeypatch):
+    """Nothing depends on what time it is: not the store, not what is verified."""
+    base, _, both = before
+    copied(base / "work", tmp_path / "work")
+    for path in (tmp_path / "work").rglob("*"):
+        os.utime(path, (2**32, 2**32))  # written in the year 2106
+    monkeypatch.setattr("time.time", lambda: 0.0)
+    monkeypatch.setattr("spotsigs.storage.store.time_ns", lambda: 0)
+    assert work(tmp_path, "new", add=True, base=base) == both
+    assert content(tmp_path / "work" / "store") == content(base / "done" / "store")
+
+
+def test_a_store_that_vanishes_while_it_is_asked(before, tmp_path, monkeypatch):
+    from spotsigs.outofcore import pipeline as stages_on_disk
+
+    base, _, _ = before
+    copied(base / "work", tmp_path / "work")
+    lookup = stages_on_disk.query
+
+    def vanishing(store, *words, **more):
+        shutil.rmtree(store.parent)
+        return lookup(store, *words, **more)
+
+    monkeypatch.setattr(stages_on_disk, "query", vanishing)
+    page = Document(id="?", content="the page is a page", media_type="text/plain")
+    with pytest.raises(InputError) as caught:
+        query_page(tmp_path / "work" / "store", page, *PARTS[:2], TAU)
+    assert str(tmp_path / "work" / "store") in str(caught.value)
+
+
+def test_a_read_only_store_can_be_asked_and_not_added_to(before, tmp_path, monkeypatch):
+    """The superuser may write anywhere, so that the system's answer is given in its place."""
+    base, _, _ = before
+    copied(base / "work", tmp_path / "work")
+    denied = Denied(tmp_path / "work", 1, errno.EROFS, last=10**9)
+    page = Document(id="?", content=stories(40)[3]["text"], media_type="text/plain")
+    with denying(denied):
+        assert query_page(tmp_path / "work" / "store", page, *PARTS[:2], TAU)
+    assert not denied.calls  # a question writes nothing
+    found = attempt(tmp_path, denied, base)
+    says = "cannot be written: Read-only file system; give another place"
+    assert found == f"the store {tmp_path / 'work' / 'store'} {says}"

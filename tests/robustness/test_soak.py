@@ -1,0 +1,23 @@
+"""The soak runs, judges and draws; half an hour of it is `make soak`."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOAK = Path(__file__).parents[1].joinpath("soak.py")
+
+
+@pytest.mark.long
+def test_a_short_soak_leaves_its_samples(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, str(SOAK), "--minutes", "0.3", "--folder", str(tmp_path)], capture_output=True, text=True
+    )
+    assert "by 8 workers" in run.stdout, run.stderr  # whether something grows tells a long one
+    with (tmp_path / "soak.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) > 3
+    assert max(int(row["processes"]) for row in rows) >= 9
+    assert (tmp_path / "soak.svg").read_text().startswith("<?xml")

@@ -1,0 +1,150 @@
+"""strict=true stops at the first record that cannot be read, in document order, whatever runs beside it."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+from test_engines import available
+
+from spotsigs.engines import Dask, Processes, Ray, Serial
+from spotsigs.errors import InputError
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.outofcore.pipeline import match_on_disk
+from spotsigs.outofcore.segments import extract_segments, finished_segments
+from spotsigs.records import Collection, Document, Skipped
+from spotsigs.signatures.extract import extract, extract_shard
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
+
+PARTS = VisibleText(), SpotSignatures()
+PROSE = "The council has approved the plan for a new bridge that will be built by the end of the year."
+BAD = (700, 701, 1500)  # in different shards, the first of them behind many pages
+SAYS = "bad700: the row has neither 'html' nor 'text' (strict=true stops at the first)"
+
+ENGINES = [
+    pytest.param(Serial(), id="serial"),
+    pytest.param(Processes(workers=2), id="2 processes"),
+    pytest.param(Processes(workers=8), id="8 processes", marks=pytest.mark.long),
+    pytest.param(Dask(workers=2), id="dask", marks=pytest.mark.long),
+    pytest.param(Ray(workers=2), id="ray", marks=pytest.mark.long),
+]
+
+
+def require_engine(engine):
+    for cls, module in ((Dask, "distributed"), (Ray, "ray")):
+        if isinstance(engine, cls) and not available(module):
+            pytest.skip(f"needs {module}")
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory):
+    """Return some 30 shards of pages."""
+    path = tmp_path_factory.mktemp("strict") / "x.jsonl"
+    rows = [{"id": f"bad{k}"} if k in BAD else {"id": f"p{k}", "text": f"{PROSE} {k}"} for k in range(2000)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return Jsonl(path=str(path), shard_bytes=10_000)
+
+
+def test_a_shard_is_read_to_its_first_bad_record():
+    taken = []
+
+    def shard():
+        for record in (page("a"), Skipped("b", "is cut"), page("c"), Skipped("d", "is cut, too")):
+            taken.append(record.id)
+            yield record
+
+    signatures = extract_shard(shard, *PARTS, strict=True)
+    assert (signatures.doc_ids, signatures.skipped) == (("a",), (Skipped("b", "is cut"),))
+    assert taken == ["a", "b"]
+
+
+def page(name):
+    return Document(id=name, content=PROSE.encode())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_first_in_document_order_is_told_in_memory(engine, crawl):
+    require_engine(engine)
+    with pytest.raises(InputError) as error:
+        extract(crawl, *PARTS, engine, strict=True)
+    assert str(error.value) == SAYS
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_first_in_document_order_is_told_on_disk(engine, crawl, tmp_path):
+    require_engine(engine)
+    for _ in range(2):  # also when it goes on from what is there
+        with pytest.raises(InputError) as error:
+            extract_segments(tmp_path / "s", crawl, *PARTS, engine, strict=True)
+        assert str(error.value) == SAYS
+    shards = {int(path.name) for path in (tmp_path / "s").iterdir() if path.name.isdecimal()}  # or in the making
+    assert shards
+    assert not shards & {number for number, _ in bad_shards(crawl)}
+
+
+def bad_shards(crawl):
+    """Return number and content of each shard with a bad record."""
+    records = ((number, list(shard())) for number, shard in enumerate(crawl.shards()))
+    return [(number, found) for number, found in records if any(isinstance(record, Skipped) for record in found)]
+
+
+def test_nothing_is_read_behind_it(crawl, tmp_path):
+    [(first, _), *_] = bad_shards(crawl)
+    assert 3 < first < len(crawl.shards()) - 3
+    opened = []
+
+    class Watched(Collection):
+        def shards(self):
+            return [partial(self.opened, number, shard) for number, shard in enumerate(crawl.shards())]
+
+        def opened(self, number, shard):
+            opened.append(number)
+            return shard()
+
+    with pytest.raises(InputError):
+        extract(Watched(), *PARTS, Serial(), strict=True)
+    assert opened == list(range(first + 1))
+    opened.clear()
+    with pytest.raises(InputError):
+        extract_segments(tmp_path / "s", Watched(), *PARTS, Serial(), strict=True)
+    assert opened == list(range(first + 1))
+
+
+def test_a_run_that_is_not_strict_goes_on_from_there_and_a_strict_one_refuses_what_it_left(crawl, tmp_path):
+    with pytest.raises(InputError):
+        extract_segments(tmp_path / "s", crawl, *PARTS, Serial(), strict=True)
+    extract_segments(tmp_path / "s", crawl, *PARTS, Serial())
+    extract_segments(tmp_path / "whole", crawl, *PARTS, Serial())
+    assert content(tmp_path / "s") == content(tmp_path / "whole")
+    assert len(list(finished_segments(tmp_path / "s").skipped)) == len(BAD)
+    with pytest.raises(InputError) as error:
+        extract_segments(tmp_path / "s", crawl, *PARTS, Serial(), strict=True)
+    assert str(error.value) == SAYS
+
+
+def content(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_store_that_holds_bad_records_is_refused_by_a_strict_run(crawl, tmp_path):
+    def match(collection, strict):
+        parts = (*PARTS, IdfFilter(idf_min=0), 0.9, Serial())
+        return match_on_disk(tmp_path / "s", collection, *parts, memory=10**9, strict=strict)
+
+    n_bad = len(tuple(match(crawl, False).skipped))
+    assert n_bad == len(BAD)
+    with pytest.raises(InputError) as error:
+        match(None, True)
+    assert str(error.value) == SAYS
+
+
+def test_other_documents_after_a_refused_run_are_told_what_to_do(crawl, tmp_path):
+    parts = (*PARTS, IdfFilter(idf_min=0), 0.9, Serial())
+    with pytest.raises(InputError):
+        match_on_disk(tmp_path / "s", crawl, *parts, memory=10**9, strict=True)
+    (tmp_path / "mended.jsonl").write_text(json.dumps({"id": "a", "text": PROSE}) + "\n")
+    with pytest.raises(InputError, match=r"unfinished extraction .*; run it to its end first, or delete it"):
+        match_on_disk(tmp_path / "s", Jsonl(path=str(tmp_path / "mended.jsonl")), *parts, memory=10**9)

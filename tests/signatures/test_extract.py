@@ -1,0 +1,203 @@
+import io
+import time
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+from hydra.utils import instantiate
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import extract as naive
+from naive.extract import ROOT
+from omegaconf import OmegaConf
+from strategies import examples
+
+from baselines.shingles import Shingles
+from spotsigs.errors import InputError
+from spotsigs.formats.folder import Folder
+from spotsigs.records import Collection, Document, Signatures, Skipped
+from spotsigs.signatures.extract import concatenate, count_signatures, extract, extract_shard, read_texts, unique_ids
+from spotsigs.signatures.reading_progress import reading
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText
+
+
+class Serial:
+    def map(self, function, tasks):
+        return map(function, tasks)
+
+
+@dataclass(frozen=True)
+class Records(Collection):
+    records: tuple
+    n_shards: int = 1
+
+    def shards(self):
+        size = -(-len(self.records) // self.n_shards)
+        return [partial(iter, self.records[k * size : (k + 1) * size]) for k in range(self.n_shards)]
+
+
+def page(name, html="<p>The cat sat on the mat and the dog is a friend of the cat.", **kwargs):
+    return Document(id=name, content=html, **kwargs)
+
+
+def assert_equal(a: Signatures, b: Signatures):
+    assert (a.doc_ids, a.clusters, a.skipped, a.content_bytes) == (b.doc_ids, b.clusters, b.skipped, b.content_bytes)
+    for name in ("indptr", "hashes", "counts"):
+        assert getattr(a, name).dtype == getattr(b, name).dtype
+        assert getattr(a, name).tolist() == getattr(b, name).tolist()
+
+
+def rows(signatures):
+    for start, end in zip(signatures.indptr[:-1], signatures.indptr[1:], strict=True):
+        hashes = signatures.hashes[start:end].tolist()
+        yield dict(zip(hashes, signatures.counts[start:end].tolist(), strict=True))
+
+
+@examples(60)
+@given(
+    st.lists(st.lists(st.sampled_from(["the", "a", "cat", "dog", "<b>c</b>at", "<p>"]), max_size=25), max_size=7),
+    st.integers(1, 4),
+)
+def test_pages_to_counts(pages, n_shards):
+    documents = tuple(page(str(i), " ".join(words).encode()) for i, words in enumerate(pages))
+    scheme = Shingles(k=2)
+    signatures = extract(Records(documents, n_shards), VisibleText(), scheme, Serial())
+    assert signatures.doc_ids == tuple(map(str, range(len(pages))))
+    expected = [naive.counted(naive.shingles(naive.tokens(naive.visible_text(d.content)), 2)) for d in documents]
+    assert list(rows(signatures)) == expected
+    assert all(list(row) == sorted(row) for row in rows(signatures))
+    assert (signatures.indptr.dtype, signatures.hashes.dtype, signatures.counts.dtype) == (
+        np.int64,
+        np.uint64,
+        np.int32,
+    )
+    assert signatures.content_bytes == sum(len(d.content) for d in documents)
+
+
+def test_shards_do_not_matter():
+    documents = tuple(page(str(i), f"<p>the cat number {i} is a fine cat", cluster=f"c{i % 3}") for i in range(11))
+    one, four = (extract(Records(documents, n), VisibleText(), SpotSignatures(), Serial()) for n in (1, 4))
+    assert_equal(one, four)
+    assert one.clusters[:4] == ("c0", "c1", "c2", "c0")
+
+
+def fail_on_bad(document):
+    if "bad" in document.id:
+        raise ZeroDivisionError("no such page")
+    if "worse" in document.id:
+        raise InputError("this page is empty")
+    return str(document.content)
+
+
+class FailingScheme(SpotSignatures):
+    def __call__(self, tokens):
+        if "boom" in tokens.words:
+            raise MemoryError
+        return super().__call__(tokens)
+
+
+def test_a_failing_document_is_skipped():
+    records = (page("a"), page("bad"), Skipped("x.warc", "truncated"), page("worse"), page("b", "boom"), page("c"))
+    signatures = extract_shard(partial(iter, records), fail_on_bad, FailingScheme())
+    assert signatures.doc_ids == ("a", "c")
+    assert signatures.skipped == (
+        Skipped("bad", "ZeroDivisionError: no such page"),
+        Skipped("x.warc", "truncated"),
+        Skipped("worse", "this page is empty"),
+        Skipped("b", "MemoryError: "),
+    )
+    texts = [
+        found if isinstance(found, Skipped) else found[1] for found in read_texts(partial(iter, records), fail_on_bad)
+    ]
+    assert [isinstance(found, Skipped) for found in texts] == [False, True, True, True, False, False]
+
+
+def test_documents_without_signatures_keep_their_rows():
+    signatures = extract(Records((page("a", ""), page("b"), page("c", "x"))), VisibleText(), SpotSignatures(), Serial())
+    assert [len(row) for row in rows(signatures)] == [0, 5, 0]
+    assert len(signatures) == 3
+
+
+@pytest.mark.parametrize("n_shards", [0, 1, 3])
+def test_empty_collections(n_shards):
+    class Empty(Collection):
+        def shards(self):
+            return [partial(iter, ())] * n_shards
+
+    signatures = extract(Empty(), VisibleText(), SpotSignatures(), Serial())
+    assert_equal(signatures, concatenate([]))
+    assert signatures.indptr.tolist() == [0]
+
+
+def test_a_wrong_scheme_is_an_error_and_not_every_documents():
+    with pytest.raises(InputError, match="not one token"):
+        extract(Records((page("a"),)), VisibleText(), SpotSignatures(antecedents=["don't"]), Serial())
+
+
+def test_repeated_ids():
+    assert unique_ids(["a", "b", "a", "a#2", "a", "a#2"]) == ("a", "b", "a#3", "a#2", "a#4", "a#2#2")
+    assert unique_ids(["a", "b"]) == ("a", "b")
+    signatures = extract(Records((page("a"),) * 3, 3), VisibleText(), SpotSignatures(), Serial())
+    assert signatures.doc_ids == ("a", "a#2", "a#3")
+
+
+@examples(100)
+@given(st.lists(st.sampled_from(["a", "a#2", "a#3", "a#2#2", "b"]), max_size=12))
+def test_ids_are_unique_and_first_ones_kept(ids):
+    unique = unique_ids(ids)
+    assert len(set(unique)) == len(ids)
+    assert all(unique[ids.index(name)] == name for name in ids)
+
+
+@examples(100)
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 4), max_size=60))
+def test_counts(values):
+    hashes = np.array(values, np.uint64)
+    distinct, counts = count_signatures(hashes)
+    assert dict(zip(distinct.tolist(), counts.tolist(), strict=True)) == {
+        v: values.count(v) for v in sorted(set(values))
+    }
+    assert hashes.tolist() == values
+
+
+def test_many_batches_grow_in_place():
+    batch = extract_shard(partial(iter, [page("a"), page("b")]), VisibleText(), Shingles(k=1))
+    whole = concatenate(iter([batch] * 500))
+    assert list(rows(whole)) == list(rows(batch)) * 500
+    assert whole.content_bytes == 500 * batch.content_bytes
+
+
+def test_bytes_of_content():
+    records = (page("a", "é"), page("b", "é".encode("latin-1")), page("c", "\ud800"))
+    assert extract_shard(partial(iter, records), VisibleText(), Shingles()).content_bytes == 2 + 1 + 1
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "conf/text").glob("*.yaml")), ids=lambda path: path.stem)
+def test_text_configurations(path):
+    text = instantiate(OmegaConf.load(path))
+    assert text(Document(id="", content="a b", media_type="text/plain")) == "a b"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_bar_counts_the_bytes_of_the_files(tmp_path):
+    for name, size in (("a.txt", 30_000), ("b.txt", 10_000)):
+        (tmp_path / name).write_text("x" * size)
+    out = Terminal()
+    with reading(Folder(path=str(tmp_path)), 2, out) as progress:
+        progress(1)
+        time.sleep(0.15)  # tqdm draws ten times a second at most
+        progress(1)
+    assert "/40.0k" in out.getvalue()
+    assert "2 pages" in out.getvalue()
+    with reading(Records((page("a"),)), 1, out := Terminal()) as progress:
+        progress(1)
+    assert "pages" in out.getvalue()
+    with reading(Records((page("a"),)), 1, quiet := io.StringIO()) as progress:
+        progress(1)
+    assert quiet.getvalue() == ""

@@ -1,0 +1,177 @@
+"""Pages in other languages than English: told by their stopwords, compared without them where there are none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import spotsigs
+from spotsigs.engines import Serial
+from spotsigs.errors import InputError
+from spotsigs.exact_duplicates import Sameness
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.outofcore.pipeline import match_on_disk, query_page, stored_language
+from spotsigs.records import Document
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.languages import IN_SHINGLES, RAREST, language_of, languages, stopwords_of
+from spotsigs.signatures.main_content import DensestRegion
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.signatures.template_removal import FramedSpots
+from spotsigs.text.tokens import tokenize
+from spotsigs.text.visible import VisibleText
+
+# From the Universal Declaration of Human Rights (United Nations, 1948), which is in the public domain.
+REAL = {
+    "en": "All human beings are born free and equal in dignity and rights. They are endowed with reason and conscience "
+    "and should act towards one another in a spirit of brotherhood. Everyone has the right to life, liberty and the "
+    "security of person. No one shall be held in slavery or servitude; slavery and the slave trade shall be prohibited "
+    "in all their forms. Everyone has the right to recognition everywhere as a person before the law.",
+    "de": "Alle Menschen sind frei und gleich an Würde und Rechten geboren. Sie sind mit Vernunft und Gewissen begabt "
+    "und sollen einander im Geiste der Brüderlichkeit begegnen. Jeder hat das Recht auf Leben, Freiheit und Sicherheit "
+    "der Person. Niemand darf in Sklaverei oder Leibeigenschaft gehalten werden; Sklaverei und Sklavenhandel sind in "
+    "allen ihren Formen verboten. Jeder hat das Recht, überall als rechtsfähig anerkannt zu werden.",
+    "fr": "Tous les êtres humains naissent libres et égaux en dignité et en droits. Ils sont doués de raison et de "
+    "conscience et doivent agir les uns envers les autres dans un esprit de fraternité. Tout individu a droit à la "
+    "vie, à la liberté et à la sûreté de sa personne. Nul ne sera tenu en esclavage ni en servitude; l'esclavage et la "
+    "traite des esclaves sont interdits sous toutes leurs formes.",
+    "es": "Todos los seres humanos nacen libres e iguales en dignidad y derechos y, dotados como están de razón y "
+    "conciencia, deben comportarse fraternalmente los unos con los otros. Todo individuo tiene derecho a la vida, a la "
+    "libertad y a la seguridad de su persona. Nadie estará sometido a esclavitud ni a servidumbre; la esclavitud y la "
+    "trata de esclavos están prohibidas en todas sus formas.",
+    "ru": "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью и "
+    "должны поступать в отношении друг друга в духе братства. Каждый человек имеет право на жизнь, на свободу и на "
+    "личную неприкосновенность. Никто не должен содержаться в рабстве или в подневольном состоянии.",
+}  # fmt: skip
+CHINESE = (
+    "人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。人人有权享有生命、自由和人身安全。"
+    "任何人不得使为奴隶或奴役;一切形式的奴隶制度和奴隶买卖,均应予以禁止。任何人在任何地方有权被承认在法律前的人格。"
+)
+JAPANESE = (
+    "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。"
+    "人間は、理性と良心とを授けられており、互いに同胞の精神をもって行動しなければならない。"
+)
+EDITS = {"de": ("Sicherheit", "Unversehrtheit"), "fr": ("fraternité", "solidarité"), "es": ("servidumbre", "esclavos")}
+
+
+def edited(code: str) -> str:
+    return REAL[code].replace(*EDITS.get(code, ("slavery", "bondage")))
+
+
+def pairs_of(pages, **options):
+    found = spotsigs.near_duplicates(pages, copies="off", **options)
+    return list(zip(found.i.tolist(), found.j.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("code", REAL)
+def test_the_language_of_a_text_is_that_of_most_of_its_stopwords(code):
+    language, share = language_of(tokenize(REAL[code]))
+    assert language == code
+    words = tokenize(REAL[code]).words
+    assert share == sum(word in set(stopwords_of(code)) for word in words) / len(words)
+    assert share > 4 * RAREST
+
+
+def test_there_are_many_languages_and_those_without_spaces_are_not_among_them():
+    assert len(languages()) > 50
+    assert not {"zh", "ja", "th"} & set(languages())
+    for text in (CHINESE, JAPANESE):
+        assert language_of(tokenize(text))[1] < RAREST
+
+
+@pytest.mark.parametrize("code", ["de", "fr", "es"])
+def test_changed_pages_of_a_language_are_near_duplicates(code):
+    pages = [REAL[code], REAL["ru"], edited(code), REAL["en"]]
+    assert pairs_of(pages) == pairs_of(pages, language=code) == [(0, 2)]
+    in_english = SpotSignatures()(tokenize(REAL[code]))
+    assert len(SpotSignatures(language=code)(tokenize(REAL[code]))) > 5 * max(len(in_english), 1)
+
+
+def test_chinese_pages_are_compared_by_shingles():
+    changed = CHINESE.replace("兄弟", "姐妹")
+    assert pairs_of([CHINESE, JAPANESE, CHINESE, changed]) == [(0, 2), (0, 3), (2, 3)]
+    assert pairs_of([CHINESE, CHINESE], language="en") == []  # as the paper has it: no stopword, no signature
+
+
+def test_a_text_is_cut_as_its_language_says():
+    scheme = SpotSignatures(language="auto")
+    for code in ("de", "fr"):
+        tokens = tokenize(REAL[code])
+        alone = SpotSignatures(language=code)
+        assert scheme.readable(REAL[code]) == alone.readable(REAL[code])
+        assert scheme(tokens).tolist() == (alone(tokens) & ~IN_SHINGLES).tolist()
+    assert scheme.readable(REAL["en"]) == SpotSignatures().readable(REAL["en"])
+    assert scheme.readable("人人生而")[0] == "人人:人生:生而"
+    assert scheme.readable("人人") == ["人人"]
+    assert scheme.readable("") == []
+    for text in (REAL["de"], CHINESE):
+        assert len(scheme.readable(text)) == len(scheme(tokenize(text))) == len(scheme.chains(tokenize(text)))
+
+
+@pytest.mark.parametrize("kind", [DensestRegion, FramedSpots])
+def test_other_spot_signatures_know_languages_too(kind):
+    plain = SpotSignatures(d=1, c=2, language="auto")
+    for text in (REAL["de"], CHINESE):
+        assert sorted(kind(language="auto")(tokenize(text)).tolist()) == sorted(plain(tokenize(text)).tolist())
+
+
+@given(order=st.permutations([*REAL.values(), *map(edited, EDITS), CHINESE, CHINESE[:-6], JAPANESE]))
+@settings(max_examples=20, deadline=None)
+def test_the_pairs_are_the_same_in_any_order(order):
+    found = spotsigs.near_duplicates(order, copies="off")
+    texts = {frozenset((order[i], order[j])) for i, j in zip(found.i.tolist(), found.j.tolist(), strict=True)}
+    assert texts == {frozenset((REAL[code], edited(code))) for code in EDITS} | {frozenset((CHINESE, CHINESE[:-6]))}
+
+
+def test_on_disk_and_added_and_asked(tmp_path):
+    pages = {"de": REAL["de"], "zh": CHINESE, "ru": REAL["ru"]}
+    (tmp_path / "old.jsonl").write_text("".join(json.dumps({"id": k, "text": v}) + "\n" for k, v in pages.items()))
+    new = {"de2": edited("de"), "zh2": CHINESE.replace("兄弟", "姐妹")}
+    (tmp_path / "new.jsonl").write_text("".join(json.dumps({"id": k, "text": v}) + "\n" for k, v in new.items()))
+    scheme, text = SpotSignatures(language="auto"), VisibleText()
+    for name, add in (("old", False), ("new", True)):
+        found = match_on_disk(
+            tmp_path / "store", Jsonl(path=str(tmp_path / f"{name}.jsonl")), text, scheme, IdfFilter(), 0.44, Serial(),
+            memory=10**9, add=add, sameness=Sameness.text,
+        )  # fmt: skip
+    [(i, j, similarity)] = [tuple(map(np.ndarray.tolist, chunk)) for chunk in found.pairs.chunks()]
+    assert sorted(zip(i, j, strict=True)) == [(0, 3), (1, 4)]
+    everything = spotsigs.near_duplicates([*pages.values(), *new.values()])
+    assert sorted(similarity) == sorted(everything.similarity.tolist())
+    assert found.signatures.in_shingles() == 2
+    assert stored_language(tmp_path / "store") == "auto"
+    asked = query_page(
+        tmp_path / "store", Document(id="", content=edited("de"), media_type="text/plain"), text, scheme, 0.44
+    )
+    assert [match.doc for match in asked] == ["de2", "de"]
+
+
+def test_a_store_made_before_is_still_asked():
+    assert repr(SpotSignatures()).endswith("include_antecedent=True)")
+    assert repr(FramedSpots(language="de")).startswith("FramedSpots(")
+    assert "language='de'" in repr(FramedSpots(language="de"))
+
+
+def test_a_language_without_a_list_is_refused():
+    with pytest.raises(InputError, match="no stopwords for language 'zh': give auto"):
+        SpotSignatures(language="zh")
+    with pytest.raises(InputError, match="no stopwords for language 'German'"):
+        spotsigs.dedup([REAL["de"]], language="German")
+
+
+def test_the_command_says_what_was_compared_by_shingles(tmp_path, capsys):
+    from spotsigs.cli import main
+
+    pages = [REAL["de"], edited("de"), CHINESE, CHINESE.replace("兄弟", "姐妹"), REAL["ru"]]
+    with gzip.open(tmp_path / "pages.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps({"id": str(k), "text": page}) + "\n" for k, page in enumerate(pages))
+    main(["dedup", str(tmp_path / "pages.jsonl.gz"), "--out", str(tmp_path / "kept"), "--workers", "1"])
+    told = capsys.readouterr().out
+    assert "5 pages, 2 removed" in told
+    assert "2 documents with hardly any known stopwords: compared by shingles of 3 tokens" in told
+    metrics = json.loads((tmp_path / "kept-results" / "metrics.json").read_text())
+    assert metrics["documents_in_shingles"] == 2
