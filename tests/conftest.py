@@ -5,11 +5,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
-# helpers, reference implementations and strategies are imported by name, as are cases of other tests
-sys.path[:0] = [
-    str(TESTS),
-    *sorted(str(path) for path in TESTS.iterdir() if path.is_dir() and path.name not in ("naive", "__pycache__")),
-]
+FOLDERS = sorted(str(path) for path in TESTS.iterdir() if path.is_dir() and path.name not in ("naive", "__pycache__"))
+sys.path[:0] = [str(TESTS), *FOLDERS]  # helpers, reference implementations and cases of other tests, by name
 
 # Kernels compile inside the first example, so no deadline; the same examples on every machine.
 settings.register_profile(
