@@ -6,6 +6,7 @@ import subprocess
 import sys
 from io import BytesIO
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa

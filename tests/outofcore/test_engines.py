@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
