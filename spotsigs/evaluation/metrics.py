@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, as_count, require, shown
 from spotsigs.records import Clusters, IntArray, Pairs, Truth
 
 FloatArray = NDArray[np.float64]
@@ -82,6 +82,13 @@ def evaluate(
     InputError
         If pairs come in chunks, without clusters.
     """
+    require(isinstance(truth, Truth), f"truth must be a Truth, got {shown(truth)}; see Truth.from_clusters")
+    resamples = as_count("resamples", resamples, 0, 10**6)
+    for name, of in (("pairs", pairs), ("clusters", clusters)):
+        n = of.n if isinstance(of, Pairs) else len(of) if isinstance(of, Clusters) else len(truth.labels)
+        require(n == len(truth.labels), f"{name} are of {n:,} documents, the truth of {len(truth.labels):,}")
+    require(clusters is None or isinstance(clusters, Clusters), f"clusters must be Clusters, got {shown(clusters)}")
+    require(isinstance(pairs, Iterable | Pairs), f"pairs must be Pairs, got {shown(pairs)}")
     counted = tallies(pairs, truth)
     precision, recall, f1 = map(float, micro_averages(*counted))
     macro_precision = macro_recall = macro_f1 = float("nan")
@@ -330,6 +337,9 @@ def relative_recall(pairs: Pairs, base: Pairs) -> float:
     float
         In [0, 1]; NaN for an empty base.
     """
+    for name, of in (("pairs", pairs), ("base", base)):
+        require(isinstance(of, Pairs), f"{name} must be Pairs, got {shown(of)}")
+    require(pairs.n == base.n, f"pairs are of {pairs.n:,} documents, the base of {base.n:,}")
     if len(base) == 0:
         return float("nan")
     found = np.isin(base.i.astype(np.int64) * base.n + base.j, pairs.i.astype(np.int64) * pairs.n + pairs.j)

@@ -42,7 +42,7 @@ from spotsigs.errors import require
 from spotsigs.exact_duplicates import Copies
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.resumable_tasks import Rounds, pieces, run
-from spotsigs.records import Clusters, Measure, Overlap
+from spotsigs.records import Clusters, Measure, Overlap, unchecked
 from spotsigs.storage.atomic import alone, replacing
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.parquet_concat import join_files
@@ -239,8 +239,13 @@ def _found(job: Tables) -> _Found:
     changed = fingerprint(names.folder) != job.checksum
     require(not changed, f"another run changed the store {names.folder}; give the same command again")
     of = {name: store.array(name, kind) for name, kind in KINDS.items()}
-    clusters = Clusters(of["labels"], of["representatives"], of["to_representative"])
-    vars(clusters)["sizes"] = of["sizes"]  # where the property keeps them once they are counted
+    clusters = unchecked(
+        Clusters,
+        labels=of["labels"],
+        representatives=of["representatives"],
+        similarity_to_representative=of["to_representative"],
+        sizes=of["sizes"],
+    )
     decisions = Decisions(
         clusters=clusters,
         keep=job.keep,

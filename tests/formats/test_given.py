@@ -66,7 +66,7 @@ def test_a_missing_text_is_like_no_other():
     ("pages", "says"),
     [
         ({"a": PAGE, "b": PAGE}, "iterates over its keys"),
-        (pd.DataFrame({"body": PAGES}), "no column 'text'; name one by text=; its columns are body"),
+        (pd.DataFrame({"body": PAGES}), "neither a column .text. nor .html.; name one by text= or html=; its columns are body"),
         ([{"body": PAGE}], "no row has a key 'text'"),
         (PAGE, "got a single one"),
         (7, "holds no pages"),
