@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from spotsigs import defaults
 from spotsigs.arrays.row_blocks import gathered
 from spotsigs.clustering.clusters import ClusterMethod, cluster
+from spotsigs.clustering.dates import UNKNOWN, microseconds
 from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, as_choice, counted, did_you_mean, either, require, shown
 from spotsigs.exact_duplicates import Sameness
-from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, Given, Page, given
+from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, Given, Page, given, present
 from spotsigs.in_memory import Matched, match_in_memory
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -230,6 +231,7 @@ def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containmen
     """Return the matcher of a measure; if a threshold is to be suggested, with the default one."""
     known = not isinstance(tau, str) or tau == AUTO
     require(known, f"tau must be a number in (0, 1], or {AUTO!r}, got {shown(tau)}")
+    matchers: dict[Measure, type[SpotSigsTight | Containment]]
     matchers = {Measure.jaccard: SpotSigsTight, Measure.containment: Containment}
     of_measure = matchers[as_choice("measure", measure, Measure)]
     return of_measure(tau=defaults.TAU if isinstance(tau, str) else tau, threads=threads)
@@ -283,10 +285,18 @@ class _Found:
         return replace(pairs, i=i, j=j, n=self.n, overlap=overlap)
 
     def dates(self, column: Sequence[Any] | None) -> list[str | None] | None:
-        """Return the dates of the pages that could be read; warn about those without a date."""
+        """Return the dates of the pages that could be read; warn about dates that cannot be."""
         if column is None:
             return None
-        return [None if column[row] is None else str(column[row]) for row in self.positions.tolist()]
+        dates = [None if present(column[row]) is None else str(column[row]) for row in self.positions.tolist()]
+        unreadable = {
+            row: f"the date {date!r} cannot be read"
+            for row, date in zip(self.positions.tolist(), dates, strict=True)
+            if date and microseconds(date) == UNKNOWN
+        }
+        if unreadable:
+            _warn("taken as the oldest", unreadable, self.names)
+        return dates
 
 
 def _warn(what: str, reasons: Mapping[int, str], names: Sequence[Any] | None) -> None:
@@ -326,10 +336,8 @@ class _Pages(Collection):
             names = self.have.column(self.name)
             name = number if names is None else repr(names[number])
             raise InputError(f"page {name} is a {type(content).__name__}; give str or bytes")
-        if not html:
-            html = (
-                LOOKS_LIKE_A_TAG.search(content if isinstance(content, str) else content.decode("latin-1")) is not None
-            )
+        sample = content if isinstance(content, str) else content.decode("latin-1")
+        html = html or LOOKS_LIKE_A_TAG.search(sample) is not None
         return Document(id=str(number), content=content, media_type="text/html" if html else "text/plain")
 
 

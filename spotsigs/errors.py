@@ -46,9 +46,10 @@ def as_count(name: str, value: Any, least: int = 1, most: int | None = None) -> 
     """Return a whole number, or raise `InputError` if it is none or out of range; `bool` is no number here."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     require(whole, f"{name} must be a whole number, got {shown(value)}")
-    require(int(value) >= least, f"{name} must be at least {least}, got {value}")
-    require(most is None or int(value) <= most, f"{name} must be at most {most}, got {value}")
-    return int(value)
+    number = int(value)
+    allowed = f"must be at least {least}" if most is None else f"must lie in [{least}, {most}]"
+    require(least <= number and (most is None or number <= most), f"{name} {allowed}, got {number}")
+    return number
 
 
 def as_number(name: str, value: Any) -> float:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import INT32_MAX, normalise_csr, require_rows, row_starts, row_sums, take_rows
+from spotsigs.arrays.csr import INT32_MAX, normalise_csr, numbers, require_rows, row_starts, row_sums, take_rows
 from spotsigs.arrays.row_blocks import spans, tally
 from spotsigs.errors import InputError, as_count, as_number, as_tau, counted, require, shown
 
@@ -365,7 +365,9 @@ class Vectors:
         _require_array("lengths", self.lengths, "iu", n)
         sized = hasattr(self.doc_ids, "__len__") and hasattr(self.doc_ids, "__getitem__")
         require(sized and not isinstance(self.doc_ids, str), f"doc_ids must be a sequence, got {shown(self.doc_ids)}")
-        require(len(self.doc_ids) == n, f"doc_ids has {len(self.doc_ids)} entries for {counted(n, 'row')}")
+        require(
+            len(self.doc_ids) == n, f"doc_ids has {len(self.doc_ids)} entries for {counted(n, 'row')}; give one per row"
+        )
         known = INT32_MAX + 1
         if self.vocabulary is not None:
             _require_array("vocabulary", self.vocabulary, "u")
@@ -432,14 +434,14 @@ class Vectors:
         InputError
             If a row is no mapping, or a count is not a positive integer.
         """
-        numbers: dict[Any, int] = {}
+        known: dict[Any, int] = {}
         indptr, ids = [0], list[int]()
         counts: list[int] = []
         _require_rows("counters", counters)
         for row, counter in enumerate(counters):
             require(isinstance(counter, Mapping), f"row {row} is of type {type(counter).__name__}; give a Counter")
             present = {feature: count for feature, count in counter.items() if count != 0}
-            ids += [numbers.setdefault(feature, len(numbers)) for feature in present]
+            ids += [known.setdefault(feature, len(known)) for feature in present]
             counts += present.values()
             indptr.append(len(ids))
         return cls.from_csr(indptr, ids, counts, doc_ids)
@@ -540,9 +542,7 @@ class Vectors:
 
     def take(self, rows: IntArray) -> Vectors:
         """Return the given rows, in the given order."""
-        rows = np.asarray(rows)
-        rows = rows.astype(np.int64) if rows.size == 0 else rows
-        _require_array("rows", rows, "iu")
+        rows = numbers("rows", rows).astype(np.int64)
         _require_between("rows", rows, 0, len(self))
         indptr, entries = take_rows(self.indptr, rows)
         return replace(
@@ -874,6 +874,11 @@ class Pairs:
         _require_array("i", self.i, "iu")
         _require_array("j", self.j, "iu", len(self.i))
         _require_array("similarity", self.similarity, "f", len(self.i))
+        for name in ("seconds", "counters"):
+            value = getattr(self, name)
+            require(isinstance(value, Mapping), f"{name} must be a mapping, got {shown(value)}")
+        known = isinstance(self.overlap, Overlap | None)
+        require(known, f"overlap must be an Overlap, got {shown(self.overlap)}")
         for span in spans(len(self.i)):
             self._check(slice(max(span.start - 1, 0), span.stop))
 
@@ -915,13 +920,11 @@ class Pairs:
         -------
         Pairs
         """
-        n, i, j = as_count("n", n, 0, INT32_MAX), np.asarray(i), np.asarray(j)
-        i, j = (rows.astype(np.int64) if rows.size == 0 else rows for rows in (i, j))
-        similarity = np.asarray(similarity)
+        n, i, j = as_count("n", n, 0, INT32_MAX), numbers("i", i), numbers("j", j)
+        similarity = numbers("similarity", similarity, "fiu")
         for name, rows in (("i", i), ("j", j)):
-            _require_array(name, rows, "iu", len(similarity) if similarity.ndim else None)
+            _require_array(name, rows, "iu", len(similarity))
             _require_between(name, rows, 0, n)
-        _require_array("similarity", similarity, "fiu", len(i))
         key = np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j)
         if not np.all(key[1:] > key[:-1]):
             key, first = np.unique(key, return_index=True)
@@ -932,8 +935,8 @@ class Pairs:
             high.astype(np.int32),
             np.asarray(similarity, dtype=np.float64),
             n,
-            dict(seconds or {}),
-            dict(counters or {}),
+            {} if seconds is None else seconds,
+            {} if counters is None else counters,
             overlap,
         )
 
@@ -987,8 +990,8 @@ class Pairs:
             require(listed and len(doc_ids) == self.n, f"doc_ids must have {self.n:,} entries, one a document")
             names = np.asarray(doc_ids, dtype=object)
             a, b = names[a], names[b]
-        numbers: dict[str, Any] = {} if self.overlap is None else {"shared": self.shared, "union": self.union}
-        return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity, **numbers})
+        overlap: dict[str, Any] = {} if self.overlap is None else {"shared": self.shared, "union": self.union}
+        return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity, **overlap})
 
 
 @dataclass(frozen=True)
@@ -1066,7 +1069,10 @@ class Truth:
     def from_clusters(cls, clusters: Iterable[str | None]) -> Truth | None:
         """Number cluster names by first appearance; None where no document has one."""
         _require_rows("clusters", clusters)
-        numbers: dict[str, int] = {}
-        found = (-1 if name is None else numbers.setdefault(name, len(numbers)) for name in clusters)
+        clusters = list(clusters)
+        named = all(name is None or isinstance(name, str) for name in clusters)
+        require(named, "clusters must be names, of type str, or None")
+        known: dict[str, int] = {}
+        found = (-1 if name is None else known.setdefault(name, len(known)) for name in clusters)
         labels = np.fromiter(found, np.int32)
-        return cls(labels, tuple(numbers)) if numbers else None
+        return cls(labels, tuple(known)) if known else None

@@ -31,9 +31,9 @@ def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64]
     InputError
         With the first violation found.
     """
-    indptr = _integers("indptr", indptr).astype(np.int64)
-    ids = _integers("ids", ids)
-    counts = np.ones(len(ids), np.int32) if counts is None else _integers("counts", counts)
+    indptr = numbers("indptr", indptr).astype(np.int64)
+    ids = numbers("ids", ids)
+    counts = np.ones(len(ids), np.int32) if counts is None else numbers("counts", counts)
     require(len(indptr) >= 1 and indptr[0] == 0, "indptr must start with 0 (one more entry than there are rows)")
     require(bool(np.all(np.diff(indptr) >= 0)), "indptr must not decrease")
     require(int(indptr[-1]) == len(ids), f"indptr ends at {indptr[-1]}, but there are {len(ids)} ids")
@@ -50,17 +50,17 @@ def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64]
     return _sorted_rows(indptr, ids.astype(np.int32), counts.astype(np.int32))
 
 
-def _integers(name: str, values: Any) -> NDArray[Any]:
+def numbers(name: str, values: Any, kinds: str = "iu") -> NDArray[Any]:
+    """Return values as a one-dimensional array of integers, or of other NumPy kinds, or raise `InputError`."""
+    what = "integers" if kinds == "iu" else "numbers"
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
-        raise InputError(f"{name} must be a one-dimensional array of integers, got nested sequences") from None
-    if array.size == 0 and array.ndim == 1:
+        raise InputError(f"{name} must be a one-dimensional array of {what}, got nested sequences") from None
+    if array.size == 0 and array.ndim == 1 and array.dtype.kind in "fiu":
         return array.astype(np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(
-            f"{name} must be a one-dimensional array of integers, got {array.dtype} of shape {array.shape}"
-        )
+    if array.ndim != 1 or array.dtype.kind not in kinds:
+        raise InputError(f"{name} must be a one-dimensional array of {what}, got {array.dtype} of shape {array.shape}")
     return array
 
 

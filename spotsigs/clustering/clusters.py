@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import INT32_MAX
+from spotsigs.arrays.csr import INT32_MAX, numbers
 from spotsigs.arrays.row_blocks import flagged, gathered, own, scattered
 from spotsigs.errors import as_choice, as_count, require, shown
 from spotsigs.records import Clusters, FloatArray, IntArray, PairChunks
@@ -66,8 +66,7 @@ def cluster(
     way = as_choice("clusters", clusters, ClusterMethod)
     order = None
     if priority is not None:
-        numeric = np.ndim(priority) == 1 and np.asarray(priority).dtype.kind in "iuf"
-        require(numeric, f"priority must be an array of numbers, got {shown(priority)}")
+        priority = numbers("priority", priority, "iuf")
         require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
         order = np.argsort(np.asarray(priority), kind="stable").astype(np.int32)
     heads = (_component_heads if way is ClusterMethod.components else _anchored_heads)(pairs, n, order)

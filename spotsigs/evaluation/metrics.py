@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,7 +89,7 @@ def evaluate(
         n = of.n if isinstance(of, Pairs) else len(of) if isinstance(of, Clusters) else len(truth.labels)
         require(n == len(truth.labels), f"{name} are of {n:,} documents, the truth of {len(truth.labels):,}")
     require(clusters is None or isinstance(clusters, Clusters), f"clusters must be Clusters, got {shown(clusters)}")
-    require(isinstance(pairs, Iterable | Pairs), f"pairs must be Pairs, got {shown(pairs)}")
+    pairs = pairs if isinstance(pairs, Pairs) else _checked(pairs)
     counted = tallies(pairs, truth)
     precision, recall, f1 = map(float, micro_averages(*counted))
     macro_precision = macro_recall = macro_f1 = float("nan")
@@ -121,6 +122,15 @@ def evaluate(
         positive_pairs=round(true + missed),
         intervals=intervals,
     )
+
+
+def _checked(chunks: Any) -> Chunks:
+    """Iterate over chunks of pairs; refuse what is none."""
+    require(isinstance(chunks, Iterable), f"pairs must be Pairs, got {shown(chunks)}")
+    for chunk in chunks:
+        arrays = isinstance(chunk, tuple) and [type(part) for part in chunk] == [np.ndarray] * 3
+        require(arrays, f"pairs must be Pairs, or tuples of three arrays, got {shown(chunk)}")
+        yield chunk
 
 
 def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:

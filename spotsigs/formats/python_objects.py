@@ -92,14 +92,14 @@ def given(pages: Any, *, kept: bool = True, **columns: str) -> Given:
     wanted = NAMES | columns
     arrow = kind.startswith("pyarrow.") and "Array" in kind
     if arrow or kind in ("pandas.Series", "polars.Series", "pyarrow.ChunkedArray", "numpy.ndarray"):
-        found = [Page(_present(value), False) for value in _values(pages)]
+        found = [Page(present(value), False) for value in _values(pages)]
         return Given(found, len(found), lambda _: None, _taker(pages))
     names = _column_names(pages, kind)
     if names is not None:
         return _table(pages, names, wanted)
     if not isinstance(pages, Iterable):
         raise InputError(
-            f"pages is a {type(pages).__name__}, which has no pages; give a list, frame, table or data set"
+            f"pages is a {type(pages).__name__}, which contains no pages; give a list, frame, table or data set"
         )
     if not isinstance(pages, (Iterator, Sequence, set, frozenset)):
         pages = list(pages) if hasattr(pages, "__len__") else iter(pages)
@@ -107,7 +107,7 @@ def given(pages: Any, *, kept: bool = True, **columns: str) -> Given:
     return Given(rows, None if isinstance(pages, Iterator) else len(pages), rows.column, rows.take)
 
 
-def _present(value: Any) -> Any:
+def present(value: Any) -> Any:
     """Return a value, None for the missing values of pandas and for NaN."""
     missing = type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     return None if missing else value
@@ -115,7 +115,7 @@ def _present(value: Any) -> Any:
 
 def _page(html: Any, text: Any) -> Page:
     """Return the content of a row that may have both columns: that of HTML counts if it is not empty."""
-    html, text = _present(html), _present(text)
+    html, text = present(html), present(text)
     empty = isinstance(html, (str, bytes)) and len(html) == 0
     use_text = html is None or (empty and text is not None)
     return Page(text, False) if use_text else Page(html, True)
@@ -215,13 +215,13 @@ class _Rows:
             require(alike, f"page {number} is a {type(row).__name__}, unlike the first one; give rows of one type")
             if self._kept is not None:
                 self._kept.append(self._stored(row))
-            yield self._content(fields) if is_table else Page(_present(row), False)
+            yield self._content(fields) if is_table else Page(present(row), False)
         if first is not None:
             self._require_columns(first)
 
     def _content(self, fields: Mapping[Any, Any]) -> Page:
         for name, values in self._columns.items():
-            values.append(_present(fields.get(name)))
+            values.append(present(fields.get(name)))
         self._seen.update(name for name in self._wanted.values() if name in fields)
         return _page(fields.get(self._wanted["html"]), fields.get(self._wanted["text"]))
 
@@ -239,9 +239,8 @@ class _Rows:
         if type(row) is dict:
             return {**row, **{name: self._contents.put(row[name]) for name in names if name in row}}
         if hasattr(row, "_replace"):
-            return row._replace(
-                **{name: self._contents.put(getattr(row, name)) for name in names if name in row._fields}
-            )
+            fields = {name: value for name, value in row._asdict().items() if name in names}
+            return row._replace(**{name: self._contents.put(value) for name, value in fields.items()})
         return self._contents.put(row)
 
     def _restored(self, row: Any) -> Any:

@@ -37,11 +37,8 @@ def reading(collection: Collection, shards: int, out: TextIO | None = None) -> I
         yield lambda pages: None
         return
     size = _bytes(collection)
-    form = (
-        {"total": size, "unit": "B", "unit_scale": True}
-        if size
-        else {"unit": " pages", "total": getattr(collection, "pages", None), "delay": 1}
-    )
+    pages = {"total": getattr(collection, "pages", None), "unit": " pages", "delay": 1}
+    form = {"total": size, "unit": "B", "unit_scale": True} if size else pages
     with tqdm(desc="reading", file=out, leave=False, **form) as bar:
         done = read = 0
 
