@@ -6,12 +6,12 @@ import subprocess
 import sys
 from io import BytesIO
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from folders import PYTHONPATH
 from hypothesis import given
 from hypothesis import strategies as st
 from object_store import object_store
@@ -182,11 +182,10 @@ def test_groups_and_tables_over_an_object_store(tmp_path, engine, module):
     """A process of its own, whose workers start with what finds the object store."""
     pytest.importorskip(module)
     with object_store() as url:
-        tests = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
             [sys.executable, "-c", ELSEWHERE, f"{url}/{engine}", engine],
             cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": tests},
+            env=os.environ | {"PYTHONPATH": PYTHONPATH},
             capture_output=True,
             text=True,
             check=False,
