@@ -433,7 +433,10 @@ class Vectors:
         InputError
             If it is no sparse matrix, or its values are not counts.
         """
-        from scipy.sparse import csr_array, issparse
+        try:
+            from scipy.sparse import csr_array, issparse
+        except ImportError:
+            raise InputError("Vectors.from_scipy needs scipy: pip install scipy") from None
 
         require(issparse(matrix) and matrix.ndim == 2, f"a scipy.sparse matrix is needed, got {type(matrix).__name__}")
         rows = csr_array(matrix, copy=True)
