@@ -30,6 +30,7 @@ from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.evaluation.threshold import FLOOR
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.runs.settings import AUTO, Settings
+from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
 from spotsigs.signatures.idf import Idf, IdfFilter
 from spotsigs.storage.atomic import place_of
 from spotsigs.storage.locations import as_path, is_remote
@@ -52,6 +53,7 @@ class Root:
     idf_max: float = 1.0
     idf: Idf = Idf.paper
     min_spots: int = 1
+    boilerplate: Boilerplate = Boilerplate.keep
     clusters: ClusterMethod = ClusterMethod.components
     copies: Sameness = Sameness.text
     keep: Keep = Keep.first
@@ -203,6 +205,8 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     return Settings(
         collection=built.pop("data"),
         auto=auto,
+        signature=with_boilerplate(built.pop("signature"), config.boilerplate),
+        boilerplate=config.boilerplate,
         **built,
         idf_filter=IdfFilter(
             idf_min=config.idf_min, idf_max=config.idf_max, idf=config.idf, min_spots=config.min_spots
