@@ -106,9 +106,13 @@ def test_every_failing_claim_has_a_remark():
 
 def test_make_coverage_names_files_that_are_there():
     rules = (ROOT / "Makefile").read_text().replace("\\\n", " ")
-    [names] = re.findall(r"^INTERPRETED := \$\(addprefix tests/test_,\$\(addsuffix \.py,(.*)\)\)$", rules, re.MULTILINE)
-    assert [name for name in names.split() if not (ROOT / "tests" / f"test_{name}.py").is_file()] == []
-    assert len(names.split()) > 20
+    groups = re.findall(r"\$\(addprefix (tests/\w+/test_),\$\(addsuffix \.py,([^)]*)\)\)", rules)
+    files = [f"{prefix}{name}.py" for prefix, names in groups for name in names.split()]
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+    assert len(files) > 20
+
+
+PACKAGES = ("spotsigs.", "baselines.", "data.", "experiments.")
 
 
 def referred():
@@ -121,7 +125,7 @@ def referred():
             if kind == "currentmodule":
                 module = name
             else:
-                named.append(name if name.startswith("spotsigs.") else f"{module}.{name}")
+                named.append(name if name.startswith(PACKAGES) else f"{module}.{name}")
     return named
 
 
@@ -129,7 +133,7 @@ def classes_below(*folders):
     """Return the public classes of some folders, and where each is defined, but for those of experiments."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
-            module = ".".join(("spotsigs", *path.relative_to(ROOT).with_suffix("").parts)).replace(".__init__", "")
+            module = ".".join(path.relative_to(ROOT).with_suffix("").parts).replace(".__init__", "")
             for node in ast.parse(path.read_text()).body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     yield getattr(import_module(module), node.name)
@@ -163,7 +167,7 @@ class TestReference:
         inner = {"RowCollection"}  # what several readers share
         found = {
             f"{kind.__module__}.{kind.__name__}"
-            for kind in classes_below("baselines", "data")
+            for kind in classes_below("baselines", "data", "spotsigs/formats")
             if issubclass(kind, bases)
         }
         assert len(found) > 20
@@ -196,7 +200,7 @@ def test_the_features_page_counts_what_is_there():
     found = [len(list((ROOT / "conf" / group).glob("*.yaml"))) for group in ("matcher", "signature")]
     assert re.search(r"yes, (\d+) matchers and (\d+) kinds of signatures", page).groups() == tuple(map(str, found))
     assert int(re.search(r"stopwords of (\d+) languages", page)[1]) == len(languages())
-    named = re.findall(r"`(tests/\w+\.py)`", page)
+    named = re.findall(r"`(tests/[\w/]+\.py)`", page)
     assert len(named) > 5
     assert not [name for name in named if not (ROOT / name).exists()]
 
@@ -215,7 +219,7 @@ def test_the_method_of_the_guide_runs_as_the_guide_says(monkeypatch):
     vectors = spotsigs.Vectors.from_sets([{"a", "b"}, {"c"}, {"d", "e"}, set()])
     pairs = matcher(spotsigs.Corpus(vectors))
     assert (matcher.threshold, pairs.i.tolist(), pairs.j.tolist()) == (0.3, [0], [2])
-    for name in re.findall(r"`(tests/\w+\.py)`", page):
+    for name in re.findall(r"`(tests/[\w/]+\.py)`", page):
         assert (ROOT / name).exists()
 
 
