@@ -321,7 +321,7 @@ def performance_tables(measured: Measured) -> str:
 
 def _verdicts(measured: Measured) -> str:
     verdicts = goals(measured).verdict.str.startswith("met")
-    return f"{verdicts.sum()} of {len(verdicts)} [goals](../results/bench/bench.md#goals) are met."
+    return f"{verdicts.sum()} of {len(verdicts)} [goals](../results/bench/goals.csv) are met."
 
 
 def profiled(profile: pd.DataFrame) -> pd.DataFrame:
