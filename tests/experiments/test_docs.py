@@ -205,7 +205,7 @@ class TestReference:
         inner = {"RowCollection"}  # what several readers share
         found = {
             f"{kind.__module__}.{kind.__name__}"
-            for kind in classes_below("baselines", "data")
+            for kind in classes_below("baselines", "data", "spotsigs/formats")
             if issubclass(kind, bases)
         }
         assert len(found) > 20
