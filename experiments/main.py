@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 
 from experiments.config import files, sentence, settings
 from spotsigs import interrupts
-from spotsigs.startup import at_home
+from spotsigs.startup import expand_home
 
 CONF = Path(__file__).parents[1] / "conf"
 """The configuration of the checkout."""
@@ -49,7 +49,7 @@ def main(config: DictConfig) -> float | None:
 def enter() -> None:
     """Run what the command line asks for; end with a sentence and exit code 1 where it cannot be."""
     interrupts.end_on_interrupt()
-    sys.argv[1:] = at_home(sys.argv[1:])
+    sys.argv[1:] = expand_home(sys.argv[1:])
     try:
         main()
         sys.stdout.flush()

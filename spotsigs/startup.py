@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import TextIO
 
 from spotsigs import progress
@@ -23,14 +24,17 @@ def open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # ids may have characters that the terminal has not
 
 
-def at_home(words: Sequence[str]) -> list[str]:
+def expand_home(words: Sequence[str]) -> list[str]:
     """Put the user's home in place of ``~`` behind ``=``, where a shell leaves it.
 
     Examples
     --------
-    >>> at_home(["data.path=~/crawl", "tau=0.5"])[0] == "data.path=" + os.path.expanduser("~/crawl")
+    >>> expand_home(["data.path=~/crawl", "tau=0.5"])[0] == "data.path=" + os.path.expanduser("~/crawl")
     True
     """
     found = []

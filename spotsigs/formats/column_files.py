@@ -30,6 +30,7 @@ from spotsigs.formats.parquet_limits import CODECS, column_chunks, largest_pages
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.writers import Keep, copy_pieces, copy_whole, target_of
 from spotsigs.records import Document, Shard, Skipped
+from spotsigs.spelling import option
 from spotsigs.storage.locations import is_remote
 from spotsigs.text.size_limits import in_words, largest_page
 
@@ -242,7 +243,7 @@ def _csv_fault(path: Path) -> str | None:
     if b"\0" in head:
         return f"the file is not CSV: it begins with {head[:24]!r}"
     if head.removeprefix(codecs.BOM_UTF8).lstrip().startswith((b'{"', b'[{"')):
-        return "the file is JSON, not CSV; one record a line is read by data=jsonl"
+        return f"the file is JSON, not CSV; one record a line is read by {option('data', 'jsonl')}"
     return None if head.strip() else "the file is empty: its first row must name the columns"
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, did_you_mean, require
 from spotsigs.formats.arc import Arc
 from spotsigs.formats.column_files import Csv, Parquet
 from spotsigs.formats.folder import Folder
@@ -18,6 +18,7 @@ from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
+from spotsigs.spelling import option
 
 FORMATS: dict[str, type[Any]] = {
     "folder": Folder,
@@ -67,12 +68,15 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
     InputError
         If nothing is there, or it is of none of the formats.
     """
-    require(name is None or name in FORMATS, f"format {name} is not known; choose one of: {', '.join(FORMATS)}")
+    require(
+        name is None or name in FORMATS,
+        f"format {name} is not known; choose one of: {', '.join(FORMATS)}{did_you_mean(name, FORMATS)}",
+    )
     name = name or format_of(path)
     given = {key: value for key, value in columns.items() if value is not None}
     require(
         not given or issubclass(FORMATS[name], RowCollection),
-        f"{path} is of the format {name}, which has no columns; leave out {', '.join(given)}",
+        f"{path} is of the format {name}, which has no columns; leave out {', '.join(map(option, given))}",
     )
     if name == "csv" and "delimiter" not in given:
         given["delimiter"] = _delimiter(find_sources(path)[0].path)
@@ -103,7 +107,7 @@ def format_of(path: str) -> str:
     if name is None and len(sources) == 1:
         raise InputError(
             f"{path} is of no known format: neither a page nor {', '.join(sorted(set(FORMATS) - {'folder'}))}; "
-            "name it with --format"
+            f"name it by {option('data')}"
         )
     return name or "folder"
 

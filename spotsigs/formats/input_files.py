@@ -22,6 +22,7 @@ import zstandard
 
 from spotsigs.errors import InputError, require
 from spotsigs.records import Document, Shard, Skipped
+from spotsigs.spelling import option
 from spotsigs.storage.locations import as_path, files_below, is_remote
 from spotsigs.text.size_limits import in_words, largest_page
 
@@ -214,7 +215,8 @@ class _Frame:
                 raise
             most = in_words(_most_window())
             raise OSError(
-                f"its zstd window is larger than {most}; unpack it (zstd -d --long=31), or leave out memory= and store="
+                f"its zstd window is larger than {most}; unpack it (zstd -d --long=31), or leave out "
+                f"{option('memory')} and {option('store')}"
             ) from error
         return content
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from spotsigs.errors import InputError, require
 from spotsigs.formats.input_files import SHARD_BYTES, InputFile, find_sources
 from spotsigs.records import CopyableCollection, Document, Skipped
+from spotsigs.spelling import option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ class RowCollection(CopyableCollection):
         if self.html_column not in present and self.text_column not in present:
             raise InputError(
                 f"{path} has neither a column {self.html_column!r} nor {self.text_column!r}; "
-                f"name one by html_column= or text_column=; its columns are {_listed(present)}"
+                f"name one by {option('html_column')} or {option('text_column')}; its columns are {_listed(present)}"
             )
         return [name for name in present if name in self.columns()]
 

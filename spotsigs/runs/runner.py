@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spotsigs import progress
+from spotsigs import interrupts, progress
 from spotsigs.arrays.row_blocks import own
 from spotsigs.clustering.clusters import GIANT
-from spotsigs.clustering.decisions import Decisions, decide
+from spotsigs.clustering.dates import unreadable_dates
+from spotsigs.clustering.decisions import Decisions, Keep, decide
 from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
 from spotsigs.evaluation.threshold import Suggestion
-from spotsigs.formats.writers import require_free, write_copy
+from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free, withdraw_copy
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.records import CopyableCollection, Document, VectorCollection
 from spotsigs.runs.pipeline import Outcome, outcome_of, readable_texts
@@ -27,7 +28,9 @@ from spotsigs.runs.provenance import MIB, TreeMemory, provenance
 from spotsigs.runs.settings import Settings
 from spotsigs.runs.stores import ask, discard, own_store
 from spotsigs.signatures.extract import is_readable, name_hash
-from spotsigs.storage.atomic import locked
+from spotsigs.spelling import option
+from spotsigs.storage.atomic import beside, locked
+from spotsigs.storage.locations import local_folder
 from spotsigs.storage.store import Renumbered
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 
@@ -57,7 +60,7 @@ def run(
     settings : Settings
         What to run.
     folder : str or Path
-        The run's folder.
+        The run's folder, on this machine.
     contended : bool
         Other jobs run beside this one, so its times say nothing.
     about : mapping of str to str, optional
@@ -72,27 +75,37 @@ def run(
     """
     if settings.query is not None:
         return ask(settings)
+    copy = None
     if settings.copy is not None:
         require(
             isinstance(settings.collection, CopyableCollection),
-            f"data={settings.names['data']} cannot be copied; use kept.csv",
+            f"{option('data', settings.names['data'])} cannot be copied; use kept.csv",
         )
-        require_free(settings.copy)
-    folder = Path(folder)
+        copy = require_free(settings.copy, overwrite=settings.overwrite)
+    folder = local_folder(folder)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        with ExitStack() as undo:
+        with ExitStack() as stack, ExitStack() as undo:
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with _within_budget(settings) as memory:
                     outcome = outcome_of(settings, folder, say)
-                    decisions = decide_and_copy(outcome, settings, undo)
-                    write_outcome(new, outcome, decisions)
+                    decisions = decided(outcome, settings)
+                    if copy is not None:
+                        temporary = stack.enter_context(_beside(copy))
+                        with copy_errors(copy):
+                            _write_copy(outcome, decisions, settings, temporary)
+                    write_outcome(new, outcome, decisions, settings)
                     if settings.page:
                         write_page(new, outcome, settings, say)
                 peak = outcome.peak_rss_bytes if memory is None else memory.peak_bytes
                 metrics = measured(outcome, decisions, settings, peak)
                 _finish(new, outcome, metrics, settings, contended, about or {})
+                stack.enter_context(interrupts.uninterrupted())  # copy and results are put in place together
+                if copy is not None:
+                    with copy_errors(copy):
+                        undo.callback(withdraw_copy, temporary, copy)
+                        publish_copy(temporary, copy)
             undo.pop_all()
         if settings.memory is not None and settings.store is None:
             discard(own_store(settings, folder))  # the results stand on their own
@@ -186,8 +199,8 @@ def _over(function: Callable[[Any], Any], values: Any) -> float | None:
     return None if np.isnan(values).all() else float(function(values))
 
 
-def write_outcome(folder: Path, outcome: Outcome, decisions: Decisions) -> None:
-    """Write all tables, ``skipped.csv`` and ``histogram.csv``."""
+def write_outcome(folder: Path, outcome: Outcome, decisions: Decisions, settings: Settings) -> None:
+    """Write all tables, and those of `OPTIONAL` that there is something to list in."""
     matched = outcome.matched
     with writing(folder):
         write_tables(
@@ -195,19 +208,19 @@ def write_outcome(folder: Path, outcome: Outcome, decisions: Decisions) -> None:
         )
     if len(matched.skipped):
         write_csv(folder / "skipped.csv", ("doc", "reason"), ((record.id, record.reason) for record in matched.skipped))
+    if settings.keep is Keep.newest:
+        undated = unreadable_dates(matched.doc_ids, matched.signatures.dates)
+        if (first := next(undated, None)) is not None:
+            write_csv(folder / "undated.csv", ("doc", "date"), chain([first], undated))
     if outcome.suggestion:
         write_histogram(folder, outcome.suggestion)
 
 
-def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> Decisions:
-    """Decide which documents stay, and write the copy of the collection on request: before any former result goes.
-
-    Where the results cannot be written behind it, `undo` removes the copy, so that the same command can be repeated.
-    """
+def decided(outcome: Outcome, settings: Settings) -> Decisions:
+    """Decide which documents are kept."""
     progress.doing("writing")
     matched = outcome.matched
-    doc_ids, new_from = matched.doc_ids, matched.new_from
-    decisions = decide(
+    return decide(
         outcome.groups.nearest,
         outcome.groups.clusters,
         settings.keep,
@@ -215,22 +228,34 @@ def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> De
         compared=None if outcome.matcher.reads_texts else matched.compared(),
         boilerplate=matched.only_boilerplate(),
     )
-    if settings.copy is not None:
-        new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
-        failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
 
-        def judged(document: Document) -> bool:
-            name = np.uint64(name_hash(document.id))
-            position = int(np.searchsorted(failed, name))
-            return (
-                position == len(failed)
-                or failed[position] != name
-                or is_readable(document, settings.text, settings.signature)
-            )
 
-        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy, judged=judged)
-        undo.callback(shutil.rmtree, settings.copy, ignore_errors=True)
-    return decisions
+@contextmanager
+def _beside(copy: Path) -> Iterator[Path]:
+    """Return a temporary folder for a copy; report errors of the system as such of the copy."""
+    with ExitStack() as stack:
+        with copy_errors(copy):
+            temporary = stack.enter_context(beside(copy))
+        yield temporary
+
+
+def _write_copy(outcome: Outcome, decisions: Decisions, settings: Settings, temporary: Path) -> None:
+    """Write the copy of the collection into a temporary folder."""
+    matched = outcome.matched
+    doc_ids, new_from = matched.doc_ids, matched.new_from
+    new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
+    failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
+
+    def judged(document: Document) -> bool:
+        name = np.uint64(name_hash(document.id))
+        position = int(np.searchsorted(failed, name))
+        return (
+            position == len(failed)
+            or failed[position] != name
+            or is_readable(document, settings.text, settings.signature)
+        )
+
+    prepare_copy(settings.collection, new, decisions.kept[new_from:], temporary, judged=judged)
 
 
 def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable[[str], object]) -> None:
@@ -240,7 +265,8 @@ def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable
     matched = outcome.matched
     pairs = matched.pairs.in_memory()
     if pairs is None:
-        say(f"clusters.html is left out: {len(matched.pairs):,} pairs do not fit into memory={settings.memory}")
+        held = f"{len(matched.pairs):,} pairs do not fit into {option('memory', settings.memory)}"
+        say(f"clusters.html is left out: {held}")
         return
     write_cluster_page(
         folder / "clusters.html",
@@ -274,7 +300,7 @@ def summary(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folde
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in (columns, columns.values())
     ]
-    said = [_answer(metrics, settings, folder), "", *lines, "", *_remarks(metrics, outcome, settings)]
+    said = [_answer(metrics, settings, folder), "", *lines, "", *_remarks(metrics, outcome, settings, folder)]
     return "\n".join(["", *said, f"results: {_shown(folder)}", *_next(metrics)])
 
 
@@ -303,7 +329,7 @@ def _or_na(value: float | None, form: str) -> str:
     return "n/a" if value is None or value != value else format(value, form)
 
 
-def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> list[str]:
+def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, folder: Path) -> list[str]:
     seconds = metrics["parse_ms"] / 1000
     lines = [
         f"{counted(metrics['documents'], 'document')}, {counted(metrics['pairs'], 'pair')} in "
@@ -321,7 +347,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         chains = counted(metrics["giant_chains"], "giant chain")
         lines.append(
             f"{chains} ({GIANT} documents or more, most of whose pairs do not reach tau): see clusters.csv; "
-            "clusters=anchored cuts them up"
+            f"{option('clusters', 'anchored')} splits them"
         )
     if outcome.quality and "f1" in outcome.quality.intervals:
         low, high = outcome.quality.intervals["f1"]
@@ -350,6 +376,8 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
         lines.append(f"{counted(metrics['skipped'], 'record')} could not be read: see skipped.csv")
+    if (folder / "undated.csv").exists():
+        lines.append("dates that cannot be read count as the oldest: see undated.csv")
     return lines
 
 

@@ -156,8 +156,14 @@ REVIEWED = {
         r"Error merging override (\S+)": "Hydra's own words",
         r"Ambiguous value for argument '(.*)'": "the user's own words",
     },
-    "spotsigs/reports/page_pairs.py": {
+    "experiments/show/page_pairs.py": {
         r"TOKEN_PATTERN": "runs of two disjoint classes",
+    },
+    "spotsigs/clustering/dates.py": {
+        r"(\d{4})(?:-?(\d\d))?": "bounded runs",
+        r"(\d{8})(\d{6})(?:\d{3})?": "bounded runs",
+    },
+    "spotsigs/reports/cluster_page.py": {
         r"[ \t\r\n\f\v\xa0]+": "one run",
     },
     "spotsigs/outofcore/pipeline.py": {
