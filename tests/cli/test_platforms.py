@@ -34,7 +34,7 @@ from baselines.lsh_native import LshNative
 from spotsigs.formats.folder import Folder
 from data.collections.gold.newsroom import *
 from spotsigs.formats.jsonl import Jsonl
-from data.collections.downloads import registry_row
+from data.collections.downloads import registered
 from spotsigs.reports.cluster_page import write_cluster_page
 from experiments.claims.published import *
 vectors = spotsigs.Vectors.from_csr([0, 1, 2], [0, 0])

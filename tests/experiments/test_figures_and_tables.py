@@ -67,7 +67,7 @@ def results(tmp_path_factory):
     for experiment, overrides in (
         ("figure4", ()),
         ("figure5", (STEP,)),
-        ("chain_length", (STEP, "experiment.values=[2,3]")),
+        ("chain_length", (STEP,)),
         ("exactness", ("experiment.collections=2", "experiment.documents=30")),
         ("partitions", ("data=wt10g_like", "data.documents=2000")),
         ("claims", ()),
