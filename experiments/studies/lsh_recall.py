@@ -1,4 +1,4 @@
-"""Recall of LSH-S over the number of tables: a figure the paper describes and omits (section 5.3.3)."""
+"""Recall of LSH-S over the number of tables, a figure that the paper describes but omits (section 5.3.3)."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from spotsigs.signatures.idf import IdfFilter
 
 NATIVE, DATASKETCH, PREDICTED, EXACT = "LSH-S (native)", "LSH-S (datasketch)", "S-curve's prediction", "SpotSigs"
 ALL_BUT = 0.995
-"""Share of SpotSigs' recall that counts as the same."""
+"""Fraction of the recall of SpotSigs that counts as equal."""
 
 CAPTION = "Recall of LSH-S over the number of hash tables; the native line is a mean over seeds with its range"
 
 SPOTS = "signature=spotsigs idf_max=0.85"
-"""The signatures, in the paper's band; k is 6 throughout (section 5.3.3)."""
+"""Signatures in the paper's band; k is always 6 (section 5.3.3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LshRecall(Experiment):
-    """Recall of LSH-S over l at k = 6, beside SpotSigs and what the S-curve predicts for its pairs.
+    """Recall of LSH-S over l at k = 6, with that of SpotSigs and the prediction of the S-curve.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``lsh_recall/``.
     tables : list of int
-        Values of l, ascending; they contain 32.
+        Values of l, ascending, including 32.
     seeds : int
-        Native runs with different seeds; the mean is drawn, with the smallest and the largest.
+        Number of native runs with different seeds; their mean and range are drawn.
     tau : float
-        Threshold; the paper's.
+        Threshold; 0.44 in the paper.
 
     References
     ----------
@@ -95,7 +95,7 @@ class LshRecall(Experiment):
         return "LSH-S: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"
 
     def _measured(self, work: Work) -> tuple[float, dict[int, Any], dict[int, float]]:
-        """Return the recall of SpotSigs, and by l that of native LSH for every seed and of datasketch's."""
+        """Return the recall of SpotSigs, of native LSH by l and seed, and of datasketch by l."""
         seeds = range(work.settings.seed, work.settings.seed + self.seeds)
         methods = {"exact": SPOTS}
         for tables in self.tables:
@@ -110,7 +110,7 @@ class LshRecall(Experiment):
         return recall["exact"], native, {tables: recall[f"datasketch {tables}"] for tables in self.tables}
 
     def _predicted(self, work: Work) -> dict[int, float]:
-        """Return the recall that the S-curve predicts for the similarities of the true pairs, by l."""
+        """Return the recall by l that the S-curve predicts from the similarities of the true pairs."""
         line = Line.composed("SpotSigs", SPOTS, work.settings)
         arguments = {"stored": work.read(line.signature), "idf_filter": line.idf_filter, "tau": self.tau, "k": 6}
         task = Task(function=predicted_recall, arguments=arguments | {"tables": self.tables})
@@ -121,11 +121,11 @@ class LshRecall(Experiment):
 def predicted_recall(
     *, stored: Stored, idf_filter: IdfFilter, tau: float, k: int, tables: Sequence[int]
 ) -> dict[str, Any]:
-    """Return the expected recall of LSH over l: each true pair counts with its probability on the S-curve."""
+    """Return the expected recall of LSH over l: the true pairs at tau, weighted by the S-curve."""
     from baselines.lsh_native import s_curve
 
     truth = stored.truth()
-    require(truth is not None and truth.judged is None, "the collection brings no clusters to judge by")
+    require(truth is not None and truth.judged is None, "the collection has no clusters to evaluate against")
     assert truth is not None
     pairs = SpotSigs(tau=tau, threads=1)(stored.corpus(idf_filter))
     same = (truth.labels[pairs.i] == truth.labels[pairs.j]) & (truth.labels[pairs.i] >= 0)

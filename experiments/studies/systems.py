@@ -1,4 +1,4 @@
-"""Every system of the sources on real and generated pages, each at its best threshold, radius or number of lexica."""
+"""All systems of the sources on real and generated pages, each at its best setting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.records import Matcher
 
 SWEPT = {"matcher.radius": "radius", "matcher.lexica": "lexica", "tau": "τ"}
-"""What a tried setting is called."""
+"""Names of the varied parameters in the table."""
 
 COLUMNS = [
     Column(name="system", title="System"),
@@ -45,21 +45,21 @@ COLUMNS = [
 class Systems(Experiment):
     """Quality, time and memory of every system, at the setting of its best micro F1.
 
-    Methods that verify are joined once at the lowest threshold; those whose pairs depend on the threshold in other
-    ways (sketches, LCS) and those with a radius or several lexica are run at every setting tried.
+    Methods that verify run once, at the lowest threshold. Methods whose candidates depend on the threshold (sketches,
+    LCS) and those with a radius or several lexica run at every setting.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``systems/``.
     collections : list of str
-        Collections with a truth, by name; what cannot be fetched is left out.
+        Names of collections with a truth; those that cannot be fetched are omitted.
     step : float
-        Distance of thresholds where one join serves them all.
+        Distance between thresholds.
     methods : dict of str to str
-        The systems by name, each as on the command line; of a list, as in ``matcher.radius=3,6``, each value is tried.
+        Systems by name, each as on the command line; all values of a list, as in ``matcher.radius=3,6``, are evaluated.
     repeats : int
-        Timed runs; the median counts.
+        Number of timed runs; the median is reported.
     """
 
     results: Path = Path("results")
@@ -69,14 +69,14 @@ class Systems(Experiment):
     repeats: int = 3
 
     def __call__(self, settings: Settings) -> str:
-        """Write one table a collection; return them as text."""
+        """Write a table for each collection; return them as text."""
         parts, left_out = [], []
         mine = [word for word in overrides() if not word.startswith(("data=", "data.", "experiment"))]
         for name in self.collections:
             work = Work.begin(self.results, composed("experiment=systems", *mine, f"data={name}"))
             try:
                 work.settings.collection.shards()
-            except InputError as error:  # a collection that must be fetched, without a network
+            except InputError as error:  # the collection cannot be fetched
                 left_out.append(f"{name} is left out: {error}")
                 continue
             rows = [self._row(work, system, tried) for system, tried in self._systems(settings)]
@@ -86,7 +86,7 @@ class Systems(Experiment):
         return "\n\n".join([*parts, *left_out])
 
     def _systems(self, settings: Settings) -> Iterator[tuple[str, list[tuple[str, Line]]]]:
-        """Yield each system's name and the settings to try; matchers that no system names come by themselves."""
+        """Yield the name and the settings of each system, including matchers that `methods` does not name."""
         named = set()
         for name, words in self.methods.items():
             key, *values = _swept(words)
@@ -100,7 +100,7 @@ class Systems(Experiment):
                 yield line.matcher.label, [("", line)]
 
     def _row(self, work: Work, system: str, tried: Sequence[tuple[str, Line]]) -> dict[str, Any]:
-        """Judge a system at all its settings and time it at the best."""
+        """Evaluate a system at all its settings and time it at the best one."""
         if len(tried) > 1 or tried[0][1].matcher.threshold is None:
             tasks = [
                 Task(
@@ -158,7 +158,7 @@ def _kind(matcher: Matcher) -> str:
 
 
 def _swept(words: str) -> list[str]:
-    """Return a method without a list as it is; of one with a list, its key and the method with each of its values."""
+    """Return the varied key and the method with each of its values, or the method alone if it has no list."""
     for word in words.split():
         key, _, values = word.partition("=")
         if "," in values:
