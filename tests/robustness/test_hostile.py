@@ -165,7 +165,7 @@ REVIEWED = {
     },
     "experiments/show/readme.py": {
         r"(?m)^\| \| published \|(?:.*\n)(?:\|.*\n)+": "this project's own README, by lines",
-        r"Of \[\d+ checkable statements\].*?(?=; each has its verdict)": "this project's own README",
+        r"Of \[\d+ claims\].*?(?=; each has its verdict)": "this project's own README",
     },
 }
 
