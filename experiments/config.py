@@ -52,7 +52,7 @@ class Root:
     idf_max: float = 1.0
     idf: Idf = Idf.paper
     min_spots: int = 1
-    clusters: ClusterMethod = ClusterMethod.components
+    clusters: ClusterMethod = ClusterMethod.leaders
     copies: Sameness = Sameness.text
     keep: Keep = Keep.first
     copy: str | None = None

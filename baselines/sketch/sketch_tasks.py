@@ -8,7 +8,7 @@ what is complete need not.
 - *Reduce* (steps 3, 4 and 5), a bucket of shingles: the summed-up triplets of its groups, by range of documents.
 - *Sum* (steps 5 and 6), a range of documents: the sums over all buckets, and of these the pairs that reach tau.
 
-Step 7, the components, is `spotsigs.clustering.clusters.cluster`.
+Step 7, the components, is `spotsigs.clustering.clusters.cluster` with ``components``.
 """
 
 from __future__ import annotations

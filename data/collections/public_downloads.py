@@ -153,7 +153,7 @@ def _core_clusters(path: Path) -> list[str]:
     number = {core_id: row for row, core_id in enumerate(ids)}
     edges = [(a, number[other]) for a, others in enumerate(labelled) for other in others if other in number]
     i, j = np.array(edges, dtype=np.int64).reshape(-1, 2).T
-    clusters = cluster(Pairs.build(i, j, np.ones(len(i)), len(ids)))
+    clusters = cluster(Pairs.build(i, j, np.ones(len(i)), len(ids)), clusters="components")
     return [ids[row] for row in clusters.representatives[clusters.labels].tolist()]
 
 

@@ -58,7 +58,7 @@ def write_tables(
     cohesion : Cohesion
         Of the same clusters.
     new_from : int
-        ``kept.csv`` lists the documents from this row on: those that were added to a store now.
+        ``kept.csv`` and ``removed.csv`` list the documents from this row on: those that were added to a store now.
     """
     write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap)
     write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion)
@@ -69,10 +69,9 @@ def write_tables(
 def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path, *, new_from: int = 0) -> None:
     """Write ``kept.csv`` and ``removed.csv``.
 
-    ``kept.csv`` says of each document that stays whether it could be ``compared``, ``no`` where it has too few
-    signatures to have near-duplicates, ``boilerplate`` where it says nothing but what many sites say.
-    ``removed.csv`` says for each removed document which one was kept instead, which is most similar to it, how much,
-    and why it was removed.
+    ``kept.csv`` states whether each kept document was ``compared``: ``no`` if it has too few signatures,
+    ``boilerplate`` if it has only text that many sites share. ``removed.csv`` has a row for each removed document: the
+    document that is kept instead, the partner of the pair that removes it, their similarity, and the reason.
 
     Parameters
     ----------
@@ -83,11 +82,11 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     folder : str or Path
         Where to.
     new_from : int
-        ``kept.csv`` lists the documents from this row on: those that were added to a store now.
+        ``kept.csv`` and ``removed.csv`` list the documents from this row on: those that were added to a store now.
     """
     folder, every = Path(folder), range(len(doc_ids))
     write_table(folder / "kept.csv", KEPT, kept(decisions, doc_ids, every[new_from:]))
-    write_table(folder / "removed.csv", REMOVED, removed(decisions, doc_ids, every))
+    write_table(folder / "removed.csv", REMOVED, removed(decisions, doc_ids, every[new_from:]))
 
 
 def kept(decisions: Decisions, doc_ids: Sequence[str], rows: range) -> Iterator[Columns]:

@@ -149,7 +149,7 @@ def write_tables_by_ranges(
     engine : Engine
         Where the tasks run.
     new_from : int
-        ``kept.csv`` lists the documents from this row on.
+        ``kept.csv`` and ``removed.csv`` list the documents from this row on.
     say : callable, optional
         Called with a sentence where another run has the store.
     """
@@ -264,7 +264,7 @@ def _put_documents(task: TablePart, out: Writer) -> None:
     out.put("clusters", np.frombuffer(file.getbuffer(), np.uint8))
     new = range(max(rows.start, task.job.new_from), max(rows.stop, task.job.new_from))
     _put_lines(out, "kept", kept(decisions, doc_ids, new))
-    _put_lines(out, "removed", removed(decisions, doc_ids, rows))
+    _put_lines(out, "removed", removed(decisions, doc_ids, new))
 
 
 def _put_clusters(task: TablePart, out: Writer) -> None:

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from object_store import object_store
+from pair_files import Counting, on_disk, random_pairs
 from strategies import examples
 from test_engines import ENGINES
-from test_grouping import Counting, on_disk, random_pairs
 
 from spotsigs.clustering import parquet_tables as parquet
+from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide
-from spotsigs.clustering.grouping import group
 from spotsigs.clustering.tables import write_tables
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -45,19 +45,19 @@ def made(folder, rng, n, m, files=3, measure=Measure.jaccard):
     found = on_disk(folder, pairs, files, rng).within(int(rng.integers(50, 5000)))
     overlap = measure and Overlap(rng.integers(5, 90, n).astype(np.uint8), measure)
     object.__setattr__(found, "overlap", overlap)
-    groups = group(pairs)
+    groups = cluster(pairs, clusters=list(ClusterMethod)[int(rng.integers(2))])
     last = np.sort(rng.integers(0, n, n)).astype(np.int32)
     stands = np.maximum(last, np.arange(n, dtype=np.int32))
     flags = rng.random((2, n)) < 0.5
     decisions = decide(
-        groups.nearest,
-        groups.clusters,
+        pairs,
+        groups,
         list(Keep)[int(rng.integers(len(Keep)))],
         copies=Copies(stands, stands),
         compared=flags[0],
         boilerplate=flags[1],
     )
-    return opened(folder / "vectors", "vectors").strings("doc_ids"), found, decisions, groups.cohesion
+    return opened(folder / "vectors", "vectors").strings("doc_ids"), found, decisions, cohesion(groups, pairs.chunks())
 
 
 def written(folder):
@@ -149,28 +149,19 @@ from pathlib import Path
 import numpy as np
 from spotsigs import engines
 from spotsigs.outofcore import table_tasks as tabling
-from spotsigs.outofcore.cluster_tasks import group_files
 from spotsigs.storage.locations import as_path
 from spotsigs.clustering import parquet_tables as parquet
-from spotsigs.clustering.grouping import group
-from spotsigs.clustering.decisions import Keep, decide
 from spotsigs.clustering.tables import write_tables
 from test_tables import made, written
 
 store, engine = as_path(sys.argv[1]), getattr(engines, sys.argv[2])(workers=2)
-names, pairs, decisions, _ = made(store, np.random.default_rng(8), parquet.ROW_GROUP + 999, 90_000)
+names, pairs, *of = made(store, np.random.default_rng(8), parquet.ROW_GROUP + 999, 90_000)
 pairs = pairs.within(10**7)  # few requests
-found = [group(pairs), group_files(pairs, store, engine, memory=2_000_000)]
-assert len(list(store.glob("clusters-*"))) == 1
 tabling.RANGE = parquet.ROW_GROUP
-for place, groups in zip(("one", "many"), found):
+for place in ("one", "many"):
     Path(place).mkdir()
-    told = decide(groups.nearest, groups.clusters, Keep.first, copies=decisions.copies)
-    of = names, pairs, told, groups.cohesion
-    if place == "one":
-        write_tables(Path(place), *of)
-    else:
-        tabling.write_tables_by_ranges(Path(place), *of, store=store, engine=engine)
+write_tables(Path("one"), names, pairs, *of)
+tabling.write_tables_by_ranges(Path("many"), names, pairs, *of, store=store, engine=engine)
 assert written(Path("one")) == written(Path("many"))
 print("equal")
 """
@@ -178,7 +169,7 @@ print("equal")
 
 @pytest.mark.long
 @pytest.mark.parametrize(("engine", "module"), [("Processes", "numpy"), ("Dask", "distributed"), ("Ray", "ray")])
-def test_groups_and_tables_over_an_object_store(tmp_path, engine, module):
+def test_tables_over_an_object_store(tmp_path, engine, module):
     """A process of its own, whose workers start with what finds the object store."""
     pytest.importorskip(module)
     with object_store() as url:

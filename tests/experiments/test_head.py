@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 
 from spotsigs.arrays import row_blocks as spans
-from spotsigs.clustering.clusters import ClusterMethod
+from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.clustering.parquet_tables import ROW_GROUP
 from spotsigs.exact_duplicates import Copies
 from spotsigs.outofcore import table_tasks as tabling
-from spotsigs.outofcore.cluster_tasks import group_files
 from spotsigs.outofcore.pipeline import BYTES_A_RESULT
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.table_tasks import write_tables_by_ranges
 from spotsigs.records import Overlap
 from spotsigs.storage.store import opened, writing
 
-FEW, MANY = 100_000, 200_000
+FEW, MANY = 140_000, 240_000
+"""Half of them are more pairs than one task writes."""
+
 TASK = 20_000
 """Pairs in a file."""
 
@@ -76,11 +77,11 @@ def held(folder, make, method, keep, n):
     tracemalloc.start()
     order = priority(keep, n, np.arange(n) if keep is Keep.longest else None)
     engine = Elsewhere()
-    groups = group_files(pairs, folder, engine, memory=10**9, clusters=method, priority=order)
+    clusters = cluster(pairs, clusters=method, priority=order)
     del order
-    clusters, together = groups.clusters, groups.cohesion
+    together = cohesion(clusters, pairs.chunks())
     compared, boilerplate = np.ones(n, np.bool_), np.zeros(n, np.bool_)
-    decisions = decide(groups.nearest, clusters, keep, copies=copies, compared=compared, boilerplate=boilerplate)
+    decisions = decide(pairs.chunks(), clusters, keep, copies=copies, compared=compared, boilerplate=boilerplate)
     write_tables_by_ranges(folder, names, pairs, decisions, together, store=folder, engine=engine)
     peak = max(engine.peak, tracemalloc.get_traced_memory()[1])
     tracemalloc.stop()
@@ -90,10 +91,10 @@ def held(folder, make, method, keep, n):
 @pytest.mark.parametrize(
     ("make", "method", "keep"),
     [
-        (alone, ClusterMethod.components, Keep.first),
-        (twos, ClusterMethod.components, Keep.first),
+        (alone, ClusterMethod.leaders, Keep.first),
+        (twos, ClusterMethod.leaders, Keep.first),
         (twos, ClusterMethod.components, Keep.longest),
-        (chain, ClusterMethod.anchored, Keep.none),
+        (chain, ClusterMethod.leaders, Keep.none),
     ],
 )
 def test_bytes_a_page(tmp_path, monkeypatch, make, method, keep):
