@@ -202,6 +202,19 @@ class SignatureScheme(ABC):
         """Return the numbers of the tokens that make each signature, in text order; None if it cannot tell."""
         return None
 
+    def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the hash and the first token of every signature occurrence, in text order.
+
+        Raises
+        ------
+        InputError
+            If the scheme has no `chains`.
+        """
+        chains = self.chains(tokens)
+        if chains is None:
+            raise InputError(f"{type(self).__name__} does not locate its signatures; boilerplate=keep is possible")
+        return self(tokens), np.array([chain[0] for chain in chains], np.int32)
+
 
 class CollectionScheme(SignatureScheme):
     """A marked scheme that looks at the whole collection before it says what a document's signatures are.
@@ -433,7 +446,10 @@ class Vectors:
         InputError
             If it is no sparse matrix, or its values are not counts.
         """
-        from scipy.sparse import csr_array, issparse
+        try:
+            from scipy.sparse import csr_array, issparse
+        except ImportError:
+            raise InputError("Vectors.from_scipy needs scipy: pip install scipy") from None
 
         require(issparse(matrix) and matrix.ndim == 2, f"a scipy.sparse matrix is needed, got {type(matrix).__name__}")
         rows = csr_array(matrix, copy=True)
@@ -541,26 +557,6 @@ class Measure(StrEnum):
     fingerprint = "fingerprint"
 
 
-@dataclass(frozen=True)
-class OnStore:
-    """How a method's pairs are found among vectors that lie on disk.
-
-    Attributes
-    ----------
-    label : str
-        Name of the method that runs.
-    tau : float
-        Its threshold.
-    search : callable, optional
-        ``(store, folder, engine, memory) -> PairFiles``, with its bytes for a task; the exact join of Jaccard
-        similarity by default, which can also look for the pairs of new documents alone.
-    """
-
-    label: str
-    tau: float
-    search: Callable[[Path, Path, Any, int], Any] | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Matcher(ABC):
     """What turns a corpus into pairs: the base of every method, one YAML in ``conf/matcher/`` each.
@@ -612,8 +608,8 @@ class Matcher(ABC):
         """Return the method with that number of threads; unchanged if it runs on one."""
         return self
 
-    def on_store(self) -> OnStore | None:
-        """Return how the method's pairs are found among vectors that lie on disk; None where it has no such form."""
+    def on_store(self) -> ThresholdMatcher | None:
+        """Return the method that finds the same pairs among vectors on disk; None if there is none."""
         return None
 
     def memory_bytes(self, vectors: Vectors) -> int:

@@ -22,7 +22,8 @@ from experiments.show.tables import Column, Table
 from experiments.work.study import Work
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
-from spotsigs.engines import Engine
+from spotsigs.clustering.tables import write_tables
+from spotsigs.engines import Engine, end_workers
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
@@ -30,7 +31,6 @@ from spotsigs.in_memory import Matched
 from spotsigs.outofcore.pipeline import fitting, match_on_disk
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments, extract_segments
-from spotsigs.outofcore.table_tasks import write_tables_by_ranges
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.output_files import read_json, write_json
 from spotsigs.runs.provenance import TreeMemory
@@ -191,8 +191,8 @@ class Scale(Experiment):
         decisions = decide(pairs.chunks(), clusters, settings.keep, compared=found.compared())
         held = cohesion(clusters, pairs.chunks())
         memory.stage = "tables"
-        engine = fitting(engine, budget, self.documents)
-        write_tables_by_ranges(folder, found.doc_ids, pairs, decisions, held, store=folder / "store", engine=engine)
+        end_workers()
+        write_tables(folder, found.doc_ids, pairs, decisions, held)
         require(int(decisions.kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))
 

@@ -20,7 +20,6 @@ from spotsigs.records import (
     FloatArray,
     IntArray,
     Measure,
-    OnStore,
     Overlap,
     Pairs,
     ThreadedMatcher,
@@ -88,11 +87,11 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
         super().__post_init__()
         require(self.rho >= 1, f"rho must be at least 1, got {self.rho}")
 
-    def on_store(self) -> OnStore | None:
+    def on_store(self) -> ThresholdMatcher | None:
         """Return the join by tight bounds, which has the same pairs; None for the ablations."""
         from spotsigs.matching.prefix_join import SpotSigsTight
 
-        return OnStore(SpotSigsTight.label, self.tau) if self.partitioning and self.pruning else None
+        return SpotSigsTight(tau=self.tau) if self.partitioning and self.pruning else None
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs with multiset Jaccard of at least tau."""

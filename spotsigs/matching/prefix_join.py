@@ -19,7 +19,6 @@ from spotsigs.records import (
     Corpus,
     FloatArray,
     Measure,
-    OnStore,
     Overlap,
     Pairs,
     ThreadedMatcher,
@@ -64,9 +63,9 @@ class SpotSigsTight(ThreadedMatcher, ThresholdMatcher):
         """Return the pairs of the corpus with similarity at least ``tau``."""
         return self_join(corpus.vectors, self.tau, threads=self.threads)
 
-    def on_store(self) -> OnStore:
-        """Return the same join, of two blocks of documents at a time."""
-        return OnStore(self.label, self.tau)
+    def on_store(self) -> SpotSigsTight:
+        """Return the method itself."""
+        return self
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from spotsigs import progress
 from spotsigs.clustering.clusters import Cohesion, cluster, cohesion
 from spotsigs.clustering.decisions import Decisions, Keep, decide, priority
-from spotsigs.clustering.tables import write_tables
+from spotsigs.engines import end_workers
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import Quality, evaluate
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
@@ -78,8 +77,6 @@ class Outcome:
         Where the threshold comes from, if the user gave none.
     peak_rss_bytes : int
         Largest resident memory of this process while matching; 0 for a run on disk, which is watched as a whole.
-    tables : callable
-        Writes the tables, see `spotsigs.clustering.tables.write_tables`: here, or on the engine.
     """
 
     matched: Matched[Any, Any]
@@ -93,7 +90,6 @@ class Outcome:
     in_shingles: int
     suggestion: Suggestion | None
     peak_rss_bytes: int
-    tables: Callable[..., None]
 
 
 def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
@@ -123,7 +119,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
     trial = Trial(settings)
     if settings.memory is None:
         matched, label = _in_memory(settings, trial), settings.matcher.label
-        found = Found(matched, label, write_tables)
+        found = Found(matched, label)
     else:
         found = _on_disk(settings, folder, settings.memory, say)
     matched, collection = found.matched, settings.collection
@@ -154,7 +150,6 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
         in_shingles=_in_shingles(settings, matched.signatures),
         suggestion=trial.suggestion,
         peak_rss_bytes=trial.peak_rss_bytes,
-        tables=found.tables,
     )
 
 
@@ -168,8 +163,6 @@ class Found:
         The pairs.
     label : str
         Name of the method that ran.
-    tables : callable
-        Writes the tables.
     locked : context manager
         Held while pairs are read.
     earlier : ndarray of bool, shape (m,), or None
@@ -180,7 +173,6 @@ class Found:
 
     matched: Matched[Any, Any]
     label: str
-    tables: Callable[..., None]
     locked: AbstractContextManager[object] = field(default_factory=nullcontext)
     earlier: NDArray[np.bool_] | None = None
     added_from: int = 0
@@ -237,14 +229,13 @@ def _in_memory(settings: Settings, trial: Trial) -> Matched[Signatures, Pairs]:
 
 def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> Found:
     from spotsigs.outofcore.pipeline import decided, fitting, match_on_disk, store_locked
-    from spotsigs.outofcore.table_tasks import write_tables_by_ranges
 
     matcher, collection = settings.matcher, settings.collection
     method = matcher.on_store()
     if method is None:
         raise InputError(
             f"matcher={settings.names['matcher']} has no form for vectors on disk, which memory= and store= need; "
-            "take matcher=spotsigs_tight, spotsigs or sketch, or leave them out"
+            "take matcher=spotsigs_tight or spotsigs, or leave them out"
         )
     require(
         not isinstance(collection, VectorCollection),
@@ -267,7 +258,6 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
             add=add,
             sameness=settings.copies,
             strict=settings.strict,
-            search=None if method.search is None else (repr(matcher), method.search),
             say=say,
         )
 
@@ -277,15 +267,8 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
     if added_from and earlier is None:
         say(f"no finished run has decided the {added_from:,} earlier documents of {store}: all are decided now")
         matched = match(None, add=False)
-    writing = fitting(engine, memory, len(matched.doc_ids))
-    return Found(
-        matched,
-        method.label,
-        partial(write_tables_by_ranges, store=store, engine=writing, say=say),
-        store_locked(as_path(store), say),
-        earlier,
-        added_from,
-    )
+    end_workers()  # what follows uses memory for each document
+    return Found(matched, method.label, store_locked(as_path(store), say), earlier, added_from)
 
 
 def _priority(settings: Settings, found: Found) -> dict[str, Any]:

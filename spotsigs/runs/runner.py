@@ -14,6 +14,7 @@ import numpy as np
 from spotsigs import progress
 from spotsigs.arrays.row_blocks import own
 from spotsigs.clustering.clusters import GIANT
+from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
 from spotsigs.evaluation.threshold import Suggestion
@@ -189,7 +190,7 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
     """Write all tables, ``skipped.csv`` and ``histogram.csv``."""
     matched = outcome.matched
     with writing(folder):
-        outcome.tables(
+        write_tables(
             folder, matched.doc_ids, matched.pairs, outcome.decisions, outcome.cohesion, new_from=matched.new_from
         )
     if len(matched.skipped):

@@ -8,18 +8,14 @@ import pytest
 from spotsigs.arrays import row_blocks as spans
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide, priority
-from spotsigs.clustering.parquet_tables import ROW_GROUP
+from spotsigs.clustering.tables import write_tables
 from spotsigs.exact_duplicates import Copies
-from spotsigs.outofcore import table_tasks as tabling
 from spotsigs.outofcore.pipeline import BYTES_A_RESULT
 from spotsigs.outofcore.prefix_partition_join import PairFiles
-from spotsigs.outofcore.table_tasks import write_tables_by_ranges
 from spotsigs.records import Overlap
 from spotsigs.storage.store import opened, writing
 
-FEW, MANY = 140_000, 240_000
-"""Half of them are more pairs than one task writes."""
-
+FEW, MANY = 200_000, 400_000
 TASK = 20_000
 """Pairs in a file."""
 
@@ -48,22 +44,6 @@ def chain(n):
     return np.arange(n - 1), np.arange(1, n)
 
 
-class Elsewhere:
-    """An engine that counts nothing of what its tasks hold, but what they leave in this process."""
-
-    processes = 1
-
-    def __init__(self):
-        self.peak = 0
-
-    def map(self, function, tasks):
-        for task in tasks:
-            self.peak = max(self.peak, tracemalloc.get_traced_memory()[1])
-            result = function(task)
-            tracemalloc.reset_peak()
-            yield result
-
-
 def held(folder, make, method, keep, n):
     """Return the bytes held at most while pairs become clusters, decisions and tables."""
     folder.mkdir()
@@ -76,14 +56,13 @@ def held(folder, make, method, keep, n):
     copies = Copies.none(n)
     tracemalloc.start()
     order = priority(keep, n, np.arange(n) if keep is Keep.longest else None)
-    engine = Elsewhere()
     clusters = cluster(pairs, clusters=method, priority=order)
     del order
     together = cohesion(clusters, pairs.chunks())
     compared, boilerplate = np.ones(n, np.bool_), np.zeros(n, np.bool_)
     decisions = decide(pairs.chunks(), clusters, keep, copies=copies, compared=compared, boilerplate=boilerplate)
-    write_tables_by_ranges(folder, names, pairs, decisions, together, store=folder, engine=engine)
-    peak = max(engine.peak, tracemalloc.get_traced_memory()[1])
+    write_tables(folder, names, pairs, decisions, together)
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak + copies.stands.nbytes + copies.content.nbytes + pairs.overlap.lengths.nbytes
 
@@ -97,8 +76,7 @@ def held(folder, make, method, keep, n):
         (chain, ClusterMethod.leaders, Keep.none),
     ],
 )
-def test_bytes_a_page(tmp_path, monkeypatch, make, method, keep):
-    monkeypatch.setattr(tabling, "RANGE", ROW_GROUP)  # that tables are cut
+def test_bytes_a_page(tmp_path, make, method, keep):
     held(tmp_path / "warm", make, method, keep, 1000)  # kernels, which are compiled at first
     few = held(tmp_path / "few", make, method, keep, FEW)
     # what else is alive in this process for a moment only adds: the least of some peaks is that of the stages
