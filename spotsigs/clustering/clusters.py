@@ -11,8 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import INT32_MAX, numbers
 from spotsigs.arrays.row_blocks import flagged, own, scattered
-from spotsigs.errors import InputError, require
+from spotsigs.errors import as_choice, as_count, require, shown
 from spotsigs.records import Clusters, FloatArray, IntArray, PairChunks
 
 GIANT = 20
@@ -75,13 +76,12 @@ def cluster(
     >>> list(cluster(chain)), list(cluster(chain, clusters="components"))
     ([0, 1, 1], [0, 0, 0])
     """
-    n = pairs.n if n is None else n
-    try:
-        method = ClusterMethod(clusters)
-    except ValueError:
-        raise InputError(f"clusters must be 'leaders' or 'components', got '{clusters}'") from None
+    require(hasattr(pairs, "chunks"), f"pairs must be Pairs, got {shown(pairs)}; see Pairs.build")
+    n = pairs.n if n is None else as_count("n", n, 0, INT32_MAX)
+    method = as_choice("clusters", clusters, ClusterMethod)
     order = None
     if priority is not None:
+        priority = numbers("priority", priority, "iuf")
         require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
         order = np.argsort(np.asarray(priority), kind="stable").astype(np.int32)
     if removed is not None:

@@ -393,14 +393,11 @@ A run that cannot continue prints one sentence that names the file, record or ke
 raises `spotsigs.InputError` with the same sentence.
 
 `tests/bad_input.py` lists {count} bad inputs, and the tests compare the whole sentence of each. This page shows those
-that concern a collection. The others concern a key of the configuration, a damaged store or an argument of a function,
-which their messages name. … represents the folder, or the words of another library.
+about records, which do not end a run. The others name the file, the key or the argument that they are about. …
+represents the folder, or the words of another library.
 """
 
-HEADINGS = {
-    "Collections": "A run ends with:",
-    "Records": "The record is skipped and listed in `skipped.csv`. With `strict=true`, the run ends with:",
-}
+HEADINGS = {"Records": "The record is skipped and listed in `skipped.csv`. With `strict=true`, the run ends with:"}
 
 CONCLUSION = """## What is accepted
 
