@@ -85,6 +85,8 @@ def cluster(
         require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
         order = np.argsort(np.asarray(priority), kind="stable").astype(np.int32)
     if removed is not None:
+        removed = numbers("removed", removed, "b")
+        require(len(removed) == n, f"removed has {len(removed)} entries for {n} documents; give one each")
         order = np.arange(n, dtype=np.int32) if order is None else order
         order = order[np.argsort(removed[order], kind="stable")]
     if method is ClusterMethod.leaders:
