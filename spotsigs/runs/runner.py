@@ -15,7 +15,7 @@ from spotsigs import interrupts, progress
 from spotsigs.arrays.row_blocks import own
 from spotsigs.clustering.clusters import GIANT
 from spotsigs.clustering.dates import unreadable_dates
-from spotsigs.clustering.decisions import Decisions, Keep, decide
+from spotsigs.clustering.decisions import Keep
 from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
@@ -90,16 +90,18 @@ def run(
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with _within_budget(settings) as memory:
                     outcome = outcome_of(settings, folder, say)
-                    decisions = decided(outcome, settings)
+                    progress.doing("writing")
+                    if settings.store is not None:
+                        _record_kept(settings.store, outcome)
                     if copy is not None:
                         temporary = stack.enter_context(_beside(copy))
                         with copy_errors(copy):
-                            _write_copy(outcome, decisions, settings, temporary)
-                    write_outcome(new, outcome, decisions, settings)
+                            _write_copy(outcome, settings, temporary)
+                    write_outcome(new, outcome, settings)
                     if settings.page:
                         write_page(new, outcome, settings, say)
                 peak = outcome.peak_rss_bytes if memory is None else memory.peak_bytes
-                metrics = measured(outcome, decisions, settings, peak)
+                metrics = measured(outcome, settings, peak)
                 _finish(new, outcome, metrics, settings, contended, about or {})
                 stack.enter_context(interrupts.uninterrupted())  # copy and results are put in place together
                 if copy is not None:
@@ -145,9 +147,10 @@ def write_histogram(folder: Path, suggestion: Suggestion) -> None:
     write_csv(folder / "histogram.csv", ("similarity_from", "similarity_to", "pairs"), rows)
 
 
-def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: int) -> dict[str, Any]:
+def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
     """Return the run's figures: sizes, quality (null without truth), memory, times in ms, choices."""
-    matched, cohesion = outcome.matched, outcome.groups.cohesion
+    matched, cohesion, decisions = outcome.matched, outcome.cohesion, outcome.decisions
+    kept = decisions.kept[matched.new_from :]
     copies, pairs, matcher, vectors = matched.copies, matched.pairs, outcome.matcher, matched.vectors
     contents = int(np.count_nonzero(own(copies.content)))
     seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
@@ -159,14 +162,14 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
         "documents_in_shingles": outcome.in_shingles,
         "copies_content": len(copies) - contents,
         "copies_text": contents - int(np.count_nonzero(copies.distinct)),
-        "removed": int(np.count_nonzero(~decisions.kept)),
-        "kept": int(np.count_nonzero(decisions.kept[matched.new_from :])),
+        "removed": int(np.count_nonzero(~kept)),
+        "kept": int(np.count_nonzero(kept)),
         "skipped": len(matched.skipped),
         "signatures": vectors.n_signatures,
         "occurrences": vectors.n_occurrences,
         "pairs": len(pairs),
         "clusters": len(cohesion.labels),
-        "largest_cluster": int(outcome.groups.clusters.sizes.max(initial=0)),
+        "largest_cluster": int(decisions.clusters.sizes.max(initial=0)),
         "min_similarity": _over(np.nanmin, cohesion.minimum),
         "mean_similarity": _over(np.nanmean, cohesion.mean),
         "giant_chains": int(np.count_nonzero(cohesion.chain)),
@@ -199,12 +202,12 @@ def _over(function: Callable[[Any], Any], values: Any) -> float | None:
     return None if np.isnan(values).all() else float(function(values))
 
 
-def write_outcome(folder: Path, outcome: Outcome, decisions: Decisions, settings: Settings) -> None:
+def write_outcome(folder: Path, outcome: Outcome, settings: Settings) -> None:
     """Write all tables, and those of `OPTIONAL` that there is something to list in."""
     matched = outcome.matched
     with writing(folder):
         write_tables(
-            folder, matched.doc_ids, matched.pairs, decisions, outcome.groups.cohesion, new_from=matched.new_from
+            folder, matched.doc_ids, matched.pairs, outcome.decisions, outcome.cohesion, new_from=matched.new_from
         )
     if len(matched.skipped):
         write_csv(folder / "skipped.csv", ("doc", "reason"), ((record.id, record.reason) for record in matched.skipped))
@@ -216,18 +219,11 @@ def write_outcome(folder: Path, outcome: Outcome, decisions: Decisions, settings
         write_histogram(folder, outcome.suggestion)
 
 
-def decided(outcome: Outcome, settings: Settings) -> Decisions:
-    """Decide which documents are kept."""
-    progress.doing("writing")
-    matched = outcome.matched
-    return decide(
-        outcome.groups.nearest,
-        outcome.groups.clusters,
-        settings.keep,
-        copies=matched.copies,
-        compared=None if outcome.matcher.reads_texts else matched.compared(),
-        boilerplate=matched.only_boilerplate(),
-    )
+def _record_kept(store: str, outcome: Outcome) -> None:
+    """Record in a store which of its documents are kept."""
+    from spotsigs.outofcore.pipeline import put_decided
+
+    put_decided(store, outcome.decisions.kept)
 
 
 @contextmanager
@@ -239,11 +235,10 @@ def _beside(copy: Path) -> Iterator[Path]:
         yield temporary
 
 
-def _write_copy(outcome: Outcome, decisions: Decisions, settings: Settings, temporary: Path) -> None:
+def _write_copy(outcome: Outcome, settings: Settings, temporary: Path) -> None:
     """Write the copy of the collection into a temporary folder."""
-    matched = outcome.matched
-    doc_ids, new_from = matched.doc_ids, matched.new_from
-    new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
+    matched, added_from = outcome.matched, outcome.added_from
+    new = Renumbered(matched.doc_ids, np.arange(added_from, len(matched.doc_ids)))
     failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
 
     def judged(document: Document) -> bool:
@@ -255,7 +250,7 @@ def _write_copy(outcome: Outcome, decisions: Decisions, settings: Settings, temp
             or is_readable(document, settings.text, settings.signature)
         )
 
-    prepare_copy(settings.collection, new, decisions.kept[new_from:], temporary, judged=judged)
+    prepare_copy(settings.collection, new, outcome.decisions.kept[added_from:], temporary, judged=judged)
 
 
 def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable[[str], object]) -> None:
@@ -272,7 +267,7 @@ def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable
         folder / "clusters.html",
         matched.doc_ids,
         pairs,
-        outcome.groups.clusters,
+        outcome.decisions.clusters,
         readable_texts(settings, matched.new_from),
         scheme=settings.signature,
         matched=matched.signatures_of,
@@ -307,7 +302,7 @@ def summary(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folde
 def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
     """Say what goes, what stays, and where that lies: what most users ran it for."""
     removed, kept = metrics["removed"], metrics["kept"]
-    pages = removed + kept  # those of now; a store's earlier ones only if they go
+    pages = removed + kept  # without a store's earlier ones
     share = removed / pages if pages else 0
     where = _shown(folder / "kept.csv") if settings.copy is None else f"{_shown(Path(settings.copy).absolute())}/"
     return f"{counted(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
@@ -347,7 +342,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, fold
         chains = counted(metrics["giant_chains"], "giant chain")
         lines.append(
             f"{chains} ({GIANT} documents or more, most of whose pairs do not reach tau): see clusters.csv; "
-            f"{option('clusters', 'anchored')} splits them"
+            f"{option('clusters', 'leaders')} splits them"
         )
     if outcome.quality and "f1" in outcome.quality.intervals:
         low, high = outcome.quality.intervals["f1"]
