@@ -15,7 +15,8 @@ from data.collections.downloads import file_sha256, registry_row, replacing
 from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import InputError, require
 from spotsigs.formats.column_files import Parquet
-from spotsigs.formats.input_files import READ_ERRORS, SHARD_BYTES, lines, reason
+from spotsigs.formats.compression import READ_ERRORS
+from spotsigs.formats.input_files import SHARD_BYTES, lines, reason
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.writers import Keep
 from spotsigs.records import CopyableCollection, Pairs, Shard

@@ -1,7 +1,8 @@
-"""What a collection looks like without its duplicates: a copy in its own format."""
+"""Copies of a collection without its removed documents, in its own format."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -14,15 +15,13 @@ import zstandard
 from numpy.typing import NDArray
 
 from spotsigs.errors import InputError, reason
-from spotsigs.formats.input_files import InputFile, compression, file_name, raw, until_damage
-from spotsigs.records import CopyableCollection, Document, Skipped
+from spotsigs.formats.compression import BLOCK, READ_ERRORS, raw
+from spotsigs.formats.input_files import InputFile, file_name
+from spotsigs.records import CopyableCollection, Document
 from spotsigs.storage.atomic import beside
 
 Keep = Callable[[Document], bool]
 """Called with every readable document in order: whether it belongs to the copy."""
-
-
-_BLOCK = 1 << 20
 
 
 def write_copy(
@@ -111,36 +110,36 @@ def target_of(folder: Path, source: InputFile) -> Path:
     return path
 
 
-def copy_pieces(
-    source: InputFile, folder: Path, pieces: Iterator[tuple[bytes, Document | Skipped | None]], keep: Keep
-) -> None:
-    """Copy a file piece by piece, each a document or not, but for the removed documents."""
-    with target_of(folder, source).open("xb") as file, packed(file, compression(source.path)) as out:
-        for piece, record in until_damage(pieces):
-            if not isinstance(record, Document) or keep(record):
-                out.write(piece)
-
-
 def copy_whole(source: InputFile, folder: Path) -> None:
-    """Copy a file that is no document as it is; one that cannot be read is left out, as it was from the matching."""
+    """Copy a file as it is stored; a file that cannot be read is omitted."""
     try:
         file = raw(source.path) if source.path.is_file() else None
     except OSError:
         file = None
-    if file is not None:
-        with file, target_of(folder, source).open("xb") as out:
-            for block in until_damage(iter(lambda: file.read(_BLOCK), b"")):
-                out.write(block)
+    if file is None:
+        return
+    with file, target_of(folder, source).open("xb") as out:
+        while True:
+            try:
+                block = file.read(BLOCK)
+            except READ_ERRORS:
+                return
+            if not block:
+                return
+            out.write(block)
 
 
 @contextmanager
 def packed(file: IO[bytes], how: str) -> Iterator[IO[bytes]]:
-    """Give a stream whose content goes into a file as one gzip member or zstd frame, or as it is."""
+    """Yield a stream whose content is written to a file as one gzip member, zstd frame or bzip2 stream, or plain."""
     if how == "gzip":
         with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as stream:
             yield cast("IO[bytes]", stream)
     elif how.startswith("zstd"):
         with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as stream:
+            yield cast("IO[bytes]", stream)
+    elif how == "bzip2":
+        with bz2.BZ2File(file, "wb") as stream:
             yield cast("IO[bytes]", stream)
     else:
         yield file

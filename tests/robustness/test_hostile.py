@@ -16,11 +16,11 @@ from archives import warc_record
 from data.collections.package_docs import _members
 from spotsigs.api import near_duplicates
 from spotsigs.clustering.tables import harmless
-from spotsigs.formats.archive_records import fault
+from spotsigs.formats.compression import open_bytes
 from spotsigs.formats.http_response import parse_response
-from spotsigs.formats.input_files import InputFile, open_bytes
+from spotsigs.formats.input_files import InputFile
 from spotsigs.formats.trec import Trec
-from spotsigs.formats.warc import LAYOUT, Warc
+from spotsigs.formats.warc import Warc
 from spotsigs.formats.writers import target_of
 from spotsigs.records import Document, Skipped
 from spotsigs.text.charset import to_utf8
@@ -215,7 +215,7 @@ def test_a_zstd_bomb_is_unpacked_a_piece_at_a_time(opened, tmp_path):
             with open_bytes(path) as stream:
                 assert stream.read(10) == bytes(10)
         else:
-            assert "is not a WARC file" in fault(path, LAYOUT)
+            assert "is not a WARC file" in Warc(path=str(path)).fault(path)
         assert tracemalloc.get_traced_memory()[1] < 300 << 20
     finally:
         tracemalloc.stop()
