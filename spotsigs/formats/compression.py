@@ -23,7 +23,7 @@ BLOCK = 1 << 20
 
 _PIECE = 1 << 16
 _FIRST_PIECE = 1 << 9  # of a member that may be short: a decompressor copies the bytes after its member
-_ZSTD_PIECE = 1 << 9  # unpacks to 16 MiB at most, because zstd packs 128 KiB into four bytes
+_ZSTD_PIECE = 1 << 9  # unpacks to 16 MiB at most, because zstd packs 128 KiB into four bytes; more for larger pages
 _MOST_DICTIONARY = 64 << 20
 _DAMAGE: tuple[type[Exception], ...] = (cast(Any, igzip_lib).IsalError, zlib.error, zstandard.ZstdError)
 _HEADER_CHECKSUM = 2  # a flag of gzip that isal does not read if the header is cut into pieces
@@ -255,13 +255,14 @@ class _ZstdFrame:
 
     def __init__(self, dictionary: zstandard.ZstdCompressionDict | None) -> None:
         self._most = max(8 << 20, largest_page())
+        self._piece = max(_ZSTD_PIECE, largest_page() >> 15)
         self._frame = zstandard.ZstdDecompressor(dictionary, max_window_size=self._most).decompressobj()
         self._input = memoryview(b"")
         self.unused_data = b""
 
     def decompress(self, piece: bytes, _size: int) -> bytes:
         self._input = memoryview(piece) if piece else self._input
-        some, self._input = self._input[:_ZSTD_PIECE], self._input[_ZSTD_PIECE:]
+        some, self._input = self._input[: self._piece], self._input[self._piece :]
         try:
             content: bytes = self._frame.decompress(some)
         except zstandard.ZstdError as error:
