@@ -119,12 +119,12 @@ COLLECTIONS = [
     Case(given="an empty folder", says="the folder {here}/pages holds no file; give another path", make=empty_folder),
     Case(
         given="a folder without any page",
-        says="none of the 1 files of {here}/pages is a page; pages end in .html, .htm, .xhtml, no ending, .txt, .text",
+        says="none of the 1 files of {here}/pages is a page; pages begin as HTML does, or end in .html, .htm, .xhtml, no ending, .txt, .text",
         make=file("pages/style.css", "p {}", "folder", "data.path={here}/pages"),
     ),
     Case(
         given="a folder without any file for CSV",
-        says="the folder {here}/pages holds no file ending in .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst; give another path",
+        says="{here}/pages/x.html: the file is not CSV: it begins with b'<p>'",
         make=file("pages/x.html", "<p>", "csv", "data.path={here}/pages"),
     ),
     Case(
@@ -234,7 +234,7 @@ COLLECTIONS = [
     ),
     Case(
         given="content of numbers",
-        says="the collection holds no readable document; the first of 1 that cannot be read is a: 'text' is of type float, not text",
+        says="the collection holds no readable document; the first of 1 that cannot be read is a (x.parquet#0): 'text' is of type float, not text",
         make=parquet({"id": ["a"], "text": [1.5]}),
     ),
     Case(
@@ -352,17 +352,17 @@ RECORDS = [
     ),
     Case(
         given="a record without content",
-        says="bad: the row has neither 'html' nor 'text'",
+        says="bad (x.jsonl@363): the row has neither 'html' nor 'text'; its columns are id",
         make=file("x.jsonl", jsonl({"id": "bad"}), "jsonl"),
     ),
     Case(
         given="content that is a number",
-        says="bad: 'text' is of type int, not text",
+        says="bad (x.jsonl@363): 'text' is of type int, not text",
         make=file("x.jsonl", jsonl({"id": "bad", "text": 3}), "jsonl"),
     ),
     Case(
         given="content that is NaN",
-        says="bad: 'text' is of type float, not text",
+        says="bad (x.jsonl@363): 'text' is of type float, not text",
         make=file("x.jsonl", jsonl(b'{"id": "bad", "text": NaN}'), "jsonl"),
     ),
     Case(
@@ -392,7 +392,7 @@ RECORDS = [
     ),
     Case(
         given="a file of another kind in a folder of pages",
-        says="x.css: a file ending in '.css' is taken for no page",
+        says="x.css: a file ending in '.css' that does not begin as HTML does is no page",
         make=pages(lambda here: (here / "x.css").touch()),
     ),
     Case(
@@ -408,12 +408,12 @@ RECORDS = [
     Case(given="a page of 300 MiB", says="huge.html: the page has 300 MiB, more than 256 MiB", make=pages(sparse)),
     Case(
         given="a WARC record that is cut short",
-        says="http://x/bad: the record is truncated: 266 of 562 bytes are there",
+        says="http://x/bad (x.warc@397): the record is truncated: 266 of 562 bytes are there",
         make=warc(WARC, CUT),
     ),
     Case(
         given="a WARC gzip member that is cut short",
-        says="http://x/bad: the record is truncated: 49 of 562 bytes are there",
+        says="http://x/bad (x.warc.gz@299): the record is truncated: 49 of 562 bytes are there",
         make=warc(gzip.compress(WARC), gzip.compress(CUT)[:-20], name="x.warc.gz"),
     ),
     Case(
@@ -423,22 +423,22 @@ RECORDS = [
     ),
     Case(
         given="a gzip bomb in an HTTP body",
-        says="http://x/bad: its body unpacks to more than 256 MiB",
+        says="http://x/bad (x.warc@397): its body unpacks to more than 256 MiB",
         make=warc(WARC, response(gzip.decompress(BOMB), "Content-Encoding: gzip\r\n")),
     ),
     Case(
         given="an HTTP body in an unknown encoding",
-        says="http://x/bad: its encoding 'zip' is unknown; known are chunked, gzip, deflate, br and zstd",
+        says="http://x/bad (x.warc@397): its encoding 'zip' is unknown; known are chunked, gzip, deflate, br and zstd",
         make=warc(WARC, response(b"x", "Content-Encoding: zip\r\n")),
     ),
     Case(
         given="an HTTP body encoded 1,000 times",
-        says="http://x/bad: its body is encoded 1000 times; 8 are undone at most",
+        says="http://x/bad (x.warc@397): its body is encoded 1000 times; 8 are undone at most",
         make=warc(WARC, response(b"x", f"Content-Encoding: {'gzip,' * 1000}\r\n")),
     ),
     Case(
         given="an ARC record that is cut short",
-        says="http://x/good: the record is truncated: 120 of 159 bytes are there",
+        says="http://x/good (x.arc@212): the record is truncated: 120 of 159 bytes are there",
         make=file("x.arc", ARC + ARC[:-40], "arc"),
     ),
     Case(
@@ -448,7 +448,7 @@ RECORDS = [
     ),
     Case(
         given="a TREC document without an end",
-        says="2: the document has no </DOC>: it is truncated",
+        says="2 (x@124): the document has no </DOC>: it is truncated",
         make=file("x", f"<DOC>\n<DOCNO>1</DOCNO>\n{PROSE}\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\nx\n", "trec"),
     ),
     Case(

@@ -111,6 +111,7 @@ REVIEWED = {
     "spotsigs/formats/archive_records.py": {
         r"\x1f\x8b\x08[\x00-\x1f]": "four bytes",
         r"\x28\xb5\x2f\xfd": "four bytes",
+        r"BZh[1-9]1AY&SY": "ten bytes",
         r"\d{1,18}": "a bounded run",
     },
     "spotsigs/formats/input_files.py": {
@@ -125,6 +126,7 @@ REVIEWED = {
         r"\r?\n[ \t]*\r?\n": "runs between line ends do not overlap",
         r"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title)\b": "possessive; reads 2 KB",
         r"\s(\d{3})\b": "a fixed length",
+        r"\d{1,18}": "a bounded run",
         r"([0-9a-fA-F]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n": "possessive, once a chunk",
         r"\r?\n[ \t]++": "possessive",
         r"[\0-\x08\x0e-\x1a\x1c-\x1f]": "one byte",
