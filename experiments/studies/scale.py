@@ -21,7 +21,8 @@ from experiments.show.figures import Panel, Point
 from experiments.show.tables import Column, Table
 from experiments.work.study import Work
 from spotsigs.clustering.decisions import decide
-from spotsigs.engines import Engine
+from spotsigs.clustering.tables import write_tables
+from spotsigs.engines import Engine, end_workers
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
@@ -29,7 +30,6 @@ from spotsigs.in_memory import Matched
 from spotsigs.outofcore.pipeline import fitting, group_on_disk, match_on_disk
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments, extract_segments
-from spotsigs.outofcore.table_tasks import write_tables_by_ranges
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.output_files import read_json, write_json
 from spotsigs.runs.provenance import TreeMemory
@@ -190,10 +190,8 @@ class Scale(Experiment):
         clusters = groups.clusters
         decisions = decide(groups.nearest, clusters, settings.keep, compared=found.compared())
         memory.stage = "tables"
-        engine = fitting(engine, budget, self.documents)
-        write_tables_by_ranges(
-            folder, found.doc_ids, pairs, decisions, groups.cohesion, store=folder / "store", engine=engine
-        )
+        end_workers()
+        write_tables(folder, found.doc_ids, pairs, decisions, groups.cohesion)
         require(int(decisions.kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))
 

@@ -26,6 +26,7 @@ _FIRST_PIECE = 1 << 9  # of a member that may be short: a decompressor copies th
 _ZSTD_PIECE = 1 << 9  # unpacks to 16 MiB at most, because zstd packs 128 KiB into four bytes; more for larger pages
 _MOST_DICTIONARY = 64 << 20
 _DAMAGE: tuple[type[Exception], ...] = (cast(Any, igzip_lib).IsalError, zlib.error, zstandard.ZstdError)
+_FAILURES: tuple[type[Exception], ...] = (*READ_ERRORS, *_DAMAGE)
 _HEADER_CHECKSUM = 2  # a flag of gzip that isal does not read if the header is cut into pieces
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -205,7 +206,7 @@ class _Gzip(io.RawIOBase):
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         try:
             content = self._stream.read1(len(buffer))
-        except (*READ_ERRORS, *_DAMAGE):
+        except _FAILURES:
             if not self._trusted:
                 raise
             self._trusted = False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, require
 from spotsigs.formats.file_collection import FileCollection
 from spotsigs.formats.input_files import located
 from spotsigs.records import Document, Skipped
@@ -63,9 +63,13 @@ class RowCollection(FileCollection):
         Raises
         ------
         InputError
-            If there is neither an HTML nor a text column, or a column named by the user is missing.
+            If there is neither an HTML nor a text column, a column named by the user is missing, or there are several
+            of one name.
         """
         present = list(present)
+        for name in self.columns():
+            number = present.count(name)
+            require(number <= 1, f"{path} has {number} columns named {name!r}; rename all but one")
         for name in self.named_columns():
             if name not in present:
                 raise InputError(f"{path} has no column {name!r}; its columns are {_listed(present)}")

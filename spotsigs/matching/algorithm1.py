@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from spotsigs.arrays.contiguous_ids import renumbered
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap
-from spotsigs.errors import require
-from spotsigs.matching.partitions import Convention, partition_boundaries
+from spotsigs.errors import as_choice, as_count, as_flag
+from spotsigs.matching.partitions import MOST_RHO, Convention, partition_boundaries
 from spotsigs.records import (
     Corpus,
     FloatArray,
     IntArray,
     Measure,
-    OnStore,
     Overlap,
     Pairs,
     ThreadedMatcher,
@@ -86,13 +85,16 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.rho >= 1, f"rho must be at least 1, got {self.rho}")
+        as_count("rho", self.rho, most=MOST_RHO)
+        object.__setattr__(self, "convention", as_choice("convention", self.convention, Convention))
+        for name in ("partitioning", "pruning", "local_order"):
+            as_flag(name, getattr(self, name))
 
-    def on_store(self) -> OnStore | None:
+    def on_store(self) -> ThresholdMatcher | None:
         """Return the join by tight bounds, which has the same pairs; None for the ablations."""
         from spotsigs.matching.prefix_join import SpotSigsTight
 
-        return OnStore(SpotSigsTight.label, self.tau) if self.partitioning and self.pruning else None
+        return SpotSigsTight(tau=self.tau) if self.partitioning and self.pruning else None
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return all pairs with multiset Jaccard of at least tau."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from spotsigs import progress
 from spotsigs.clustering.decisions import Keep, priority
 from spotsigs.clustering.grouping import Grouped, group
-from spotsigs.clustering.tables import write_tables
+from spotsigs.engines import end_workers
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import Quality, evaluate
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
@@ -71,8 +70,6 @@ class Outcome:
         Where the threshold comes from, if the user gave none.
     peak_rss_bytes : int
         Largest resident memory of this process while matching; 0 for a run on disk, which is watched as a whole.
-    tables : callable
-        Writes the tables, see `spotsigs.clustering.tables.write_tables`: here, or on the engine.
     """
 
     matched: Matched[Any, Any]
@@ -84,7 +81,6 @@ class Outcome:
     in_shingles: int
     suggestion: Suggestion | None
     peak_rss_bytes: int
-    tables: Callable[..., None]
 
 
 def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
@@ -114,9 +110,9 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
     trial = Trial(settings)
     if settings.memory is None:
         matched, label = _in_memory(settings, trial), settings.matcher.label
-        groups, tables = group(matched.pairs, **_grouping(settings, matched)), write_tables
+        groups = group(matched.pairs, **_grouping(settings, matched))
     else:
-        matched, label, groups, tables = _on_disk(settings, folder, settings.memory, say)  # type: ignore[assignment]
+        matched, label, groups = _on_disk(settings, folder, settings.memory, say)  # type: ignore[assignment]
     collection, signatures, clusters = settings.collection, matched.signatures, groups.clusters
     # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
     known = not matched.new_from and not isinstance(collection, VectorCollection)
@@ -131,7 +127,6 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
         in_shingles=_in_shingles(settings, signatures),
         suggestion=trial.suggestion,
         peak_rss_bytes=trial.peak_rss_bytes,
-        tables=tables,
     )
 
 
@@ -186,16 +181,15 @@ def _in_memory(settings: Settings, trial: Trial) -> Matched[Signatures, Pairs]:
 
 def _on_disk(
     settings: Settings, folder: Path, memory: int, say: Callable[[str], object]
-) -> tuple[Matched[Segments, PairFiles], str, Grouped, Callable[..., None]]:
+) -> tuple[Matched[Segments, PairFiles], str, Grouped]:
     from spotsigs.outofcore.pipeline import fitting, group_on_disk, match_on_disk
-    from spotsigs.outofcore.table_tasks import write_tables_by_ranges
 
     matcher, collection = settings.matcher, settings.collection
     method = matcher.on_store()
     if method is None:
         raise InputError(
             f"matcher={settings.names['matcher']} has no form for vectors on disk, which memory= and store= need; "
-            "take matcher=spotsigs_tight, spotsigs or sketch, or leave them out"
+            "take matcher=spotsigs_tight or spotsigs, or leave them out"
         )
     require(
         not isinstance(collection, VectorCollection),
@@ -216,12 +210,11 @@ def _on_disk(
         add=settings.add,
         sameness=settings.copies,
         strict=settings.strict,
-        search=None if method.search is None else (repr(matcher), method.search),
         say=say,
     )
     groups = group_on_disk(store, matched.pairs, engine, memory=memory, **_grouping(settings, matched), say=say)
-    writing = fitting(engine, memory, len(matched.doc_ids))
-    return matched, method.label, groups, partial(write_tables_by_ranges, store=store, engine=writing, say=say)
+    end_workers()  # writing maps the store and uses memory for each document
+    return matched, method.label, groups
 
 
 def _grouping(settings: Settings, matched: Matched[Any, Any]) -> dict[str, Any]:

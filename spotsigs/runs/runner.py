@@ -15,6 +15,7 @@ from spotsigs import progress
 from spotsigs.arrays.row_blocks import own
 from spotsigs.clustering.clusters import GIANT
 from spotsigs.clustering.decisions import Decisions, decide
+from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
 from spotsigs.evaluation.threshold import Suggestion
@@ -36,7 +37,7 @@ COMPLETE = "metrics.json"
 QUALITY_COLUMNS = {"Prec.": "precision", "Rec.": "recall", "F1": "f1"}
 """Columns of the paper's row that a collection without truth does not have."""
 
-OPTIONAL = ("skipped.csv", "clusters.html", "histogram.csv")
+OPTIONAL = ("skipped.csv", "undated.csv", "clusters.html", "histogram.csv")
 
 
 def run(
@@ -189,7 +190,7 @@ def write_outcome(folder: Path, outcome: Outcome, decisions: Decisions) -> None:
     """Write all tables, ``skipped.csv`` and ``histogram.csv``."""
     matched = outcome.matched
     with writing(folder):
-        outcome.tables(
+        write_tables(
             folder, matched.doc_ids, matched.pairs, decisions, outcome.groups.cohesion, new_from=matched.new_from
         )
     if len(matched.skipped):
