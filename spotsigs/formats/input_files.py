@@ -257,8 +257,8 @@ def lines(path: Path, start: int = 0, stop: int = END) -> Iterator[tuple[int, by
             offset += len(line)
 
 
-_PASSES: dict[Any, tuple[int, Any, Iterator[tuple[int, Any]]]] = {}
-"""The pass that this process can continue: the offset of its next item, the item, and the rest."""
+_PASSES: dict[Any, tuple[int, int, Any, Iterator[tuple[int, Any]]]] = {}
+"""The pass that this process can continue: the offset it has reached, that of its next item, the item, the rest."""
 
 
 def one_pass(
@@ -281,9 +281,9 @@ def one_pass(
         Begins a pass: ``() -> iterator of (offset, item)``, by ascending offset.
     """
     name = (key, path, largest_page(), _state(path))
-    at, item, rest = _PASSES.pop(name, (END, None, iter(())))
+    reached, at, item, rest = _PASSES.pop(name, (END, END, None, iter(())))
     _PASSES.clear()  # a worker continues one file at a time
-    if at > start:
+    if reached > start:
         rest = items()
         at, item = next(rest, (END, None))
     while at < stop:
@@ -291,7 +291,7 @@ def one_pass(
             yield at, item
         at, item = next(rest, (END, None))
     if at < END:
-        _PASSES[name] = at, item, rest
+        _PASSES[name] = stop, at, item, rest
 
 
 def _state(path: Path) -> tuple[int, ...]:
