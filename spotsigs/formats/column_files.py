@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from spotsigs.errors import InputError, require
 from spotsigs.formats.compression import open_bytes, raw
 from spotsigs.formats.csv_parser import csv_rows
-from spotsigs.formats.file_collection import Piece
+from spotsigs.formats.file_collection import NotOfFormatError, Piece
 from spotsigs.formats.input_files import STREAM_SHARDS, InputFile, beginning, one_pass, windows
 from spotsigs.formats.parquet_limits import CODECS, column_chunks, largest_pages
 from spotsigs.formats.row_documents import RowCollection
@@ -249,7 +249,12 @@ class Csv(RowCollection):
             return []
         if not isinstance(first.fields, list):
             raise OSError(f"its first row must name the columns: {first.fields}")
-        self.check_columns(path, _names(first.fields))
+        try:
+            self.check_columns(path, names := _names(first.fields))
+        except InputError as error:
+            if self.html_column in names or self.text_column in names:
+                raise
+            raise NotOfFormatError(str(error)) from error
         return windows(path, self.shard_bytes, seekable=False)
 
     def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:

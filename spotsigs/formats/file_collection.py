@@ -19,6 +19,10 @@ Piece = tuple[bytes, Document | Skipped | None]
 """Some bytes of a file and the record that they are, if they are one."""
 
 
+class NotOfFormatError(InputError):
+    """A file that has the syntax of the format, but not what makes documents of it; an error if no file has."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class FileCollection(CopyableCollection):
     """Files of one format. A file of another format is one skipped record, and is copied as it is.
@@ -72,6 +76,7 @@ class FileCollection(CopyableCollection):
         """
         shards: list[Shard] = []
         wrong: list[Skipped] = []
+        useless: list[NotOfFormatError] = []
         sources = self.sources()
         for source in sources:
             sentence, parts = self.unreadable(source), list[tuple[int, int]]()
@@ -80,11 +85,16 @@ class FileCollection(CopyableCollection):
                     parts = self.cut(source.path)
                 except READ_ERRORS as error:
                     sentence = reason(error)
+                except NotOfFormatError as error:
+                    useless.append(error)
+                    sentence = str(error)
             if sentence:
                 wrong.append(Skipped(source.name, sentence))
                 shards.append(partial(iter, (wrong[-1],)))
             shards += [partial(_guarded, self.records, source, start, stop) for start, stop in parts]
         if len(wrong) == len(sources):
+            if useless:
+                raise useless[0]
             rest = f" (and so are {len(wrong) - 1} other files)" if wrong[1:] else ""
             raise InputError(f"{sources[0].path}: {wrong[0].reason}{rest}")
         return shards
