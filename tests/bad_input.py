@@ -400,6 +400,11 @@ RECORDS = [
         says="x.html: the file is no longer there",
         make=pages(lambda here: (here / "x.html").symlink_to("none")),
     ),
+    Case(
+        given="a link to a folder in a folder of pages",
+        says="x/: a link to a folder is not followed; give its target",
+        make=pages(lambda here: (here / "x").symlink_to(here.parent)),
+    ),
     Case(given="a page of 300 MiB", says="huge.html: the page has 300 MiB, more than 256 MiB", make=pages(sparse)),
     Case(
         given="a WARC record that is cut short",
@@ -430,6 +435,16 @@ RECORDS = [
         given="an HTTP body encoded 1,000 times",
         says="http://x/bad (x.warc@397): its body is encoded 1000 times; 8 are undone at most",
         make=warc(WARC, response(b"x", f"Content-Encoding: {'gzip,' * 1000}\r\n")),
+    ),
+    Case(
+        given="a chunked HTTP body without its last chunk",
+        says="http://x/bad (x.warc@397): its chunked body is cut short: no last chunk",
+        make=warc(WARC, response(b"3\r\n<p>\r\n", "Transfer-Encoding: chunked\r\n")),
+    ),
+    Case(
+        given="an HTTP body of fewer bytes than its Content-Length",
+        says="http://x/bad (x.warc@397): its body is cut short: 3 of 9 bytes are there",
+        make=warc(WARC, response(b"<p>", "Content-Length: 9\r\n")),
     ),
     Case(
         given="an ARC record that is cut short",

@@ -21,7 +21,7 @@ from spotsigs.records import CopyableCollection, Document
 from spotsigs.storage.atomic import beside
 
 Keep = Callable[[Document], bool]
-"""Called with every readable document in order: whether it belongs to the copy."""
+"""Called with every readable document in order; returns whether it belongs to the copy."""
 
 
 def write_copy(
@@ -37,7 +37,7 @@ def write_copy(
     Parameters
     ----------
     collection : CopyableCollection
-        What was matched.
+        The matched collection.
     doc_ids : sequence of str
         Ids of its documents, by row.
     kept : ndarray of bool, shape (n,)
@@ -45,7 +45,7 @@ def write_copy(
     folder : str or Path
         A new folder.
     judged : callable, optional
-        Whether a document of the collection is one of those matched; what is not, stays. All where omitted.
+        Whether a document of the collection was matched; others are copied. All by default.
 
     Raises
     ------
@@ -82,21 +82,21 @@ def write_copy(
 
 
 def require_free(folder: str | Path) -> None:
-    """Refuse a place for a copy that is taken."""
+    """Refuse a folder for a copy that is not empty."""
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is not empty; give another place for the copy")
 
 
 def target_of(folder: Path, source: InputFile) -> Path:
-    """Return where a file of the collection lies in a copy, never outside of it, with its folder made.
+    """Return the path of a file in a copy, never outside of it, and create its folder.
 
-    It keeps its name, whatever bytes that has; on Windows, signs that lead to another place are replaced.
+    The file keeps its name, whatever bytes that has; on Windows, characters with a meaning in paths are replaced.
 
     Raises
     ------
     InputError
-        If another file lies there already.
+        If the copy has a file of this path already.
     """
     depth = source.name.count("/") + 1
     own = Path(*source.path.parts[-depth:])  # a record's name shows bytes that are not UTF-8 as escapes

@@ -399,7 +399,7 @@ def test_parquet_whose_statistics_contradict_its_schema_does_not_end_the_process
     collection = Parquet(path=str(shutil.copy(found, tmp_path / "x.parquet")))
     if place == "read":
         (record,) = skipped(collection)
-        assert record.reason == "rows 0 to 1 cannot all be read: nothing is said of a column"
+        assert record.reason == "rows 0 to 1 cannot all be read: a column has no metadata"
     else:
         with pytest.raises(InputError, match=r"x\.parquet cannot be copied, because it cannot all be read"):
             collection.copy(tmp_path / "copy", lambda _document: True)

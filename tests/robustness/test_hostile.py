@@ -115,6 +115,16 @@ REVIEWED = {
         r"BZh[1-9]1AY&SY": "ten bytes",
         r"\d{1,18}": "a bounded run",
     },
+    "spotsigs/formats/folder.py": {
+        r"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]*+>\s*+)?<(?:!doctype\s+html|html|head|body)\b": "possessive; reads 1 KB",
+    },
+    "spotsigs/formats/jsonl.py": {
+        r"^(?:\xef\xbb\xbf)?[ \t]*[\[{]": "one run a line",
+    },
+    "spotsigs/clustering/dates.py": {
+        r"(\d{8})(\d{6})(?:\d{3})?": "a bounded run",
+        r"(\d{4})(?:-?(\d\d))?": "a bounded run",
+    },
     "spotsigs/formats/input_files.py": {
         r"(^|/)\.": "no repetition",
         r"[*?\[]": "the user's own path",
