@@ -1,4 +1,4 @@
-"""Every system of the sources on real and generated pages, each at its best threshold, radius or number of lexica."""
+"""All systems of the sources on real and generated pages, each at its best setting."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.records import Matcher
 
 SWEPT = {"matcher.radius": "radius", "matcher.lexica": "lexica", "tau": "τ"}
-"""What a tried setting is called."""
+"""Names of the varied parameters in the table."""
 
 COLUMNS = [
     Column(name="system", title="System"),
@@ -48,21 +48,21 @@ class Systems(Experiment):
 
     ``data=`` on the command line evaluates them on that collection in place of `collections`.
 
-    Methods that verify are joined once at the lowest threshold; those whose pairs depend on the threshold in other
-    ways (sketches, LCS) and those with a radius or several lexica are run at every setting tried.
+    Methods that verify run once, at the lowest threshold. Methods whose candidates depend on the threshold (sketches,
+    LCS) and those with a radius or several lexica run at every setting.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``systems/``.
     collections : list of str
-        Collections with a truth, by name; what cannot be fetched is left out.
+        Names of collections with a truth; those that cannot be fetched are omitted.
     step : float
-        Distance of thresholds where one join serves them all.
+        Distance between thresholds.
     methods : dict of str to str
-        The systems by name, each as on the command line; of a list, as in ``matcher.radius=3,6``, each value is tried.
+        Systems by name, each as on the command line; all values of a list, as in ``matcher.radius=3,6``, are evaluated.
     repeats : int
-        Timed runs; the median counts.
+        Number of timed runs; the median is reported.
     """
 
     results: Path = Path("results")
@@ -84,7 +84,7 @@ class Systems(Experiment):
             work = Work.begin(self.results, settings if own else composed("experiment=systems", *words, *data))
             try:
                 work.settings.collection.shards()
-            except InputError as error:  # a collection that must be fetched, without a network
+            except InputError as error:  # the collection cannot be fetched
                 if own:
                     raise
                 left_out.append(f"{name} is left out: {error}")
@@ -190,7 +190,7 @@ def _kind(matcher: Matcher) -> str:
 
 
 def _swept(words: str) -> list[str]:
-    """Return a method without a list as it is; of one with a list, its key and the method with each of its values."""
+    """Return the varied key and the method with each of its values, or the method alone if it has no list."""
     for word in words.split():
         key, _, values = word.partition("=")
         if "," in values:

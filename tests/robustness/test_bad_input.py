@@ -198,17 +198,6 @@ def test_a_store_on_a_full_disk_is_absent(fails, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
-def test_no_network(front_door, results, tmp_path, monkeypatch):
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    arguments = ["data=news_copy", "data.accept_licence=true", f"data.cache={tmp_path}/cache"]
-    says = (
-        "news_copy/test.parquet could not be fetched from … (is there a network?): …; fetch it elsewhere and give its "
-        "place by data.path="
-    )
-    refused(front_door, results, tmp_path, arguments, says)
-
-
 # what is odd, and no error
 
 
