@@ -309,7 +309,7 @@ def test_reasons_for_skipped_records_are_printed_where_no_folder_lists_them(tmp_
     done = spotsigs("pairs", "x.jsonl", "--workers", 1, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "2 documents, 1 pair, 1 cluster" in done.stderr
-    assert "skipped bad\\x1b[31m: 'text' is of type int, not text" in done.stderr
+    assert "skipped bad\\x1b[31m (x.jsonl@74): 'text' is of type int, not text" in done.stderr
     assert "skipped 3 more; --out FOLDER lists them all" in done.stderr
     assert "csv" not in done.stderr
     assert tempfile.gettempdir() not in done.stderr
