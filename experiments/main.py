@@ -33,7 +33,7 @@ def main(config: DictConfig) -> float | None:
             from experiments.finished_runs import require_same, score
             from spotsigs.runs.runner import run
 
-            folder, about = HydraConfig.get().runtime.output_dir, files(config)
+            folder, about = HydraConfig.get().runtime.output_dir, files(config, chosen)
             if not any(word.startswith(("hydra.run.", "hydra.sweep.")) for word in HydraConfig.get().overrides.hydra):
                 require_same(Path(folder), about["config.yaml"])
             print(run(chosen, folder, about=about))

@@ -11,6 +11,7 @@ import numpy as np
 
 from spotsigs.clustering.clusters import cluster
 from spotsigs.clustering.decisions import Keep, decide, priority
+from spotsigs.defaults import IDF_MAX, IDF_MIN, TAU
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Sameness
@@ -27,14 +28,14 @@ from spotsigs.text.visible import VisibleText
 
 def near_duplicates(
     pages: Any,
-    tau: float = 0.44,
+    tau: float = TAU,
     *,
     text: str = "text",
     id: str = "id",  # noqa: A002 - the name that such columns have
     signature: SignatureScheme | None = None,
     language: str = AUTO,
-    idf_min: float = 0.2,
-    idf_max: float = 1.0,
+    idf_min: float = IDF_MIN,
+    idf_max: float = IDF_MAX,
     min_spots: int = 1,
     copies: Sameness | str = Sameness.text,
     measure: str = "jaccard",
@@ -127,7 +128,7 @@ def _found(
 
 def dedup(
     pages: Any,
-    tau: float = 0.44,
+    tau: float = TAU,
     *,
     text: str = "text",
     id: str = "id",  # noqa: A002 - the name that such columns have
@@ -135,8 +136,8 @@ def dedup(
     date: str = "date",
     signature: SignatureScheme | None = None,
     language: str = AUTO,
-    idf_min: float = 0.2,
-    idf_max: float = 1.0,
+    idf_min: float = IDF_MIN,
+    idf_max: float = IDF_MAX,
     min_spots: int = 1,
     copies: Sameness | str = Sameness.text,
     measure: str = "jaccard",

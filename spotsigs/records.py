@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import normalise_csr, row_starts, row_sums, take_rows
 from spotsigs.arrays.row_blocks import tally
+from spotsigs.defaults import IDF_MAX, IDF_MIN, TAU
 from spotsigs.errors import InputError, as_tau, require
 
 if TYPE_CHECKING:
@@ -84,9 +85,12 @@ class Collection(ABC):
     ----------
     truth_by : str
         How the user can say which documents are duplicates, where the collection does not: the end of a sentence.
+    idf_band : tuple of float
+        Band of normalised IDF that its pages are filtered by unless the user gives another.
     """
 
     truth_by: ClassVar[str] = ""
+    idf_band: ClassVar[tuple[float, float]] = (IDF_MIN, IDF_MAX)
 
     @abstractmethod
     def shards(self) -> Sequence[Shard]:
@@ -634,7 +638,7 @@ class ThresholdMatcher(Matcher):
         Similarity threshold in (0, 1].
     """
 
-    tau: float = 0.44
+    tau: float = TAU
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -21,6 +21,7 @@ from spotsigs import progress
 from spotsigs.clustering.decisions import Keep, priority
 from spotsigs.clustering.grouping import Grouped, group
 from spotsigs.clustering.tables import write_tables
+from spotsigs.defaults import TAU
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import Quality, evaluate
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
@@ -248,7 +249,7 @@ def suggested(vectors: Vectors, signature: SignatureScheme | None) -> Suggestion
     if suggestion.tau is None and isinstance(signature, CollectionScheme):
         return suggestion.falling_back()
     if suggestion.tau is None:
-        raise InputError(f"tau={AUTO} finds no threshold here: {suggestion.reason}; give one, as in tau=0.44")
+        raise InputError(f"tau={AUTO} finds no threshold here: {suggestion.reason}; give one, as in tau={TAU}")
     return suggestion
 
 
