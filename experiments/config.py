@@ -339,6 +339,11 @@ def overrides() -> list[str]:
     return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
 
 
+def moved() -> bool:
+    """Return whether the user chose the folder of the running job, whose results it may replace then."""
+    return any(word.startswith(("hydra.run.", "hydra.sweep.")) for word in HydraConfig.get().overrides.hydra)
+
+
 def files(config: DictConfig, chosen: Settings) -> dict[str, str]:
     """Return the files that record how the running job was configured, by name.
 

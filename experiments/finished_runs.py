@@ -5,17 +5,25 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from experiments.show.tables import Column, Table
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, counted, require
 from spotsigs.output_files import read_json
+from spotsigs.runs.provenance import git
+
+ROOT = Path(__file__).parents[1]
+"""The checkout."""
 
 SAME = ("page", "copy", "debug")
 """Keys that change nothing of a run's results."""
+
+COMPARED = ("matcher", "signature", "tau")
+"""Keys that the command after a run sweeps."""
 
 LONGEST = 120
 """Characters of a folder's name that stay readable; the rest is a checksum."""
@@ -101,6 +109,46 @@ def require_same(folder: Path, config: str) -> None:
         f"{folder} holds a run of other defaults ({'; '.join(changed)}): move it away, or give this run another "
         "place with hydra.run.dir=",
     )
+
+
+def replaced_results(since: float) -> str:
+    """Return a line that names the committed results that were replaced since a time, and undoes that; else nothing.
+
+    Parameters
+    ----------
+    since : float
+        Seconds since the epoch.
+    """
+    if Path.cwd() != ROOT:  # the committed results are those of the checkout
+        return ""
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":(top)results") or ""
+    paths = [ROOT / line[2:].strip().strip('"') for line in changed.splitlines()]
+    new = [path.relative_to(ROOT) for path in paths if path.exists() and path.stat().st_mtime >= since]
+    folders = sorted({Path(*path.parts[:2]).as_posix() for path in new})
+    if not folders:
+        return ""
+    return f"{counted(len(new), 'committed file')} replaced; to undo: git restore {' '.join(folders)}"
+
+
+def next_command(folder: Path, words: Sequence[str]) -> str:
+    """Return the command that is worth typing after a finished run.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run.
+    words : sequence of str
+        The overrides of its command.
+    """
+    metrics = read_json(folder / COMPLETE)
+    typed = [shlex.quote(word) for word in words if word.partition("=")[0] not in SAME]
+    if metrics["f1"] is None:
+        return f"next, to look at the clusters: {' '.join(['python run.py', *typed, 'page=true'])}"
+    tau, others = metrics["tau"], [word for word in typed if word.partition("=")[0] not in COMPARED]
+    low = tau is not None and metrics["recall"] < metrics["precision"] - 0.2  # a lower threshold reports more
+    taus = [round(tau * part, 3) for part in (0.25, 0.5, 1)] if low else [0.3, 0.44, 0.6]
+    swept = f"-m matcher=spotsigs,lsh,imatch signature=spotsigs,shingles3 tau={','.join(f'{tau:g}' for tau in taus)}"
+    return f"next, to compare methods and thresholds: {' '.join(['python run.py', swept, *others])}"
 
 
 def score(folder: Path) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come out of main(), and `sentence` says each in one line
@@ -13,8 +14,10 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from experiments.config import files, sentence, settings
+from experiments.config import files, moved, overrides, sentence, settings
+from experiments.finished_runs import next_command, replaced_results, require_same, score
 from spotsigs import interrupts
+from spotsigs.runs.settings import Settings
 from spotsigs.startup import at_home
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -28,22 +31,34 @@ def main(config: DictConfig) -> float | None:
     try:
         chosen = settings(config)
         if chosen.experiment is not None:
+            began = time.time()
             print(chosen.experiment(chosen))
+            if replaced := replaced_results(began):
+                print(replaced)
         else:
-            from experiments.finished_runs import require_same, score
-            from spotsigs.runs.runner import run
-
-            folder, about = HydraConfig.get().runtime.output_dir, files(config, chosen)
-            if not any(word.startswith(("hydra.run.", "hydra.sweep.")) for word in HydraConfig.get().overrides.hydra):
-                require_same(Path(folder), about["config.yaml"])
-            print(run(chosen, folder, about=about))
-            return None if chosen.query is not None else score(Path(folder))
+            return _run(chosen, config)
     except Exception as error:
         interrupts.end_if_unheard(error)
         if alone and not config.debug:
             sys.exit(sentence(error))
         raise  # a sweep runs its other cells first
     return None
+
+
+def _run(chosen: Settings, config: DictConfig) -> float | None:
+    """Run one configuration, print its summary, and return its F1."""
+    from experiments.claims.published import published_row
+    from spotsigs.runs.runner import run
+
+    folder, about = Path(HydraConfig.get().runtime.output_dir), files(config, chosen)
+    if not moved():
+        require_same(folder, about["config.yaml"])
+    print(run(chosen, folder, about=about, published=published_row(chosen, overrides())))
+    if chosen.query is not None:
+        return None
+    if HydraConfig.get().mode is RunMode.RUN:
+        print(next_command(folder, overrides()))
+    return score(folder)
 
 
 def enter() -> None:

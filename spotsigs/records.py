@@ -604,9 +604,9 @@ class Matcher(ABC):
         return None
 
     @property
-    def hash_tables(self) -> tuple[int, int] | None:
-        """The paper's k and l, min-hashes a key and tables; None where the method has none."""
-        return None
+    def hash_tables(self) -> tuple[Any, Any]:
+        """The fields named k and l, in the paper min-hashes a key and tables; None for one that the method lacks."""
+        return getattr(self, "k", None), getattr(self, "l", None)
 
     def at(self, tau: float | None) -> Self:
         """Return the method with another threshold; unchanged if it has none, or none is given."""

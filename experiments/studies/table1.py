@@ -160,7 +160,7 @@ def measured_row(line: Line, tau: float | None, row: str, curve: Curve) -> dict[
         "row": row,
         "idf": band_text(*line.band),
         "tau": tau,
-        **dict(zip("kl", line.matcher.hash_tables or (None, None), strict=True)),
+        **dict(zip("kl", line.matcher.hash_tables, strict=True)),
         "spots": curve.cell["signatures"],
         "pairs": curve.cell["pairs"][at],
     }
