@@ -78,6 +78,10 @@ class Root:
 
 ConfigStore.instance().store(name="schema", node=Root)
 
+ConfigStore.instance().store(
+    group="hydra/launcher", name="cells", node={"_target_": "hydra_plugins.spotsigs_cells.CellLauncher"}
+)
+
 EVERY_EXPERIMENT = ("experiment", "data", "text", "engine", "workers", "threads", "seed", "debug", "hydra")
 """What every experiment reads."""
 

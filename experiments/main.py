@@ -47,13 +47,14 @@ def main(config: DictConfig) -> float | None:
 
 def _run(chosen: Settings, config: DictConfig) -> float | None:
     """Run one configuration, print its summary, and return its F1."""
-    from experiments.claims.published import published_row
+    from experiments.claims.published import bands_of, published_row
     from spotsigs.runs.runner import run
 
     folder, about = Path(HydraConfig.get().runtime.output_dir), files(config, chosen)
     if not moved():
         require_same(folder, about["config.yaml"])
-    print(run(chosen, folder, about=about, published=published_row(chosen, overrides())))
+    paper = published_row(chosen.names, chosen.matcher.threshold, bands_of(chosen), overrides())
+    print(run(chosen, folder, about=about, published=paper))
     if chosen.query is not None:
         return None
     if HydraConfig.get().mode is RunMode.RUN:

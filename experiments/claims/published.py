@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from spotsigs.runs.settings import Settings
@@ -54,26 +54,36 @@ def published(table: str) -> list[Row]:
         return [{name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
-def published_row(settings: Settings, overrides: Iterable[str]) -> Row | None:
+def published_row(
+    names: Mapping[str, str],
+    tau: float | None,
+    bands: Sequence[tuple[float, float]],
+    overrides: Iterable[str],
+) -> Row | None:
     """Return the published row of the method, collection, band and threshold of a run.
 
     Parameters
     ----------
-    settings : Settings
-        Of the run.
+    names : mapping of str to str
+        The choices of the groups ``data``, ``signature`` and ``matcher``.
+    tau : float or None
+        Threshold; None for a method without one.
+    bands : sequence of (float, float)
+        IDF bands that signatures pass, the filter's and that of a matcher with its own.
     overrides : iterable of str
-        The choices of the run, as on the command line.
+        As on the command line.
 
     Returns
     -------
     dict or None
         The figures by the keys of ``metrics.json``; None if the tables have no such row.
     """
-    names, kind = settings.names, "table1" if settings.names["data"] == "gold" else "table2"
+    kind = "table1" if names["data"] == "gold" else "table2"
     if names["data"] not in ("gold", "wt10g_scale") or any(_key(word) not in READ for word in overrides):
         return None
     signature = names["signature"] if kind == "table1" else ""
-    method, tau, band = METHODS.get((signature, names["matcher"])), settings.matcher.threshold, _band(settings)
+    method = METHODS.get((signature, names["matcher"]))
+    band = max(low for low, _ in bands), min(high for _, high in bands)
     for row in published(kind):
         same_band = kind == "table2" or (row["idf_min"], row["idf_max"]) == band  # vectors are filtered already
         if row["method"] == method and row["tau"] == tau and same_band:
@@ -85,10 +95,10 @@ def _key(override: str) -> str:
     return override.lstrip("+").partition("=")[0]
 
 
-def _band(settings: Settings) -> tuple[float, float]:
-    """Return the IDF band of the signatures that the matcher uses: that of the filter, and its own where it has one."""
-    band, own = settings.idf_filter, settings.matcher
-    return max(band.idf_min, getattr(own, "idf_min", 0.0)), min(band.idf_max, getattr(own, "idf_max", 1.0))
+def bands_of(settings: Settings) -> list[tuple[float, float]]:
+    """Return the IDF bands that the signatures of a run pass."""
+    both = (settings.idf_filter, settings.matcher)
+    return [(part.idf_min, part.idf_max) for part in both if hasattr(part, "idf_max")]
 
 
 def _value(cell: str) -> str | float | None:

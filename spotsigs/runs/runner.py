@@ -19,10 +19,10 @@ from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
 from spotsigs.evaluation.threshold import Suggestion
 from spotsigs.formats.writers import require_free, write_copy
-from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.in_memory import Matched
+from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.records import CopyableCollection, Document, Signatures, VectorCollection
-from spotsigs.runs.pipeline import Outcome, outcome_of, readable_texts
+from spotsigs.runs.pipeline import Outcome, Reuse, outcome_of, readable_texts
 from spotsigs.runs.provenance import MIB, TreeMemory, provenance
 from spotsigs.runs.settings import Settings
 from spotsigs.runs.stores import ask, discard, own_store
@@ -53,6 +53,7 @@ def run(
     folder: str | Path,
     *,
     contended: bool = False,
+    reuse: Reuse | None = None,
     about: Mapping[str, str] | None = None,
     published: Mapping[str, Any] | None = None,
     say: Callable[[str], object] = print,
@@ -68,7 +69,9 @@ def run(
     folder : str or Path
         The run's folder.
     contended : bool
-        Other jobs run beside this one, so its times say nothing.
+        Other jobs run at the same time, so the times of this one do not compare.
+    reuse : Reuse, optional
+        What other runs on the same signatures have computed.
     about : mapping of str to str, optional
         Files that say how the run was configured, by their names in the folder ``.hydra``.
     published : mapping, optional
@@ -96,7 +99,7 @@ def run(
         with ExitStack() as undo:
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with _within_budget(settings) as memory:
-                    outcome = outcome_of(settings, folder, say)
+                    outcome = outcome_of(settings, folder, say, reuse)
                     decisions = decide_and_copy(outcome, settings, undo)
                     write_outcome(new, outcome, decisions)
                     if settings.page:
@@ -108,9 +111,7 @@ def run(
         if settings.memory is not None and settings.store is None:
             discard(own_store(settings, folder))  # the results stand on their own
     suggestion = outcome.suggestion
-    return (f"\n{suggestion}" if suggestion else "") + summary(
-        metrics, settings, outcome, folder, published
-    )
+    return (f"\n{suggestion}" if suggestion else "") + summary(metrics, settings, outcome, folder, published)
 
 
 @contextmanager
@@ -179,6 +180,7 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
         "sort_hash_ms": seconds["sort_hash"] * 1000,
         "cluster_ms": seconds["cluster"] * 1000,
         "total_ms": (seconds["sort_hash"] + seconds["cluster"]) * 1000,
+        "joined_at": outcome.joined_at,
         "stage_seconds": dict(pairs.seconds),
         "counters": dict(pairs.counters),
         "tau": matcher.threshold,
@@ -293,7 +295,7 @@ def summary(
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
     before = ["", _answer(metrics, settings, folder), ""]
-    return "\n".join([*before, *lines, "", *_remarks(metrics, outcome, settings), f"results: {_shown(folder)}"])
+    return "\n".join([*before, *lines, "", *_remarks(metrics, outcome, settings), f"results: {shown_path(folder)}"])
 
 
 def row_cell(row: Mapping[str, Any], title: str) -> str:
@@ -316,11 +318,13 @@ def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
     removed, kept = metrics["removed"], metrics["kept"]
     pages = removed + kept  # those of now; a store's earlier ones only if they go
     share = removed / pages if pages else 0
-    where = _shown(folder / "kept.csv") if settings.copy is None else f"{_shown(Path(settings.copy).absolute())}/"
+    where = (
+        shown_path(folder / "kept.csv") if settings.copy is None else f"{shown_path(Path(settings.copy).absolute())}/"
+    )
     return f"{counted(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
 
 
-def _shown(folder: Path) -> Path:
+def shown_path(folder: Path) -> Path:
     """Return the folder as seen from here, where it lies below."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
