@@ -686,7 +686,7 @@ CONFIGURATION = [
     ),
     Case(
         given="memory=2GB matcher=lsh",
-        says="matcher=lsh has no form for vectors on disk, which memory= and store= need; take matcher=spotsigs_tight, spotsigs or sketch, or leave them out",
+        says="matcher=lsh has no form for vectors on disk, which memory= and store= need; take matcher=spotsigs_tight or spotsigs, or leave them out",
         make=given("memory=2GB", "matcher=lsh"),
     ),
     Case(

@@ -10,7 +10,6 @@
 
 Steps 2 to 5 are maps and reductions over arrays. They may run on shards: step 2 on shards of documents, steps 3 and 4
 and a first step 5 on shards of shingles, and a last step 5 over the results of all shards.
-`baselines.sketch.sketch_tasks` runs them so, on any engine.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -35,7 +33,6 @@ from spotsigs.records import (
     FloatArray,
     IntArray,
     Measure,
-    OnStore,
     Pairs,
     ThreadedMatcher,
     ThresholdMatcher,
@@ -176,12 +173,6 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
             f"max_documents must be at least 2, got {self.max_documents}",
         )
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
-
-    def on_store(self) -> OnStore:
-        """Return the same steps in tasks over ranges of documents and buckets of shingles."""
-        from baselines.sketch.sketch_tasks import search_store
-
-        return OnStore(self.label, self.tau, partial(search_store, sketch=self))
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs that share a sketch value and have an estimated resemblance of at least tau."""

@@ -1,11 +1,11 @@
-"""Pairs and clusters as Parquet, the same bytes however many of them are in memory at a time."""
+"""Pairs and clusters as Parquet: the same bytes for any size of the chunks in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,25 +17,26 @@ from spotsigs.storage.atomic import replacing
 from spotsigs.storage.store import names
 
 ROW_GROUP = 1 << 16
-"""Rows that are written at once, and lie together in the file."""
+"""Rows of a row group, which is written at once."""
 
 Columns = tuple[NDArray[Any], ...]
-Place = str | Path | IO[bytes]
 
 
-def write_pairs(path: Place, doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None) -> None:
-    """Write ``doc_a, doc_b, similarity``, and how many signatures that comes from: ``shared, union``.
+def write_pairs(
+    path: str | Path, doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None
+) -> None:
+    """Write the columns ``doc_a, doc_b, similarity``, and the quotient's terms: ``shared, union``.
 
     Parameters
     ----------
-    path : str, Path or binary file
+    path : str or Path
         The file; it appears when it is complete.
     doc_ids : sequence of str
         By document number.
     chunks : iterable of (i, j, similarity)
         As `spotsigs.records.Pairs.chunks` and `spotsigs.outofcore.prefix_partition_join.PairFiles.chunks` give them.
     overlap : Overlap, optional
-        The numbers behind the similarities; without, the last two columns are null.
+        Terms of the similarities; without it, the last two columns are null.
     """
     import pyarrow as pa
 
@@ -59,17 +60,15 @@ def write_pairs(path: Place, doc_ids: Sequence[str], chunks: Iterable[Columns], 
             append([a, b, numbers(similarity), *numbers_of_signatures])
 
 
-def write_clusters(
-    path: Place, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, rows: range | None = None
-) -> None:
-    """Write a row a document: its cluster, the cluster's representative, and how the cluster holds together.
+def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
+    """Write a row for each document: its cluster, the representative, and the cohesion of the cluster.
 
     The columns are ``doc, cluster, representative, similarity_to_representative`` of the document, and ``size,
     min_similarity, mean_similarity, chain`` of its cluster, see `spotsigs.clustering.clusters.Cohesion`.
 
     Parameters
     ----------
-    path : str, Path or binary file
+    path : str or Path
         The file; it appears when it is complete.
     doc_ids : sequence of str
         By document number.
@@ -77,8 +76,6 @@ def write_clusters(
         The grouping.
     cohesion : Cohesion
         Of the same clusters.
-    rows : range, optional
-        The documents to write of; all by default.
     """
     import pyarrow as pa
 
@@ -89,9 +86,9 @@ def write_clusters(
     ).split(", ")
     schema = pa.schema([(name, pa.string() if name in texts else kinds.get(name, pa.float64())) for name in columns])
     with _growing(path, schema) as append:
-        every = range(len(clusters.labels)) if rows is None else rows
-        for start in every[::ROW_GROUP]:
-            span = slice(start, min(start + ROW_GROUP, every.stop))
+        n = len(clusters.labels)
+        for start in range(0, n, ROW_GROUP):
+            span = slice(start, min(start + ROW_GROUP, n))
             labels = clusters.labels[span]
             held = cohesion.of(labels)
             append(
@@ -109,18 +106,17 @@ def write_clusters(
 
 
 @contextmanager
-def _growing(path: Place, schema: Any) -> Iterator[Any]:
-    """Give a function that appends a row group to a new file."""
+def _growing(path: str | Path, schema: Any) -> Iterator[Any]:
+    """Yield a function that appends a row group to a new file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    whole = replacing(Path(path)) if isinstance(path, (str, Path)) else nullcontext(path)
-    with whole as place, pq.ParquetWriter(place, schema, compression="zstd") as out:
+    with replacing(Path(path)) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as out:
         yield lambda columns: out.write_table(pa.table(columns, schema=schema))
 
 
 def _regrouped(chunks: Iterable[Columns], size: int) -> Iterator[Columns]:
-    """Cut columns that come in chunks of any length anew, into chunks of the same length but for the last one."""
+    """Cut columns in chunks of any length into chunks of equal length; the last one may be shorter."""
     waiting: list[Columns] = []
     held = 0
     for chunk in chunks:

@@ -1,4 +1,4 @@
-"""What is said of documents and clusters: all tables of a run, and those that are CSV."""
+"""Tables of a run: all of them, and those in CSV."""
 
 from __future__ import annotations
 
@@ -69,10 +69,9 @@ def write_tables(
 def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path, *, new_from: int = 0) -> None:
     """Write ``kept.csv`` and ``removed.csv``.
 
-    ``kept.csv`` says of each document that stays whether it could be ``compared``, ``no`` where it has too few
-    signatures to have near-duplicates, ``boilerplate`` where it says nothing but what many sites say.
-    ``removed.csv`` says for each removed document which one was kept instead, which is most similar to it, how much,
-    and why it was removed.
+    ``kept.csv`` states for each kept document whether it was ``compared``: ``no`` if it has too few signatures to have
+    near-duplicates, ``boilerplate`` if it has only text that many sites share. ``removed.csv`` has, for each removed
+    document, the kept one that replaces it, the most similar document, their similarity, and the reason.
 
     Parameters
     ----------
@@ -85,26 +84,11 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     new_from : int
         ``kept.csv`` lists the documents from this row on: those that were added to a store now.
     """
-    folder, every = Path(folder), range(len(doc_ids))
-    write_table(folder / "kept.csv", KEPT, kept(decisions, doc_ids, every[new_from:]))
-    write_table(folder / "removed.csv", REMOVED, removed(decisions, doc_ids, every))
-
-
-def kept(decisions: Decisions, doc_ids: Sequence[str], rows: range) -> Iterator[Columns]:
-    """Yield the columns of ``kept.csv`` for a range of documents, some rows at a time."""
-    for some in _flagged(decisions.kept, rows):
-        yield [names(doc_ids, some), _compared(decisions, some)]
-
-
-def removed(decisions: Decisions, doc_ids: Sequence[str], rows: range) -> Iterator[Columns]:
-    """Yield the columns of ``removed.csv`` for a range of documents, some rows at a time."""
-    for some in _flagged(decisions.kept, rows, False):
-        yield _removed(decisions, doc_ids, some)
-
-
-def _flagged(flags: NDArray[np.bool_], rows: range, value: bool = True) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows of a range whose flag has a value."""
-    return (rows.start + some for some in flagged(flags[rows.start : rows.stop] == value))
+    folder = Path(folder)
+    kept = ([names(doc_ids, rows), _compared(decisions, rows)] for rows in flagged(decisions.kept, new_from))
+    write_table(folder / "kept.csv", KEPT, kept)
+    removed = (_removed(decisions, doc_ids, rows) for rows in flagged(~decisions.kept))
+    write_table(folder / "removed.csv", REMOVED, removed)
 
 
 def _compared(decisions: Decisions, rows: IntArray) -> Any:
@@ -139,42 +123,36 @@ def write_cluster_list(path: Path, doc_ids: Sequence[str], clusters: Clusters, c
     cohesion : Cohesion
         Of the same clusters.
     """
-    write_table(path, LISTED, listed(doc_ids, clusters, cohesion, largest_first(clusters, cohesion)))
+    rows = (_listed(doc_ids, clusters, cohesion, some) for some in _largest_first(clusters, cohesion))
+    write_table(path, LISTED, rows)
 
 
-def largest_first(clusters: Clusters, cohesion: Cohesion) -> Iterator[NDArray[np.int64]]:
-    """Yield the places in `cohesion` of its clusters, the largest first, some at a time."""
+def _largest_first(clusters: Clusters, cohesion: Cohesion) -> Iterator[NDArray[np.int64]]:
+    """Yield the indices of the clusters in `cohesion`, the largest first, in batches."""
     sizes = clusters.sizes[cohesion.labels]
     larger = np.flatnonzero(sizes > 2)
     larger = larger[np.argsort(-sizes[larger], kind="stable")]
-    return chain(parts(larger), flagged(sizes == 2))  # most are of two, and lie in order
+    batches = (larger[start : start + _ROWS] for start in range(0, len(larger), _ROWS))
+    return chain(batches, flagged(sizes == 2))  # most clusters have two documents and are in order already
 
 
-def listed(
-    doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, places: Iterable[IntArray]
-) -> Iterator[Columns]:
-    """Yield the columns of ``clusters.csv`` for the clusters at some places of `cohesion`."""
-    for some in places:
-        labels = cohesion.labels[some]
-        yield [
-            in_words(labels, str),
-            names(doc_ids, clusters.representatives[labels]),
-            in_words(clusters.sizes[labels], str),
-            in_words(cohesion.pairs[some], str),
-            in_words(cohesion.minimum[some], _number),
-            in_words(cohesion.mean[some], _number),
-            in_words(cohesion.apart[some], str),
-            in_words(cohesion.chain[some], lambda chain: str(chain).lower()),
-        ]
+def _listed(doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion, rows: IntArray) -> list[Any]:
+    """Return the columns of ``clusters.csv`` for some clusters of `cohesion`."""
+    labels = cohesion.labels[rows]
+    return [
+        in_words(labels, str),
+        names(doc_ids, clusters.representatives[labels]),
+        in_words(clusters.sizes[labels], str),
+        in_words(cohesion.pairs[rows], str),
+        in_words(cohesion.minimum[rows], _number),
+        in_words(cohesion.mean[rows], _number),
+        in_words(cohesion.apart[rows], str),
+        in_words(cohesion.chain[rows], lambda chain: str(chain).lower()),
+    ]
 
 
 def _number(value: float) -> str:
     return "" if np.isnan(value) else repr(value)
-
-
-def parts(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Cut rows into those that are written at a time."""
-    return (rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS))
 
 
 def write_table(path: Path, header: Sequence[str], batches: Iterable[Columns]) -> None:
@@ -192,21 +170,11 @@ def write_table(path: Path, header: Sequence[str], batches: Iterable[Columns]) -
         Some rows of all columns.
     """
     with replacing(path) as temporary, temporary.open("wb") as file:
-        file.write(head(header))
-        file.writelines(lines(batches))
-
-
-def head(header: Sequence[str]) -> bytes:
-    """Return the first line of a table."""
-    return f"{','.join(header)}\n".encode()
-
-
-def lines(batches: Iterable[Columns]) -> Iterator[Any]:
-    """Yield the lines of a table behind the first, each batch as one buffer of bytes."""
-    for columns in batches:
-        cells = [_quoted(_harmless(column), alone=len(columns) == 1) for column in columns]
-        rows = concat_strings(*list(chain.from_iterable((cell, ",") for cell in cells))[:-1], "\n")
-        yield rows.buffers()[2]  # one line after the other
+        file.write(f"{','.join(header)}\n".encode())
+        for columns in batches:
+            cells = [_quoted(_harmless(column), alone=len(columns) == 1) for column in columns]
+            rows = concat_strings(*list(chain.from_iterable((cell, ",") for cell in cells))[:-1], "\n")
+            file.write(rows.buffers()[2])  # the lines of the batch
 
 
 def _quoted(cells: Any, *, alone: bool) -> Any:

@@ -48,9 +48,6 @@ BYTES_A_RESULT = 56
 """What clusters, decisions and their tables hold for each document after the join, at most: where all are in clusters
 of two."""
 
-BYTES_A_ROW = 96
-"""What a process that writes tables maps for each document: 70 bytes, and its name."""
-
 PASSING = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
 
@@ -58,9 +55,6 @@ _QUESTIONS = 5
 """Times a page is looked up while other runs replace what it is looked up in."""
 
 Say = Callable[[str], object]
-
-Search = Callable[[Path, Path, Engine, int], PairFiles]
-"""Another method than the exact join: store of vectors, place of the pairs, engine, bytes for a task."""
 
 
 def data_budget(memory: int, workers: int = 0) -> int:
@@ -91,26 +85,22 @@ def data_budget(memory: int, workers: int = 0) -> int:
     return budget
 
 
-def fitting(engine: Engine, memory: int, documents: int = 0) -> Engine:
-    """Return an engine with no more worker processes on this machine than fit a budget; end those of a former stage.
+def fitting(engine: Engine, memory: int) -> Engine:
+    """Return an engine with no more worker processes on this machine than fit into a budget.
 
     Parameters
     ----------
     engine : Engine
-        One whose workers run elsewhere is returned as it is.
+        An engine whose workers run on other machines is returned unchanged.
     memory : int
         Bytes for all processes together.
-    documents : int
-        How many stand in tables that the workers write.
     """
-    mapped = BYTES_A_ROW * documents
-    own = PROGRAM + mapped + BYTES_A_RESULT * documents
-    room = max((memory - own) // (PROGRAM + max(LEAST, mapped)), 1)
+    most = max((memory - PROGRAM) // (PROGRAM + LEAST), 1)
     elsewhere = isinstance(engine, ClusterEngine) and engine.address is not None
-    if not isinstance(engine, WorkerEngine) or elsewhere or room >= engine.processes:
+    if not isinstance(engine, WorkerEngine) or elsewhere or most >= engine.processes:
         return engine
-    if room > 1 or not isinstance(engine, Processes):
-        return replace(engine, workers=room)
+    if most > 1 or not isinstance(engine, Processes):
+        return replace(engine, workers=most)
     end_workers()
     return Serial()
 
@@ -129,7 +119,6 @@ def match_on_disk(
     add: bool = False,
     strict: bool = False,
     sameness: Sameness = Sameness.text,
-    search: tuple[str, Search] | None = None,
     say: Say = lambda sentence: None,
 ) -> Matched[Segments, PairFiles]:
     """Find all pairs of a collection that does not fit into memory.
@@ -161,8 +150,6 @@ def match_on_disk(
         Stop at the first record that cannot be read.
     sameness : Sameness
         Which documents are copies: pairs of similarity 1, of which one stands for the others.
-    search : tuple of (str, callable), optional
-        Another method in place of the join, and what tells it from others. It cannot `add`.
     say : callable, optional
         Called with a sentence on what each stage is going to take.
 
@@ -195,7 +182,7 @@ def match_on_disk(
         stored = _vectors(folder, segments, idf_filter, budget, engine, sets, copies, sameness, say)
         made = fingerprint(folder / "vectors")
         laid_out = perf_counter()
-        pairs = _pairs(folder, stored, tau, engine, budget, new_from, search, say)
+        pairs = _pairs(folder, stored, tau, engine, budget, new_from, say)
         require(  # only a remote store has no lock
             fingerprint(folder / "vectors") == made,
             f"another run changed the store {folder} in the meantime; give the same command again",
@@ -278,15 +265,9 @@ def _pairs(
     engine: Engine,
     budget: int,
     new_from: int,
-    search: tuple[str, Search] | None,
     say: Say,
 ) -> PairFiles:
     store = folder / "vectors"
-    if search is not None:
-        name, method = search
-        require(not new_from, "this method cannot report pairs with new documents alone; leave out add=true")
-        target, budget = _begun(folder, xxhash.xxh64_hexdigest(f"{name} {fingerprint(store)}".encode()), budget)
-        return with_copies(method(store, target, engine, budget), target, stored.copies, new_from, budget)
     job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from}".encode())
     target, budget = _begun(folder, f"{tau!r}-{job}", budget)
     facts = estimate(stored, memory=budget)

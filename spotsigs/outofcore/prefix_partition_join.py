@@ -215,8 +215,6 @@ class PairFiles:
         Of stores that say in ``starts`` where parts of them begin, the number of the part; all pairs by default.
     rows : ndarray of int64, shape (n,), optional
         The documents that these pairs are between, ascending: their places here are their numbers in `chunks`.
-    spans : ndarray of int64, shape (folders, 2), optional
-        Which pairs of each store are meant, where a former look at the stores has found it out; all by default.
     """
 
     folders: tuple[Path, ...]
@@ -227,7 +225,6 @@ class PairFiles:
     memory: int = 1 << 27
     part: int | None = None
     rows: NDArray[np.int64] | None = field(default=None, repr=False)
-    spans: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return sum(store.stop - store.start for store in self._stores(False))
@@ -235,12 +232,10 @@ class PairFiles:
     def _stores(self, verify: bool | None) -> list[_Store]:
         """Open the stores; say where the pairs lie in each."""
         found = []
-        for k, folder in enumerate(self.folders):
+        for folder in self.folders:
             reader = opened(folder, "pairs", verify=verify)
             span = [0, int(reader.facts["pairs"])]
-            if self.spans is not None:
-                span = self.spans[k].tolist()
-            elif self.part is not None:
+            if self.part is not None:
                 span = reader.part("starts", np.int64, self.part, self.part + 2).tolist()
             found.append(_Store(reader, *span))
         return found
@@ -272,7 +267,7 @@ class PairFiles:
             Document numbers, ``i < j``.
         similarity : ndarray of float64
         """
-        stores = self._stores(False if self.spans is not None else True if self.part is None else None)
+        stores = self._stores(True if self.part is None else None)
         n = self.n if self.rows is None else int(self.rows.max(initial=-1)) + 1
         edges = list(self._edges(stores, n))
         places = [store.places(edges).tolist() for store in stores]
@@ -302,31 +297,6 @@ class PairFiles:
             if first < len(ends):
                 yield first * width
         yield n
-
-    def cut(self, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
-        """Cut all pairs in order into ranges of a size, but for the last.
-
-        Parameters
-        ----------
-        size : int
-            Pairs in a range.
-
-        Yields
-        ------
-        spans : ndarray of int64, shape (folders, 2)
-            Where pairs lie in each store, all of a range among them.
-        before : int
-            How many of those come before the range.
-        """
-        stores = self._stores(True)
-        width, ends = _ends(stores, self.n)
-        starts = np.arange(0, int(ends[-1]), size)
-        low = np.searchsorted(ends, starts, side="right")
-        high = np.searchsorted(ends, np.minimum(starts + size, ends[-1])) + 1
-        spans = np.empty((len(starts), len(stores), 2), np.int64)
-        for k, store in enumerate(stores):
-            spans[:, k, 0], spans[:, k, 1] = np.split(store.places(width * np.append(low, high)), 2)
-        yield from zip(spans, (starts - np.append(0, ends)[low]).tolist(), strict=True)
 
 
 class _Store(NamedTuple):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +19,8 @@ from numpy.typing import NDArray
 from spotsigs import progress
 from spotsigs.clustering.decisions import Keep, priority
 from spotsigs.clustering.grouping import Grouped, group
-from spotsigs.clustering.tables import write_tables
 from spotsigs.defaults import TAU
+from spotsigs.engines import end_workers
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import Quality, evaluate
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
@@ -76,8 +75,6 @@ class Outcome:
         Largest resident memory of this process while matching; 0 for a run on disk, which is watched as a whole.
     joined_at : float or None
         Threshold of an earlier run's join whose pairs, times and memory these are; None for a join of its own.
-    tables : callable
-        Writes the tables, see `spotsigs.clustering.tables.write_tables`: here, or on the engine.
     """
 
     matched: Matched[Any, Any]
@@ -90,7 +87,6 @@ class Outcome:
     suggestion: Suggestion | None
     peak_rss_bytes: int
     joined_at: float | None
-    tables: Callable[..., None]
 
 
 def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], reuse: Reuse | None = None) -> Outcome:
@@ -123,9 +119,9 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
     trial = Trial(settings, reuse)
     if settings.memory is None:
         matched, label = _in_memory(settings, trial, reuse), settings.matcher.label
-        groups, tables = group(matched.pairs, **_grouping(settings, matched)), write_tables
+        groups = group(matched.pairs, **_grouping(settings, matched))
     else:
-        matched, label, groups, tables = _on_disk(settings, folder, settings.memory, say)  # type: ignore[assignment]
+        matched, label, groups = _on_disk(settings, folder, settings.memory, say)  # type: ignore[assignment]
     collection, signatures, clusters = settings.collection, matched.signatures, groups.clusters
     # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
     known = not matched.new_from and not isinstance(collection, VectorCollection)
@@ -141,7 +137,6 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
         suggestion=trial.suggestion,
         peak_rss_bytes=trial.peak_rss_bytes,
         joined_at=trial.joined_at,
-        tables=tables,
     )
 
 
@@ -225,16 +220,15 @@ def _in_memory(settings: Settings, trial: Trial, reuse: Reuse) -> Matched[Signat
 
 def _on_disk(
     settings: Settings, folder: Path, memory: int, say: Callable[[str], object]
-) -> tuple[Matched[Segments, PairFiles], str, Grouped, Callable[..., None]]:
+) -> tuple[Matched[Segments, PairFiles], str, Grouped]:
     from spotsigs.outofcore.pipeline import fitting, group_on_disk, match_on_disk
-    from spotsigs.outofcore.table_tasks import write_tables_by_ranges
 
     matcher, collection = settings.matcher, settings.collection
     method = matcher.on_store()
     if method is None:
         raise InputError(
             f"matcher={settings.names['matcher']} has no form for vectors on disk, which memory= and store= need; "
-            "take matcher=spotsigs_tight, spotsigs or sketch, or leave them out"
+            "take matcher=spotsigs_tight or spotsigs, or leave them out"
         )
     require(
         not isinstance(collection, VectorCollection),
@@ -255,12 +249,11 @@ def _on_disk(
         add=settings.add,
         sameness=settings.copies,
         strict=settings.strict,
-        search=None if method.search is None else (repr(matcher), method.search),
         say=say,
     )
     groups = group_on_disk(store, matched.pairs, engine, memory=memory, **_grouping(settings, matched), say=say)
-    writing = fitting(engine, memory, len(matched.doc_ids))
-    return matched, method.label, groups, partial(write_tables_by_ranges, store=store, engine=writing, say=say)
+    end_workers()  # writing maps the store and uses memory for each document
+    return matched, method.label, groups
 
 
 def _grouping(settings: Settings, matched: Matched[Any, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from spotsigs import progress
 from spotsigs.arrays.row_blocks import gathered, own
 from spotsigs.clustering.clusters import GIANT
 from spotsigs.clustering.decisions import Decisions, decide
+from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
 from spotsigs.evaluation.threshold import Suggestion
@@ -45,7 +46,7 @@ ROW = {
 QUALITY = ("precision", "recall", "f1")
 """Keys that a collection without truth lacks."""
 
-OPTIONAL = ("skipped.csv", "clusters.html", "histogram.csv")
+OPTIONAL = ("skipped.csv", "undated.csv", "clusters.html", "histogram.csv")
 
 
 def run(
@@ -217,7 +218,7 @@ def write_outcome(folder: Path, outcome: Outcome, decisions: Decisions) -> None:
     """Write all tables, ``skipped.csv`` and ``histogram.csv``."""
     matched = outcome.matched
     with writing(folder):
-        outcome.tables(
+        write_tables(
             folder, matched.doc_ids, matched.pairs, decisions, outcome.groups.cohesion, new_from=matched.new_from
         )
     if len(matched.skipped):

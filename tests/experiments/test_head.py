@@ -8,13 +8,11 @@ import pytest
 from spotsigs.arrays import row_blocks as spans
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import Keep, decide, priority
-from spotsigs.clustering.parquet_tables import ROW_GROUP
+from spotsigs.clustering.tables import write_tables
 from spotsigs.exact_duplicates import Copies
-from spotsigs.outofcore import table_tasks as tabling
 from spotsigs.outofcore.cluster_tasks import group_files
 from spotsigs.outofcore.pipeline import BYTES_A_RESULT
 from spotsigs.outofcore.prefix_partition_join import PairFiles
-from spotsigs.outofcore.table_tasks import write_tables_by_ranges
 from spotsigs.records import Overlap
 from spotsigs.storage.store import opened, writing
 
@@ -81,7 +79,7 @@ def held(folder, make, method, keep, n):
     clusters, together = groups.clusters, groups.cohesion
     compared, boilerplate = np.ones(n, np.bool_), np.zeros(n, np.bool_)
     decisions = decide(groups.nearest, clusters, keep, copies=copies, compared=compared, boilerplate=boilerplate)
-    write_tables_by_ranges(folder, names, pairs, decisions, together, store=folder, engine=engine)
+    write_tables(folder, names, pairs, decisions, together)
     peak = max(engine.peak, tracemalloc.get_traced_memory()[1])
     tracemalloc.stop()
     return peak + copies.stands.nbytes + copies.content.nbytes + pairs.overlap.lengths.nbytes
@@ -96,8 +94,7 @@ def held(folder, make, method, keep, n):
         (chain, ClusterMethod.anchored, Keep.none),
     ],
 )
-def test_bytes_a_page(tmp_path, monkeypatch, make, method, keep):
-    monkeypatch.setattr(tabling, "RANGE", ROW_GROUP)  # that tables are cut
+def test_bytes_a_page(tmp_path, make, method, keep):
     held(tmp_path / "warm", make, method, keep, 1000)  # kernels, which are compiled at first
     few = held(tmp_path / "few", make, method, keep, FEW)
     # what else is alive in this process for a moment only adds: the least of some peaks is that of the stages

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from fractions import Fraction
-from itertools import combinations, pairwise
 from math import log, nextafter
 
 import numpy as np
@@ -12,15 +10,7 @@ from hypothesis import strategies as st
 from naive import sets as naive
 from strategies import examples
 
-from baselines.cosine import (
-    Cosine,
-    Weighted,
-    build_index,
-    effective_lengths,
-    inverse_document_frequencies,
-    length_partitions,
-    weigh,
-)
+from baselines.cosine import Cosine, inverse_document_frequencies
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 
@@ -115,103 +105,35 @@ def test_idf_is_correctly_rounded():
     np.testing.assert_allclose(values[1:-1], [log(1000 / df) for df in frequencies[1:-1].tolist()], rtol=1e-12)
 
 
-class TestBound:
-    """No similar pair is pruned by the effective length; what docs/cosine_bound.md says about it holds."""
-
-    def check(self, documents, tau):
-        weighted = weigh(naive.vectors_of(documents))
-        index = build_index(weighted, tau)
-        rank = {row: r for r, row in enumerate(index.rows.tolist())}
-        partition = np.searchsorted(index.partitions, index.lengths, side="right") - 1
-        similar = naive.cosine_pairs(documents, tau)
-        for i, j in similar:
-            a, b = rank[i], rank[j]  # both have a rank: their shared signatures weigh enough
-            assert index.lengths[a] <= index.reaches[b]
-            assert index.lengths[b] <= index.reaches[a]
-            assert abs(partition[a] - partition[b]) <= 1  # condition (A) of the paper
-            assert index.first[max(a, b)] <= min(a, b)
-        return index, similar
-
-    @quick
-    @given(documents_of, st.sampled_from(TAUS))
-    def test_no_similar_pair_is_pruned(self, documents, tau):
-        self.check(documents, tau)
-
-    @pytest.mark.parametrize("tau", TAUS)
-    def test_no_similar_copy_is_pruned(self, tau):
-        _, similar = self.check(naive.copies(2, longest=90), tau)
-        assert similar
-
-    @pytest.mark.parametrize("tau", [0.3, 0.5, 0.8, 0.9])
-    def test_equal_weights_give_the_lengths_of_sets(self, tau):
-        """Then the length is |d|, the reach |d| / tau**2, and neither can be smaller: a subset attains it."""
-        sizes = np.arange(1, 60)
-        ids = np.concatenate([np.arange(size) for size in sizes]).astype(np.int32)
-        weighted = Weighted(
-            np.cumsum([0, *sizes]), ids, np.full(len(ids), 3.0), 9.0 * sizes, np.bincount(ids, minlength=60)
-        )
-        lengths, reaches = effective_lengths(weighted, np.ones(60, dtype=bool), tau * (1 - 1e-12))
-        np.testing.assert_allclose(lengths, sizes, rtol=1e-12)
-        np.testing.assert_allclose(reaches, sizes / tau**2, rtol=1e-11)
-
-    def test_partitions_of_sets_are_the_papers_with_tau_squared(self):
-        tau = Fraction(9, 10)
-        lengths = np.arange(1, 1001, dtype=float)
-        boundaries = [1]
-        for length in range(2, 1001):
-            if Fraction(boundaries[-1], length) < tau * tau:
-                boundaries.append(length)
-        reaches = np.array([float(length / (tau * tau)) for length in range(1, 1001)]) * (1 + 1e-12)
-        assert length_partitions(lengths, reaches).tolist() == boundaries
-
-    @quick
-    @given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 25)), min_size=1, max_size=20))
-    def test_partitions_of_any_reaches(self, intervals):
-        """Whoever reaches each other lies in neighbouring partitions, and no partition could begin earlier."""
-        lengths = np.array(sorted(float(length) for length, _ in intervals))
-        reaches = np.array([length + further for length, (_, further) in zip(lengths, intervals, strict=True)])
-        boundaries = length_partitions(lengths, reaches)
-        own = np.searchsorted(boundaries, lengths, side="right") - 1
-        for a, b in combinations(range(len(lengths)), 2):
-            if lengths[b] <= reaches[a]:
-                assert own[b] - own[a] <= 1
-        assert boundaries[0] == lengths[0]
-        for low, high in pairwise(boundaries):
-            assert high == lengths[lengths > reaches[lengths <= low].max()].min()
-
-    def test_the_reach_holds_against_the_worst_partner(self):
-        """Climb towards the most similar unit vector under a cap on its weights: it never exceeds the bound."""
-        rng = np.random.default_rng(3)
-        for _ in range(100):
-            x = np.sort(rng.exponential(size=rng.integers(2, 12)))[::-1]
-            x /= np.linalg.norm(x)
-            tau = rng.uniform(0.2, 1)
-            weighted = Weighted(
-                np.array([0, len(x)]), np.arange(len(x), dtype=np.int32), x, np.array([x @ x]), np.full(len(x), 2)
-            )
-            _, reaches = effective_lengths(weighted, np.ones(len(x), dtype=bool), tau)
-            cap = reaches[0] ** -0.5 * (1 - 1e-9)  # weights just below what the reach demands
-            y = np.minimum(x, cap)
-            for _ in range(200):
-                y = np.minimum(y + 0.1 * x, cap)
-                y /= max(1.0, np.linalg.norm(y))
-            assert x @ y < tau
-
-    def test_a_document_of_signatures_of_its_own_has_no_partner(self):
-        documents = [Counter([*range(10), 90]), Counter({90: 1}), Counter({91: 1})]
-        index = build_index(weigh(naive.vectors_of(documents)), 0.5)
-        assert index.rows.tolist() == [1]
+def length_and_reach(x, tau):
+    """Return the effective length and the reach of a unit vector, by their definitions in docs/cosine_bound.md."""
+    x = np.sort(x)[::-1]
+    sums, rest = np.cumsum(x), np.sqrt(np.maximum(1 - np.cumsum(x * x), 0))
+    return x[0] ** -2, max((tau - rest) / sums) ** -2
 
 
-def test_pruning_prunes():
-    documents = naive.copies(1, n=600, vocabulary=3000)
-    counters = [cosine(documents, tau).counters for tau in (0.3, 0.6, 0.9)]
-    for name in ("indexed", "postings", "candidates", "verifications"):
-        values = [counter[name] for counter in counters]
-        assert values == sorted(values, reverse=True)
-    assert counters[-1]["verifications"] < 600 * 599 / 2 / 100
-    assert counters[-1]["indexed"] < sum(map(len, documents)) / 3
-    assert counters[-1]["partitions"] >= 3
+@pytest.mark.parametrize("tau", [0.3, 0.5, 0.8, 0.95])
+def test_similar_documents_are_in_reach_and_in_neighbouring_partitions(tau):
+    rows = 1.0 * (np.random.default_rng(1).random((300, 40)) < 0.3)
+    rows[100:] = np.maximum(rows[np.random.default_rng(2).integers(0, 100, 200)], rows[100:] * 0.2)
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    found = np.array([length_and_reach(row[row > 0], tau) for row in rows])
+    lengths, reaches = found.T
+    i, j = np.nonzero(rows @ rows.T >= tau)
+    assert len(i) > 3 * len(rows)
+    assert (lengths[i] <= reaches[j] * (1 + 1e-9)).all()
+    edges = [lengths.min()]
+    while (beyond := lengths[lengths > reaches[lengths <= edges[-1]].max() * (1 + 1e-9)]).size:
+        edges.append(beyond.min())
+    partition = np.searchsorted(edges, lengths, side="right")
+    assert (abs(partition[i] - partition[j]) <= 1).all()
+
+
+@pytest.mark.parametrize("tau", [0.3, 0.8])
+def test_the_reach_of_sets_is_attained_by_no_shorter_one(tau):
+    for n in range(1, 40):
+        length, reach = length_and_reach(np.full(n, n**-0.5), tau)
+        assert (length, reach) == pytest.approx((n, n / tau**2), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from naive import sets as naive
 from strategies import examples
 
 from baselines.sketch import sketches as module
-from baselines.sketch.sketch_tasks import cluster_sketches, cut
 from baselines.sketch.sketches import (
     Kind,
     SharedShingles,
@@ -30,10 +29,8 @@ from baselines.sketch.sketches import (
     triplets,
 )
 from spotsigs.clustering.clusters import cluster
-from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Pairs
-from spotsigs.storage.store import save_vectors
 
 documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=12)
 quick = examples(60)
@@ -291,87 +288,6 @@ class TestEveryKind:
     def test_identical_documents(self, kind):
         pairs = run(Sketch(kind=kind, modulus=1, tau=1.0), [Counter({1: 4, 7: 1})] * 9)
         assert naive.found(pairs) == {(a, b): 1.0 for a in range(9) for b in range(a + 1, 9)}
-
-
-ENGINES = [
-    pytest.param(Serial(), id="serial"),
-    pytest.param(Processes(workers=2), id="processes"),
-    pytest.param(Dask(workers=2), id="dask", marks=[pytest.mark.long]),
-]
-
-
-def near_copies(n, seed):
-    rng = np.random.default_rng(seed)
-    documents = []
-    for _ in range(n):
-        document = Counter(rng.integers(0, 400, 30).tolist())
-        if documents and rng.random() < 0.6:
-            document = Counter(documents[rng.integers(len(documents))])
-            document[int(rng.integers(400))] += 1
-        documents.append(document if rng.random() < 0.95 else Counter())
-    return naive.vectors_of(documents)
-
-
-class TestTasks:
-    """The seven steps as tasks of an engine give what they give in memory: pairs, estimates and counters."""
-
-    def check(self, tmp_path, sketch, vectors, engine, **cut):
-        save_vectors(tmp_path / "v", vectors)
-        found = cluster_sketches(tmp_path / "v", tmp_path / "p", sketch, engine, **cut)
-        expected = sketch(Corpus(vectors))
-        loaded = found.load()
-        for name in ("i", "j", "similarity"):
-            np.testing.assert_array_equal(getattr(loaded, name), getattr(expected, name))
-        assert found.counters == expected.counters
-        ours, theirs = cluster(found.within(10**6)), cluster(expected)
-        np.testing.assert_array_equal(ours.labels, theirs.labels)
-        return len(expected)
-
-    @KINDS
-    @pytest.mark.parametrize("cut", [{"documents": 7, "buckets": 3}, {"documents": 1000, "buckets": 1}])
-    def test_every_kind(self, tmp_path, kind, cut):
-        sketch = Sketch(tau=0.5, kind=kind, size=24, modulus=2)
-        assert self.check(tmp_path, sketch, near_copies(90, 1), Serial(), **cut) > 20
-
-    @pytest.mark.parametrize("more", [{"super_shingles": 6, "common_super_shingles": 1}, {"max_documents": 4}])
-    def test_super_shingles_and_frequent_shingles(self, tmp_path, more):
-        sketch = Sketch(tau=0.5, size=24, **more)
-        assert self.check(tmp_path, sketch, near_copies(90, 2), Serial(), documents=11, buckets=4) > 5
-
-    @pytest.mark.parametrize("engine", ENGINES)
-    def test_every_engine(self, tmp_path, engine):
-        if isinstance(engine, Dask):
-            pytest.importorskip("distributed")
-        assert self.check(tmp_path, Sketch(tau=0.5), near_copies(120, 3), engine, documents=20, buckets=5) > 20
-
-    def test_nothing_and_another_clustering(self, tmp_path):
-        assert self.check(tmp_path, Sketch(), naive.vectors_of([]), Serial()) == 0
-        with pytest.raises(InputError, match="holds another clustering"):
-            cluster_sketches(tmp_path / "v", tmp_path / "p", Sketch(size=10), Serial())
-
-    def test_it_goes_on_where_it_stopped(self, tmp_path):
-        class Stops:
-            processes = 0
-
-            def map(self, function, tasks):
-                for task in tasks:
-                    if task == 4:
-                        raise KeyboardInterrupt
-                    yield function(task)
-
-        vectors = near_copies(60, 4)
-        save_vectors(tmp_path / "v", vectors)
-        with pytest.raises(KeyboardInterrupt):
-            cluster_sketches(tmp_path / "v", tmp_path / "p", Sketch(tau=0.5), Stops(), documents=10)
-        done = {path: path.stat().st_mtime_ns for path in (tmp_path / "p").glob("map-*/values.npy")}
-        assert len(done) == 4
-        self.check(tmp_path, Sketch(tau=0.5), vectors, Serial(), documents=10)
-        assert all(path.stat().st_mtime_ns == time for path, time in done.items())
-
-    def test_tasks_of_about_so_many_bytes(self):
-        few, many = cut(Sketch(), 10**6, 10**8), cut(Sketch(), 10**6, 10**9)
-        assert few["documents"] < many["documents"] == 20_000
-        assert few["buckets"] > many["buckets"] > 1
 
 
 def test_no_super_shingles_of_nothing():

@@ -11,16 +11,13 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import PYTHONPATH
 from test_blocks import copies, triples
 from test_on_disk import PARTS, stories, written
 
-from baselines.sketch import sketch_tasks
-from baselines.sketch.sketches import Sketch
-from spotsigs.clustering.clusters import cluster
 from spotsigs.engines import Dask, Processes, Ray, Serial, Spark, _in_order
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
@@ -186,26 +183,6 @@ def content(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.suffix in (".npy", ".json")}
 
 
-@pytest.mark.parametrize(
-    "step", ["map_documents", *(pytest.param(step, marks=LONG) for step in ("reduce_shingles", "sum_documents"))]
-)
-@pytest.mark.parametrize("engine", ENGINES)
-def test_sketches_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
-    vectors = copies(7)
-    save_vectors(tmp_path / "v", vectors)
-    harmful = partial(dies_at, call=getattr(sketch_tasks, step), at=3, parent=os.getpid(), marker=tmp_path / "died")
-    monkeypatch.setattr(sketch_tasks, step, harmful)
-    sketch = Sketch(tau=0.5, size=24)
-    found, again = (
-        sketch_tasks.cluster_sketches(tmp_path / "v", tmp_path / place, sketch, where, documents=9, buckets=5)
-        for place, where in (("p", engine), ("q", Serial()))
-    )
-    assert triples(found.load()) == triples(sketch(Corpus(vectors)))
-    assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
-    assert content(tmp_path / "p") == content(tmp_path / "q")
-    np.testing.assert_array_equal(cluster(found.within(10**6)).labels, cluster(again.within(10**6)).labels)
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_extraction_is_identical_with_a_worker_killed(engine, tmp_path, monkeypatch):
     collection = written(tmp_path / "x.jsonl", stories(300))
@@ -234,9 +211,6 @@ def test_tasks_name_their_files_for_workers_in_other_folders(tmp_path, monkeypat
     save_vectors("v", vectors)
     expected = triples(BruteForce(tau=0.5)(Corpus(vectors)))
     assert triples(join_store("v", "p", 0.5, Elsewhere(), memory=15_000).load()) == expected
-    sketch = Sketch(tau=0.5, size=24)
-    found = sketch_tasks.cluster_sketches("v", "q", sketch, Elsewhere(), documents=9, buckets=5)
-    assert triples(found.load()) == triples(sketch(Corpus(vectors)))
     collection = written(tmp_path / "x.jsonl", stories(30))
     segments.extract_segments("s", collection, *PARTS[:2], Elsewhere())
     assert segments.finished_segments(tmp_path / "s").sizes().sum() == 30
@@ -310,11 +284,10 @@ def refuses(number):
 @pytest.mark.parametrize("address", ["local[2]", "local-cluster[2,1,1024]"])
 def test_spark_by_its_address(address, tmp_path):
     """A process of its own, for there is one Spark a process: the same bytes, and errors of tasks as they are."""
-    tests = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", SPARK, address],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": tests},
+        env=os.environ | {"PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         check=False,

@@ -73,14 +73,6 @@ def test_the_newest_is_kept_on_disk_too(tmp_path, dated):
     assert not same(tmp_path / "memory", tmp_path / "first", ["kept.csv"])
 
 
-def test_sketches_run_on_disk_too(tmp_path):
-    asked = ["data=tiny", "matcher=sketch", "tau=0.4", "engine=serial"]
-    ran(tmp_path / "memory", *asked)
-    ran(tmp_path / "disk", *asked, "memory=1GB")
-    assert same(tmp_path / "memory", tmp_path / "disk")
-    assert len(pd.read_parquet(tmp_path / "disk/pairs.parquet")) > 20
-
-
 ENGINES = ["processes", pytest.param("dask", marks=pytest.mark.long), pytest.param("ray", marks=pytest.mark.long)]
 
 
@@ -270,7 +262,9 @@ def test_every_matcher_on_disk_is_what_it_is_in_memory_or_refused(tmp_path, matc
     assert json.loads((tmp_path / "disk/metrics.json").read_text())["tau"] == (threshold or 0.3)
 
 
-@pytest.mark.parametrize("matcher", ["brute_force", "spotsigs_noprune", "spotsigs_nopart", "cosine", "lsh", "lcs"])
+@pytest.mark.parametrize(
+    "matcher", ["brute_force", "spotsigs_noprune", "spotsigs_nopart", "cosine", "lsh", "lcs", "sketch"]
+)
 def test_a_method_that_is_not_the_join_on_disk_does_not_claim_to_be(matcher):
     assert configured("data=tiny", f"matcher={matcher}").matcher.on_store() is None
 

@@ -21,13 +21,11 @@ from object_store import object_store
 from test_large import WORKERS, ran, same, workers_below
 from test_on_disk import MEMORY, PARTS, named, run, stories, written
 
-from baselines.sketch.sketch_tasks import cluster_sketches
-from baselines.sketch.sketches import Kind, Sketch
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.outofcore.pipeline import match_on_disk, query_page
 from spotsigs.outofcore.prefix_partition_join import join_store
-from spotsigs.records import Corpus, Document, Vectors
+from spotsigs.records import Document, Vectors
 from spotsigs.storage import locations as places
 from spotsigs.storage.locations import as_path, is_remote, sizes
 from spotsigs.storage.store import open_vectors, opened, remove, save_vectors, writing
@@ -103,19 +101,6 @@ def copies_with_a_vocabulary(seed, n=80):
     vectors = copies(seed, n)
     hashes = np.sort(np.random.default_rng(seed).integers(0, 2**63, vectors.n_signatures, dtype=np.uint64))
     return Vectors(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, vectors.doc_ids, hashes)
-
-
-@pytest.mark.parametrize("kind", Kind)
-def test_sketches_elsewhere_are_those_in_memory(memory, kind):
-    vectors = copies_with_a_vocabulary(4)
-    save_vectors(f"{memory}/v", vectors)
-    sketch = Sketch(tau=0.5, kind=kind, size=24, modulus=2)
-    found = cluster_sketches(f"{memory}/v", f"{memory}/p", sketch, Serial(), documents=9, buckets=4)
-    expected = sketch(Corpus(vectors))
-    for column in ("i", "j", "similarity"):
-        np.testing.assert_array_equal(getattr(found.load(), column), getattr(expected, column))
-    assert len(expected) > 10
-    assert found.counters == expected.counters
 
 
 def test_frames_are_looked_for_elsewhere_too(tmp_path, memory):
@@ -378,12 +363,11 @@ def test_worker_processes_read_and_write_an_object_store(tmp_path, s3):
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="finds workers as Linux names them")
-@pytest.mark.parametrize("matcher", ["spotsigs", "sketch"])
 @pytest.mark.parametrize("engine", WORKERS)
-def test_a_worker_killed_and_a_run_killed_on_an_object_store(tmp_path, s3, engine, matcher):
+def test_a_worker_killed_and_a_run_killed_on_an_object_store(tmp_path, s3, engine):
     for module in {"dask": ["distributed"], "ray": ["ray"]}.get(engine, []):
         pytest.importorskip(module)
-    asked = [*pages(tmp_path / "x.jsonl", 6_000), f"matcher={matcher}"]
+    asked = pages(tmp_path / "x.jsonl", 6_000)
     ran(tmp_path / "serial", *asked, "engine=serial", "memory=2GB")
     asked += [f"engine={engine}", "workers=2", "memory=3GB", f"store={s3}"]
     first = started(tmp_path / "run", *asked)
@@ -432,10 +416,9 @@ def dask_cluster(tmp_path, bucket):
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="finds workers as Linux names them")
-@pytest.mark.parametrize("matcher", ["spotsigs", "sketch"])
-def test_a_dask_cluster_by_its_address(tmp_path, s3, dask_cluster, matcher):
+def test_a_dask_cluster_by_its_address(tmp_path, s3, dask_cluster):
     address, workers = dask_cluster
-    asked = [*pages(tmp_path / "x.jsonl", 6_000), f"matcher={matcher}"]
+    asked = pages(tmp_path / "x.jsonl", 6_000)
     ran(tmp_path / "serial", *asked, "engine=serial", "memory=2GB")
     asked += ["engine=dask", f"engine.address={address}", "workers=2", "memory=3GB", f"store={s3}"]
     process = started(tmp_path / "run", *asked)

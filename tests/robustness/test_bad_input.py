@@ -1,4 +1,4 @@
-"""Bad input is answered by one clear sentence, and spoils nothing; `python tests/test_bad_input.py` writes the docs."""
+"""Bad input is answered by one clear sentence, and spoils nothing; run as a script, this writes the documentation."""
 
 from __future__ import annotations
 
@@ -198,17 +198,6 @@ def test_a_store_on_a_full_disk_is_absent(fails, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
-def test_no_network(front_door, results, tmp_path, monkeypatch):
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    arguments = ["data=news_copy", "data.accept_licence=true", f"data.cache={tmp_path}/cache"]
-    says = (
-        "news_copy/test.parquet could not be fetched from … (is there a network?): …; fetch it elsewhere and give its "
-        "place by data.path="
-    )
-    refused(front_door, results, tmp_path, arguments, says)
-
-
 # what is odd, and no error
 
 
@@ -363,12 +352,14 @@ def test_a_million_copies_of_one_page(front_door, tmp_path, matcher):
 
 
 def table():
-    """Return the page of the docs."""
+    """Return the page of the docs: the messages about a user's own data; other messages name the key they are about."""
     count = sum(map(len, GROUPS.values()))
     parts = [INTRODUCTION.format(count=count)]
-    for group, cases in GROUPS.items():
-        parts.append(f"## {group}\n\n{HEADINGS[group]}\n\n| Given | Said |\n|---|---|\n")
-        parts[-1] += "".join(f"| {_cell(case.given)} | {_cell(case.says.replace('{here}', '…'))} |\n" for case in cases)
+    for group, heading in HEADINGS.items():
+        parts.append(f"## {group}\n\n{heading}\n\n| Input | Message |\n|---|---|\n")
+        parts[-1] += "".join(
+            f"| {_cell(case.given)} | {_cell(case.says.replace('{here}', '…'))} |\n" for case in GROUPS[group]
+        )
     return "\n".join([*parts, CONCLUSION])
 
 
@@ -384,40 +375,40 @@ def _cell(text):
     )
 
 
-INTRODUCTION = """# Bad input
+INTRODUCTION = """# Messages about bad input
 
-What is wrong is said in one sentence that names the file, record or key and what is allowed. The exit code is 1, no
-traceback is shown (`debug=true` shows it), and the results of a former run in the same folder stay as they were. Each
-of the {count} cases below is a test that compares the whole sentence; … stands for the folder, or for what another
-library says. This page is written by `python tests/test_bad_input.py`.
+A run that cannot continue prints one sentence that names the file, record or key and what is allowed. The exit code is
+1, the results of a previous run in the same folder are unchanged, and `debug=true` adds the traceback. The library
+raises `spotsigs.InputError` with the same sentence.
+
+`tests/bad_input.py` lists {count} bad inputs, and the tests compare the whole sentence of each. This page shows those
+about records, which do not end a run. The others name the file, the key or the argument that they are about. …
+represents the folder, or the words of another library.
 """
 
-HEADINGS = {
-    "Collections": "A run ends with:",
-    "Records": "A run goes on, counts the record, and lists it in `skipped.csv`; with `strict=true` it ends with:",
-    "Configuration": "`python run.py` ends, before any work starts, with:",
-    "Stores": "The library raises `InputError`; a store that was there stays as it was, and nothing is unpickled:",
-    "Library": "The library raises `InputError`:",
-}
+HEADINGS = {"Records": "The record is skipped and listed in `skipped.csv`. With `strict=true`, the run ends with:"}
 
-CONCLUSION = """## What is no error
+CONCLUSION = """## What is accepted
 
-Ids that repeat get `#2`, `#3`; ids may hold line breaks, separators of paths, quotes and anything else, and no id or
-page reaches a shell, a path, a pickle, a format string or unescaped HTML. In `kept.csv`, `removed.csv` and
-`skipped.csv` an apostrophe stands before text that a spreadsheet would run. Clusters may be given for some documents
-only. Names of files that are not UTF-8 are shown with `\\\\xff` for the byte. A single document, documents without
-signatures, a page of one token of 50 MB, a million tags, nested or open, and a million copies of one page are matched
-like all others; a record that unpacks to more than 256 MiB is skipped.
+| Input | Effect |
+|---|---|
+| ids that repeat | the later ones get `#2`, `#3` |
+| ids with line breaks, path separators or quotes | no id is used as a path, command, format string or HTML |
+| ids that a spreadsheet would run as a formula | an apostrophe precedes them in CSV results |
+| file names that are not UTF-8 | printed with `\\xff` for the byte |
+| clusters for some documents only | the others belong to no cluster |
+| one document, documents without signatures, a token of 50 MB, a million tags | matched like others |
+| a record that unpacks to more than 256 MiB | skipped |
 
-A full or read-only disk ends a run with `… cannot be written: No space left on device; choose another folder with
-hydra.run.dir=`. The results of a former run are then as they were, because new ones replace them together, when all are
-written. A crash in that moment leaves each file the former one or the new one, never half of it, and `metrics.json`,
-which comes last, is absent. Without a network, what must be fetched says so and where to put a copy.
+If a disk is full or read-only, the run ends with `… cannot be written: No space left on device; choose another folder
+with hydra.run.dir=`. Results replace those of a previous run together, after all of them are written. If the process is
+killed during the replacement, each file is either the previous or the new one, and `metrics.json`, which is written
+last, is absent. If a download fails, the message names the folder into which a copy can be put.
 """
 
 
 def test_the_page_of_the_docs_is_this_table():
-    assert PAGE.read_text(encoding="utf-8") == table(), "write it again: python tests/test_bad_input.py"
+    assert PAGE.read_text(encoding="utf-8") == table(), "write it again: python tests/robustness/test_bad_input.py"
     assert sum(map(len, GROUPS.values())) >= 60
 
 
