@@ -193,7 +193,7 @@ SECOND_NOTES = (
 
 def similar_sets(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher) -> dict[str, Any]:
     """Return the set of each page, a connected component of the matcher's pairs."""
-    return {"labels": cluster(matcher(stored.corpus(idf_filter))).labels.tolist()}
+    return {"labels": cluster(matcher(stored.corpus(idf_filter)), clusters="components").labels.tolist()}
 
 
 def stages(*, stored: Stored, idf_filter: IdfFilter, matcher: Any) -> dict[str, Any]:

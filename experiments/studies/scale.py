@@ -20,6 +20,7 @@ from experiments.config import Experiment, Settings
 from experiments.show.figures import Panel, Point
 from experiments.show.tables import Column, Table
 from experiments.work.study import Work
+from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.tables import write_tables
 from spotsigs.engines import Engine, end_workers
@@ -27,7 +28,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.in_memory import Matched
-from spotsigs.outofcore.pipeline import fitting, group_on_disk, match_on_disk
+from spotsigs.outofcore.pipeline import fitting, match_on_disk
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments, extract_segments
 from spotsigs.outofcore.vectorize import parse_memory
@@ -187,12 +188,12 @@ class Scale(Experiment):
         )
         pairs = found.pairs
         memory.stage = "clusters"
-        groups = group_on_disk(folder / "store", pairs, engine, memory=budget, clusters=settings.clusters)
-        clusters = groups.clusters
-        decisions = decide(groups.nearest, clusters, settings.keep, compared=found.compared())
+        clusters = cluster(pairs, clusters=settings.clusters)
+        decisions = decide(pairs.chunks(), clusters, settings.keep, compared=found.compared())
+        held = cohesion(clusters, pairs.chunks())
         memory.stage = "tables"
         end_workers()
-        write_tables(folder, found.doc_ids, pairs, decisions, groups.cohesion)
+        write_tables(folder, found.doc_ids, pairs, decisions, held)
         require(int(decisions.kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))
 

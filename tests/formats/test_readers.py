@@ -821,7 +821,7 @@ def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
             collection.shards()
         place = tmp_path / "cache" / "sdists" / "some-docs-1.0.tar.gz"
         place.write_bytes(next(index.iterdir()).read_bytes())
-        with pytest.raises(InputError, match=r"registry.txt says 0000.*; delete it to fetch it again"):
+        with pytest.raises(InputError, match=r"registry.txt lists 0000.*; delete it to fetch it again"):
             collection.shards()
         registry.write_text(f"some-docs-1.0.tar.gz {downloads.file_sha256(place)} MIT pip\n")
         downloads._registry.cache_clear()
@@ -833,7 +833,7 @@ def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
 def test_package_docs_refuses_a_release_without_documentation(tmp_path, index):
     sdist(index, "1.0", {"src/a.txt": "x"})
     collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
-    with pytest.raises(InputError, match=r"holds no new .txt or .rst under docs/"):
+    with pytest.raises(InputError, match=r"contains no new .txt or .rst under docs/"):
         collection.shards()
     assert not list((tmp_path / "cache").glob("*.jsonl"))
 
