@@ -65,6 +65,11 @@ class TestSweep:
             *("parse_ms", "sort_hash_ms", "cluster_ms", "total_ms"),
         }
         assert (own["joined_at"], alone["joined_at"]) == (0.3, None)
+        hydra = sorted(path.name for path in (cell / ".hydra").iterdir())
+        assert hydra == ["cell.json", "config.yaml", "hydra.yaml", "overrides.yaml"]
+
+    def test_it_prints_a_line_for_each_cell_and_a_table_that_fits(self, swept):
+        done, folder = swept
         counted = [line[:3] for line in done.stdout.splitlines() if line[1:4] == "/4 "]
         assert counted == ["1/4", "2/4", "3/4", "4/4"]
         table = done.stdout[done.stdout.index("4 cells\n") :].splitlines()
