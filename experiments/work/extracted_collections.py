@@ -286,6 +286,6 @@ def _pages(source: Source, kept: Path | None, engine: Engine) -> Signatures:
         version = hashlib.sha256(f"{text!r} {code_version(text)}".encode()).hexdigest()[:24]
         text = Remembered(text, kept / f"texts-{version}")
     found = extract(source.collection, text, scheme, engine, sameness=source.sameness)
-    if not len(found):
+    if not len(found) and (found.skipped or source.sameness is Sameness.off):
         raise nothing_readable(found.skipped)
     return found

@@ -254,7 +254,7 @@ def _in_memory(settings: Settings, trial: Trial, reuse: Reuse) -> Matched[Signat
     how: dict[str, Any] = {"strict": settings.strict, "sameness": settings.copies}
     if known is None and not isinstance(collection, VectorCollection):
         known = extract_distinct(*of, **how)
-    if known is not None and not len(known.signatures):
+    if known is not None and not len(known.signatures) and known.signatures.skipped:
         raise nothing_readable(known.signatures.skipped)
 
     def filtered(signatures: Signatures, copies: Copies | None = None) -> Vectors:
