@@ -385,6 +385,24 @@ def test_skipped_and_kept_captures_of_one_address_have_different_names(tmp_path)
     ]  # fmt: skip
 
 
+def test_a_page_whose_text_cannot_be_had_has_a_name_of_its_own(tmp_path):
+    """Both captures have the same id; the first has more tags than fit."""
+    pages = [{"id": "a", "html": "<p>" * 900_000}, {"id": "a", "html": "<p>the page is a page"}]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages))
+    main(["dedup", str(tmp_path / "x.jsonl"), "--out", str(tmp_path / "out"), "--workers", "1", "--memory", "1GB"])
+    assert "a," in (tmp_path / "out-results" / "kept.csv").read_text()
+    assert '\na#2,"the page is larger than 8 MiB' in (tmp_path / "out-results" / "skipped.csv").read_text()
+    assert (tmp_path / "out" / "x.jsonl").read_bytes() == (tmp_path / "x.jsonl").read_bytes()
+
+
+def test_nothing_equals_nothing():
+    """Equal bytes or equal words make exact duplicates; no bytes and no words make none."""
+    from spotsigs import dedup
+
+    shells = ["<html><script>a</script>", "<html><script>b</script>", "<p></p>", "<div></div>"]
+    assert dedup(["", "", *shells, "<p></p>"]) == ["", "", *shells]
+
+
 # compressed streams
 
 
