@@ -17,7 +17,10 @@ KINDS = {
     "efficiency": "efficiency",
     "errata": "errata of the sources",
 }
-"""The classes of claims; effectiveness is about the authors' Gold Set, which no other collection can contradict."""
+"""The classes of claims."""
+
+CONTRADICTABLE = ("algorithm", "errata")
+"""Classes that a measurement here can contradict: the others are about the authors' pages, programs and machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,10 @@ class Claim:
         The experiment whose fact tests it; empty where nothing is measured.
     fact : str
         The fact's name.
+    on : str
+        Collection and IDF band of the fact.
+    calibrated : bool
+        The collection was generated with the published count, so that the direction alone is a result.
     rule : Rule
         How the fact is judged.
     why : str
@@ -52,6 +59,8 @@ class Claim:
     published: str
     experiment: str = ""
     fact: str = ""
+    on: str = ""
+    calibrated: bool = False
     rule: Rule
     why: str = ""
     remark: str = ""
