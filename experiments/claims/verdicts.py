@@ -77,7 +77,7 @@ class Direction:
 
 @dataclass(frozen=True, kw_only=True)
 class Equal:
-    """A count, or anything else without error."""
+    """Rule for a count or another exact value."""
 
     published: float
 
