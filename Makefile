@@ -91,11 +91,12 @@ audit: $(VENV)/.installed ## known vulnerabilities of the pinned versions, and t
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.7' 'pip-licenses>=5'
 	@$(BIN)/python tests/audit.py
 
-lint: $(VENV)/.installed ## style, types, layering
+lint: $(VENV)/.installed ## style, types, layers; prints the size of the project
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/size.py
 
 clean: ## remove what can be made again (not results/)
 	rm -rf $(VENV) $(BENCH) $(RACE) data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
