@@ -100,7 +100,7 @@ def _made_of(marker: Path) -> Any:
 
 def _require_memory(outlines: Signatures, memory: int) -> None:
     links = sum(
-        int(np.count_nonzero(outlines.counts[k : k + (1 << 20)] == LINK))
+        int(np.count_nonzero(outlines.counts[k : k + (1 << 20)] >= LINK))
         for k in range(0, len(outlines.counts), 1 << 20)
     )
     needed = links * BYTES_A_LINK + len(outlines) * BYTES_A_DOCUMENT

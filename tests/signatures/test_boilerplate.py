@@ -26,7 +26,7 @@ STORIES = [
     + ".</p>"
     for s in range(1, 8)
 ]
-SCHEMES = [SpotSignatures(), SpotSignatures(d=1, c=2), SpotSignatures(language="auto")]
+SCHEMES = [SpotSignatures(), SpotSignatures(d=1, c=2), SpotSignatures(language="auto"), Shingles(k=1), Shingles(k=3)]
 
 
 @dataclass(frozen=True)
