@@ -38,7 +38,7 @@ from spotsigs.storage.locations import as_path, is_remote
 NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine")
 """Keys that leave an experiment the reproduction's own."""
 ROOT_KEYS = ("tau", "threads", "workers", "seed")
-"""What a class of another package is given where it has a field of that name."""
+"""Keys whose value a class of another package receives if it has a field of that name."""
 
 GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
@@ -123,17 +123,21 @@ def _plug_in() -> None:
     found = entry_points()  # of all packages, read once
     for group in GROUPS:
         for point in found.select(group=f"spotsigs.{group}"):
-            root = {name: f"${{{name}}}" for name in _fields(point) if name in ROOT_KEYS}
-            node = {"_target_": point.value.replace(":", ".")} | root
+            node = {"_target_": point.value.replace(":", ".")} | _parameters(point)
             ConfigStore.instance().store(group=group, name=point.name, node=node)
 
 
-def _fields(point: EntryPoint) -> list[str]:
-    """Return the fields of a plug-in's class; none of one that cannot be imported, which building it will say."""
+def _parameters(point: EntryPoint) -> dict[str, Any]:
+    """Return the fields of a plug-in's class with their defaults; none if it cannot be imported, which `build` reports.
+
+    Fields with the name of a key in `ROOT_KEYS` take the value of that key; those without a default are mandatory.
+    """
     try:
-        return [field.name for field in fields(point.load())]
+        cls = point.load()
+        values = OmegaConf.to_container(OmegaConf.structured(cls), enum_to_str=True)
     except Exception:  # noqa: BLE001 - another package's
-        return []
+        return {}
+    return values | {name: f"${{{name}}}" for name in values if name in ROOT_KEYS}
 
 
 _plug_in()
@@ -375,6 +379,9 @@ def build(node: DictConfig, group: str) -> Any:
     target = values.pop("_target_", None)
     cls = _target(target, group)
     known = [field.name for field in fields(cls)]
+    typed = {word.lstrip("+~").partition("=")[0] for word in overrides()}
+    if f"{group}._target_" in typed:  # the other values are those of the class that the user replaced
+        values = {key: value for key, value in values.items() if key in known or f"{group}.{key}" in typed}
     for key in values:
         require(
             key in known,

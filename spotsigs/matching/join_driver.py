@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.contiguous_ids import renumbered
-from spotsigs.errors import require
 from spotsigs.matching import join_kernels as kernels
 from spotsigs.matching.bounds import Bounds, bounds, indexed_prefixes
 from spotsigs.matching.join_kernels import Documents, Links, Postings, Rows, Scratch, TokenOrder
-from spotsigs.records import FloatArray, Vectors, require_listable
+from spotsigs.records import FloatArray, Vectors, as_threads, require_listable
 
 LONGEST = 2**22
 """Occurrences of a document beyond which it is compared row by row instead of being written out token by token."""
@@ -41,8 +40,7 @@ class Stages:
     """The threads of one join, its wall clock by stage, and its counters: a context that stops the threads."""
 
     def __init__(self, threads: int | None) -> None:
-        require(threads is None or threads >= 1, f"threads must be at least 1, got {threads}")
-        self.threads = threads or _cores()
+        self.threads = as_threads(threads) or _cores()
         self.pool = ThreadPoolExecutor(self.threads)
         self.seconds: dict[str, float] = {}
         self.counters = {"copies": 0, "postings": 0, "candidates": 0, "verifications": 0}
