@@ -90,11 +90,6 @@ class Matched(Generic[SignaturesT, PairsT]):
         """Return whether each document, or the copy that stands for it, has signatures to be compared by."""
         return gathered(scattered(self.vectors.lengths > 0, self.rows), self.copies.stands)
 
-    def only_boilerplate(self) -> NDArray[np.bool_]:
-        """Return whether each document says nothing but what many sites say."""
-        found = self.signatures.boilerplate
-        return gathered(found, self.copies.stands) if len(found) else np.zeros(len(self.copies), np.bool_)
-
 
 class Extracted(NamedTuple):
     """What is known of pages before the filters: signatures, which of them are copies, and the wall seconds it took."""

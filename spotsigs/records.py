@@ -305,8 +305,6 @@ class Signatures:
         Capture times, one per document; empty where nobody asked.
     digests : ndarray of uint64, shape (n, 4)
         Checksums of content and text, see `spotsigs.exact_duplicates.checksums`; without rows where nobody asked.
-    boilerplate : ndarray of bool, shape (n,)
-        Whether a document said nothing but what many sites say; empty where nobody looked.
     """
 
     doc_ids: Sequence[str]
@@ -318,7 +316,6 @@ class Signatures:
     content_bytes: int = 0
     dates: tuple[str | None, ...] = ()
     digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
-    boilerplate: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments.work.cached_outlines import Outlined
 from experiments.work.result_cache import code_version
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError
@@ -21,7 +20,6 @@ from spotsigs.records import Corpus, Document, RowNumbers, Signatures, Signature
 from spotsigs.runs.provenance import QUIET, ForeignLoad
 from spotsigs.signatures.extract import extract, extract_shard, nothing_readable, texts
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.signatures.template_removal import FramedSpots
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures
 from spotsigs.text.visible import VisibleText
 
@@ -177,11 +175,9 @@ def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> float |
 
 
 def _pages(source: Source, kept: Path | None, engine: Engine) -> Signatures:
-    """Return the signatures of pages; what takes long, outlines and some texts, is looked up in a folder, if given."""
+    """Return the signatures of pages; texts that take long to extract are cached in a folder, if given."""
     text, scheme = source.text, source.signature
     assert scheme is not None
-    if kept is not None and isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined):
-        return scheme.refine(read(replace(source, signature=Outlined.of(scheme)), kept, engine).signatures())
     if kept is not None and not isinstance(text, VisibleText):
         version = hashlib.sha256(f"{text!r} {code_version(text)}".encode()).hexdigest()[:24]
         text = Remembered(text, kept / f"texts-{version}")

@@ -92,8 +92,6 @@ class Decisions:
         Which documents are copies of which.
     compared : ndarray of bool, shape (n,)
         Whether a document had signatures to be compared by; where it had none, nobody knows what it is similar to.
-    boilerplate : ndarray of bool, shape (n,)
-        Whether that is because it says nothing but what many sites say.
     """
 
     clusters: Clusters
@@ -103,7 +101,6 @@ class Decisions:
     similarity: FloatArray
     copies: Copies
     compared: NDArray[np.bool_]
-    boilerplate: NDArray[np.bool_]
 
     def instead(self, rows: IntArray) -> NDArray[np.int32]:
         """Return the row that stays in place of each removed one; -1 for what stays, and where nothing stays."""
@@ -197,7 +194,6 @@ def decide(
     *,
     copies: Copies | None = None,
     compared: NDArray[np.bool_] | None = None,
-    boilerplate: NDArray[np.bool_] | None = None,
 ) -> Decisions:
     """Decide which documents stay.
 
@@ -213,8 +209,6 @@ def decide(
         Which documents are copies of which; none by default.
     compared : ndarray of bool, shape (n,), optional
         Whether each document had signatures to be compared by; all by default.
-    boilerplate : ndarray of bool, shape (n,), optional
-        Whether each document says nothing but what many sites say; none by default.
 
     Returns
     -------
@@ -232,8 +226,7 @@ def decide(
             kept[clusters.representatives[span]] = True
     copies = Copies.none(n) if copies is None else copies
     compared = np.ones(n, np.bool_) if compared is None else compared
-    boilerplate = np.zeros(n, np.bool_) if boilerplate is None else boilerplate
-    return Decisions(clusters, keep, kept, pairs.partner, pairs.similarity, copies, compared, boilerplate)
+    return Decisions(clusters, keep, kept, pairs.partner, pairs.similarity, copies, compared)
 
 
 @njit(cache=True, nogil=True)

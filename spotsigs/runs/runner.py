@@ -142,7 +142,6 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
     return {
         "documents": len(vectors),
         "documents_matched": int(np.count_nonzero(matched.compared())),
-        "boilerplate": int(np.count_nonzero(matched.only_boilerplate())),
         "documents_in_shingles": outcome.in_shingles,
         "copies_content": len(copies) - contents,
         "copies_text": contents - int(np.count_nonzero(copies.distinct)),
@@ -213,7 +212,6 @@ def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> De
         settings.keep,
         copies=matched.copies,
         compared=None if outcome.matcher.reads_texts else matched.compared(),
-        boilerplate=matched.only_boilerplate(),
     )
     if settings.copy is not None:
         new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
@@ -328,10 +326,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         lines.append(
             f"F1 95 % interval {low:.3f} to {high:.3f} (clusters resampled); macro F1 {metrics['macro_f1']:.3f}"
         )
-    if metrics["boilerplate"]:
-        say = counted(metrics["boilerplate"], "document says", "documents say")
-        lines.append(f"{say} nothing but what many sites say: boilerplate in kept.csv")
-    empty = metrics["documents"] - metrics["documents_matched"] - metrics["boilerplate"]
+    empty = metrics["documents"] - metrics["documents_matched"]
     if empty:
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")

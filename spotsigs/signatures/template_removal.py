@@ -77,6 +77,10 @@ class TemplateRemoval(CollectionScheme):
         """Return the signatures of a plain text in readable form."""
         return self.signature.readable(text)
 
+    def chains(self, tokens: Tokens) -> list[list[int]] | None:
+        """Return the numbers of the tokens that make each signature of a page, before any is removed."""
+        return self.signature.chains(tokens)
+
     def outline(self, tokens: Tokens, site: str = "") -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the hashes and kinds of a page's signatures and links, in text order."""
         return outline_of(self.signature, tokens, site)
@@ -99,9 +103,9 @@ class TemplateRemoval(CollectionScheme):
             The same documents with the signatures that remain.
         """
         blocks = PageBlocks(threads, scratch)
-        pages, *links_of_pages = features_of(outlines, blocks)
+        pages, link_indptr, links_of_pages = features_of(outlines, blocks)
         _, rows, place_of = np.unique(pages.keys, return_index=True, return_inverse=True)
-        links = numbered(rows, *links_of_pages)
+        links = numbered(rows, link_indptr, links_of_pages)
         sizes, hashes, counts = blocks.columns(
             lambda first, last: remove_templates(pages, links, first, last), len(rows), np.int64, np.uint64, np.int32
         )
