@@ -14,19 +14,16 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from spotsigs.clustering.clusters import ClusterMethod
-from spotsigs.clustering.grouping import Grouped
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
 from spotsigs.errors import InputError, as_tau, counted, reason, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
 from spotsigs.in_memory import Matched
-from spotsigs.outofcore.cluster_tasks import group_files
 from spotsigs.outofcore.prefix_partition_join import JOB, PairFiles, estimate, join_store, query
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR
 from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors
-from spotsigs.records import Collection, CollectionScheme, Document, IntArray, Signatures, SignatureScheme, Skipped
+from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
@@ -44,9 +41,9 @@ PROGRAM = 375 * 10**6
 LEAST = BYTES_A_BYTE * BUDGET_PAGE
 """Bytes for data that each process has at least: what the largest page may take. For more workers there is no room."""
 
-BYTES_A_RESULT = 56
-"""What clusters, decisions and their tables hold for each document after the join, at most: where all are in clusters
-of two."""
+BYTES_A_RESULT = 80
+"""Bytes that clusters, decisions and their tables use for each document after the join, at most: 76 were measured for
+clusters of two."""
 
 PASSING = 16
 """Share of the budget that pairs may take while they pass: names and tables take the rest."""
@@ -169,7 +166,7 @@ def match_on_disk(
     require_reachable(folder)
     budget = data_budget(memory, engine.processes)
     say(_shares(memory, engine, budget))
-    with _alone(folder, say), pages_up_to(BUDGET_PAGE):
+    with store_locked(folder, say), pages_up_to(BUDGET_PAGE):
         began = perf_counter()
         earlier, added = _extracted(folder, collection, text, scheme, engine, add, strict)
         if not added.sizes().sum():
@@ -204,47 +201,23 @@ def match_on_disk(
         )
 
 
-def group_on_disk(
-    folder: str | Path,
-    pairs: PairFiles,
-    engine: Engine,
-    *,
-    memory: int,
-    clusters: str | ClusterMethod = ClusterMethod.components,
-    priority: IntArray | None = None,
-    say: Say = lambda sentence: None,
-) -> Grouped:
-    """Group the documents of a matched collection, see `spotsigs.outofcore.cluster_tasks.group_files`.
+def decided(folder: str | Path, n: int) -> NDArray[np.bool_] | None:
+    """Return which of the first n documents of a store a run has kept; None if no run has decided exactly these."""
+    try:
+        return opened(as_path(folder) / "decided" / str(n), "decided").whole("kept", np.bool_)
+    except InputError:
+        return None
 
-    Parameters
-    ----------
-    folder : str or Path
-        The store of `match_on_disk`; what is found lies in it, too.
-    pairs : PairFiles
-        The pairs.
-    engine : Engine
-        Where the tasks run.
-    memory : int
-        Bytes for all processes together.
-    clusters : {"components", "anchored"}
-        What a cluster is.
-    priority : ndarray of int, shape (n,), optional
-        The smallest value of a cluster is its representative.
-    say : callable, optional
-        Called with a sentence where another run has the store.
 
-    Returns
-    -------
-    Grouped
-    """
-    folder, budget = as_path(folder), data_budget(memory, engine.processes)
-    with _alone(folder, say):
-        return group_files(pairs, folder, engine, memory=budget, clusters=clusters, priority=priority)
+def put_decided(folder: str | Path, kept: NDArray[np.bool_]) -> None:
+    """Write which documents of a store are kept: later runs with ``add`` do not decide them again."""
+    with writing(as_path(folder) / "decided" / str(len(kept)), "decided") as out:
+        out.put("kept", kept)
 
 
 @contextmanager
-def _alone(folder: Path, say: Say) -> Iterator[None]:
-    """Hold a store from the first look to the last result."""
+def store_locked(folder: Path, say: Say) -> Iterator[None]:
+    """Lock a store, and report what cannot be read or written in it as an `InputError`."""
     with ExitStack() as stack:
         try:
             stack.enter_context(alone(folder, say))

@@ -56,7 +56,7 @@ def test_a_pipeline_keeps_what_one_call_keeps(tmp_path, tasks):
 
 
 def test_signatures_that_depend_on_other_pages_are_refused(tmp_path):
-    with pytest.raises(InputError, match="TemplateRemoval looks at all documents at once"):
+    with pytest.raises(InputError, match="TemplateRemoval needs all documents"):
         NearDuplicateSignatures(str(tmp_path), scheme=TemplateRemoval(signature=SpotSignatures(d=1, c=2)))
 
 

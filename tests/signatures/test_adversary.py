@@ -139,7 +139,7 @@ def row(signatures: Signatures, k: int) -> dict[int, int]:
 def kept(signatures: Signatures) -> np.ndarray:
     copies = Copies.among(signatures, Sameness.text)
     pairs = copies.spread(BruteForce(tau=TAU)(Corpus(IdfFilter(idf_min=0.0)(signatures, copies))))
-    found = cluster(pairs, clusters="anchored")
+    found = cluster(pairs, clusters="leaders")
     stays = np.zeros(len(signatures), np.bool_)
     stays[found.representatives] = True
     return stays
