@@ -18,7 +18,7 @@ from experiments.work.curves import Curve, difference, ends
 from experiments.work.page_cost import time_pages
 from experiments.work.regret import suggested
 from experiments.work.result_cache import Task
-from experiments.work.study import PAPER_BAND, SEVERAL, Line, Work
+from experiments.work.study import BAND, PAPER_BAND, SEVERAL, Line, Work
 from spotsigs.errors import InputError, require
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -26,7 +26,6 @@ from spotsigs.records import Matcher, SignatureScheme
 from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
 from spotsigs.signatures.spots import SpotSignatures
 
-BAND = (0.2, 1.0)
 FIXED = (0.18, 0.44)
 PLAIN, SHORT, DENSEST, FRAMED = "SpotSigs", "SpotSigs, d 1 c 2", "main content", "templates removed"
 """Labels: the paper's signatures, shorter chains, and those of main contents and without templates."""
