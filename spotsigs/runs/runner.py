@@ -376,9 +376,10 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
     if shingled := metrics["documents_in_shingles"]:
+        spots: Any = getattr(settings.signature, "signature", settings.signature)
         lines.append(
             f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of "
-            f"{getattr(settings.signature, 'signature', settings.signature).c} tokens"
+            f"{spots.c} tokens"
         )
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
