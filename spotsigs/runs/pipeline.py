@@ -143,7 +143,6 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
             earlier=found.earlier,
             copies=matched.copies,
             compared=None if trial.matcher.reads_texts else matched.compared(),
-            boilerplate=matched.only_boilerplate(),
         )
     # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
     known = not matched.new_from and not isinstance(collection, VectorCollection)
