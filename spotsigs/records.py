@@ -22,6 +22,7 @@ from spotsigs.arrays.csr import INT32_MAX, normalise_csr, numbers, require_rows,
 from spotsigs.arrays.row_blocks import spans, tally
 from spotsigs.defaults import IDF_MAX, IDF_MIN, TAU
 from spotsigs.errors import InputError, as_count, as_number, as_tau, counted, require, shown
+from spotsigs.spelling import option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -260,7 +261,9 @@ class SignatureScheme(ABC):
         """
         chains = self.chains(tokens)
         if chains is None:
-            raise InputError(f"{type(self).__name__} does not locate its signatures; boilerplate=keep is possible")
+            raise InputError(
+                f"{type(self).__name__} does not locate its signatures; {option('boilerplate', 'keep')} is possible"
+            )
         return self(tokens), np.array([chain[0] for chain in chains], np.int32)
 
 
