@@ -42,7 +42,7 @@ from spotsigs.outofcore.prefix_partition_tasks import (
     verify,
 )
 from spotsigs.outofcore.resumable_tasks import run
-from spotsigs.outofcore.vectorize import find
+from spotsigs.outofcore.vectorize import look_up
 from spotsigs.records import FloatArray, Overlap, Pairs, Vectors
 from spotsigs.storage.locations import absolute, as_path, sizes
 from spotsigs.storage.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
@@ -376,8 +376,8 @@ def query(
     vocabulary = stored.vectors.vocabulary
     if vocabulary is None:
         raise InputError(f"the store {store} has no vocabulary; it cannot be asked for pages")
-    ids, known = find(hashes, reader, "vocabulary", memory)
-    unseen = ~known & ~find(hashes, reader, "dropped", memory)[1]
+    ids, known = look_up(hashes, vocabulary)
+    unseen = ~known & ~look_up(hashes, reader.array("dropped", np.uint64))[1]
     ids[unseen] = len(vocabulary) + np.arange(np.count_nonzero(unseen))
     used = known | unseen
     page = Vectors.from_csr([0, np.count_nonzero(used)], ids[used], counts[used])

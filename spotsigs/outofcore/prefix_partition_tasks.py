@@ -35,7 +35,6 @@ from spotsigs.outofcore import prefix_partition_kernels as kernels
 from spotsigs.outofcore.prefix_partition_kernels import Block, Groups, Lists, Runs, Share
 from spotsigs.outofcore.resumable_tasks import Rounds
 from spotsigs.records import FloatArray, RowNumbers, Vectors, require_listable
-from spotsigs.storage.locations import is_remote
 from spotsigs.storage.store import Reader, Writer, check_rows, opened, remove_tree, writing
 
 BYTES_SPREAD = 56
@@ -86,9 +85,7 @@ FORM = 3
 """Of what tasks leave for one another; counted up where it changes."""
 
 GAP = 64
-"""Rows that are read, though nobody asked for them, rather than begin another read."""
-
-REMOTE_GAP = 1 << 13
+"""Rows between two requested ones up to which both are read at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +183,7 @@ def _runs(lengths: NDArray[np.int64], tau: float) -> Runs:
 @lru_cache(2)
 def _plan(job: Job) -> Plan:
     reader = job.left("plan")
-    whole = {name: reader.part(name, np.int64, 0, reader.length(name)) for name in (*Runs._fields, "spans", "cells")}
+    whole = {name: reader.whole(name, np.int64) for name in (*Runs._fields, "spans", "cells")}
     return Plan(Runs(*(whole[name] for name in Runs._fields)), whole["spans"], whole["cells"])
 
 
@@ -234,7 +231,7 @@ def _marks(reader: Reader, first_row: int, vectors: Vectors) -> NDArray[np.uint1
         first = int(reader.part("indptr", np.int64, first_row, first_row + 1)[0])
         return reader.part("marks", np.uint16, first, first + len(vectors.ids))
     ids, places = np.unique(vectors.ids, return_inverse=True)
-    known = int(ids.max(initial=-1)) < reader.length("classes")
+    known = int(ids.max(initial=-1)) < reader.length("classes", np.uint8)
     require(known, f"the classes of the store {reader.folder} are damaged; build the store again")
     classes = reader.take("classes", np.uint8, ids.astype(np.int64)).astype(np.uint32)
     homes = ids.astype(np.uint32) * np.uint32(2654435761) >> np.uint32(32 - kernels.HOME_BITS)
@@ -289,7 +286,7 @@ def spread(task: tuple[Job, int]) -> int:
 def _spread(job: Job, number: int, out: Writer) -> None:
     from spotsigs.matching.join_driver import Stages, inputs, read
 
-    part_of = _whole(job.left("parts"), "part_of")
+    part_of = job.left("parts").whole("part_of", np.int64)
     start, stop = (int(edge) for edge in _plan(job).spans[number : number + 2])
     vectors, documents = read_block(job.vectors(), (start, stop))
     with Stages(1) as stages:
@@ -316,15 +313,11 @@ def _spread(job: Job, number: int, out: Writer) -> None:
     out.facts = {"tokens": len(tokens), "copies": len(copies)}
 
 
-def _whole(reader: Reader, name: str) -> NDArray[np.int64]:
-    return reader.part(name, np.int64, 0, reader.length(name))
-
-
 @lru_cache(256)
 def _sent(job: Job, number: int) -> tuple[Reader, NDArray[np.int64], NDArray[np.int64]]:
     """Open what a stretch sent; return also where the rows and the tokens of each part start."""
     reader = job.left("spread", number)
-    return reader, _whole(reader, "head_starts"), _whole(reader, "token_starts")
+    return reader, reader.whole("head_starts", np.int64), reader.whole("token_starts", np.int64)
 
 
 _NOTHING = np.empty(0, np.uint64)
@@ -553,7 +546,7 @@ def cut_cells(job: Job, met: int) -> list[Verify]:
     cells = _plan(job).cells
     sizes = np.zeros(len(cells) - 1, np.int64)
     for number in range(met):
-        sizes += np.diff(_whole(job.left("met", number), "cells"))
+        sizes += np.diff(job.left("met", number).whole("cells", np.int64))
     tasks: list[Verify] = []
     first, held = 0, 0
     for k, size in enumerate((sizes * BYTES_A_CANDIDATE + job.memory // CELLS).tolist()):
@@ -689,7 +682,7 @@ def _count(one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64
 def _met_in(task: Verify, number: int) -> tuple[Reader, int, int]:
     """Open the pairs of a task that looked for them, and say where those of the cells begin and end."""
     reader = task.job.left("met", number)
-    begin, end = _whole(reader, "cells")[list(task.cells)].tolist()
+    begin, end = reader.whole("cells", np.int64)[list(task.cells)].tolist()
     return reader, begin, end
 
 
@@ -724,7 +717,7 @@ def _windows(rows: NDArray[np.int64], cells: NDArray[np.int64], most: int) -> It
 
 def _gathered(reader: Reader, rows: NDArray[np.int64]) -> Block:
     """Read some rows, ascending; what lies between near ones is read with them."""
-    blocks = [_some(reader, run) for run in _near(rows, reader)]
+    blocks = [_some(reader, run) for run in _near(rows)]
     starts = np.cumsum([0, *(int(block.indptr[-1]) for block in blocks)])
     return Block(
         np.concatenate([np.zeros(1, np.int64), *(b.indptr[1:] + s for b, s in zip(blocks, starts, strict=False))]),
@@ -752,22 +745,21 @@ def _some(reader: Reader, run: NDArray[np.int64]) -> Block:
     return out
 
 
-def _near(rows: NDArray[np.int64], reader: Reader) -> list[NDArray[np.int64]]:
-    """Cut ascending rows where a gap is worth another read."""
-    gap = REMOTE_GAP if is_remote(reader.folder) else GAP
-    return np.split(rows, np.flatnonzero(np.diff(rows) > gap) + 1) if len(rows) else []
+def _near(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Cut ascending rows at gaps that are worth another read."""
+    return np.split(rows, np.flatnonzero(np.diff(rows) > GAP) + 1) if len(rows) else []
 
 
 def _members(job: Job, reader: Reader, rows: NDArray[np.int64]) -> Groups:
     """Return the document numbers of some rows, ascending, and of their copies."""
     spans = _plan(job).spans
-    numbers = np.concatenate([np.empty(0, np.int64), *(_numbers(reader, run) for run in _near(rows, reader))])
+    numbers = np.concatenate([np.empty(0, np.int64), *(_numbers(reader, run) for run in _near(rows))])
     copied, copies = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for number in np.unique(np.searchsorted(spans, rows, side="right") - 1).tolist():
         left = job.left("spread", number)
         if left.facts["copies"]:
-            copied.append(_whole(left, "copied"))
-            copies.append(_whole(left, "copies"))
+            copied.append(left.whole("copied", np.int64))
+            copies.append(left.whole("copies", np.int64))
     of, copy = np.concatenate(copied), np.concatenate(copies)
     begin, end = np.searchsorted(of, rows), np.searchsorted(of, rows, side="right")
     sizes = 1 + end - begin

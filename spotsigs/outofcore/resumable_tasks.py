@@ -73,12 +73,12 @@ def append_parts(
         for reader in readers:
             for values in pieces(reader, of or name, dtype):
                 append(values if before is None else values + last)
-            if before is not None and reader.length(of or name):
+            if before is not None and reader.length(of or name, dtype):
                 last += int(values[-1])
 
 
 def pieces(reader: Reader, name: str, dtype: Any) -> Iterator[NDArray[Any]]:
     """Yield an array of a result, some of it at a time."""
-    length = reader.length(name)
+    length = reader.length(name, dtype)
     for start in range(0, length, _COPIED):
         yield reader.part(name, dtype, start, min(start + _COPIED, length))

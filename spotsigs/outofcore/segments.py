@@ -199,7 +199,7 @@ class Part(NamedTuple):
 
     def sized(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return the number of signatures of each document, and the counts of all; none of those left out."""
-        sizes, counts = np.diff(self.store.indptr("hashes")), self.store.whole("counts", np.int32)
+        sizes, counts = np.diff(self.store.indptr("hashes", np.uint64)), self.store.whole("counts", np.int32)
         if self.rows is None or self.rows.all():
             return sizes, counts
         return np.where(self.rows, sizes, 0), counts[np.repeat(self.rows, sizes)]
@@ -209,7 +209,7 @@ class Part(NamedTuple):
         hashes = self.store.whole("hashes", np.uint64)
         if self.rows is None or self.rows.all():
             return hashes
-        return hashes[np.repeat(self.rows, np.diff(self.store.indptr("hashes")))]
+        return hashes[np.repeat(self.rows, np.diff(self.store.indptr("hashes", np.uint64)))]
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ class Segments:
     def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
         """Iterate over the checksums of content and text, shape (rows, 4), in document order, some at a time."""
         for reader in self._readers():
-            size, step = reader.length("digests"), max(memory // 32, 1) * 4
+            size, step = reader.length("digests", np.uint64), max(memory // 32, 1) * 4
             for start in range(0, size, step):
                 yield reader.part("digests", np.uint64, start, min(start + step, size)).reshape(-1, 4)
 
@@ -288,7 +288,8 @@ class Segments:
 
     def entries(self) -> NDArray[np.int64]:
         """Return the number of signatures of each segment, those of documents that do not count among them."""
-        return np.array([opened(f, "signatures", verify=False).length("hashes") for f in self.folders], dtype=np.int64)
+        stores = (opened(folder, "signatures", verify=False) for folder in self.folders)
+        return np.array([store.length("hashes", np.uint64) for store in stores], dtype=np.int64)
 
     @property
     def skipped(self) -> SkippedRecords:
@@ -319,13 +320,16 @@ class Segments:
 
     def occurrences(self) -> NDArray[np.int64]:
         """Return the signature occurrences of each document, before any filter."""
-        found = (row_sums(store.indptr("hashes"), store.array("counts", np.int32)) for store in self._readers())
+        found = (
+            row_sums(store.indptr("hashes", np.uint64), store.array("counts", np.int32)) for store in self._readers()
+        )
         return np.concatenate([np.empty(0, np.int64), *found])
 
     def in_shingles(self) -> int:
         """Return how many documents are compared by shingles, where languages were shown apart."""
         return sum(
-            count_in_shingles(store.indptr("hashes"), store.array("hashes", np.uint64)) for store in self._readers()
+            count_in_shingles(store.indptr("hashes", np.uint64), store.array("hashes", np.uint64))
+            for store in self._readers()
         )
 
     @property

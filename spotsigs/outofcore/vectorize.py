@@ -36,9 +36,8 @@ from spotsigs.exact_duplicates import Copies
 from spotsigs.outofcore.resumable_tasks import Rounds, append_parts, run
 from spotsigs.outofcore.segments import Segments
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.storage.locations import absolute, as_path, exists, is_remote
+from spotsigs.storage.locations import absolute, as_path, exists
 from spotsigs.storage.store import (
-    Reader,
     StoredVectors,
     Writer,
     claim,
@@ -505,38 +504,7 @@ def _put_together(store: Writer, layout: Layout, stretches: int) -> None:
     append_parts(store, "indptr", np.int64, rows, "ends", before=np.zeros(1, np.int64))
     for name in ("vocabulary", "dropped"):
         append_parts(store, name, np.uint64, words)
-    store.facts["n_signatures"] = store.reader().length("vocabulary")
-
-
-def find(
-    hashes: NDArray[np.uint64], store: Reader, name: str, memory: int
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return the place of each hash in an ascending array of a store, and whether it is there.
-
-    A local array is mapped and searched; a remote one passes in ranges.
-    """
-    if is_remote(store.folder):
-        return _in_ranges(hashes, store, name, memory // 32)
-    return look_up(hashes, store.array(name, np.uint64))
-
-
-def _in_ranges(
-    hashes: NDArray[np.uint64], store: Reader, name: str, most: int
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return the place of each hash in the store's vocabulary, and whether it is there; `most` of it at a time."""
-    order = np.argsort(hashes)
-    ascending = hashes[order]
-    ids, known = np.zeros(len(hashes), np.int32), np.zeros(len(hashes), np.bool_)
-    size = store.length(name)
-    first = 0
-    for start in range(0, size, most):
-        part = store.part(name, np.uint64, start, min(start + most, size))
-        last = int(np.searchsorted(ascending, part[-1], side="right"))
-        places, there = look_up(ascending[first:last], part)
-        ids[order[first:last]] = places + np.int32(start)
-        known[order[first:last]] = there
-        first = last
-    return ids, known
+    store.facts["n_signatures"] = store.reader().length("vocabulary", np.uint64)
 
 
 def look_up(hashes: NDArray[np.uint64], vocabulary: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

@@ -1,19 +1,17 @@
-"""Places of stores: folders of this machine, or URLs such as ``s3://bucket/place`` that fsspec can reach.
+"""Paths of stores: local folders, or URLs such as ``s3://bucket/store`` that fsspec can open.
 
-A local place is a `pathlib.Path`, and everything done with it is as if this module were not there. Any other is a path
-of universal_pathlib with the same methods; what such a file system does otherwise is here: ranges of bytes instead of
-memory maps, uploads instead of renames, no locks.
+A local path is a `pathlib.Path`. A URL is a path of universal_pathlib with the same methods. This module has the
+operations that differ on such file systems: copies in place of memory maps, uploads in place of renames, no locks.
 """
 
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import xxhash
 
@@ -165,31 +163,22 @@ def _remote_content(path: Path) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def read_into(path: Path, start: int, target: memoryview) -> int:
-    """Fill a buffer from a remote file, some of it at a time; return how many bytes there were."""
-    done = 0
-    while done < len(target):
-        block = read(path, start + done, start + min(done + PIECE, len(target)))
-        target[done : done + len(block)] = block
-        done += len(block)
-        if not block:
-            break
-    return done
-
-
 def pieces(path: Path, size: int) -> Iterator[bytes]:
     """Iterate over the content of a remote file of known size."""
     for start in range(0, size, PIECE):
         yield read(path, start, min(start + PIECE, size))
 
 
-def fetched(path: Path, size: int) -> IO[bytes]:
-    """Return a local copy of a remote file without a name: it goes when it is closed, or the process is killed."""
-    copy = tempfile.TemporaryFile(prefix="spotsigs-")  # noqa: SIM115 - the caller closes it
-    for block in pieces(path, size):
-        copy.write(block)
-    copy.flush()
-    return copy
+def fetch(path: Path, target: Path) -> None:
+    """Copy a remote file to a local one.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    """
+    with _reaching(path):
+        _file_system(path).get_file(_key(path), str(target))
 
 
 def sizes(folder: Path) -> dict[str, int]:
@@ -213,18 +202,6 @@ def _local_sizes(folder: Path) -> dict[str, int]:
             with suppress(OSError):  # another process puts its store there
                 found[path.name] = path.stat().st_size
     return found
-
-
-def contents(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Iterate over names and contents of remote files of known sizes, which are asked for at once: small ones only."""
-    names = list(files)
-    with _reaching(folder):
-        keys = [_key(folder / name) for name in names]
-        found = _file_system(folder).cat_ranges(keys, [0] * len(keys), list(files.values()))
-        for content in found:
-            if isinstance(content, BaseException):
-                raise content
-    yield from zip(names, map(bytes, found), strict=True)
 
 
 def files_below(root: Path, pattern: str | None = None) -> list[str]:

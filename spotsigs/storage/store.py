@@ -1,16 +1,17 @@
 """Signatures and vectors on disk: a folder of memory-mapped arrays with a schema version and checksums.
 
-A store is complete or absent: it is written beside its place and renamed when its last file, ``store.json``, is there.
-At a place that is reached through fsspec, ``store.json`` is uploaded last; without it, nothing counts. There, ranges of
-arrays are read as they are asked for, and whole arrays are copied to unnamed temporary files and mapped.
-No array is trusted: each process compares the checksums of what it opens, once, and what a kernel uses as an index is
-held against its bounds.
-Vectors lie in ascending order of their lengths, so that every partition by length, for any tau, is a contiguous range
-of rows and of each array.
+A store is complete or absent: it is written to a temporary folder and renamed. On object storage, the manifest
+``store.json`` is uploaded last, and a folder without it is no store. An array of a remote store is fetched whole into a
+local cache when it is first read.
+
+No array is trusted: each process compares the checksums of the files that it opens, once, and checks the bounds of
+arrays that kernels use as indices. Vectors are sorted by length, so that every partition by length, for any tau, is a
+contiguous range of rows.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
@@ -20,8 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EEXIST, EMFILE, ENFILE, ENOTEMPTY
-from functools import cached_property, lru_cache, partial
-from io import BytesIO
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 from time import time_ns
@@ -55,12 +55,16 @@ _NO_ARRAY = (
 )
 _FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
 _STRINGS = 4096
-_SMALL = 1 << 22
-_CHECKED = 1 << 20  # entries whose bounds are looked at together
-_TINY = 1 << 17  # remote files up to it are read whole, and the last 64 kept
-_HEADER = 128  # of an array with one dimension, as numpy writes it
+_CHECKED = 1 << 20  # entries whose bounds are checked at a time
+_HEADER = 128  # bytes before the values of a one-dimensional array in numpy's format
 _SEAL = "seal"
 _TICK = 10**8  # nanoseconds in which two changes of a file may have the same time
+
+_MOST_COPIES = 512
+"""Copies of remote files that a process keeps on its disk."""
+
+_FETCHED: dict[Path, None] = {}
+"""Copies of remote files that this process has made, the most recently used last."""
 
 _VERIFIED: set[int] = set()
 """States of stores whose files this process has compared with their checksums, or has written."""
@@ -233,8 +237,8 @@ class Writer:
             yield append
             file.seek(0)
             _write_header(file, kind, size)
-            if file.tell() != begin:
-                raise RuntimeError("numpy wrote array headers of different lengths")
+            if not file.tell() == begin == _HEADER:
+                raise RuntimeError(f"numpy wrote an array header that has not {_HEADER} bytes")
 
     def strings(self, name: str, values: Iterable[str]) -> None:
         """Write strings one after the other, see `Strings`."""
@@ -428,12 +432,21 @@ class Reader:
         """
         path = self.folder / f"{name}.npy"
         try:
-            values = self._fetched(name) if is_remote(path) else np.load(path, mmap_mode="r", allow_pickle=False)
+            values = np.load(self._file(name), mmap_mode="r", allow_pickle=False)
         except _NO_ARRAY as error:
             raise _unreadable(path, error) from error
         if values.dtype != np.dtype(dtype) or values.ndim != 1:
             raise InputError(f"{path} holds {values.dtype}, not {np.dtype(dtype)}; build the store again")
         return np.asarray(values)
+
+    def _file(self, name: str) -> Path:
+        """Return the file of an array: of a remote store, the local copy."""
+        path = self.folder / f"{name}.npy"
+        if not is_remote(path):
+            return path
+        facts = self.facts["files"].get(path.name)
+        require(facts is not None, f"{path} is missing; build the store again")
+        return _fetched(path, facts["bytes"], facts["xxh3_128"])
 
     def part(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
         """Read a range of an array into memory of its own, so that no page of the file stays mapped.
@@ -446,14 +459,11 @@ class Reader:
         path = self.folder / f"{name}.npy"
         require(0 <= start <= stop, f"{path} has no range from {start} to {stop}; build the store again")
         try:
-            if is_remote(path):
-                values = self._range(name, dtype, start, stop)
-            else:
-                with path.open("rb") as file:
-                    _read_header(file)
-                    file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
-                    room = (os.fstat(file.fileno()).st_size - file.tell()) // np.dtype(dtype).itemsize
-                    values = np.fromfile(file, dtype, min(stop - start, max(room, 0)))
+            with self._file(name).open("rb") as file:
+                _read_header(file)
+                file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
+                left = (os.fstat(file.fileno()).st_size - file.tell()) // np.dtype(dtype).itemsize
+                values = np.fromfile(file, dtype, min(stop - start, max(left, 0)))
         except _NO_ARRAY as error:
             raise _unreadable(path, error) from error
         if len(values) < stop - start:
@@ -461,43 +471,30 @@ class Reader:
         return values
 
     def take(self, name: str, dtype: DTypeLike, at: NDArray[np.int64]) -> NDArray[Any]:
-        """Read some values of an array, whose places ascend, into memory."""
-        if not is_remote(self.folder):
-            return np.array(self.array(name, dtype)[at])
-        values = np.empty(len(at), dtype)
-        first, length = 0, self.length(name)
-        while first < len(at):
-            start = int(at[first])
-            window = self.part(name, dtype, start, min(start + _SMALL // values.itemsize, length))
-            last = int(np.searchsorted(at, start + len(window)))
-            values[first:last] = window[at[first:last] - start]
-            first = last
-        return values
+        """Read the values at some indices of an array into memory."""
+        return np.array(self.array(name, dtype)[at])
 
     def whole(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Read an array into memory of its own."""
-        return self.part(name, dtype, 0, self.length(name))
+        return self.part(name, dtype, 0, self.length(name, dtype))
 
-    def length(self, name: str) -> int:
-        """Return the length of an array of the store."""
+    def length(self, name: str, dtype: DTypeLike) -> int:
+        """Return the length of an array of the store, from the size of its file, which is not read."""
         path = self.folder / f"{name}.npy"
-        if is_remote(path):
-            return self._header(name)[1]
+        facts = self.facts.get("files", {}).get(path.name)
         try:
-            with path.open("rb") as file:
-                shape, _ = _read_header(file)
-            [length] = shape
-        except _NO_ARRAY as error:
+            size = path.stat().st_size if facts is None else int(facts["bytes"])
+        except OSError as error:
             raise _unreadable(path, error) from error
-        return length
+        return max(size - _HEADER, 0) // np.dtype(dtype).itemsize
 
-    def indptr(self, entries: str) -> NDArray[np.int64]:
-        """Return where the rows of an array of the store begin and end, as far as it reaches.
+    def indptr(self, entries: str, dtype: DTypeLike) -> NDArray[np.int64]:
+        """Return the offsets of the rows of an array of the store.
 
         Parameters
         ----------
-        entries : str
-            Name of the array whose rows they are.
+        entries, dtype : str, dtype
+            Name and type of the array.
 
         Raises
         ------
@@ -506,40 +503,9 @@ class Reader:
         """
         indptr = self.array("indptr", np.int64)
         sound = len(indptr) >= 1 and int(indptr[0]) == 0 and _rises(indptr)
-        _require_sound(sound and int(indptr[-1]) == self.length(entries) == self.length("counts"), self)
+        lengths = self.length(entries, dtype), self.length("counts", np.int32)
+        _require_sound(sound and lengths == (int(indptr[-1]),) * 2, self)
         return indptr
-
-    def _header(self, name: str) -> tuple[np.dtype[Any], int, int]:
-        """Return type, length and offset of a remote array."""
-        return _header_of(self.folder / f"{name}.npy", *self._described(name))
-
-    def _described(self, name: str) -> tuple[int, str]:
-        """Return size and checksum of a remote array."""
-        facts = self.facts["files"].get(f"{name}.npy", {"bytes": 0, "xxh3_128": ""})
-        return int(facts["bytes"]), str(facts["xxh3_128"])
-
-    def _range(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
-        _, length, offset = self._header(name)
-        values = np.empty(max(min(stop, length) - start, 0), dtype)
-        path, first = self.folder / f"{name}.npy", offset + start * values.itemsize
-        if not len(values):
-            return values
-        size, checksum = self._described(name)
-        if size <= _TINY:
-            content = _content(path, checksum)[first : first + values.nbytes]
-            return np.frombuffer(content, dtype, len(content) // values.itemsize).copy()
-        return values[: places.read_into(path, first, values.view(np.uint8).data) // values.itemsize]
-
-    def _fetched(self, name: str) -> NDArray[Any]:
-        """Return a remote array: a small one in memory, another one mapped from an unnamed local copy."""
-        kind, length, offset = self._header(name)
-        if length * kind.itemsize <= _SMALL:
-            return self.part(name, kind, 0, length)
-        path = self.folder / f"{name}.npy"
-        with places.fetched(path, offset + length * kind.itemsize) as copy:
-            copy.seek(0)
-            _require_checksum(path, _checksum(iter(lambda: copy.read(_BLOCK), b"")), self._described(name)[1])
-            return np.asarray(np.memmap(copy, kind, "r", offset, (length,)))
 
     def strings(self, name: str) -> Strings:
         """Return strings of the store.
@@ -562,20 +528,32 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return shape, kind
 
 
-@lru_cache(4096)
-def _header_of(path: Path, size: int, checksum: str) -> tuple[np.dtype[Any], int, int]:
-    """Return type, length and offset of a remote array; it is another one where its checksum is."""
-    head = _content(path, checksum) if size <= _TINY else places.read(path, 0, _HEADER)
-    file = BytesIO(head[:_HEADER])
-    [length], kind = _read_header(file)
-    return kind, length, file.tell()
+def _fetched(path: Path, size: int, checksum: str) -> Path:
+    """Return the local copy of a remote file; its name depends on the checksum."""
+    copy = _copies() / xxhash.xxh3_128_hexdigest(f"{path} {checksum}".encode())
+    if copy not in _FETCHED:
+        try:
+            places.fetch(path, copy)
+        except FileNotFoundError as error:
+            raise _unreadable(path, error) from error
+        _check_size(path, copy.stat().st_size, size)
+        _require_checksum(path, _checksum(_blocks_of(copy)), checksum)
+    _FETCHED.pop(copy, None)
+    _FETCHED[copy] = None
+    if len(_FETCHED) > _MOST_COPIES:
+        oldest = next(iter(_FETCHED))
+        del _FETCHED[oldest]
+        with suppress(OSError):  # Windows keeps a file that is mapped until the process ends
+            oldest.unlink()
+    return copy
 
 
-@lru_cache(64)
-def _content(path: Path, checksum: str) -> bytes:
-    content = places.read(path)
-    _require_checksum(path, xxhash.xxh3_128_hexdigest(content), checksum)
-    return content
+@cache
+def _copies() -> Path:
+    """Return the folder with the copies of this process, which is deleted when the process ends."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(beside(Path(tempfile.gettempdir(), "spotsigs-copies")))
 
 
 def _require_checksum(path: Path, found: str, expected: str) -> None:
@@ -611,7 +589,7 @@ class LazyArray(Sequence[Any]):
         self._store, self._name, self._dtype = store, name, dtype
 
     def __len__(self) -> int:
-        return self._store.length(self._name)
+        return self._store.length(self._name, self._dtype)
 
     @cached_property
     def _values(self) -> NDArray[Any]:
@@ -677,9 +655,12 @@ def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Read
 
 
 def _compare_checksums(reader: Reader) -> None:
-    files = reader.facts["files"]
-    for name, checksum in _checksums(reader.folder, {name: facts["bytes"] for name, facts in files.items()}):
-        _require_checksum(reader.folder / name, checksum, files[name]["xxh3_128"])
+    for name, facts in reader.facts["files"].items():
+        path, checksum = reader.folder / name, facts["xxh3_128"]
+        if is_remote(path):
+            _fetched(path, facts["bytes"], checksum)
+        else:
+            _require_checksum(path, _checksum(_blocks_of(path)), checksum)
 
 
 def _once(done: set[int], reader: Reader, check: Callable[[Reader], None]) -> None:
@@ -745,17 +726,6 @@ def _check_size(path: Path, size: int | None, expected: int) -> None:
     if size != expected:
         fault = "is truncated" if size < expected else "is too long"
         raise InputError(f"{path} {fault}: {size} of {expected} bytes; build the store again")
-
-
-def _checksums(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Read files of known sizes once, small remote ones at once."""
-    tiny = {name: size for name, size in files.items() if is_remote(folder) and size <= _TINY}
-    if tiny:
-        yield from ((name, xxhash.xxh3_128_hexdigest(content)) for name, content in places.contents(folder, tiny))
-    for name, size in files.items():
-        if name not in tiny:
-            path = folder / name
-            yield name, _checksum(places.pieces(path, size) if is_remote(folder) else _blocks_of(path))
 
 
 @dataclass(frozen=True)
@@ -858,7 +828,7 @@ def open_vectors(folder: str | Path, *, verify: bool | None = True) -> StoredVec
 def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> None:
     """Refuse vectors whose arrays do not fit together: kernels do not look where they read."""
     vectors, rows = stored.vectors, stored.rows
-    indptr, n = store.indptr("ids"), len(vectors)
+    indptr, n = store.indptr("ids", np.int32), len(vectors)
     fits = len(rows) == len(vectors.lengths) == len(stored.doc_ids) == store.facts["rows"] == n
     fits = fits and len(stored.clusters) in (0, n)
     for numbers in (stored.copies.content, stored.copies.stands):
