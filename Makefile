@@ -15,15 +15,22 @@ INTERPRETED := $(addprefix tests/clustering/test_,$(addsuffix .py,clusters many_
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+
+# what the reproduction runs on: no tools for tests, documentation, clusters or browsers
+$(VENV)/.runtime: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; give one with make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	$(PIP) -e '.[experiments]'
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.runtime
+	$(PIP) -e '.[all,dev]'
 	@touch $@
 
 install: $(VENV)/.installed ## make .venv with everything pinned
 
-reproduce: $(VENV)/.installed ## the main job on the built-in collection
+reproduce: $(VENV)/.runtime ## the main job on the built-in collection
 	$(BIN)/python run.py
 
 test: $(VENV)/.installed ## the quick tests, on all cores

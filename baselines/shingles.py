@@ -87,6 +87,11 @@ class Shingles(SignatureScheme):
         hashes, rows = self._selected(tokens)
         return hashes[rows]
 
+    def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the hash and the first token of every shingle, in the same order."""
+        hashes, rows = self._selected(tokens)
+        return hashes[rows], rows.astype(np.int32)
+
     def readable(self, text: str) -> list[str]:
         """Return every shingle of a plain text in canonical form, in the same order.
 

@@ -1,8 +1,8 @@
 """Tables, goals and a plot from what was measured: ``python -m benchmarks.charts`` makes them again.
 
 Of a folder with ``cells.csv``, ``extraction.csv``, ``startup.csv``, ``profile.csv`` and ``machine.csv`` it makes
-``goals.csv``, ``crossing.csv``, ``bench.md``, ``bench.svg``, ``bench.png`` and, of the whole run, the tables in the
-README and in ``docs/performance.md``.
+``goals.csv``, ``crossing.csv``, ``bench.md``, ``bench.svg``, ``bench.png`` and, of the whole run, the tables in
+``docs/performance.md``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ OUR_THREADS = 2
 JOIN_STAGES = ("copies", "postings", "join", "expand")
 STAGES = ("scan", "copies", "order", "pack", "postings", "join", "expand")
 PLOTTED = ("short 100k", "short 1.17M", "long 100k")
-README_COLUMNS = (("short 100k", 0.9), ("short 1.17M", 0.9), ("short 1.17M", 0.5), ("long 100k", 0.5))
+SHOWN_COLUMNS = (("short 100k", 0.9), ("short 1.17M", 0.9), ("short 1.17M", 0.5), ("long 100k", 0.5))
+PAGE = "docs/performance.md"
 MARKERS = "<!-- bench: made by benchmarks/charts.py -->", "<!-- end of bench -->"
 
 
@@ -293,32 +294,34 @@ def stages(done: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"collection": ours.collection, "tau": ours.tau, "threads": ours.threads, **named})
 
 
-def readme_table(measured: Measured) -> str:
-    """Return the README's table: tools by collection and threshold, with what they found."""
+def compared_table(measured: Measured) -> str:
+    """Return tools by collection and threshold, with seconds and recall."""
     rows = []
     for tool in TOOLS:
         row: dict[str, str] = {"": f"**{tool}**" if tool == JOIN else tool}
-        for where, tau in README_COLUMNS:
+        for where, tau in SHOWN_COLUMNS:
             cell = measured.cell(where, tool, tau)
-            row[f"{where}, tau {tau:g}"] = "–" if cell is None else _cell_of_readme(measured, cell)
+            row[f"{where}, tau {tau:g}"] = "–" if cell is None else _seconds_and_recall(measured, cell)
         rows.append(row)
     return markdown(pd.DataFrame(rows))
 
 
-def _cell_of_readme(measured: Measured, cell: Any) -> str:
+def _seconds_and_recall(measured: Measured, cell: Any) -> str:
     found = "" if TOOLS[cell.tool].exact else f", recall {cell.recall:.2f}"
     return f"{_timed(measured, cell)}{found}"
 
 
-def goals_and_profile(measured: Measured) -> str:
+def performance_tables(measured: Measured) -> str:
     """Return the tables of ``docs/performance.md``."""
-    parts = [_contended(measured.cells[measured.cells.status == "ok"]), markdown(goals(measured))]
-    parts += ["Stages: wall seconds. Kernels: seconds of a core.", markdown(profiled(measured.profile))]
-    parts += [
-        "The exact matchers against LSH at 1.17 M documents, two threads, seconds by threshold; the paper's curves"
-    ]
-    parts[-1] += " cross at tau 0.78."
-    return "\n\n".join(part for part in [*parts, markdown(crossing(measured))] if part)
+    done = measured.cells[measured.cells.status == "ok"]
+    text = "The exact matchers and LSH at 1.17 M documents, seconds by threshold; the paper's curves cross at tau 0.78:"
+    parts = [_contended(done), compared_table(measured), text, markdown(crossing(measured)), _verdicts(measured)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _verdicts(measured: Measured) -> str:
+    verdicts = goals(measured).verdict.str.startswith("met")
+    return f"{verdicts.sum()} of {len(verdicts)} [goals](../results/bench/goals.csv) are met."
 
 
 def profiled(profile: pd.DataFrame) -> pd.DataFrame:
@@ -332,13 +335,6 @@ def profiled(profile: pd.DataFrame) -> pd.DataFrame:
         seconds=seconds,
     ).pivot(index="part", columns="of", values="seconds")
     return table.loc[parts].reset_index()
-
-
-PLACES: dict[str, Callable[[Measured], str]] = {
-    "README.md": readme_table,
-    "docs/performance.md": goals_and_profile,
-}
-"""Pages of the project that show tables of the last whole run."""
 
 
 def with_table(page: str, table: str) -> str:
@@ -384,17 +380,15 @@ def write(folder: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make everything again, and the README's table."""
+    """Write the tables and the plot again, and those of the documentation."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.charts", description=__doc__)
     parser.add_argument("--folder", type=Path, default=ROOT / "results/bench")
     folder = parser.parse_args(arguments).folder
     write(folder)
     if folder == ROOT / "results/bench":
-        measured = Measured.read(folder)
-        for name, table in PLACES.items():
-            page = (ROOT / name).read_text("utf-8")
-            with replacing(ROOT / name) as temporary:
-                temporary.write_text(with_table(page, table(measured)), "utf-8")
+        page = (ROOT / PAGE).read_text("utf-8")
+        with replacing(ROOT / PAGE) as temporary:
+            temporary.write_text(with_table(page, performance_tables(Measured.read(folder))), "utf-8")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.evaluation.threshold import FLOOR
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.runs.settings import AUTO, Settings
+from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
 from spotsigs.signatures.idf import Idf, IdfFilter
 from spotsigs.storage.atomic import place_of
 from spotsigs.storage.locations import as_path, is_remote
@@ -37,7 +38,7 @@ from spotsigs.storage.locations import as_path, is_remote
 NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine")
 """Keys that leave an experiment the reproduction's own."""
 ROOT_KEYS = ("tau", "threads", "workers", "seed")
-"""What a class of another package is given where it has a field of that name."""
+"""Keys whose value a class of another package receives if it has a field of that name."""
 
 GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
@@ -52,6 +53,7 @@ class Root:
     idf_max: float = 1.0
     idf: Idf = Idf.paper
     min_spots: int = 1
+    boilerplate: Boilerplate = Boilerplate.keep
     clusters: ClusterMethod = ClusterMethod.components
     copies: Sameness = Sameness.text
     keep: Keep = Keep.first
@@ -121,17 +123,21 @@ def _plug_in() -> None:
     found = entry_points()  # of all packages, read once
     for group in GROUPS:
         for point in found.select(group=f"spotsigs.{group}"):
-            root = {name: f"${{{name}}}" for name in _fields(point) if name in ROOT_KEYS}
-            node = {"_target_": point.value.replace(":", ".")} | root
+            node = {"_target_": point.value.replace(":", ".")} | _parameters(point)
             ConfigStore.instance().store(group=group, name=point.name, node=node)
 
 
-def _fields(point: EntryPoint) -> list[str]:
-    """Return the fields of a plug-in's class; none of one that cannot be imported, which building it will say."""
+def _parameters(point: EntryPoint) -> dict[str, Any]:
+    """Return the fields of a plug-in's class with their defaults; none if it cannot be imported, which `build` reports.
+
+    Fields with the name of a key in `ROOT_KEYS` take the value of that key; those without a default are mandatory.
+    """
     try:
-        return [field.name for field in fields(point.load())]
+        cls = point.load()
+        values = OmegaConf.to_container(OmegaConf.structured(cls), enum_to_str=True)
     except Exception:  # noqa: BLE001 - another package's
-        return []
+        return {}
+    return values | {name: f"${{{name}}}" for name in values if name in ROOT_KEYS}
 
 
 _plug_in()
@@ -199,6 +205,8 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     return Settings(
         collection=built.pop("data"),
         auto=auto,
+        signature=with_boilerplate(built.pop("signature"), config.boilerplate),
+        boilerplate=config.boilerplate,
         **built,
         idf_filter=IdfFilter(
             idf_min=config.idf_min, idf_max=config.idf_max, idf=config.idf, min_spots=config.min_spots
@@ -371,6 +379,9 @@ def build(node: DictConfig, group: str) -> Any:
     target = values.pop("_target_", None)
     cls = _target(target, group)
     known = [field.name for field in fields(cls)]
+    typed = {word.lstrip("+~").partition("=")[0] for word in overrides()}
+    if f"{group}._target_" in typed:  # the other values are those of the class that the user replaced
+        values = {key: value for key, value in values.items() if key in known or f"{group}.{key}" in typed}
     for key in values:
         require(
             key in known,

@@ -202,6 +202,19 @@ class SignatureScheme(ABC):
         """Return the numbers of the tokens that make each signature, in text order; None if it cannot tell."""
         return None
 
+    def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the hash and the first token of every signature occurrence, in text order.
+
+        Raises
+        ------
+        InputError
+            If the scheme has no `chains`.
+        """
+        chains = self.chains(tokens)
+        if chains is None:
+            raise InputError(f"{type(self).__name__} does not locate its signatures; boilerplate=keep is possible")
+        return self(tokens), np.array([chain[0] for chain in chains], np.int32)
+
 
 class CollectionScheme(SignatureScheme):
     """A marked scheme that looks at the whole collection before it says what a document's signatures are.

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-TESTS = Path(__file__).parent
-FOLDERS = sorted(str(path) for path in TESTS.iterdir() if path.is_dir() and path.name not in ("naive", "__pycache__"))
-sys.path[:0] = [str(TESTS), *FOLDERS]  # helpers, reference implementations and cases of other tests, by name
+sys.path.insert(0, str(Path(__file__).parent))
+from folders import FOLDERS
+
+sys.path[:0] = FOLDERS
 
 # Kernels compile inside the first example, so no deadline; the same examples on every machine.
 settings.register_profile(

@@ -1,4 +1,4 @@
-"""What README.md says of the results, written anew from them: ``python -m experiments.show.readme``."""
+"""Update the results in README.md: ``python -m experiments.show.readme``."""
 
 from __future__ import annotations
 
@@ -46,23 +46,22 @@ def _short(value: float, digits: int | None = None) -> str:
 
 
 def counts(results: Path) -> str:
-    """Return how many claims got which verdict, as half a sentence."""
+    """Return the number of claims of each verdict, as half a sentence."""
     judged = judge_all(results)
     found = Counter(item.verdict for item in judged)
     *parts, last = (words.format(found[verdict]) for verdict, words in COUNTED.items() if found[verdict])
-    sources = "of the paper, its slides and its sources"
-    return f"Of [{len(judged)} checkable statements](results/claims.md) {sources}, {', '.join(parts)} and {last}"
+    return f"Of [{len(judged)} claims](results/claims.md) of the sources, {', '.join(parts)} and {last}"
 
 
 def written(text: str, results: Path) -> str:
-    """Return the text of README.md with its table and its counts as the results are.
+    """Return the text of README.md with the table and the counts of the results.
 
     Parameters
     ----------
     text : str
-        As it stands there.
+        Text of README.md.
     results : Path
-        Folder with the results of ``matrix`` and of what the claims are judged by.
+        Folder with the results of ``matrix`` and those by which claims are evaluated.
 
     Returns
     -------
@@ -70,7 +69,7 @@ def written(text: str, results: Path) -> str:
     """
     matrix = read_facts(results / "matrix" / "facts.csv")
     text = re.sub(r"(?m)^\| \| published \|(?:.*\n)(?:\|.*\n)+", lambda _: table(matrix), text)
-    return re.sub(r"Of \[\d+ checkable statements\].*?(?=; each has its verdict)", lambda _: counts(results), text)
+    return re.sub(r"Of \[\d+ claims\].*?(?=; each has its verdict)", lambda _: counts(results), text)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from experiments.work.study import Line, Work
 from spotsigs.errors import require
 from spotsigs.output_files import read_json, replacing
 from spotsigs.records import VectorCollection
+from spotsigs.reports import cluster_page
 from spotsigs.reports.page_pairs import KINDS, Sample, sample_pairs
 from spotsigs.runs.provenance import provenance
 
@@ -244,7 +245,9 @@ def render(
 
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    environment = Environment(
+        loader=FileSystemLoader([TEMPLATES, cluster_page.TEMPLATES]), autoescape=True, undefined=StrictUndefined
+    )
     counts = Counter(item.verdict for item in judged)
     return environment.get_template("report.html").render(
         script=Markup(script),

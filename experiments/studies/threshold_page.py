@@ -26,6 +26,7 @@ from spotsigs.evaluation.threshold import Suggestion, suggest
 from spotsigs.matching.prefix_join import self_join
 from spotsigs.output_files import replacing
 from spotsigs.records import Clusters, Corpus, Pairs, Truth, VectorCollection
+from spotsigs.reports import cluster_page
 from spotsigs.reports.page_pairs import LONGEST, Page, Sample, collapsed, marked
 from spotsigs.runs.provenance import provenance
 
@@ -350,7 +351,9 @@ def render(
 
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    environment = Environment(
+        loader=FileSystemLoader([TEMPLATES, cluster_page.TEMPLATES]), autoescape=True, undefined=StrictUndefined
+    )
     printed = [
         {
             "caption": table.caption,

@@ -10,6 +10,7 @@ from spotsigs.clustering.decisions import Keep
 from spotsigs.engines import Engine
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.records import Matcher, SignatureScheme
+from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.signatures.idf import IdfFilter
 
 AUTO = "auto"
@@ -34,6 +35,9 @@ class Settings:
         Bytes for all processes of a run on disk; None for a run in memory.
     names : dict of str to str
         What the user chose in each group, for example ``{"matcher": "spotsigs"}``.
+    boilerplate : Boilerplate
+        Treatment of boilerplate. ``signature`` is already wrapped by
+        `spotsigs.signatures.boilerplate.with_boilerplate`.
     """
 
     collection: Any
@@ -60,3 +64,4 @@ class Settings:
     seed: int
     strict: bool
     names: dict[str, str]
+    boilerplate: Boilerplate = Boilerplate.keep

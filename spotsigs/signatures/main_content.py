@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.records import Tokens
-from spotsigs.signatures.spots import _FIRST_ANTECEDENT, SpotSignatures, _chain, _content_from
+from spotsigs.records import SignatureScheme, Tokens
+from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.xxh64 import _xxh64
 
 TEXT, LINKED, LINK = range(3)
@@ -50,32 +50,6 @@ def own_gains(kinds: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def _firsts(
-    roles: NDArray[np.int32],
-    first_chain: NDArray[np.int32],
-    distances: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-) -> NDArray[np.int32]:
-    """Return the antecedent's token of every spot, in the order of `spotsigs.signatures.spots._hash_spots`."""
-    spots = 0
-    for role in roles:
-        if role >= _FIRST_ANTECEDENT:
-            spots += first_chain[role - _FIRST_ANTECEDENT + 1] - first_chain[role - _FIRST_ANTECEDENT]
-    firsts, n = np.empty(spots, np.int32), 0
-    content = _content_from(roles)
-    members = np.empty(min(lengths.max(), len(roles)), np.int32)
-    for i in range(len(roles)):
-        antecedent = roles[i] - _FIRST_ANTECEDENT
-        if antecedent < 0:
-            continue
-        for chain in range(first_chain[antecedent], first_chain[antecedent + 1]):
-            if _chain(content, i, distances[chain], lengths[chain], members) > 0:
-                firsts[n] = i
-                n += 1
-    return firsts[:n]
-
-
-@njit(cache=True, nogil=True)
 def _outline(
     buffer: NDArray[np.uint8],
     starts: NDArray[np.int32],
@@ -106,48 +80,42 @@ def no_links(tokens: Tokens) -> NDArray[np.int32]:
     return np.zeros(len(tokens), np.int32) if tokens.links is None else tokens.links
 
 
-def outline_of(scheme: SpotSignatures, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return a page's spots and links, in text order.
+def outline_of(scheme: SignatureScheme, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Return a page's signatures and links, in text order.
 
     Parameters
     ----------
-    scheme : SpotSignatures
-        What the spots are.
+    scheme : SignatureScheme
+        Source of the signatures.
     tokens : Tokens
-        Of one document, with their links.
+        Tokens of one document, with their links.
 
     Returns
     -------
     hashes : ndarray of uint64, shape (n,)
-        XXH64 of each spot signature, or of a link's tokens.
+        XXH64 of each signature, or of a link's tokens.
     kinds : ndarray of int32, shape (n,)
         `TEXT`, `LINKED` or `LINK`.
     """
-    spots, table = scheme._spots(tokens)
-    if table is None:
-        firsts = np.arange(len(spots), dtype=np.int32)
-    else:
-        firsts = _firsts(table.words.roles_of(tokens), table.first_chain, table.distances, table.lengths)
+    signatures, firsts = scheme.located(tokens)
     found: tuple[NDArray[np.uint64], NDArray[np.int32]] = _outline(
-        tokens.buffer, tokens.starts, tokens.ends, no_links(tokens), firsts, spots
+        tokens.buffer, tokens.starts, tokens.ends, no_links(tokens), firsts, signatures
     )
     return found
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class DensestRegion(SpotSignatures):
-    """Spot signatures of a page's densest region, found without looking at other pages.
+@dataclass(frozen=True, kw_only=True)
+class MainContent(SignatureScheme):
+    """Signatures of a page's main content, found without other pages.
 
-    The region is the maximal-sum segment of the page, where a signature outside links adds 1 at its antecedent and a
-    link adds -1 at its first token: where prose outweighs navigation. Signatures whose antecedent lies inside are
-    kept. A text without links is kept whole, and so is a page without any signature outside links.
+    The main content is the maximal-sum segment of the page, where a signature outside links adds 1 at its first token
+    and a link adds -1. Signatures that begin inside are kept. A text without links is kept whole, and so is a page
+    without any signature outside links.
 
     Attributes
     ----------
-    d, c : int
-        Spot distance 1 and chain length 2: on short pages more signatures survive an edit than with the paper's.
-    antecedents, stopwords, include_antecedent, language : sequence of str, sequence of str, bool, str
-        As in `spotsigs.signatures.spots.SpotSignatures`.
+    signature : SignatureScheme
+        Source of the signatures.
 
     References
     ----------
@@ -155,9 +123,56 @@ class DensestRegion(SpotSignatures):
 
     Deviations
     ----------
-    Pasternack and Roth score tokens by a classifier that was trained on tags; here nothing is trained. Against prose
-    stand links, not the mean of the page, which would cut into a text that has none.
+    Pasternack and Roth score tokens by a classifier that was trained on tags; here nothing is trained. The weight of
+    prose is balanced by that of links, not by the mean of the page, which would cut into a text without links.
     """
+
+    label: ClassVar[str] = "main content"
+    marked: ClassVar[bool] = True
+
+    signature: SignatureScheme
+
+    @property
+    def name(self) -> str:
+        """The name of the signatures, with what is done to them."""
+        return f"{self.signature.name}, {self.label}"
+
+    @property
+    def tells_languages(self) -> bool:
+        """Whether hashes tell shingles from spots."""
+        return self.signature.tells_languages
+
+    def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
+        """Return the hash of every signature inside the main content, in text order."""
+        return self.located(tokens)[0]
+
+    def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the hash and the first token of the same signatures."""
+        hashes, firsts = self.signature.located(tokens)
+        inside = self._inside(tokens)
+        return hashes[inside], firsts[inside]
+
+    def readable(self, text: str) -> list[str]:
+        """Return the signatures of a plain text in readable form: it has no links, so that all are kept."""
+        return self.signature.readable(text)
+
+    def chains(self, tokens: Tokens) -> list[list[int]] | None:
+        """Return the numbers of the tokens that make each of the same signatures."""
+        chains = self.signature.chains(tokens)
+        return chains and [chain for chain, kept in zip(chains, self._inside(tokens), strict=True) if kept]
+
+    def _inside(self, tokens: Tokens) -> NDArray[np.bool_]:
+        _, kinds = outline_of(self.signature, tokens)
+        start, stop = heaviest(own_gains(kinds))
+        inside = np.zeros(len(kinds), np.bool_)
+        inside[start:stop] = True
+        of_signatures: NDArray[np.bool_] = inside[kinds != LINK]
+        return of_signatures
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DensestRegion(SpotSignatures):
+    """Spot signatures of a page's main content, see `MainContent`."""
 
     label: ClassVar[str] = "SpotSigs, densest region"
     marked: ClassVar[bool] = True
@@ -165,19 +180,21 @@ class DensestRegion(SpotSignatures):
     d: int = 1
     c: int = 2
 
-    def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
-        """Return the hash of every spot signature inside the region, in text order."""
-        return super().__call__(tokens)[self._inside(tokens)]
+    def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the hash and the antecedent's token of every spot signature inside."""
+        hashes, firsts = super().located(tokens)
+        inside = self._inside(tokens)
+        return hashes[inside], firsts[inside]
 
     def chains(self, tokens: Tokens) -> list[list[int]]:
-        """Return the numbers of the tokens that make each of these signatures."""
+        """Return the numbers of the tokens that make each of the same signatures."""
         return [chain for chain, kept in zip(super().chains(tokens), self._inside(tokens), strict=True) if kept]
 
     def _inside(self, tokens: Tokens) -> NDArray[np.bool_]:
-        """Return for each spot whether it lies inside."""
-        _, kinds = outline_of(self, tokens)
+        hashes, firsts = super().located(tokens)
+        kinds = _outline(tokens.buffer, tokens.starts, tokens.ends, no_links(tokens), firsts, hashes)[1]
         start, stop = heaviest(own_gains(kinds))
         inside = np.zeros(len(kinds), np.bool_)
         inside[start:stop] = True
-        of_spots: NDArray[np.bool_] = inside[kinds != LINK]
-        return of_spots
+        of_signatures: NDArray[np.bool_] = inside[kinds != LINK]
+        return of_signatures

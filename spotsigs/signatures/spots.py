@@ -90,13 +90,13 @@ def _hash_spots(
     distances: NDArray[np.int64],
     lengths: NDArray[np.int64],
     include_antecedent: bool,
-) -> NDArray[np.uint64]:
-    """Return the XXH64 of each signature's tokens joined by colons, in text order."""
+) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Return the XXH64 of each signature's tokens joined by colons, in text order, and its antecedent's token."""
     spots = 0
     for role in roles:
         if role >= _FIRST_ANTECEDENT:
             spots += first_chain[role - _FIRST_ANTECEDENT + 1] - first_chain[role - _FIRST_ANTECEDENT]
-    hashes, n = np.empty(spots, np.uint64), 0
+    hashes, firsts, n = np.empty(spots, np.uint64), np.empty(spots, np.int32), 0
     content = _content_from(roles)
     members = np.empty(min(lengths.max(), len(roles)), np.int32)
     joined = np.empty(len(buffer) + 1, np.uint8)
@@ -111,9 +111,9 @@ def _hash_spots(
             size = _append(buffer, starts[i], ends[i], joined, 0) if include_antecedent else 0
             for member in members[:taken]:
                 size = _append(buffer, starts[member], ends[member], joined, size)
-            hashes[n] = _xxh64(joined, 0, size - 1)
+            hashes[n], firsts[n] = _xxh64(joined, 0, size - 1), i
             n += 1
-    return hashes[:n]
+    return hashes[:n], firsts[:n]
 
 
 def read_stopwords(name: str) -> list[str]:
@@ -290,14 +290,15 @@ class SpotSignatures(SignatureScheme):
         ndarray of uint64, shape (n_occurrences,)
             In text order of the antecedents; of one antecedent's several chains, in the order given.
         """
-        return self._spots(tokens)[0]
+        return self.located(tokens)[0]
 
-    def _spots(self, tokens: Tokens) -> tuple[NDArray[np.uint64], _Table | None]:
-        """Return the hash of every signature, and the table they were found by; None where they are shingles."""
+    def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the hash and the antecedent's token of every spot signature, in the same order."""
         table = self._table_for(tokens)
         if table is None:
-            return hash_shingles(tokens, self.c) | IN_SHINGLES, None
-        hashes: NDArray[np.uint64] = _hash_spots(
+            shingles = hash_shingles(tokens, self.c) | IN_SHINGLES
+            return shingles, np.arange(len(shingles), dtype=np.int32)
+        hashes, firsts = _hash_spots(
             tokens.buffer,
             tokens.starts,
             tokens.ends,
@@ -307,7 +308,7 @@ class SpotSignatures(SignatureScheme):
             table.lengths,
             self.include_antecedent,
         )
-        return hashes & ~IN_SHINGLES if self.language == AUTO else hashes, table
+        return hashes & ~IN_SHINGLES if self.language == AUTO else hashes, firsts
 
     def readable(self, text: str) -> list[str]:
         """Return every spot signature of a plain text in canonical form, in the same order.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,9 +23,10 @@ from spotsigs.arrays.contiguous_ids import distinct
 from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.parallel import all_cores, concatenated, over_blocks
 from spotsigs.errors import require
-from spotsigs.records import CollectionScheme, Signatures, Tokens
+from spotsigs.records import CollectionScheme, Signatures, SignatureScheme, Tokens
 from spotsigs.signatures.idf import FEWEST
-from spotsigs.signatures.main_content import LINK, DensestRegion, outline_of
+from spotsigs.signatures.main_content import LINK, DensestRegion, MainContent, outline_of
+from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_kernels import (
     PageFeatures,
     PageLinks,
@@ -151,7 +152,7 @@ class FramedSpots(DensestRegion, CollectionScheme):
 
     def outline(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return what `refine` needs of a page: the hashes and kinds of its spots and links, in text order."""
-        return outline_of(self, tokens)
+        return outline_of(SpotSignatures(**{f.name: getattr(self, f.name) for f in fields(SpotSignatures)}), tokens)
 
     def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
         """Turn the outlines of a whole collection into signatures.
@@ -175,6 +176,47 @@ class FramedSpots(DensestRegion, CollectionScheme):
         suspected = find_frames(outlines, pages, self.rules, self.sample, blocks)
         dropped = spots_of_frames(pages, suspected, self.share, blocks)
         return said(outlines, pages, dropped, self.share, self.chance, blocks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TemplateRemoval(CollectionScheme):
+    """Signatures of any scheme without those that a page shares with the template of its site.
+
+    Attributes
+    ----------
+    signature : SignatureScheme
+        Source of the signatures.
+    """
+
+    label: ClassVar[str] = "templates removed"
+
+    signature: SignatureScheme
+
+    @property
+    def name(self) -> str:
+        """The name of the signatures, with what is done to them."""
+        return f"{self.signature.name}, {self.label}"
+
+    @property
+    def tells_languages(self) -> bool:
+        """Whether hashes tell shingles from spots."""
+        return self.signature.tells_languages
+
+    def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
+        """Return the hashes of a page that is a collection of its own: those of its main content."""
+        return MainContent(signature=self.signature)(tokens)
+
+    def readable(self, text: str) -> list[str]:
+        """Return the signatures of a plain text in readable form."""
+        return self.signature.readable(text)
+
+    def outline(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the hashes and kinds of the page's signatures and links, in text order, for `refine`."""
+        return outline_of(self.signature, tokens)
+
+    def refine(self, outlines: Signatures, *, threads: int | None = None, scratch: Path | None = None) -> Signatures:
+        """Turn the outlines of a whole collection into signatures."""
+        return FramedSpots().refine(outlines, threads=threads, scratch=scratch)
 
 
 @dataclass(frozen=True)

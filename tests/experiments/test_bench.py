@@ -128,15 +128,14 @@ def test_a_table_stands_between_its_markers():
     assert charts.with_table("no markers", "new") == "no markers"
 
 
-@pytest.mark.parametrize("name", charts.PLACES)
-def test_pages_show_the_last_whole_run(name):
-    page, folder = (ROOT / name).read_text("utf-8"), ROOT / "results/bench"
+def test_the_page_shows_the_last_whole_run():
+    page, folder = (ROOT / charts.PAGE).read_text("utf-8"), ROOT / "results/bench"
     assert all(page.count(marker) == 1 for marker in charts.MARKERS)
     if not (folder / "cells.csv").exists():
         assert not page.partition(charts.MARKERS[0])[2].partition(charts.MARKERS[1])[0].strip()
         return
     measured = charts.Measured.read(folder)
-    assert charts.with_table(page, charts.PLACES[name](measured)) == page
+    assert charts.with_table(page, charts.performance_tables(measured)) == page
     assert (folder / "bench.md").read_text("utf-8") == charts.document(measured)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import FOLDERS
 
 from experiments.claims.facts import Fact, read_facts, write_facts
 from experiments.claims.judged_claims import Judged, failures, judge_all, markdown, summary, write_ledger
@@ -88,16 +89,14 @@ class TestCells:
 
     def test_a_killed_run_continues(self, tmp_path):
         program = (
-            "import sys, time; from pathlib import Path; sys.path[:0] = [{root!r}, {tests!r}]\n"
+            "import sys, time; from pathlib import Path; sys.path[:0] = {folders!r}\n"
             "from experiments.work.result_cache import Cells, Task\n"
             "from test_experiments import slow\n"
             "tasks = [Task(function=slow, arguments={{'number': n, 'trace': Path({trace!r})}}) for n in range(8)]\n"
             "print(sum(v['n'] for v in Cells(folder=Path({cells!r}), workers=1).run(tasks, 'slow')))\n"
-        ).format(
-            root=str(ROOT), tests=str(ROOT / "tests"), trace=str(tmp_path / "trace"), cells=str(tmp_path / "cells")
-        )
+        ).format(folders=[str(ROOT), *FOLDERS], trace=str(tmp_path / "trace"), cells=str(tmp_path / "cells"))
         first = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        while len(list((tmp_path / "cells").glob("slow-*.json"))) < 3:
+        while len(list((tmp_path / "cells").glob("slow-*.json"))) < 3 and first.poll() is None:
             time.sleep(0.01)
         first.kill()
         first.wait()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from folders import PYTHONPATH
 from strategies import is_long
 from test_engines import available
 from test_on_disk import PARTS, run, stories, written
@@ -51,7 +52,7 @@ def test_documents_of_two_runs_that_add_at_once_are_all_there(tmp_path):
     old = written(tmp_path / "old.jsonl", rows[16:])
     for k in range(rounds):
         run(tmp_path / f"store-{k}", old)
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
+    environment = os.environ | {"PYTHONPATH": PYTHONPATH}
     adding = [
         subprocess.Popen(
             [sys.executable, "-c", ADDING, name, str(tmp_path), str(rounds)],

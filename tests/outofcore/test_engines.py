@@ -11,10 +11,10 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import PYTHONPATH
 from test_blocks import copies, triples
 from test_on_disk import PARTS, stories, written
 
@@ -284,11 +284,10 @@ def refuses(number):
 @pytest.mark.parametrize("address", ["local[2]", "local-cluster[2,1,1024]"])
 def test_spark_by_its_address(address, tmp_path):
     """A process of its own, for there is one Spark a process: the same bytes, and errors of tasks as they are."""
-    tests = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-c", SPARK, address],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": tests},
+        env=os.environ | {"PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         check=False,

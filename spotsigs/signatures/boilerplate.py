@@ -1,0 +1,45 @@
+"""The choice of what happens to a page's boilerplate before its signatures are compared."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from spotsigs.records import SignatureScheme
+
+
+class Boilerplate(Enum):
+    """Treatment of the text that surrounds the main content of a page.
+
+    ``keep``: compare whole pages, as the paper does. ``remove``: remove the template of each page's site, found by
+    comparing the pages of a collection. ``main_content``: keep the main content, found on each page alone. ``auto``:
+    as ``remove``, which removes nothing from text without links.
+    """
+
+    auto = "auto"
+    remove = "remove"
+    keep = "keep"
+    main_content = "main_content"
+
+
+def with_boilerplate(scheme: SignatureScheme, boilerplate: Boilerplate) -> SignatureScheme:
+    """Return a scheme whose signatures come from the text that remains.
+
+    Parameters
+    ----------
+    scheme : SignatureScheme
+        Any scheme that can locate its signatures, see `SignatureScheme.located`.
+    boilerplate : Boilerplate
+        Treatment of boilerplate.
+
+    Returns
+    -------
+    SignatureScheme
+    """
+    from spotsigs.signatures.main_content import MainContent
+    from spotsigs.signatures.template_removal import TemplateRemoval
+
+    if boilerplate is Boilerplate.keep:
+        return scheme
+    return (
+        MainContent(signature=scheme) if boilerplate is Boilerplate.main_content else TemplateRemoval(signature=scheme)
+    )
