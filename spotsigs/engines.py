@@ -140,21 +140,25 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _executor(workers: int) -> Any:
-    from joblib.externals.loky import get_reusable_executor
+    from loky import get_reusable_executor
 
-    # a worker that idled so long ends, and is replaced when it is wanted again: nothing that a user should hear of
+    # a worker that was idle for so long ends and is replaced on demand, which a user need not know
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-    return get_reusable_executor(
+    pool = get_reusable_executor(
         max_workers=workers, env=_ONE_THREAD, timeout=300, initializer=end_with, initargs=(os.getpid(),)
     )
+    _POOL[:] = [pool]
+    return pool
+
+
+_POOL: list[Any] = []
+"""The pool of `Processes`, once it has been used."""
 
 
 def end_workers() -> None:
-    """End the pool of `Processes`, if there is one, when its tasks have ended; a later task begins another."""
-    from joblib.externals.loky import reusable_executor
-
-    if reusable_executor._executor is not None:
-        reusable_executor._executor.shutdown()
+    """Shut down the pool of `Processes`, if there is one, when its tasks have ended; a later task starts another."""
+    while _POOL:
+        _POOL.pop().shutdown()
 
 
 def _kill_workers(executor: Any) -> None:

@@ -27,7 +27,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.in_memory import Matched
-from spotsigs.outofcore.pipeline import fitting, group_on_disk, match_on_disk
+from spotsigs.outofcore.pipeline import Store, VectorSettings, fitting
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments, extract_segments
 from spotsigs.outofcore.vectorize import parse_memory
@@ -170,23 +170,21 @@ class Scale(Experiment):
         def say(sentence: str) -> None:
             memory.stage = TOLD.get(sentence.partition(":")[0], memory.stage)
 
-        engine = fitting(settings.engine, budget)
-        found = match_on_disk(
-            folder / "store",
-            Jsonl(path=str(folder / "pages")),
-            settings.text,
-            settings.signature,
-            settings.idf_filter,
-            settings.tau,
-            engine,
+        store = Store(
+            folder=folder / "store",
+            text=settings.text,
+            scheme=settings.signature,
+            engine=fitting(settings.engine, budget),
             memory=budget,
-            sets=settings.sets,
-            sameness=Sameness.off,  # the join is what is measured, and compared with the one in memory
             say=say,
         )
+        of = VectorSettings(  # without duplicates: the join is measured, and compared with the one in memory
+            idf_filter=settings.idf_filter, sets=settings.sets, sameness=Sameness.off
+        )
+        found = store.match(Jsonl(path=str(folder / "pages")), settings.tau, of)
         pairs = found.pairs
         memory.stage = "clusters"
-        groups = group_on_disk(folder / "store", pairs, engine, memory=budget, clusters=settings.clusters)
+        groups = store.group(pairs, clusters=settings.clusters)
         clusters = groups.clusters
         decisions = decide(groups.nearest, clusters, settings.keep, compared=found.compared())
         memory.stage = "tables"

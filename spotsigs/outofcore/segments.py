@@ -24,11 +24,15 @@ from spotsigs.records import Collection, Document, Shard, Signatures, SignatureS
 from spotsigs.signatures.extract import unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.signatures.reading_progress import reading
+from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
 from spotsigs.storage.store import Reader, claim, opened, save_signatures, unsealed
 from spotsigs.text.size_limits import largest_page, pages_up_to
 
 _SOURCE = "source.json"
+SCHEMA = 2
+"""Version of what `source_of` returns."""
+
 _MOST = 1 << 24  # bytes of signatures that are held before they are written: a shard may unpack to any number
 
 
@@ -94,18 +98,21 @@ def extract_segments(
 
 
 def source_of(collection: Collection, text: Any, scheme: Any) -> dict[str, Any]:
-    """Return what the signatures of a collection depend on, as it is kept beside them."""
-    source: dict[str, Any] = {"collection": repr(collection), "text": repr(text), "scheme": repr(scheme)}
-    return source | {"files": _files(collection)}
+    """Return the identity of what the signatures of a collection depend on, see `spotsigs.storage.identity`."""
+    source = {"collection": identity(collection), "text": identity(text), "scheme": identity(scheme)}
+    return {"schema": SCHEMA, **source, "files": _files(collection)}
 
 
 def known_source(folder: Path) -> dict[str, Any]:
     """Return what the signatures of a folder were made of."""
     path = folder / _SOURCE
     try:
-        return unsealed(read(path))
+        known = unsealed(read(path))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); extract again into another place") from error
+    schema = known.get("schema", 1)
+    require(schema == SCHEMA, f"{path} has schema {schema}, not {SCHEMA}; extract again into another place")
+    return known
 
 
 def finished_segments(folder: Path) -> Segments:

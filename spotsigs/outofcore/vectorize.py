@@ -36,6 +36,7 @@ from spotsigs.exact_duplicates import Copies
 from spotsigs.outofcore.resumable_tasks import Rounds, append_parts, run
 from spotsigs.outofcore.segments import Segments
 from spotsigs.signatures.idf import IdfFilter
+from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, exists
 from spotsigs.storage.store import (
     StoredVectors,
@@ -51,7 +52,7 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 _MADE_OF = "layout.json"
 
-_FORM = 2
+_FORM = 3
 """Of what tasks leave; counted up where it changes, so that nothing a former version left is read."""
 
 MOST_SIGNATURES = 2**31 - 1
@@ -250,8 +251,12 @@ class Stretch(NamedTuple):
 def _claim(rounds: Path, layout: Layout, segments: Segments, copies: Copies) -> None:
     """Say what the results of the tasks come from; delete those that come from something else, or do not say."""
     made_of = "".join(map(fingerprint, segments.folders)).encode() + copies.stands.tobytes()
-    facts = {"of": xxhash.xxh3_128_hexdigest(made_of), "settings": repr((layout.idf_filter, layout.sets))}
-    facts |= {"memory": str(layout.memory), "form": str(_FORM)}
+    facts = {
+        "of": xxhash.xxh3_128_hexdigest(made_of),
+        "settings": identity((layout.idf_filter, layout.sets)),
+        "memory": layout.memory,
+        "form": _FORM,
+    }
     if not exists(rounds / _MADE_OF) or claim(rounds, _MADE_OF, facts):
         remove_tree(rounds)
         claim(rounds, _MADE_OF, facts)

@@ -182,7 +182,7 @@ def _in_memory(settings: Settings, trial: Trial) -> Matched[Signatures, Pairs]:
 def _on_disk(
     settings: Settings, folder: Path, memory: int, say: Callable[[str], object]
 ) -> tuple[Matched[Segments, PairFiles], str, Grouped]:
-    from spotsigs.outofcore.pipeline import fitting, group_on_disk, match_on_disk
+    from spotsigs.outofcore.pipeline import Store, VectorSettings, fitting
 
     matcher, collection = settings.matcher, settings.collection
     method = matcher.on_store()
@@ -195,24 +195,22 @@ def _on_disk(
         not isinstance(collection, VectorCollection),
         f"memory= and store= read pages, and data={settings.names['data']} brings vectors; leave them out",
     )
-    store = own_store(settings, folder) if settings.store is None else kept_store(settings.store)
-    engine = fitting(settings.engine, memory)
-    matched = match_on_disk(
-        store,
-        None if isinstance(collection, StoredCollection) else collection,
-        settings.text,
-        settings.signature,
-        settings.idf_filter,
-        method.tau,
-        engine,
+    store = Store(
+        folder=own_store(settings, folder) if settings.store is None else kept_store(settings.store),
+        text=settings.text,
+        scheme=settings.signature,
+        engine=fitting(settings.engine, memory),
         memory=memory,
-        sets=settings.sets,
-        add=settings.add,
-        sameness=settings.copies,
-        strict=settings.strict,
         say=say,
     )
-    groups = group_on_disk(store, matched.pairs, engine, memory=memory, **_grouping(settings, matched), say=say)
+    matched = store.match(
+        None if isinstance(collection, StoredCollection) else collection,
+        method.tau,
+        VectorSettings(idf_filter=settings.idf_filter, sets=settings.sets, sameness=settings.copies),
+        add=settings.add,
+        strict=settings.strict,
+    )
+    groups = store.group(matched.pairs, **_grouping(settings, matched))
     end_workers()  # writing maps the store and uses memory for each document
     return matched, method.label, groups
 

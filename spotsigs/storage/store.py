@@ -540,7 +540,7 @@ def _fetched(path: Path, size: int, checksum: str) -> Path:
         _require_checksum(path, _checksum(_blocks_of(copy)), checksum)
     _FETCHED.pop(copy, None)
     _FETCHED[copy] = None
-    if len(_FETCHED) > _MOST_COPIES:
+    while len(_FETCHED) > _MOST_COPIES:
         oldest = next(iter(_FETCHED))
         del _FETCHED[oldest]
         with suppress(OSError):  # Windows keeps a file that is mapped until the process ends

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from stores import named, segments_of
+from stores import match_on_disk, named, query_page, segments_of
 
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.in_memory import extract_distinct, match_in_memory
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, fitting, match_on_disk, query_page
+from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, fitting
 from spotsigs.records import Corpus, Document
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
@@ -128,7 +128,7 @@ def test_a_store_refuses_what_does_not_belong_there(tmp_path):
     run(tmp_path / "s", one)
     with pytest.raises(InputError, match="holds other documents; add=true adds to them"):
         run(tmp_path / "s", two)
-    with pytest.raises(InputError, match=r"was made with signature= SpotSignatures\(.*give the same"):
+    with pytest.raises(InputError, match=r"was made with another signature= \(.*, not 2\); give the same"):
         match_on_disk(
             tmp_path / "s", one, PARTS[0], SpotSignatures(c=2), PARTS[2], 0.5, Serial(), memory=MEMORY, add=True
         )

@@ -18,12 +18,12 @@ import psutil
 import pytest
 import zstandard
 from object_store import object_store
+from stores import match_on_disk, query_page
 from test_large import WORKERS, ran, same, workers_below
 from test_on_disk import MEMORY, PARTS, named, run, stories, written
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.outofcore.pipeline import match_on_disk, query_page
 from spotsigs.outofcore.prefix_partition_join import join_store
 from spotsigs.records import Document, Vectors
 from spotsigs.storage import locations as places

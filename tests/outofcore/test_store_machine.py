@@ -18,6 +18,7 @@ from faults import Denied, denying
 from folders import PYTHONPATH
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from stores import match_on_disk, query_page
 from strategies import examples, is_long
 from test_on_disk import MEMORY, PARTS, named, stories
 
@@ -25,7 +26,7 @@ from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.outofcore.pipeline import match_on_disk, query_page, stored_segments
+from spotsigs.outofcore.pipeline import stored_segments
 from spotsigs.records import Corpus, Document
 from spotsigs.signatures.extract import extract
 from spotsigs.storage import atomic
@@ -63,8 +64,7 @@ def expected(rows, tau):
 ADDING = """
 import sys
 from pathlib import Path
-from test_on_disk import MEMORY, PARTS
-from spotsigs.outofcore.pipeline import match_on_disk
+from test_on_disk import MEMORY, PARTS, match_on_disk
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.engines import Serial
 
