@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
+from spotsigs.arrays.intrinsics import bit_count
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import require
 from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, Vectors
@@ -233,15 +234,6 @@ def _search_table(
     return order[found]
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _popcount(x: np.uint64) -> np.uint64:
-    """Return the number of bits set in a 64-bit word (a pattern that LLVM turns into one instruction)."""
-    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (x * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
 @njit(cache=True, nogil=True)
 def _append(out_pairs: NDArray[np.int64], size: int, i: int, j: int) -> NDArray[np.int64]:
     """Write a pair at row ``size``, into an array twice as long where this one is full."""
@@ -289,7 +281,7 @@ def _scan(fingerprints: NDArray[np.uint64], first: int, last: int, radius: int) 
     for i in range(first, last):
         if _any_near(fingerprints, i, len(fingerprints), radius):
             for j in range(i + 1, len(fingerprints)):
-                if _popcount(fingerprints[i] ^ fingerprints[j]) <= np.uint64(radius):
+                if bit_count(fingerprints[i] ^ fingerprints[j]) <= radius:
                     out = _append(out, size, i, j)
                     size += 1
     return out[:size]
@@ -309,7 +301,7 @@ def _table_pairs(
         if _any_near(fingerprints, i, end, radius):
             for j in range(i + 1, end):
                 x = fingerprints[i] ^ fingerprints[j]
-                if _popcount(x) <= np.uint64(radius) and _all_differ(x, others):
+                if bit_count(x) <= radius and _all_differ(x, others):
                     out = _append(out, size, i, j)
                     size += 1
     return out[:size]
@@ -320,7 +312,7 @@ def _any_near(fingerprints: NDArray[np.uint64], i: int, end: int, radius: int) -
     """Tell whether a fingerprint in ``(i, end)`` lies within the radius of ``i``: no branch, so that it vectorises."""
     near = 0
     for other in fingerprints[i + 1 : end]:
-        if _popcount(fingerprints[i] ^ other) <= np.uint64(radius):
+        if bit_count(fingerprints[i] ^ other) <= radius:
             near += 1
     return near > 0
 

@@ -314,8 +314,7 @@ def _seconds_and_recall(measured: Measured, cell: Any) -> str:
 def performance_tables(measured: Measured) -> str:
     """Return the tables of ``docs/performance.md``."""
     done = measured.cells[measured.cells.status == "ok"]
-    text = "The exact matchers and LSH at 1.17 M documents, seconds by threshold; the paper's curves cross at tau 0.78:"
-    parts = [_contended(done), compared_table(measured), text, markdown(crossing(measured)), _verdicts(measured)]
+    parts = [_contended(done), compared_table(measured), _verdicts(measured)]
     return "\n\n".join(part for part in parts if part)
 
 

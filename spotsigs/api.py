@@ -1,86 +1,116 @@
-"""The one call for pages in memory."""
+"""Functions for pages in Python objects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from enum import Enum
+from functools import partial
+from itertools import islice, starmap
+from typing import Any, TypeVar, cast
 from warnings import warn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spotsigs.clustering.clusters import cluster
+from spotsigs import defaults
+from spotsigs.arrays.row_blocks import gathered
+from spotsigs.clustering.clusters import ClusterMethod, cluster
+from spotsigs.clustering.dates import UNKNOWN, microseconds
 from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.engines import Serial
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, as_choice, counted, did_you_mean, either, require, shown
 from spotsigs.exact_duplicates import Sameness
-from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, Given, given
+from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, Given, Page, given, present
 from spotsigs.in_memory import Matched, match_in_memory
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.records import Collection, Document, Pairs, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.runs.pipeline import suggested
+from spotsigs.runs.settings import AUTO
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.signatures.languages import AUTO
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
+
+PagesT = TypeVar("PagesT")
+
+SIGNATURES: dict[str, type[SpotSignatures]] = {"spotsigs": SpotSignatures}
+"""Signature schemes by the names that ``signature=`` takes."""
+
+BATCH = 256
+"""Pages that are read before their texts are dropped and the progress bar moves."""
+
+LISTED = 5
+"""Pages that a warning names."""
+
+
+class Measure(Enum):
+    """Similarity measures that the functions offer."""
+
+    jaccard = "jaccard"
+    containment = "containment"
 
 
 def near_duplicates(
     pages: Any,
-    tau: float = 0.44,
+    tau: float | str = defaults.TAU,
     *,
     text: str = "text",
-    id: str = "id",  # noqa: A002 - the name that such columns have
-    signature: SignatureScheme | None = None,
-    language: str = AUTO,
-    idf_min: float = 0.2,
-    idf_max: float = 1.0,
+    html: str = "html",
+    id: str = "id",  # noqa: A002 - the usual name of such columns
+    signature: SignatureScheme | str | None = None,
+    language: str = defaults.LANGUAGE,
+    idf_min: float = defaults.IDF_MIN,
+    idf_max: float = defaults.IDF_MAX,
     min_spots: int = 1,
-    copies: Sameness | str = Sameness.text,
-    measure: str = "jaccard",
+    copies: Sameness | str = defaults.COPIES,
+    measure: str = defaults.MEASURE,
     threads: int | None = None,
 ) -> Pairs:
-    """Find all near-duplicate pairs among pages: exactly those whose multiset Jaccard, or containment, reaches tau.
+    """Find all near-duplicate pairs among pages: exactly those whose similarity reaches tau.
 
     Parameters
     ----------
     pages : iterable of str, bytes or dict, pandas or polars frame or series, pyarrow Table or array, datasets.Dataset
-        HTML, where something looks like a tag, or plain text; bytes are decoded by declaration or detection.
-    tau : float
-        Similarity threshold in (0, 1].
-    text : str
-        Column with the content, where pages has columns or consists of dicts.
+        HTML or plain text; bytes are decoded by the declared or detected encoding. Pages of an iterator are read one
+        by one, and their texts are not stored.
+    tau : float or "auto"
+        Similarity threshold in (0, 1], or ``auto`` for the one that the similarities of the pages suggest.
+    text, html : str
+        Columns with the content, if pages has columns or consists of dicts. If a row has both, the HTML counts. Text
+        that contains a tag is read as HTML.
     id : str
-        Column with the pages' names, by which errors and warnings call them; numbers from 0 where there is no ``id``.
-    signature : SignatureScheme, optional
-        Spot signatures with the paper's best parameters by default.
+        Column with the names of the pages, which warnings and errors use; positions if there is none.
+    signature : SignatureScheme or str, optional
+        Signature scheme, or the name of one: ``spotsigs``, spot signatures with the paper's best parameters.
     language : str
-        Where no signature is given: ``en``, ``de``, ``fr``, … (see `spotsigs.signatures.languages.languages`), whose
-        stopwords anchor the signatures. ``auto``: that of each page; pages without known stopwords are compared by
-        shingles of three tokens.
-    idf_min, idf_max : float, optional
-        Band of normalised IDF that is kept, counted over distinct pages. Fewer than 32 of them have no band, see
-        `spotsigs.signatures.idf.FEWEST`: their document frequencies say nothing yet.
+        If no scheme is given, the language whose stopwords anchor the signatures: ``en``, ``de``, ``fr``, …, see
+        `spotsigs.signatures.languages.languages`. ``auto`` detects that of each page; a page without known stopwords is
+        compared by shingles of three tokens.
+    idf_min, idf_max : float
+        Band of normalised IDF that is kept. Document frequencies are counted over distinct pages; fewer than 32 of them
+        have no band, see `spotsigs.signatures.idf.FEWEST`.
     min_spots : int
-        Pages with fewer signatures left have no near-duplicates but their copies.
+        A page with fewer remaining signatures has no near-duplicates but its exact duplicates.
     copies : {"text", "content", "off"}
-        Pages that are pairs of similarity 1 whatever their signatures: those of identical content or visible text,
-        those of identical content, or none.
-    measure : str
-        ``jaccard``, or ``containment``: the intersection over the smaller page, which finds a teaser in its article.
+        Exact duplicates, pairs of similarity 1 whatever their signatures: pages of the same content or visible text,
+        of the same content, or none.
+    measure : {"jaccard", "containment"}
+        Multiset Jaccard similarity, or the intersection divided by the smaller page, which finds a teaser in its
+        article.
     threads : int, optional
         Threads of the join; all cores by default.
 
     Returns
     -------
     Pairs
-        ``pairs.i``, ``pairs.j`` are positions in ``pages``. A page that cannot be read is in no pair, with a warning.
+        ``pairs.i`` and ``pairs.j`` are positions in ``pages``. A page that is missing (None, NaN) or cannot be read is
+        in no pair, and a warning lists it.
 
     Raises
     ------
     InputError
-        If tau lies outside (0, 1], there is no such measure or language, a page is neither str nor bytes,
-        ``copies`` is none of the three, or there is no column of the name that `text` or `id` gives.
+        If an option is out of range, there is no column with pages, or a page is neither text nor bytes.
 
     Examples
     --------
@@ -89,89 +119,60 @@ def near_duplicates(
     >>> [(int(i), int(j)) for i, j in zip(pairs.i, pairs.j)]
     [(0, 2)]
     """
-    band = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
-    scheme = signature or SpotSignatures(language=language)
-    return _found(given(pages, text), id, tau, scheme, band, copies, measure, threads).pairs
-
-
-def _found(
-    have: Given,
-    name: str,
-    tau: float,
-    scheme: SignatureScheme,
-    band: IdfFilter,
-    copies: Sameness | str,
-    measure: str,
-    threads: int | None,
-) -> Matched[Signatures, Pairs]:
-    try:
-        sameness = Sameness(copies)
-    except ValueError:
-        raise InputError(f"copies must be 'text', 'content' or 'off', got {copies!r}") from None
-    matchers: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTight, "containment": Containment}
-    require(measure in matchers, f"measure must be one of {', '.join(matchers)}, got {measure!r}")
-    matcher = matchers[measure](tau=tau, threads=threads)
-    names = have.column(name)
-    require(names is not None or name == "id", f"pages has no column {name!r}; name one by id=")
-    pages = _Pages(tuple(have.pages), names or range(len(have.pages)))
-    found = match_in_memory(pages, VisibleText(), scheme, band, matcher, Serial(), sameness=sameness)
-    if not found.skipped:
-        return found
-    unreadable = {int(record.id): record.reason for record in found.skipped}
-    first, why = next(iter(unreadable.items()))
-    many = f"{len(unreadable)} pages cannot be read and are" if len(unreadable) > 1 else "a page cannot be read and is"
-    warn(f"{many} compared with no other; {pages.names[first]!r}: {why}", stacklevel=3)
-    pages = replace(pages, pages=tuple("" if k in unreadable else page for k, page in enumerate(pages.pages)))
-    return match_in_memory(pages, VisibleText(), scheme, band, matcher, Serial(), sameness=sameness, strict=True)
+    method = _Method(
+        matcher=_matcher(tau, measure, threads),
+        auto=isinstance(tau, str),
+        scheme=scheme_of(signature, language),
+        band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
+        sameness=as_choice("copies", copies, Sameness),
+    )
+    found = method.find(given(pages, kept=False, text=text, html=html, id=id), id)
+    return found.pairs()
 
 
 def dedup(
-    pages: Any,
-    tau: float = 0.44,
+    pages: PagesT,
+    tau: float | str = defaults.TAU,
     *,
     text: str = "text",
-    id: str = "id",  # noqa: A002 - the name that such columns have
-    keep: str | Keep = Keep.first,
+    html: str = "html",
+    id: str = "id",  # noqa: A002 - the usual name of such columns
+    keep: str | Keep = defaults.KEEP,
     date: str = "date",
-    signature: SignatureScheme | None = None,
-    language: str = AUTO,
-    idf_min: float = 0.2,
-    idf_max: float = 1.0,
+    clusters: str | ClusterMethod = defaults.CLUSTERS,
+    signature: SignatureScheme | str | None = None,
+    language: str = defaults.LANGUAGE,
+    idf_min: float = defaults.IDF_MIN,
+    idf_max: float = defaults.IDF_MAX,
     min_spots: int = 1,
-    copies: Sameness | str = Sameness.text,
-    measure: str = "jaccard",
+    copies: Sameness | str = defaults.COPIES,
+    measure: str = defaults.MEASURE,
     threads: int | None = None,
-) -> Any:
-    """Return what was given without near-duplicates: one page of each group stays.
+) -> PagesT:
+    """Return the pages without near-duplicates, in the type that they have.
 
     Parameters
     ----------
-    pages : iterable of str, bytes or dict, pandas or polars frame or series, pyarrow Table or array, datasets.Dataset
-        What holds the pages; as in `near_duplicates`.
-    tau : float
-        Similarity threshold in (0, 1].
-    text : str
-        Column with the content, where pages has columns or consists of dicts.
-    id : str
-        Column with the pages' names, by which errors and warnings call them; numbers from 0 where there is no ``id``.
+    pages, tau, text, html, id, signature, language, idf_min, idf_max, min_spots, copies, measure, threads : optional
+        As in `near_duplicates`. Rows of an iterator are stored with their contents in a temporary file.
     keep : {"first", "longest", "newest", "none"}
-        Which page of a group stays: ``longest`` is the one of most signatures, as in the command; ``none``: only pages
+        Page of a cluster that is kept: the first, the one of most signatures, or the newest; ``none`` keeps only pages
         without a near-duplicate.
     date : str
-        Column with ISO 8601 dates, for ``newest``.
-    signature, language, idf_min, idf_max, min_spots, copies, measure, threads : optional
-        As in `near_duplicates`.
+        Column with dates, for ``newest``: ISO 8601, or as in HTTP headers. A warning lists pages without one.
+    clusters : str
+        How pairs become clusters, see `spotsigs.cluster`.
 
     Returns
     -------
-    same as pages
-        A list for a list, a frame for a frame, an iterator for an iterator. A page that cannot be read stays, with a
-        warning.
+    same type as pages
+        A list for a list, a frame for a frame, a generator for an iterator. A page that is missing or cannot be read is
+        kept, and a warning lists it.
 
     Raises
     ------
     InputError
-        As `near_duplicates`, or if there are no dates for ``newest``.
+        As `near_duplicates`, or if no page has a date for ``newest``.
 
     Examples
     --------
@@ -179,30 +180,180 @@ def dedup(
     >>> dedup([{"text": page, "n": 1}, {"text": page + " It is late.", "n": 2}])[0]["n"]
     1
     """
-    have = given(pages, text)
-    policy = Keep(keep)
-    band = IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots)
-    scheme = signature or SpotSignatures(language=language)
-    found = _found(have, id, tau, scheme, band, copies, measure, threads)
-    dates = have.column(date) if policy is Keep.newest else None
-    days = None if dates is None else [None if day is None else str(day) for day in dates]
-    order = priority(policy, found.pairs.n, found.signatures.occurrences(), days)
-    decisions = decide(found.pairs, cluster(found.pairs, priority=order), policy)
-    return have.take(np.flatnonzero(decisions.kept).tolist())
+    policy = as_choice("keep", keep, Keep)
+    way = as_choice("clusters", clusters, ClusterMethod)
+    method = _Method(
+        matcher=_matcher(tau, measure, threads),
+        auto=isinstance(tau, str),
+        scheme=scheme_of(signature, language),
+        band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
+        sameness=as_choice("copies", copies, Sameness),
+    )
+    have = given(pages, text=text, html=html, id=id, date=date)
+    found = method.find(have, id)
+    dates = found.dates(have.column(date)) if policy is Keep.newest else None
+    matched = found.matched
+    order = priority(policy, matched.pairs.n, matched.signatures.occurrences(), dates)
+    decisions = decide(matched.pairs, cluster(matched.pairs, clusters=way, priority=order), policy)
+    kept = np.ones(found.n, np.bool_)
+    kept[found.positions] = decisions.kept
+    return cast(PagesT, have.take(np.flatnonzero(kept).tolist()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Method:
+    """The options of a call, checked."""
+
+    matcher: SpotSigsTight | Containment
+    auto: bool
+    scheme: SignatureScheme
+    band: IdfFilter
+    sameness: Sameness
+
+    def find(self, have: Given, name: str) -> _Found:
+        """Match the pages; warn about those that cannot be read."""
+        found = match_in_memory(
+            _Pages(have, name), VisibleText(), self.scheme, self.band, self._match, Serial(), sameness=self.sameness
+        )
+        names = have.column(name)
+        if found.skipped:
+            skipped = {int(record.id): record.reason for record in found.skipped}
+            _warn("cannot be read, compared with no other page and kept", skipped, names)
+        positions = np.array([int(number) for number in found.doc_ids], np.int64)
+        return _Found(found, positions, len(positions) + len(found.skipped), names)
+
+    def _match(self, corpus: Corpus) -> Pairs:
+        matcher = self.matcher.at(suggested(corpus.vectors, self.scheme).tau) if self.auto else self.matcher
+        return matcher(corpus)
+
+
+def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containment:
+    """Return the matcher of a measure; if a threshold is to be suggested, with the default one."""
+    known = not isinstance(tau, str) or tau == AUTO
+    require(known, f"tau must be a number in (0, 1], or {AUTO!r}, got {shown(tau)}")
+    matchers: dict[Measure, type[SpotSigsTight | Containment]]
+    matchers = {Measure.jaccard: SpotSigsTight, Measure.containment: Containment}
+    of_measure = matchers[as_choice("measure", measure, Measure)]
+    return of_measure(tau=defaults.TAU if isinstance(tau, str) else tau, threads=threads)
+
+
+def scheme_of(signature: Any, language: str) -> SignatureScheme:
+    """Return the signature scheme that is given, or the one of a name, for pages in a language."""
+    if isinstance(signature, SignatureScheme):
+        return signature
+    name = defaults.SIGNATURE if signature is None else signature
+    require(
+        isinstance(name, str) and name in SIGNATURES,
+        f"signature must be a SignatureScheme or {either(map(repr, SIGNATURES))}, got {shown(name)}"
+        f"{did_you_mean(name, SIGNATURES)}",
+    )
+    return SIGNATURES[name](language=language)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Pairs of the pages that could be read.
+
+    Attributes
+    ----------
+    matched : Matched
+        The pages that could be read, numbered in order.
+    positions : ndarray of int64, shape (n_read,)
+        Their positions among all pages, ascending.
+    n : int
+        Number of all pages.
+    names : sequence or None
+        Names of all pages.
+    """
+
+    matched: Matched[Signatures, Pairs]
+    positions: NDArray[np.int64]
+    n: int
+    names: Sequence[Any] | None
+
+    def pairs(self) -> Pairs:
+        """Return the pairs with positions among all pages."""
+        pairs = self.matched.pairs
+        if len(self.positions) == self.n:
+            return pairs
+        i, j = (gathered(self.positions, rows).astype(np.int32) for rows in (pairs.i, pairs.j))
+        overlap = pairs.overlap
+        if overlap is not None:
+            lengths = np.zeros(self.n, np.int64)
+            lengths[self.positions] = overlap.lengths
+            overlap = replace(overlap, lengths=lengths)
+        return replace(pairs, i=i, j=j, n=self.n, overlap=overlap)
+
+    def dates(self, column: Sequence[Any] | None) -> list[str | None] | None:
+        """Return the dates of the pages that could be read; warn about dates that cannot be."""
+        if column is None:
+            return None
+        dates = [None if present(column[row]) is None else str(column[row]) for row in self.positions.tolist()]
+        unreadable = {
+            row: f"the date {date!r} cannot be read"
+            for row, date in zip(self.positions.tolist(), dates, strict=True)
+            if date and microseconds(date) == UNKNOWN
+        }
+        if unreadable:
+            _warn("taken as the oldest", unreadable, self.names)
+        return dates
+
+
+def _warn(what: str, reasons: Mapping[int, str], names: Sequence[Any] | None) -> None:
+    """Warn about some pages, the first of which are listed."""
+    listed = [
+        f"{number if names is None or names[number] is None else names[number]!r}: {reason}"
+        for number, reason in islice(reasons.items(), LISTED)
+    ]
+    more = f"; and {len(reasons) - LISTED:,} more" if len(reasons) > LISTED else ""
+    verb = "is" if len(reasons) == 1 else "are"
+    sentence = what if what.startswith("cannot") else f"{verb} {what}"
+    warn(f"{counted(len(reasons), 'page')} {sentence}; {'; '.join(listed)}{more}", stacklevel=4)
 
 
 @dataclass(frozen=True)
 class _Pages(Collection):
-    pages: tuple[str | bytes, ...]
-    names: Sequence[Any]
+    """The pages of the input, read once, in batches."""
 
-    def shards(self) -> list[Shard]:
-        return [self._documents]
+    have: Given
+    name: str
 
-    def _documents(self) -> Iterator[Document | Skipped]:
-        for number, page in enumerate(self.pages):
-            if not isinstance(page, (str, bytes)):
-                raise InputError(f"page {self.names[number]!r} is a {type(page).__name__}; give str or bytes")
-            sample = page if isinstance(page, str) else page.decode("latin-1")
-            html = LOOKS_LIKE_A_TAG.search(sample) is not None
-            yield Document(id=str(number), content=page, media_type="text/html" if html else "text/plain")
+    @property
+    def pages(self) -> int | None:
+        """Number of pages, if it is known before reading."""
+        return self.have.n
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the batches."""
+        return _Batches(self)
+
+    def document(self, number: int, page: Page) -> Document | Skipped:
+        """Return a page as a document."""
+        content, html = page
+        if content is None:
+            return Skipped(str(number), "the page is missing (None)")
+        if not isinstance(content, (str, bytes)):
+            names = self.have.column(self.name)
+            name = number if names is None else repr(names[number])
+            raise InputError(f"page {name} is a {type(content).__name__}; give str or bytes")
+        sample = content if isinstance(content, str) else content.decode("latin-1")
+        html = html or LOOKS_LIKE_A_TAG.search(sample) is not None
+        return Document(id=str(number), content=content, media_type="text/html" if html else "text/plain")
+
+
+@dataclass(frozen=True)
+class _Batches(Sequence[Shard]):
+    """Batches of pages, of which one is in memory at a time; their number is not known."""
+
+    of: _Pages
+
+    def __len__(self) -> int:
+        return 0
+
+    def __getitem__(self, index: Any) -> Any:
+        raise IndexError(index)
+
+    def __iter__(self) -> Iterator[Shard]:
+        numbered = iter(enumerate(self.of.have.pages))
+        while batch := list(islice(numbered, BATCH)):
+            yield partial(starmap, self.of.document, batch)

@@ -1,10 +1,12 @@
-"""The one exception for what a user can mend."""
+"""`InputError`, the checks that raise it, and the text of messages."""
 
 import os
+from collections.abc import Iterable
 from decimal import Decimal
+from enum import Enum
 from math import nan
-from numbers import Real
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, TypeVar
 
 
 class InputError(ValueError):
@@ -23,7 +25,7 @@ def as_tau(tau: Any) -> float:
     Parameters
     ----------
     tau : number
-        In (0, 1]: also a fraction, a decimal, or numpy's.
+        In (0, 1]; fractions, decimals and numpy's numbers are accepted.
 
     Raises
     ------
@@ -31,7 +33,7 @@ def as_tau(tau: Any) -> float:
         If it is no such number, or lies outside once it is a float64.
     """
     number = isinstance(tau, (Real, Decimal)) and not isinstance(tau, bool)
-    require(number, f"tau must be a number in (0, 1], got {tau!r}")
+    require(number, f"tau must be a number in (0, 1], got {shown(tau)}")
     try:
         value = float(tau)
     except (OverflowError, ValueError):
@@ -40,8 +42,77 @@ def as_tau(tau: Any) -> float:
     return value
 
 
+def as_count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """Return a whole number, or raise `InputError` if it is none or out of range; `bool` is no number here."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    require(whole, f"{name} must be a whole number, got {shown(value)}")
+    number = int(value)
+    allowed = f"must be at least {least}" if most is None else f"must lie in [{least}, {most}]"
+    require(least <= number and (most is None or number <= most), f"{name} {allowed}, got {number}")
+    return number
+
+
+def as_number(name: str, value: Any) -> float:
+    """Return a finite number as a float, or raise `InputError`."""
+    number = isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
+    require(number and value == value, f"{name} must be a number, got {shown(value)}")
+    return float(value)
+
+
+def as_flag(name: str, value: Any) -> bool:
+    """Return a truth value, Python's or numpy's, or raise `InputError`."""
+    require(type(value).__name__ in ("bool", "bool_"), f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+Choice = TypeVar("Choice", bound=Enum)
+
+
+def as_choice(name: str, value: Any, choices: type[Choice]) -> Choice:
+    """Return the member of an enumeration that a value names, or raise `InputError` with those there are.
+
+    Examples
+    --------
+    >>> Size = Enum("Size", {"small": "small", "large": "large"})
+    >>> as_choice("size", "smal", Size)
+    Traceback (most recent call last):
+    ...
+    spotsigs.errors.InputError: size must be 'small' or 'large', got 'smal'; did you mean 'small'?
+    """
+    if isinstance(value, choices):
+        return value
+    words = [str(member.value) for member in choices]
+    for member in choices:
+        if isinstance(value, str) and value == member.value:
+            return member
+    raise InputError(f"{name} must be {either(map(repr, words))}, got {shown(value)}{did_you_mean(value, words)}")
+
+
+def did_you_mean(word: Any, words: Iterable[str]) -> str:
+    """Return ``; did you mean 'that'?`` if a word resembles one of those there are, else nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, list(words), n=1) if isinstance(word, str) else []
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def either(words: Iterable[str]) -> str:
+    """Return alternatives as text: ``a, b or c``."""
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def shown(value: Any, longest: int = 60) -> str:
+    """Return a value of any type for a message: its repr if that is one short line, else its type."""
+    try:
+        text = repr(value) if isinstance(value, (str, bytes, int, float, complex, Enum, type(None))) else ""
+    except ValueError:  # an integer of too many digits
+        text = ""
+    return text if text and len(text) <= longest else f"an object of type {type(value).__name__}"
+
+
 def printable(text: str) -> str:
-    r"""Return untrusted text as it may be printed: no character that a terminal or a log would obey.
+    r"""Return untrusted text with every control, bidirectional and other invisible character escaped.
 
     Examples
     --------
@@ -57,7 +128,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def reason(error: OSError) -> str:
-    """Return what the system says is wrong, without the words that libraries put around it.
+    """Return the system's message for an error, without the words that libraries add to it.
 
     Examples
     --------

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.arrays.csr import normalise_csr, row_starts, row_sums, take_rows
-from spotsigs.arrays.row_blocks import tally
-from spotsigs.errors import InputError, as_tau, require
+from spotsigs.arrays.csr import INT32_MAX, normalise_csr, numbers, require_rows, row_starts, row_sums, take_rows
+from spotsigs.arrays.row_blocks import spans, tally
+from spotsigs.errors import InputError, as_count, as_number, as_tau, counted, require, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +55,50 @@ class Document:
     charset: str | None = None
     cluster: str | None = None
     date: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.id, str) and isinstance(self.content, (bytes, str))):
+            raise InputError(
+                "a document needs an id of type str and content of type str or bytes, got "
+                f"{type(self.id).__name__} and {type(self.content).__name__}"
+            )
+
+
+_Record = TypeVar("_Record")
+
+
+def unchecked(record: type[_Record], **values: Any) -> _Record:
+    """Return a record whose arrays are known to be valid, without reading them: those of a store, of any size.
+
+    Parameters
+    ----------
+    record : type
+        `Vectors` or `Clusters`.
+    **values
+        Every field.
+    """
+    made = object.__new__(record)
+    for name, value in values.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _require_array(name: str, values: Any, kinds: str, length: int | None = None) -> None:
+    """Refuse what is no one-dimensional array of a kind of numbers and of a length."""
+    array = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in kinds
+    require(array, f"{name} must be a one-dimensional array of numbers, got {_described(values)}")
+    require(length is None or len(values) == length, f"{name} has {len(values)} entries where {length} are needed")
+
+
+def _described(values: Any) -> str:
+    return f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else shown(values)
+
+
+def _require_between(name: str, values: NDArray[Any], least: int, stop: int) -> None:
+    """Refuse numbers outside ``[least, stop)``."""
+    if len(values):
+        low, high = int(values.min()), int(values.max())
+        require(least <= low and high < stop, f"{name} must lie in [{least}, {stop:,}), got {low} to {high:,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,8 +342,8 @@ class Vectors:
     """Signature multisets of a collection with dense ids: what every matcher works on.
 
     Rows are documents; a row without signatures stays as an empty row, so that row numbers are document numbers
-    throughout. Build one with `Vectors.from_csr`, which checks and normalises, or from sets, counters or a sparse
-    matrix.
+    throughout. Build one with `Vectors.from_csr`, which sorts rows and adds up repeated ids, or from sets, counters or
+    a sparse matrix. The constructor checks that the arrays describe such rows: kernels read them without looking.
 
     Attributes
     ----------
@@ -323,6 +367,27 @@ class Vectors:
     lengths: NDArray[np.int64]
     doc_ids: Sequence[str]
     vocabulary: NDArray[np.uint64] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("indptr", "ids", "counts", "lengths"):
+            _require_array(name, getattr(self, name), "iu")
+        n, entries = len(self.indptr) - 1, len(self.ids)
+        require(n >= 0 and self.indptr[0] == 0, "indptr must start with 0 (one more entry than there are rows)")
+        require(int(self.indptr[-1]) == entries, f"indptr ends at {self.indptr[-1]}, but there are {entries:,} ids")
+        _require_array("counts", self.counts, "iu", entries)
+        _require_array("lengths", self.lengths, "iu", n)
+        sized = hasattr(self.doc_ids, "__len__") and hasattr(self.doc_ids, "__getitem__")
+        require(sized and not isinstance(self.doc_ids, str), f"doc_ids must be a sequence, got {shown(self.doc_ids)}")
+        require(
+            len(self.doc_ids) == n, f"doc_ids has {len(self.doc_ids)} entries for {counted(n, 'row')}; give one per row"
+        )
+        known = INT32_MAX + 1
+        if self.vocabulary is not None:
+            _require_array("vocabulary", self.vocabulary, "u")
+            known = len(self.vocabulary)
+        _require_between("ids", self.ids, 0, known)
+        _require_between("counts", self.counts, 1, INT32_MAX + 1)
+        require_rows(self.indptr, self.ids, self.counts, self.lengths)
 
     @classmethod
     def from_csr(
@@ -358,11 +423,7 @@ class Vectors:
             If the arrays do not describe such rows.
         """
         indptr, ids, counts = normalise_csr(indptr, ids, counts)
-        n = len(indptr) - 1
-        if doc_ids is None:
-            doc_ids = RowNumbers(n)
-        elif len(doc_ids) != n:
-            raise InputError(f"doc_ids has {len(doc_ids)} entries for {n} rows; give one per row")
+        doc_ids = RowNumbers(len(indptr) - 1) if doc_ids is None else doc_ids
         return cls(indptr, ids, counts, row_sums(indptr, counts), doc_ids, vocabulary)
 
     @classmethod
@@ -386,13 +447,14 @@ class Vectors:
         InputError
             If a row is no mapping, or a count is not a positive integer.
         """
-        numbers: dict[Any, int] = {}
+        known: dict[Any, int] = {}
         indptr, ids = [0], list[int]()
         counts: list[int] = []
+        _require_rows("counters", counters)
         for row, counter in enumerate(counters):
             require(isinstance(counter, Mapping), f"row {row} is of type {type(counter).__name__}; give a Counter")
             present = {feature: count for feature, count in counter.items() if count != 0}
-            ids += [numbers.setdefault(feature, len(numbers)) for feature in present]
+            ids += [known.setdefault(feature, len(known)) for feature in present]
             counts += present.values()
             indptr.append(len(ids))
         return cls.from_csr(indptr, ids, counts, doc_ids)
@@ -418,13 +480,14 @@ class Vectors:
             If a row is a text or a mapping, whose letters or keys are hardly what is meant.
         """
 
-        def counted(row: int, features: Iterable[Any]) -> dict[Any, int]:
-            if isinstance(features, str | bytes | Mapping):
+        def ones(row: int, features: Iterable[Any]) -> dict[Any, int]:
+            if isinstance(features, str | bytes | Mapping) or not isinstance(features, Iterable):
                 kind = type(features).__name__
                 raise InputError(f"row {row} is a {kind}; give a set of features, or use Vectors.from_counters")
             return dict.fromkeys(features, 1)
 
-        return cls.from_counters((counted(row, features) for row, features in enumerate(sets)), doc_ids)
+        _require_rows("sets", sets)
+        return cls.from_counters((ones(row, features) for row, features in enumerate(sets)), doc_ids)
 
     @classmethod
     def from_scipy(cls, matrix: Any, doc_ids: Sequence[str] | None = None) -> Vectors:
@@ -485,6 +548,7 @@ class Vectors:
 
     def row(self, r: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the ids and counts of row ``r``."""
+        r = as_count("r", r, 0, len(self) - 1)
         span = slice(self.indptr[r], self.indptr[r + 1])
         return self.ids[span], self.counts[span]
 
@@ -494,7 +558,8 @@ class Vectors:
 
     def take(self, rows: IntArray) -> Vectors:
         """Return the given rows, in the given order."""
-        rows = np.asarray(rows, dtype=np.int64)
+        rows = numbers("rows", rows).astype(np.int64)
+        _require_between("rows", rows, 0, len(self))
         indptr, entries = take_rows(self.indptr, rows)
         return replace(
             self,
@@ -525,6 +590,12 @@ class RowNumbers(Sequence[str]):
         return [str(i) for i in range(self.n)[index]] if isinstance(index, slice) else str(range(self.n)[index])
 
 
+def _require_rows(name: str, rows: Any) -> None:
+    """Refuse what does not iterate over rows."""
+    listed = isinstance(rows, Iterable) and not isinstance(rows, str | bytes | Mapping)
+    require(listed, f"{name} must be an iterable with one entry a row, got {shown(rows)}")
+
+
 def _no_texts() -> Iterator[str]:
     raise InputError("this matcher reads the documents' text, and the corpus was built from vectors alone")
 
@@ -543,6 +614,10 @@ class Corpus:
 
     vectors: Vectors
     texts: Callable[[], Iterator[str]] = field(default=_no_texts, repr=False)
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.vectors, Vectors), f"vectors must be Vectors, got {shown(self.vectors)}")
+        require(callable(self.texts), f"texts must be a function without arguments, got {shown(self.texts)}")
 
 
 class Measure(StrEnum):
@@ -646,6 +721,15 @@ class ThresholdMatcher(Matcher):
         return self if tau is None else replace(self, tau=tau)
 
 
+MOST_THREADS = 256
+"""Threads of a kernel at most: more take memory and no less time."""
+
+
+def as_threads(threads: Any) -> int | None:
+    """Return a number of threads, at most `MOST_THREADS`; None, for all cores, stays None."""
+    return None if threads is None else min(as_count("threads", threads), MOST_THREADS)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ThreadedMatcher(Matcher):
     """A method that works on several threads; their number changes no result.
@@ -660,7 +744,7 @@ class ThreadedMatcher(Matcher):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.threads is None or self.threads >= 1, f"threads must be at least 1, got {self.threads}")
+        object.__setattr__(self, "threads", as_threads(self.threads))
 
     def with_threads(self, threads: int) -> Self:
         """Return the method with that number of threads."""
@@ -781,6 +865,27 @@ class Pairs:
     counters: Mapping[str, int] = field(default_factory=dict)
     overlap: Overlap | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", as_count("n", self.n, 0, INT32_MAX))
+        _require_array("i", self.i, "iu")
+        _require_array("j", self.j, "iu", len(self.i))
+        _require_array("similarity", self.similarity, "f", len(self.i))
+        for name in ("seconds", "counters"):
+            value = getattr(self, name)
+            require(isinstance(value, Mapping), f"{name} must be a mapping, got {shown(value)}")
+        known = isinstance(self.overlap, Overlap | None)
+        require(known, f"overlap must be an Overlap, got {shown(self.overlap)}")
+        for span in spans(len(self.i)):
+            self._check(slice(max(span.start - 1, 0), span.stop))
+
+    def _check(self, span: slice) -> None:
+        """Refuse pairs of a block that are out of range, or not in ascending order."""
+        i, j = self.i[span], self.j[span]
+        require(int(i.min()) >= 0 and bool((i < j).all()), "pairs need 0 <= i < j; Pairs.build orients them")
+        require(int(j.max()) < self.n, f"a pair names row {j.max()} of {self.n:,}")
+        ascending = (i[1:] > i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] > j[:-1]))
+        require(bool(ascending.all()), "pairs must ascend by (i, j) without repeats; Pairs.build sorts them")
+
     @classmethod
     def build(
         cls,
@@ -811,6 +916,11 @@ class Pairs:
         -------
         Pairs
         """
+        n, i, j = as_count("n", n, 0, INT32_MAX), numbers("i", i), numbers("j", j)
+        similarity = numbers("similarity", similarity, "fiu")
+        for name, rows in (("i", i), ("j", j)):
+            _require_array(name, rows, "iu", len(similarity))
+            _require_between(name, rows, 0, n)
         key = np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j)
         if not np.all(key[1:] > key[:-1]):
             key, first = np.unique(key, return_index=True)
@@ -821,8 +931,8 @@ class Pairs:
             high.astype(np.int32),
             np.asarray(similarity, dtype=np.float64),
             n,
-            dict(seconds or {}),
-            dict(counters or {}),
+            {} if seconds is None else seconds,
+            {} if counters is None else counters,
             overlap,
         )
 
@@ -837,7 +947,7 @@ class Pairs:
 
     def at(self, tau: float) -> Pairs:
         """Return the pairs of similarity at least ``tau``."""
-        keep = self.similarity >= tau
+        keep = self.similarity >= as_number("tau", tau)
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
     def chunks(self) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
@@ -872,10 +982,12 @@ class Pairs:
 
         a, b = self.i, self.j
         if doc_ids is not None:
+            listed = isinstance(doc_ids, Sequence | np.ndarray) and not isinstance(doc_ids, str | bytes)
+            require(listed and len(doc_ids) == self.n, f"doc_ids must have {self.n:,} entries, one a document")
             names = np.asarray(doc_ids, dtype=object)
             a, b = names[a], names[b]
-        numbers: dict[str, Any] = {} if self.overlap is None else {"shared": self.shared, "union": self.union}
-        return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity, **numbers})
+        overlap: dict[str, Any] = {} if self.overlap is None else {"shared": self.shared, "union": self.union}
+        return pd.DataFrame({"doc_a": a, "doc_b": b, "similarity": self.similarity, **overlap})
 
 
 @dataclass(frozen=True)
@@ -895,6 +1007,13 @@ class Clusters(Sequence[int]):
     labels: NDArray[np.int32]
     representatives: NDArray[np.int32]
     similarity_to_representative: FloatArray
+
+    def __post_init__(self) -> None:
+        _require_array("labels", self.labels, "iu")
+        _require_array("representatives", self.representatives, "iu")
+        _require_array("similarity_to_representative", self.similarity_to_representative, "f", len(self.labels))
+        _require_between("labels", self.labels, 0, len(self.representatives))
+        _require_between("representatives", self.representatives, 0, len(self.labels))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -930,10 +1049,26 @@ class Truth:
     names: Sequence[str] = ()
     judged: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]] | None = None
 
+    def __post_init__(self) -> None:
+        _require_array("labels", self.labels, "iu")
+        _require_between("labels", self.labels, -1, INT32_MAX)
+        require(isinstance(self.names, Sequence), f"names must be a sequence of str, got {shown(self.names)}")
+        if self.judged is not None:
+            three = isinstance(self.judged, tuple) and len(self.judged) == 3
+            require(three, f"judged must be a tuple of three arrays, got {shown(self.judged)}")
+            for name, values, kinds in zip("ijp", self.judged, ("iu", "iu", "b"), strict=True):
+                _require_array(f"judged, {name}", values, kinds, len(self.judged[0]))
+            for name, values in zip("ij", self.judged[:2], strict=True):
+                _require_between(f"judged, {name}", values, 0, len(self.labels))
+
     @classmethod
     def from_clusters(cls, clusters: Iterable[str | None]) -> Truth | None:
         """Number cluster names by first appearance; None where no document has one."""
-        numbers: dict[str, int] = {}
-        found = (-1 if name is None else numbers.setdefault(name, len(numbers)) for name in clusters)
+        _require_rows("clusters", clusters)
+        clusters = list(clusters)
+        named = all(name is None or isinstance(name, str) for name in clusters)
+        require(named, "clusters must be names, of type str, or None")
+        known: dict[str, int] = {}
+        found = (-1 if name is None else known.setdefault(name, len(known)) for name in clusters)
         labels = np.fromiter(found, np.int32)
-        return cls(labels, tuple(numbers)) if numbers else None
+        return cls(labels, tuple(known)) if known else None

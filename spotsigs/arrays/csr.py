@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spotsigs.arrays.row_blocks import spans
 from spotsigs.errors import InputError, require
 
 INT32_MAX = np.iinfo(np.int32).max
@@ -30,9 +31,9 @@ def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64]
     InputError
         With the first violation found.
     """
-    indptr = _integers("indptr", indptr).astype(np.int64)
-    ids = _integers("ids", ids)
-    counts = np.ones(len(ids), np.int32) if counts is None else _integers("counts", counts)
+    indptr = numbers("indptr", indptr).astype(np.int64)
+    ids = numbers("ids", ids)
+    counts = np.ones(len(ids), np.int32) if counts is None else numbers("counts", counts)
     require(len(indptr) >= 1 and indptr[0] == 0, "indptr must start with 0 (one more entry than there are rows)")
     require(bool(np.all(np.diff(indptr) >= 0)), "indptr must not decrease")
     require(int(indptr[-1]) == len(ids), f"indptr ends at {indptr[-1]}, but there are {len(ids)} ids")
@@ -49,24 +50,49 @@ def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64]
     return _sorted_rows(indptr, ids.astype(np.int32), counts.astype(np.int32))
 
 
-def _integers(name: str, values: Any) -> NDArray[Any]:
-    array = np.asarray(values)
-    if array.size == 0 and array.ndim == 1:
+def numbers(name: str, values: Any, kinds: str = "iu") -> NDArray[Any]:
+    """Return values as a one-dimensional array of integers, or of other NumPy kinds, or raise `InputError`."""
+    what = "integers" if kinds == "iu" else "numbers"
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise InputError(f"{name} must be a one-dimensional array of {what}, got nested sequences") from None
+    if array.size == 0 and array.ndim == 1 and array.dtype.kind in "fiu":
         return array.astype(np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(
-            f"{name} must be a one-dimensional array of integers, got {array.dtype} of shape {array.shape}"
-        )
+    if array.ndim != 1 or array.dtype.kind not in kinds:
+        raise InputError(f"{name} must be a one-dimensional array of {what}, got {array.dtype} of shape {array.shape}")
     return array
+
+
+def require_rows(indptr: NDArray[Any], ids: NDArray[Any], counts: NDArray[Any], lengths: NDArray[Any]) -> None:
+    """Refuse offsets that decrease, rows whose ids do not ascend, and lengths that are not sums of counts.
+
+    One block of rows is checked at a time, so that no array of the size of the entries is made.
+    """
+    for span in spans(len(lengths)):
+        starts = indptr[span.start : span.stop + 1]
+        require(bool((starts[1:] >= starts[:-1]).all()) and int(starts[0]) >= 0, "indptr must not decrease")
+        require(int(starts[-1]) <= len(ids), "indptr must not decrease")
+        entries = slice(int(starts[0]), int(starts[-1]))
+        local = (starts - starts[0]).astype(np.int64)
+        rising = _is_sorted_within(local, ids[entries])
+        require(rising, "ids must ascend within each row; Vectors.from_csr sorts them")
+        sums = row_sums(local, counts[entries])
+        require(bool((sums == lengths[span]).all()), "lengths must be the sums of the counts of each row")
+
+
+def _is_sorted_within(indptr: NDArray[Any], ids: NDArray[Any]) -> bool:
+    """Return whether the ids of each row ascend without repeats; the offsets must be valid."""
+    rising = np.ones(len(ids), dtype=bool)
+    np.greater(ids[1:], ids[:-1], out=rising[1:])
+    rising[indptr[:-1][indptr[1:] > indptr[:-1]]] = True
+    return bool(rising.all())
 
 
 def _sorted_rows(
     indptr: NDArray[np.int64], ids: NDArray[np.int32], counts: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    rising = np.ones(len(ids), dtype=bool)
-    rising[1:] = ids[1:] > ids[:-1]
-    rising[indptr[:-1][np.diff(indptr) > 0]] = True
-    if rising.all():
+    if _is_sorted_within(indptr, ids):
         return indptr, ids, counts
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     order = np.lexsort((ids, rows))

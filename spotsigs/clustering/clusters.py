@@ -11,8 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.csr import INT32_MAX, numbers
 from spotsigs.arrays.row_blocks import flagged, gathered, own, scattered
-from spotsigs.errors import InputError, require
+from spotsigs.errors import as_choice, as_count, require, shown
 from spotsigs.records import Clusters, FloatArray, IntArray, PairChunks
 
 GIANT = 20
@@ -60,13 +61,12 @@ def cluster(
     InputError
         If a pair lies outside ``range(n)``, or `clusters` is unknown.
     """
-    n = pairs.n if n is None else n
-    try:
-        way = ClusterMethod(clusters)
-    except ValueError:
-        raise InputError(f"clusters must be 'components' or 'anchored', got '{clusters}'") from None
+    require(hasattr(pairs, "chunks"), f"pairs must be Pairs, got {shown(pairs)}; see Pairs.build")
+    n = pairs.n if n is None else as_count("n", n, 0, INT32_MAX)
+    way = as_choice("clusters", clusters, ClusterMethod)
     order = None
     if priority is not None:
+        priority = numbers("priority", priority, "iuf")
         require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
         order = np.argsort(np.asarray(priority), kind="stable").astype(np.int32)
     heads = (_component_heads if way is ClusterMethod.components else _anchored_heads)(pairs, n, order)

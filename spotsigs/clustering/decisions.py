@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import concat_strings, in_words, numbers
 from spotsigs.arrays.row_blocks import gathered, spans
+from spotsigs.clustering.dates import UNKNOWN, microseconds
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import CONTENT, TEXT, Copies
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
@@ -47,7 +47,7 @@ def priority(
     lengths : ndarray of int, shape (n,), optional
         For ``longest``.
     dates : iterable of (str or None), optional
-        ISO 8601, for ``newest``; a document without a date counts as the oldest.
+        For ``newest``, see `spotsigs.clustering.dates`; a document without a date counts as the oldest.
 
     Returns
     -------
@@ -64,25 +64,12 @@ def priority(
             raise InputError("keep=longest needs the documents' lengths")
         return -np.asarray(lengths, dtype=np.int64)
     if keep is Keep.newest:
-        times = np.fromiter(map(_microseconds, () if dates is None else dates), np.int64)
+        times = np.fromiter(map(microseconds, () if dates is None else dates), np.int64)
         known = times != UNKNOWN
-        require(bool(known.any()), "keep=newest needs dates, and no document has one that is ISO")
+        require(bool(known.any()), "keep=newest needs dates, and no document has one that can be read (give ISO 8601)")
         times[~known] = times[known].min() - 1
         return -times
     return None
-
-
-UNKNOWN = np.iinfo(np.int64).min
-"""In place of a time in microseconds."""
-
-
-def _microseconds(date: str | None) -> int:
-    try:
-        moment = datetime.fromisoformat(date or "")
-    except ValueError:
-        return UNKNOWN
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)

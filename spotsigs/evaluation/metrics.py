@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, as_count, require, shown
 from spotsigs.records import Clusters, IntArray, Pairs, Truth
 
 FloatArray = NDArray[np.float64]
@@ -82,6 +83,13 @@ def evaluate(
     InputError
         If pairs come in chunks, without clusters.
     """
+    require(isinstance(truth, Truth), f"truth must be a Truth, got {shown(truth)}; see Truth.from_clusters")
+    resamples = as_count("resamples", resamples, 0, 10**6)
+    for name, of in (("pairs", pairs), ("clusters", clusters)):
+        n = of.n if isinstance(of, Pairs) else len(of) if isinstance(of, Clusters) else len(truth.labels)
+        require(n == len(truth.labels), f"{name} are of {n:,} documents, the truth of {len(truth.labels):,}")
+    require(clusters is None or isinstance(clusters, Clusters), f"clusters must be Clusters, got {shown(clusters)}")
+    pairs = pairs if isinstance(pairs, Pairs) else _checked(pairs)
     counted = tallies(pairs, truth)
     precision, recall, f1 = map(float, micro_averages(*counted))
     macro_precision = macro_recall = macro_f1 = float("nan")
@@ -114,6 +122,15 @@ def evaluate(
         positive_pairs=round(true + missed),
         intervals=intervals,
     )
+
+
+def _checked(chunks: Any) -> Chunks:
+    """Iterate over chunks of pairs; refuse what is none."""
+    require(isinstance(chunks, Iterable), f"pairs must be Pairs, got {shown(chunks)}")
+    for chunk in chunks:
+        arrays = isinstance(chunk, tuple) and [type(part) for part in chunk] == [np.ndarray] * 3
+        require(arrays, f"pairs must be Pairs, or tuples of three arrays, got {shown(chunk)}")
+        yield chunk
 
 
 def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
@@ -330,6 +347,9 @@ def relative_recall(pairs: Pairs, base: Pairs) -> float:
     float
         In [0, 1]; NaN for an empty base.
     """
+    for name, of in (("pairs", pairs), ("base", base)):
+        require(isinstance(of, Pairs), f"{name} must be Pairs, got {shown(of)}")
+    require(pairs.n == base.n, f"pairs are of {pairs.n:,} documents, the base of {base.n:,}")
     if len(base) == 0:
         return float("nan")
     found = np.isin(base.i.astype(np.int64) * base.n + base.j, pairs.i.astype(np.int64) * pairs.n + pairs.j)

@@ -1,46 +1,70 @@
-"""Pages in whatever holds them: lists, frames, tables, data sets, iterators of dicts."""
+"""Pages in Python objects: lists, data frames, tables, data sets and iterators of dicts."""
 
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any, NamedTuple
 
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, did_you_mean, require, shown
 
 LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")
 """Text with a match is read as HTML where no media type is known."""
 
+NAMES = {"text": "text", "html": "html", "id": "id", "date": "date"}
+"""Usual names of the columns; one that the caller names must exist."""
 
-@dataclass(frozen=True)
-class Given:
-    """What was given, as a list of pages.
+
+class Page(NamedTuple):
+    """One page of the input.
 
     Attributes
     ----------
-    pages : sequence of (str or bytes)
-        Their contents; empty where a row has none.
-    column : callable
-        ``(name) -> list``, another column; None where there is none.
-    take : callable
-        ``(rows) -> same kind``: some rows of what was given, in order.
+    content : object
+        Text or bytes; None where it is missing. Other types are not checked here.
+    html : bool
+        Whether the content is from the column of HTML.
     """
 
-    pages: Sequence[str | bytes]
+    content: Any
+    html: bool
+
+
+@dataclass(frozen=True)
+class Given:
+    """The pages of the input, which are read once, and access to what else it contains.
+
+    Attributes
+    ----------
+    pages : iterable of Page
+        In order.
+    n : int or None
+        Number of pages; None if it is known only after reading.
+    column : callable
+        ``(name) -> list or None``: the column of ids or dates, after reading; None if there is none.
+    take : callable
+        ``(rows) -> same type``: some rows of the input, in order.
+    """
+
+    pages: Iterable[Page]
+    n: int | None
     column: Callable[[str], Sequence[Any] | None]
     take: Callable[[list[int]], Any]
 
 
-def given(pages: Any, text: str = "text") -> Given:
-    """Return the pages of a list, frame, table or data set.
+def given(pages: Any, *, kept: bool = True, **columns: str) -> Given:
+    """Return the pages of a list, frame, table, data set or iterator.
 
     Parameters
     ----------
     pages : iterable of str, bytes or dict, pandas or polars frame or series, pyarrow Table or array, datasets.Dataset
-        What holds the pages; named tuples, as ir_datasets gives them, are like dicts.
-    text : str
-        Column, or key of the dicts, with the content.
+        The input; named tuples, as ir_datasets returns them, are read like dicts.
+    kept : bool
+        Whether rows will be taken from it. If not, no row of an iterator is stored.
+    **columns : str
+        Names of columns, or keys of the dicts, by `NAMES`.
 
     Returns
     -------
@@ -49,9 +73,13 @@ def given(pages: Any, text: str = "text") -> Given:
     Raises
     ------
     InputError
-        If it is a single page, a dict, or has no such column.
+        If it is a single page or a dict, has no column with pages or no column that the caller names, or has several
+        columns of one name.
     """
-    if isinstance(pages, (str, bytes)):
+    for option, name in columns.items():
+        named = isinstance(name, (str, int)) and not isinstance(name, bool)
+        require(named, f"{option} must be the name of a column, got {shown(name)}")
+    if isinstance(pages, (str, bytes, bytearray)):
         raise InputError("pages must be an iterable of pages, got a single one; put it into a list")
     kind = f"{type(pages).__module__.partition('.')[0]}.{type(pages).__name__}"
     if isinstance(pages, Mapping):
@@ -61,38 +89,75 @@ def given(pages: Any, text: str = "text") -> Given:
         raise InputError(f"pages is a {type(pages).__name__}, which iterates over {what}")
     if kind == "polars.LazyFrame":
         raise InputError("pages is a LazyFrame; give pages.collect()")
-    if kind in ("pandas.Series", "polars.Series", "pyarrow.ChunkedArray") or (
-        kind.startswith("pyarrow.") and "Array" in kind
-    ):
-        values = pages.to_list() if hasattr(pages, "to_list") else pages.to_pylist()
-        take = (lambda rows: pages.iloc[rows]) if kind == "pandas.Series" else _taker(pages)
-        return Given(_contents(values), lambda _: None, take)
+    wanted = NAMES | columns
+    arrow = kind.startswith("pyarrow.") and "Array" in kind
+    if arrow or kind in ("pandas.Series", "polars.Series", "pyarrow.ChunkedArray", "numpy.ndarray"):
+        found = [Page(present(value), False) for value in _values(pages)]
+        return Given(found, len(found), lambda _: None, _taker(pages))
     names = _column_names(pages, kind)
     if names is not None:
-        if text not in names:
-            raise InputError(
-                f"pages has no column {text!r}; name one by text=; its columns are {', '.join(map(str, names))}"
-            )
-        return Given(
-            _contents(_values(pages[text])), lambda name: _values(pages[name]) if name in names else None, _taker(pages)
-        )
+        return _table(pages, names, wanted)
     if not isinstance(pages, Iterable):
         raise InputError(
-            f"pages is a {type(pages).__name__}, which holds no pages; give a list, frame, table or data set"
+            f"pages is a {type(pages).__name__}, which contains no pages; give a list, frame, table or data set"
         )
-    return _rows(pages, text)
+    if not isinstance(pages, (Iterator, Sequence, set, frozenset)):
+        pages = list(pages) if hasattr(pages, "__len__") else iter(pages)
+    rows = _Rows(pages, wanted, kept)
+    return Given(rows, None if isinstance(pages, Iterator) else len(pages), rows.column, rows.take)
+
+
+def present(value: Any) -> Any:
+    """Return a value, None for the missing values of pandas and for NaN."""
+    missing = type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    return None if missing else value
+
+
+def _page(html: Any, text: Any) -> Page:
+    """Return the content of a row that may have both columns: that of HTML counts if it is not empty."""
+    html, text = present(html), present(text)
+    empty = isinstance(html, (str, bytes)) and len(html) == 0
+    use_text = html is None or (empty and text is not None)
+    return Page(text, False) if use_text else Page(html, True)
 
 
 def _column_names(pages: Any, kind: str) -> list[Any] | None:
     if kind in ("pandas.DataFrame", "polars.DataFrame"):
         return list(pages.columns)
-    if kind in ("pyarrow.Table", "datasets.Dataset"):
-        return list(pages.column_names)
+    if kind in ("pyarrow.Table", "pyarrow.RecordBatch", "datasets.Dataset"):
+        return list(pages.schema.names if kind == "pyarrow.RecordBatch" else pages.column_names)
     return None
 
 
+def _table(pages: Any, names: list[Any], wanted: Mapping[str, Any]) -> Given:
+    """Return the pages of a frame or table."""
+    for option, name in wanted.items():
+        require(names.count(name) <= 1, f"pages has {names.count(name)} columns named {name!r}; rename all but one")
+        if name != NAMES[option] and name not in names:
+            known = ", ".join(map(str, names))
+            raise InputError(f"pages has no column {name!r}; name one by {option}=; its columns are {known}")
+    _require_content(wanted, names)
+
+    def column(name: str) -> Sequence[Any] | None:
+        return _values(pages[name]) if name in names else None
+
+    nothing = [None] * len(pages)
+    html, text = (column(wanted[option]) or nothing for option in ("html", "text"))
+    found = [_page(*contents) for contents in zip(html, text, strict=True)]
+    return Given(found, len(found), column, _taker(pages))
+
+
+def _require_content(wanted: Mapping[str, Any], names: Iterable[Any]) -> None:
+    names = list(names)
+    if wanted["text"] not in names and wanted["html"] not in names:
+        raise InputError(
+            f"pages has neither a column {wanted['text']!r} nor {wanted['html']!r}; name one by text= or html=; its "
+            f"columns are {', '.join(map(str, names))}{did_you_mean(wanted['text'], map(str, names))}"
+        )
+
+
 def _values(column: Any) -> list[Any]:
-    for name in ("to_pylist", "to_list"):
+    for name in ("to_pylist", "to_list", "tolist"):
         if hasattr(column, name):
             return list(getattr(column, name)())
     return list(column)
@@ -114,27 +179,120 @@ def _arrow_rows(rows: list[int]) -> Any:
     return pa.array(rows, pa.int64())
 
 
-def _rows(pages: Iterable[Any], text: str) -> Given:
-    """Return pages that come one by one: contents, or dicts or named tuples with one."""
-    rows = list(pages)
-    dicts = [row._asdict() if hasattr(row, "_asdict") else row for row in rows]
-    is_table = bool(dicts) and all(isinstance(row, Mapping) for row in dicts)
-    if is_table and not any(text in row for row in dicts):
-        raise InputError(f"no row has a key {text!r}; name one by text=; the first has {', '.join(map(str, dicts[0]))}")
-    contents = [row.get(text) for row in dicts] if is_table else rows
+class _Rows:
+    """Pages that come one by one: contents, dicts or named tuples. The first row decides which.
 
-    def take(kept: list[int]) -> Any:
-        stay = [rows[k] for k in kept]
-        if isinstance(pages, Iterator):
-            return iter(stay)
-        return tuple(stay) if isinstance(pages, tuple) else stay
+    Rows of an iterator are stored if they will be taken, with their contents in a temporary file, so that memory does
+    not grow with the size of the pages.
 
-    def column(name: str) -> list[Any] | None:
-        return [row.get(name) for row in dicts] if is_table and any(name in row for row in dicts) else None
+    Parameters
+    ----------
+    pages : iterable
+        The rows.
+    wanted : mapping
+        Names of the columns by `NAMES`.
+    kept : bool
+        Whether rows will be taken.
+    """
 
-    return Given(_contents(contents) if is_table else contents, column, take)
+    def __init__(self, pages: Iterable[Any], wanted: Mapping[str, Any], kept: bool) -> None:
+        self._pages, self._wanted = pages, wanted
+        self._streams = isinstance(pages, Iterator)
+        self._kept: list[Any] | None = [] if self._streams and kept else None
+        self._contents = _Contents()
+        self._columns: dict[str, list[Any]] = {wanted[option]: [] for option in ("id", "date")}
+        self._seen: set[str] = set()
+        self._is_table = False
+
+    def __iter__(self) -> Iterator[Page]:
+        first: Mapping[Any, Any] | None = None
+        for number, row in enumerate(self._pages):
+            fields = row._asdict() if hasattr(row, "_asdict") else row
+            is_table = isinstance(fields, Mapping)
+            if number == 0:
+                self._is_table, first = is_table, fields if is_table else None
+            alike = is_table == self._is_table
+            require(alike, f"page {number} is a {type(row).__name__}, unlike the first one; give rows of one type")
+            if self._kept is not None:
+                self._kept.append(self._stored(row))
+            yield self._content(fields) if is_table else Page(present(row), False)
+        if first is not None:
+            self._require_columns(first)
+
+    def _content(self, fields: Mapping[Any, Any]) -> Page:
+        for name, values in self._columns.items():
+            values.append(present(fields.get(name)))
+        self._seen.update(name for name in self._wanted.values() if name in fields)
+        return _page(fields.get(self._wanted["html"]), fields.get(self._wanted["text"]))
+
+    def _require_columns(self, first: Mapping[Any, Any]) -> None:
+        for option, name in self._wanted.items():
+            if name not in self._seen and name != NAMES[option]:
+                keys = ", ".join(map(str, first))
+                raise InputError(f"no row has a key {name!r}; name one by {option}=; the first has {keys}")
+        if not self._seen & {self._wanted["text"], self._wanted["html"]}:
+            _require_content(self._wanted, first)
+
+    def _stored(self, row: Any) -> Any:
+        """Return a row with its contents in the file, if it is of a type that can be put together again."""
+        names = [self._wanted[option] for option in ("html", "text")]
+        if type(row) is dict:
+            return {**row, **{name: self._contents.put(row[name]) for name in names if name in row}}
+        if hasattr(row, "_replace"):
+            fields = {name: value for name, value in row._asdict().items() if name in names}
+            return row._replace(**{name: self._contents.put(value) for name, value in fields.items()})
+        return self._contents.put(row)
+
+    def _restored(self, row: Any) -> Any:
+        if type(row) is dict:
+            return {name: self._contents.get(value) for name, value in row.items()}
+        if hasattr(row, "_replace") and not isinstance(row, _Place):
+            return row._replace(**{name: self._contents.get(value) for name, value in row._asdict().items()})
+        return self._contents.get(row)
+
+    def column(self, name: str) -> list[Any] | None:
+        """Return a column of ids or dates; None where no row has it."""
+        return self._columns.get(name) if name in self._seen else None
+
+    def take(self, rows: list[int]) -> Any:
+        """Return some rows: an iterator of an iterator, else a list, tuple or set."""
+        if self._kept is not None:
+            stored = self._kept
+            return (self._restored(stored[row]) for row in rows)
+        listed = self._pages if isinstance(self._pages, Sequence) else list(self._pages)
+        stay = [listed[row] for row in rows]
+        return type(self._pages)(stay) if type(self._pages) in (tuple, set, frozenset) else stay  # type: ignore[call-arg]
 
 
-def _contents(values: Sequence[Any]) -> list[Any]:
-    """Return contents; what is missing (None, NaN) is an empty page, which is like no other."""
-    return ["" if value is None or value != value else value for value in values]
+class _Place(NamedTuple):
+    """Position of a content in the temporary file."""
+
+    start: int
+    size: int
+    is_text: bool
+
+
+class _Contents:
+    """A temporary file of contents, which the system deletes."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+
+    def put(self, content: Any) -> Any:
+        """Store text or bytes and return the place; return anything else as it is."""
+        if type(content) not in (str, bytes):
+            return content
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="spotsigs-")  # noqa: SIM115 - deleted when it is closed
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        place = _Place(self._file.tell(), len(data), isinstance(content, str))
+        self._file.write(data)
+        return place
+
+    def get(self, value: Any) -> Any:
+        """Return the content at a place; anything else as it is."""
+        if not isinstance(value, _Place) or self._file is None:
+            return value
+        self._file.seek(value.start)
+        data = self._file.read(value.size)
+        return data.decode("utf-8", "surrogatepass") if value.is_text else data

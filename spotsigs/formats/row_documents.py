@@ -67,9 +67,13 @@ class RowCollection(CopyableCollection):
         Raises
         ------
         InputError
-            If there is neither an HTML nor a text column, or a column named by the user is missing.
+            If there is neither an HTML nor a text column, a column named by the user is missing, or there are several
+            of one name.
         """
         present = list(present)
+        for name in self.columns():
+            number = present.count(name)
+            require(number <= 1, f"{path} has {number} columns named {name!r}; rename all but one")
         for field in fields(self):
             name = getattr(self, field.name)
             if field.name.endswith("_column") and name != field.default and name not in present:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from spotsigs.arrays.contiguous_ids import renumbered
 from spotsigs.arrays.csr import row_starts
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks, overlap
-from spotsigs.errors import require
-from spotsigs.matching.partitions import Convention, partition_boundaries
+from spotsigs.errors import as_choice, as_count, as_flag
+from spotsigs.matching.partitions import MOST_RHO, Convention, partition_boundaries
 from spotsigs.records import (
     Corpus,
     FloatArray,
@@ -85,7 +85,10 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.rho >= 1, f"rho must be at least 1, got {self.rho}")
+        as_count("rho", self.rho, most=MOST_RHO)
+        object.__setattr__(self, "convention", as_choice("convention", self.convention, Convention))
+        for name in ("partitioning", "pruning", "local_order"):
+            as_flag(name, getattr(self, name))
 
     def on_store(self) -> ThresholdMatcher | None:
         """Return the join by tight bounds, which has the same pairs; None for the ablations."""

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.contiguous_ids import renumbered
-from spotsigs.errors import require
+from spotsigs.arrays.parallel import all_cores
 from spotsigs.matching import join_kernels as kernels
 from spotsigs.matching.bounds import Bounds, bounds, indexed_prefixes
 from spotsigs.matching.join_kernels import Documents, Links, Postings, Rows, Scratch, TokenOrder
-from spotsigs.records import FloatArray, Vectors, require_listable
+from spotsigs.records import FloatArray, Vectors, as_threads, require_listable
 
 LONGEST = 2**22
 """Occurrences of a document beyond which it is compared row by row instead of being written out token by token."""
@@ -41,8 +40,7 @@ class Stages:
     """The threads of one join, its wall clock by stage, and its counters: a context that stops the threads."""
 
     def __init__(self, threads: int | None) -> None:
-        require(threads is None or threads >= 1, f"threads must be at least 1, got {threads}")
-        self.threads = threads or _cores()
+        self.threads = as_threads(threads) or all_cores()
         self.pool = ThreadPoolExecutor(self.threads)
         self.seconds: dict[str, float] = {}
         self.counters = {"copies": 0, "postings": 0, "candidates": 0, "verifications": 0}
@@ -77,11 +75,6 @@ class Stages:
         """Cut rows into stretches of about equal size, ``times`` as many as there are threads."""
         places = np.linspace(indptr[0], indptr[-1], self.threads * times + 1, dtype=np.int64)[1:-1]
         return np.concatenate([[0], np.searchsorted(indptr, places), [len(indptr) - 1]])
-
-
-def _cores() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Input(NamedTuple):

@@ -7,7 +7,10 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.errors import InputError, as_tau, require
+from spotsigs.errors import as_choice, as_count, as_flag, as_tau
+
+MOST_RHO = 10**7
+"""Largest boundary that can be asked for: lengths are tried one by one."""
 
 
 class Convention(Enum):
@@ -51,12 +54,9 @@ def partition_boundaries(
         If tau lies outside (0, 1], rho is not positive, or the convention is unknown.
     """
     tau = as_tau(tau)
-    require(rho >= 1, f"rho must be at least 1, got {rho}")
-    try:
-        convention = Convention(convention)
-    except ValueError:
-        raise InputError(f"convention must be 'paper' or 'prototype', got '{convention}'") from None
-    exact = convention is Convention.paper if exact is None else exact
+    rho = as_count("rho", rho, most=MOST_RHO)
+    convention = as_choice("convention", convention, Convention)
+    exact = convention is Convention.paper if exact is None else as_flag("exact", exact)
 
     def too_far(low: int, high: int) -> bool:
         return not low / high >= tau if exact else high - low > (1 - tau) * high

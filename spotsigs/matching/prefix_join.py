@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.errors import as_tau
+from spotsigs.errors import as_flag, as_number, as_tau, require, shown
 from spotsigs.records import (
     Corpus,
     FloatArray,
@@ -97,7 +97,7 @@ class CrossPairs:
 
     def at(self, tau: float) -> CrossPairs:
         """Return the pairs of similarity at least ``tau``."""
-        keep = self.similarity >= tau
+        keep = self.similarity >= as_number("tau", tau)
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
     def to_pandas(self, left: Sequence[str] | None = None, right: Sequence[str] | None = None) -> pd.DataFrame:
@@ -139,7 +139,7 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
     """
     from spotsigs.matching.join_driver import Found, Stages, expand, inputs, read, search
 
-    tau = as_tau(tau)
+    tau = _checked(tau, sets, vectors)
     # a quotient of longer rows is 1 in float64, though they are no copies
     copies_only = tau == 1 and int(vectors.lengths.max(initial=0)) < 2**52
     with Stages(threads) as stages:
@@ -153,6 +153,13 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
         i, j, similarity = expand(side, side, found.pop(), stages)  # which lets go of them as it goes on
     overlap = Overlap(np.diff(vectors.indptr) if sets else vectors.lengths)
     return Pairs(i, j, similarity, len(vectors), stages.seconds, stages.counters, overlap)
+
+
+def _checked(tau: float, sets: bool, *collections: Vectors) -> float:
+    for vectors in collections:
+        require(isinstance(vectors, Vectors), f"a join needs Vectors, got {shown(vectors)}; see Vectors.from_csr")
+    as_flag("sets", sets)
+    return as_tau(tau)
 
 
 def join(left: Vectors, right: Vectors, tau: float, *, threads: int | None = None, sets: bool = False) -> CrossPairs:
@@ -177,7 +184,7 @@ def join(left: Vectors, right: Vectors, tau: float, *, threads: int | None = Non
     """
     from spotsigs.matching.join_driver import Stages, expand, inputs, read, search
 
-    tau = as_tau(tau)
+    tau = _checked(tau, sets, left, right)
     with Stages(threads) as stages:
         a, b = (read(source, stages) for source in inputs([left, right], sets, stages))
         i, j, similarity = expand(a, b, search(a, b, tau, stages), stages)

@@ -18,7 +18,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2, bit_count, prefetch
+from spotsigs.arrays.intrinsics import bit_count, prefetch
+from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2
 
 HOME_BITS = 10
 """Low bits of the mark of a signature, a hash of the first document that has it; its class stands above them."""

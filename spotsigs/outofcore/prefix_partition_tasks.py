@@ -34,7 +34,7 @@ from spotsigs.matching.bounds import least_overlap, prefixes
 from spotsigs.outofcore import prefix_partition_kernels as kernels
 from spotsigs.outofcore.prefix_partition_kernels import Block, Groups, Lists, Runs, Share
 from spotsigs.outofcore.resumable_tasks import Rounds
-from spotsigs.records import FloatArray, RowNumbers, Vectors, require_listable
+from spotsigs.records import FloatArray, RowNumbers, Vectors, require_listable, unchecked
 from spotsigs.storage.store import Reader, Writer, check_rows, opened, remove_tree, writing
 
 BYTES_SPREAD = 56
@@ -209,12 +209,14 @@ def read_block(reader: Reader, block: tuple[int, int]) -> tuple[Vectors, NDArray
     _require_rising(reader, indptr)
     first, last = int(indptr[0]), int(indptr[-1])
     rows = reader.part("rows", np.int64, start, stop)
-    vectors = Vectors(
+    vectors = unchecked(
+        Vectors,
         indptr=indptr - first,
         ids=reader.part("ids", np.int32, first, last),
         counts=reader.part("counts", np.int32, first, last),
         lengths=reader.part("lengths", np.int64, start, stop),
         doc_ids=RowNumbers(stop - start),
+        vocabulary=None,
     )
     check_rows(reader, vectors.indptr, vectors.ids, vectors.counts, vectors.lengths)
     return vectors, rows

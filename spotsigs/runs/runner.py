@@ -37,7 +37,7 @@ COMPLETE = "metrics.json"
 QUALITY_COLUMNS = {"Prec.": "precision", "Rec.": "recall", "F1": "f1"}
 """Columns of the paper's row that a collection without truth does not have."""
 
-OPTIONAL = ("skipped.csv", "clusters.html", "histogram.csv")
+OPTIONAL = ("skipped.csv", "undated.csv", "clusters.html", "histogram.csv")
 
 
 def run(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import numbers, values
 from spotsigs.arrays.csr import row_starts
-from spotsigs.errors import require
+from spotsigs.errors import as_choice, as_count, as_number, require
 from spotsigs.exact_duplicates import Copies
 from spotsigs.records import Signatures, Vectors
 
@@ -53,11 +53,14 @@ class IdfFilter:
     fewest: int = FEWEST
 
     def __post_init__(self) -> None:
+        low, high = as_number("idf_min", self.idf_min), as_number("idf_max", self.idf_max)
         require(
-            0 <= self.idf_min <= min(self.idf_max, 1),
-            f"idf_min={self.idf_min} and idf_max={self.idf_max}: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
+            0 <= low <= min(high, 1),
+            f"idf_min={low:g} and idf_max={high:g}: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
         )
-        require(self.min_spots >= 1, f"min_spots must be at least 1, got {self.min_spots}")
+        as_count("min_spots", self.min_spots)
+        as_count("fewest", self.fewest, 0)
+        object.__setattr__(self, "idf", as_choice("idf", self.idf, Idf))
 
     def __call__(self, signatures: Signatures, copies: Copies | None = None) -> Vectors:
         """Number the signatures, drop those outside the band, empty the documents that are left too short.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, shown
 from spotsigs.records import Tokens
 from spotsigs.signatures.token_table import WordTable
 from spotsigs.text.charset import to_utf8
@@ -71,11 +71,11 @@ def stopwords_of(language: str) -> tuple[str, ...]:
 
 def require_language(language: str) -> None:
     """Refuse what is neither the code of a language with a list of stopwords nor ``auto``."""
-    if language in (AUTO, ENGLISH) or language in languages():
+    if isinstance(language, str) and (language in (AUTO, ENGLISH) or language in languages()):
         return
     raise InputError(
-        f"no stopwords for language {language!r}: give {AUTO}, which cuts text without known stopwords into shingles, "
-        f"or one of {', '.join(languages())}"
+        f"no stopwords for language {shown(language)}: give {AUTO}, which cuts text without known stopwords into "
+        f"shingles, or one of {', '.join(languages())}"
     )
 
 

@@ -13,13 +13,13 @@ from spotsigs.storage.locations import is_remote
 
 @contextmanager
 def reading(collection: Collection, shards: int, out: TextIO | None = None) -> Iterator[Callable[[int], None]]:
-    """Show how far reading is, on a terminal.
+    """Show a progress bar on a terminal.
 
     Parameters
     ----------
     collection : Collection
-        What is read. The bar counts bytes of its files, of which every shard has the same part; where it has none
-        here, as in an object store, pages.
+        What is read. The bar counts bytes of its files, of which every shard has the same part; if it has none on this
+        machine, pages, of ``collection.pages`` if that is known.
     shards : int
         Its shards.
     out : file, optional
@@ -37,7 +37,8 @@ def reading(collection: Collection, shards: int, out: TextIO | None = None) -> I
         yield lambda pages: None
         return
     size = _bytes(collection)
-    form = {"total": size, "unit": "B", "unit_scale": True} if size else {"unit": " pages"}
+    pages = {"total": getattr(collection, "pages", None), "unit": " pages", "delay": 1}
+    form = {"total": size, "unit": "B", "unit_scale": True} if size else pages
     with tqdm(desc="reading", file=out, leave=False, **form) as bar:
         done = read = 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, as_count, as_flag, require, shown
 from spotsigs.records import SignatureScheme, Tokens
 from spotsigs.signatures.languages import (
     AUTO,
@@ -201,9 +202,13 @@ class SpotSignatures(SignatureScheme):
     language: str = ENGLISH
 
     def __post_init__(self) -> None:
+        listed = isinstance(self.antecedents, Sequence) and not isinstance(self.antecedents, str | bytes)
+        words = listed and all(isinstance(word, str) for word in self.antecedents)
+        require(words, f"antecedents must be a list of words, got {shown(self.antecedents)}")
         require(len(self.antecedents) > 0, "antecedents is empty; give at least one word")
-        require(1 <= self.d <= _MOST, f"d, the spot distance, must lie in [1, {_MOST}], got {self.d}")
-        require(1 <= self.c <= _MOST, f"c, the chain length, must lie in [1, {_MOST}], got {self.c}")
+        as_count("d, the spot distance,", self.d, most=_MOST)
+        as_count("c, the chain length,", self.c, most=_MOST)
+        as_flag("include_antecedent", self.include_antecedent)
         for word, d, c in map(self._parse, self.antecedents):
             require(
                 1 <= d <= _MOST and 1 <= c <= _MOST,
@@ -212,6 +217,7 @@ class SpotSignatures(SignatureScheme):
             if word.startswith("@"):
                 _stopword_file(word[1:])
         if self.stopwords is not None:
+            require(isinstance(self.stopwords, str), f"stopwords must be a name or path, got {shown(self.stopwords)}")
             _stopword_file(self.stopwords)
         require_language(self.language)
 

@@ -37,7 +37,7 @@ from spotsigs.arrays.csr import INT32_MAX, row_starts
 from spotsigs.arrays.frequency_classes import rarity_classes
 from spotsigs.errors import InputError, reason, require
 from spotsigs.exact_duplicates import Copies
-from spotsigs.records import Signatures, Skipped, Vectors
+from spotsigs.records import Signatures, Skipped, Vectors, unchecked
 from spotsigs.storage import locations as places
 from spotsigs.storage.atomic import beside, create, destination, is_empty
 from spotsigs.storage.locations import as_path, is_remote
@@ -806,7 +806,8 @@ def open_vectors(folder: str | Path, *, verify: bool | None = True) -> StoredVec
     has_vocabulary = "vocabulary.npy" in store.facts["files"]
     rows, doc_ids = store.array("rows", np.int64), store.strings("doc_ids")
     large: Any = partial(LazyArray, store) if is_remote(store.folder) else store.array
-    vectors = Vectors(
+    vectors = unchecked(
+        Vectors,
         indptr=store.array("indptr", np.int64),
         ids=large("ids", np.int32),
         counts=large("counts", np.int32),

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.errors import require
+from spotsigs.errors import InputError, require
 from spotsigs.records import Tokens
 from spotsigs.text.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
 
@@ -175,6 +175,8 @@ def tokenize(text: str) -> Tokens:
     InputError
         If the text has more than 900 MB in UTF-8.
     """
+    if not isinstance(text, str):
+        raise InputError(f"a text must be a str, got an object of type {type(text).__name__}")
     data = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
     require(len(data) <= _MAX_BYTES, f"a text may have {_MAX_BYTES:,} bytes, this one has {len(data):,}")
     buffer, ends = np.empty(len(data) // 3 * 7 + 8, np.uint8), np.empty(len(data) // 2 + 2, np.int32)
