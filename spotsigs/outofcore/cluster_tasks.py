@@ -32,7 +32,7 @@ from spotsigs.clustering.grouping import Grouped, group
 from spotsigs.engines import Engine
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR
-from spotsigs.outofcore.resumable_tasks import Rounds, append_parts, run
+from spotsigs.outofcore.resumable_tasks import Checkpoints, append_parts, run
 from spotsigs.records import Clusters, IntArray
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import Reader, Writer, fingerprint, remove_tree
@@ -63,7 +63,7 @@ OF_CLUSTERS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grouping(Rounds):
+class Grouping(Checkpoints):
     """What all tasks know.
 
     Attributes
@@ -159,25 +159,25 @@ def group_files(
         ranges=max(1, ceil(pairs.n * BYTES_COLLECTED / memory)),
         ordered=priority is not None,
     )
-    job.leave("groups", work=lambda out: _put_groups(job, pairs, priority, engine, out))
+    job.checkpoint("groups", work=lambda out: _put_groups(job, pairs, priority, engine, out))
     for name in ROUNDS:
         remove_tree(job.path(name))
-    return _groups(job.left("groups"))
+    return _groups(job.result("groups"))
 
 
 def _put_groups(job: Grouping, pairs: PairFiles, priority: IntArray | None, engine: Engine, out: Writer) -> None:
     """Run the rounds, and write what the last one leaves behind one another."""
     if priority is not None:
-        job.leave("priority", work=lambda out: out.put("priority", np.asarray(priority, np.int64)))
+        job.checkpoint("priority", work=lambda out: out.put("priority", np.asarray(priority, np.int64)))
     folders = [absolute(folder) for folder in pairs.folders]
     if job.parts > 1:
         folders = _by_part(job, folders, engine)
-    job.leave("sources", work=lambda out: out.strings("folders", folders))
+    job.checkpoint("sources", work=lambda out: out.strings("folders", folders))
     for _ in run(engine, judge, [(job, part) for part in range(job.parts)], "grouping"):
         pass
     for _ in run(engine, collect, [(job, k) for k in range(job.ranges)], "collecting"):
         pass
-    readers = [job.left("collected", k) for k in range(job.ranges)]
+    readers = [job.result("collected", k) for k in range(job.ranges)]
     for name, kind in (OF_ROWS | {"first": np.int32} | OF_CLUSTERS).items():
         append_parts(out, name, kind, readers)
 
@@ -216,13 +216,13 @@ def unite(share: PairShare) -> None:
     """Leave a forest of the pairs of some files."""
     job = share.job
     edges = ((i, j) for i, j, _ in job.pairs(share.folders).chunks())
-    job.leave("forests", 0, share.number, work=lambda out: _put_forest(out, components(edges, job.n)))
+    job.checkpoint("forests", 0, share.number, work=lambda out: _put_forest(out, components(edges, job.n)))
 
 
 def merge(task: Merge) -> None:
     """Leave one forest of some."""
     edges = (_edges(task.job, task.level, number) for number in range(task.first, task.last))
-    task.job.leave(
+    task.job.checkpoint(
         "forests", task.level + 1, task.number, work=lambda out: _put_forest(out, components(edges, task.job.n))
     )
 
@@ -236,14 +236,14 @@ def _put_forest(out: Writer, roots: NDArray[np.int32]) -> None:
 
 
 def _edges(job: Grouping, level: int, number: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    left = job.left("forests", level, number)
+    left = job.result("forests", level, number)
     return left.whole("documents", np.int32), left.whole("roots", np.int32)
 
 
 def sort_out(task: tuple[PairShare, int]) -> int:
     """Send the pairs of some files to their parts; return how many stores they fill."""
     share, level = task
-    return int(share.job.leave("sorted", share.number, work=lambda out: _sort_out(share, level, out))["stores"])
+    return int(share.job.checkpoint("sorted", share.number, work=lambda out: _sort_out(share, level, out))["stores"])
 
 
 def _sort_out(share: PairShare, level: int, out: Writer) -> None:
@@ -255,7 +255,7 @@ def _sort_out(share: PairShare, level: int, out: Writer) -> None:
         order = np.argsort(to, kind="stable")
         sizes = np.bincount(to, minlength=job.parts)
         columns = {"i": i[order], "j": j[order], "similarity": similarity[order], "starts": row_starts(sizes)}
-        job.leave("pairs", share.number, k, work=partial(_put, columns))
+        job.checkpoint("pairs", share.number, k, work=partial(_put, columns))
         out.facts["stores"] = k + 1
 
 
@@ -268,17 +268,17 @@ def _put(columns: Mapping[str, NDArray[Any]], out: Writer) -> None:
 def judge(task: tuple[Grouping, int]) -> None:
     """Leave what the pairs of a part say of its documents."""
     job, part = task
-    job.leave("judged", part, work=lambda out: _judge(job, part, out))
+    job.checkpoint("judged", part, work=lambda out: _judge(job, part, out))
 
 
 def _judge(job: Grouping, part: int, out: Writer) -> None:
-    pairs = job.pairs(job.left("sources").strings("folders"), part if job.parts > 1 else None)
+    pairs = job.pairs(job.result("sources").strings("folders"), part if job.parts > 1 else None)
     some = [np.unique(np.concatenate([i, j])) for i, j, _ in pairs.chunks()]
     rows = np.unique(np.concatenate([np.empty(0, np.int64), *some]))
     del some
     pairs = replace(pairs, n=len(rows), rows=rows)
     held = pairs.in_memory()
-    priority = job.left("priority").take("priority", np.int64, rows) if job.ordered else None
+    priority = job.result("priority").take("priority", np.int64, rows) if job.ordered else None
     found = group(pairs if held is None else held, clusters=job.method, priority=priority)
     clusters, cohesion = found.clusters, found.cohesion
     first = rows[np.unique(clusters.labels, return_index=True)[1][cohesion.labels]]
@@ -298,7 +298,7 @@ def _judge(job: Grouping, part: int, out: Writer) -> None:
 def collect(task: tuple[Grouping, int]) -> None:
     """Leave what all parts say of a range of documents, and of the clusters that begin there."""
     job, number = task
-    job.leave("collected", number, work=lambda out: _collect(job, number, out))
+    job.checkpoint("collected", number, work=lambda out: _collect(job, number, out))
 
 
 def _collect(job: Grouping, number: int, out: Writer) -> None:
@@ -309,7 +309,7 @@ def _collect(job: Grouping, number: int, out: Writer) -> None:
     first: list[NDArray[Any]] = [np.empty(0, np.int32)]
     of_clusters: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, kind)] for name, kind in OF_CLUSTERS.items()}
     for part in range(job.parts):
-        left = job.left("judged", part)
+        left = job.result("judged", part)
         span = left.part("row_starts", np.int64, number, number + 2).tolist()
         places = left.part("rows", np.int32, *span) - start
         for name, kind in OF_ROWS.items():

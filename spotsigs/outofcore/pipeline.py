@@ -417,7 +417,7 @@ class Store:
         target, budget = self._resumed(f"{tau!r}-{job}")
         facts = estimate(stored, memory=budget)
         self.say(
-            f"join: {counted(facts['tasks'], 'stretch', 'stretches')} of rows, each within {budget / 1e6:,.0f} MB; "
+            f"join: {counted(facts['tasks'], 'stretch', 'cut_rows')} of rows, each within {budget / 1e6:,.0f} MB; "
             f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
         )
         pairs = join_store(self.vectors, target, tau, self.engine, memory=budget, new_from=new_from)

@@ -112,8 +112,8 @@ def test_new_against_old_equals_the_full_run(tmp_path, seed):
         new = written(tmp_path / f"{k}.jsonl", part)
         found = run(tmp_path / "store", new, add=True)
         everything = in_memory(written(tmp_path / "all.jsonl", [row for part in parts[: k + 1] for row in part]), 0.5)
-        fresh = {row["id"] for row in part}
-        assert named(found.pairs.load(), found.doc_ids) == {p for p in everything if {p[0], p[1]} & fresh}
+        is_new = {row["id"] for row in part}
+        assert named(found.pairs.load(), found.doc_ids) == {p for p in everything if {p[0], p[1]} & is_new}
         assert found.new_from == sum(map(len, parts[:k]))
     whole = run(tmp_path / "store", None)
     assert named(whole.pairs.load(), whole.doc_ids) == everything

@@ -95,7 +95,7 @@ class Stores(RuleBasedStateMachine):
         self.store = self.folder / "store"
         self.model = {}  # number of a batch: its rows, in the order in which they were added
         self.begun = None  # the batch that a stopped call was adding
-        self.fresh = 0
+        self.is_new = 0
 
     def teardown(self):
         shutil.rmtree(self.folder)
@@ -127,8 +127,8 @@ class Stores(RuleBasedStateMachine):
         """Return the batch to add now: one that was begun comes first, for a store takes no other before."""
         if self.begun is not None:
             return self.begun
-        self.fresh = max([-1, *self.model]) + 1
-        return self.fresh
+        self.is_new = max([-1, *self.model]) + 1
+        return self.is_new
 
     @initialize()
     def first(self):
