@@ -1,4 +1,4 @@
-"""What the hashing baselines share: mixed term hashes, and the pairs that lie in and across buckets."""
+"""Helpers of the hashing baselines: mixed term hashes, and the pairs within and across buckets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from spotsigs.errors import InputError
 from spotsigs.records import Vectors
 
 PAIR_LIMIT = 2**31
-"""Most pairs that are written out: a bucket's pairs are quadratic, and row numbers are 32-bit."""
+"""Maximal number of pairs, since those of a bucket grow with its square."""
 
 
 def term_hashes(vectors: Vectors) -> NDArray[np.uint64]:
-    """Return the 64-bit hash behind each signature id, or the id itself where the vectors carry no vocabulary.
+    """Return the 64-bit hash of each signature id, or the id itself if the vectors have no vocabulary.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def group_rows(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sort rows by label, those with a negative label left out.
+    """Sort rows by label; rows with a negative label are dropped.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def group_rows(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
     rows : ndarray of int64
         Row numbers, by label and then by number.
     indptr : ndarray of int64, shape (labels.max() + 2,)
-        The rows of label ``g`` lie at ``indptr[g]:indptr[g + 1]``.
+        The rows of label ``g`` are at ``indptr[g]:indptr[g + 1]``.
     """
     order = np.argsort(labels, kind="stable")
     rows = order[np.searchsorted(labels[order], 0) :]
@@ -66,12 +66,12 @@ def group_rows(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def pairs_within(rows: NDArray[np.int64], indptr: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return all pairs of rows of the same group, as `group_rows` gives them.
+    """Return all pairs of rows in the same group; groups are those of `group_rows`.
 
     Returns
     -------
     i, j : ndarray of int64
-        ``i < j``.
+        Row numbers, ``i < j``.
 
     Raises
     ------
@@ -89,14 +89,14 @@ def pairs_within(rows: NDArray[np.int64], indptr: NDArray[np.int64]) -> tuple[ND
 def pairs_across(
     rows: NDArray[np.int64], indptr: NDArray[np.int64], g: NDArray[np.int64], h: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each pair of groups ``(g[p], h[p])``, every row of the one with every row of the other.
+    """Return the Cartesian product of the rows of each pair of groups ``(g[p], h[p])``.
 
     Returns
     -------
     i, j : ndarray of int64
-        Row numbers, not oriented.
+        Row numbers, in either order.
     source : ndarray of int64
-        The ``p`` that each row pair comes from.
+        The ``p`` of each pair of rows.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def pairs_across(
 
 
 def _ramp(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0, 1, …, size - 1 for each size, one after the other."""
+    """Return 0, 1, …, size - 1 for each size, concatenated."""
     return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 

@@ -1,4 +1,4 @@
-"""I-Match: documents with the same SHA-1 over their mid-frequency terms are near duplicates."""
+"""I-Match: documents with the same SHA-1 of their mid-frequency terms are near-duplicates."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ class IMatch(Matcher):
     """Pairs of documents whose kept terms hash to the same SHA-1 value.
 
     The kept terms of a document are its distinct signatures with ``idf_min <= idf <= idf_max``, where
-    ``idf = log(N / df) / log(N)`` over the corpus. Documents without a kept term never pair. Over spot signatures
-    (``signature=spotsigs``) this is I-Match-S. There is no threshold, and the similarity of its pairs is NaN.
+    ``idf = log(N / df) / log(N)`` over the corpus. Documents without a kept term are in no pair. On spot signatures
+    (``signature=spotsigs``), the method is I-Match-S. There is no threshold, and the similarity of its pairs is NaN.
 
-    With several lexica, lexicon 0 is the set of all kept terms, and each further one keeps a random share of them; two
-    documents are near duplicates if they agree under any lexicon. A pair whose kept terms differ in ``n`` places then
-    agrees with probability `agreement_probability`.
+    With several lexica, lexicon 0 is the set of all kept terms, and each other lexicon a random subset of it. Two
+    documents are near-duplicates if they agree under any lexicon.
 
     Parameters
     ----------
     idf_min, idf_max : float
-        Band of normalised IDF in [0, 1], both ends included.
+        Band of normalised IDF in [0, 1], including both ends.
     lexica : int
-        Fingerprints per document, lexicon 0 included.
+        Number of fingerprints per document, including that of lexicon 0.
     lexicon_share : float
-        Share of the terms that each randomised lexicon keeps, in (0, 1).
+        Fraction of the terms in each randomised lexicon, in (0, 1).
     min_terms : int
-        Terms that a document must keep under a lexicon to get a fingerprint there.
+        Minimal number of a document's terms in a lexicon for a fingerprint under it.
     seed : int
-        Seed of the randomised lexica; a term's fate depends on its hash, the lexicon's number and this seed alone.
+        Seed of the randomised lexica. A term's membership depends only on its hash, the lexicon and the seed.
 
     References
     ----------
@@ -51,11 +50,11 @@ class IMatch(Matcher):
 
     Deviations
     ----------
-    - A term is its 64-bit hash: SHA-1 runs over the ascending hashes, 8 bytes big-endian each, not over a
-      concatenation of strings. The dense id takes the hash's place where vectors carry no vocabulary.
-    - IDF comes from the collection itself, not from an external one, as in the SpotSigs paper's experiments.
-    - A randomised lexicon keeps each term independently, so that its size is random, too. The share of about two thirds
-      is a round value of the order used in practice; the SpotSigs paper gives none.
+    - A term is its 64-bit hash: SHA-1 is computed over the ascending hashes, 8 bytes big-endian each, not over a
+      concatenation of strings. If vectors have no vocabulary, ids replace the hashes.
+    - IDF is computed on the collection itself, not on an external one, as in the SpotSigs paper's experiments.
+    - A randomised lexicon contains each term independently, so its size is random, too. The fraction of about two
+      thirds is a round value of the order used in practice; the SpotSigs paper gives none.
     """
 
     label: ClassVar[str] = "I-Match (unverified)"
@@ -85,7 +84,7 @@ class IMatch(Matcher):
         Raises
         ------
         InputError
-            If one lexicon would give more than 2**31 pairs.
+            If a lexicon yields more than 2**31 pairs.
         """
         n = len(corpus.vectors)
         keys = np.empty(0, np.int64)
@@ -113,22 +112,22 @@ class IMatch(Matcher):
         )
 
     def memory_bytes(self, vectors: Vectors) -> int:
-        """Return the paper's figure: 40 characters of SHA-1 and a 4-byte id, a document and lexicon."""
+        """Return the paper's figure: 40 characters of SHA-1 and a 4-byte id for each document and lexicon."""
         return 44 * len(vectors) * self.lexica
 
     def bucket_labels(self, vectors: Vectors) -> Iterator[NDArray[np.int64]]:
-        """Yield, lexicon by lexicon, the bucket of each document.
+        """Yield the bucket of each document, one array for each lexicon.
 
         Parameters
         ----------
         vectors : Vectors
-            The documents' signatures.
+            Signatures of the documents.
 
         Yields
         ------
         ndarray of int64, shape (n,)
-            Equal for documents with the same SHA-1, numbered by first appearance; -1 for those with fewer than
-            ``min_terms`` terms in that lexicon.
+            Number of the document's SHA-1 by first occurrence; -1 for documents with fewer than ``min_terms`` terms in
+            the lexicon.
         """
         n, hashes = len(vectors), term_hashes(vectors)
         order = np.argsort(hashes)
@@ -137,7 +136,7 @@ class IMatch(Matcher):
         hashes = hashes[order]
         kept = self._band(vectors)[vectors.ids]
         rows = np.repeat(np.arange(n), np.diff(vectors.indptr))[kept]
-        # Within a row ascending by hash: rows are contiguous, so one sort of (row, rank) keys orders them all.
+        # Sort the terms of each row by hash: rows are contiguous, so one sort of (row, rank) keys suffices.
         rows, ranks = np.divmod(np.sort(rows * max(len(hashes), 1) + rank[vectors.ids[kept]]), max(len(hashes), 1))
         for lexicon in range(self.lexica):
             inside = self._lexicon(hashes, lexicon)[ranks]
@@ -145,16 +144,16 @@ class IMatch(Matcher):
             yield _sha1_labels(hashes[ranks[inside]].astype(">u8").tobytes(), sizes, self.min_terms)
 
     def _band(self, vectors: Vectors) -> NDArray[np.bool_]:
-        """Mark the signatures within the IDF band, bool, shape (n_signatures,)."""
+        """Return the mask of signatures in the IDF band, bool, shape (n_signatures,)."""
         n, df = len(vectors), vectors.document_frequencies
-        if n < 2:  # log(N) = 0: no band, and no pair either
+        if n < 2:  # log(N) = 0; there are no pairs
             return np.zeros(len(df), dtype=np.bool_)
         idf = np.log(n / np.maximum(df, 1)) / np.log(n)
         band: NDArray[np.bool_] = (df > 0) & (idf >= self.idf_min) & (idf <= self.idf_max)
         return band
 
     def _lexicon(self, hashes: NDArray[np.uint64], lexicon: int) -> NDArray[np.bool_]:
-        """Mark the terms of one lexicon; lexicon 0 has them all."""
+        """Return the mask of the terms in a lexicon; lexicon 0 contains all."""
         if lexicon == 0:
             return np.ones(len(hashes), dtype=np.bool_)
         salt = np.random.SeedSequence([self.seed, lexicon]).generate_state(1, np.uint64)[0]
@@ -163,7 +162,7 @@ class IMatch(Matcher):
 
 
 def _sha1_labels(terms: bytes, sizes: NDArray[np.int64], min_terms: int) -> NDArray[np.int64]:
-    """Return the number, by first appearance, of the SHA-1 of each consecutive stretch of 8-byte terms."""
+    """Return the number, by first occurrence, of the SHA-1 of each consecutive run of 8-byte terms."""
     labels = np.full(len(sizes), -1, dtype=np.int64)
     ends = np.cumsum(sizes) * 8
     rows = np.flatnonzero(sizes >= min_terms)

@@ -18,7 +18,7 @@ from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, T
 
 
 class Scheme(Enum):
-    """How datasketch 2 permutes hash values; min-hashes of different schemes cannot be compared."""
+    """Permutation scheme of datasketch 2; min-hashes of different schemes are not comparable."""
 
     affine32 = "affine32"
     affine64 = "affine64"
@@ -27,26 +27,25 @@ class Scheme(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Lsh(ThreadedMatcher, ThresholdMatcher):
-    """Locality sensitive hashing of multisets through datasketch, with k and l given, candidates verified.
+    """Locality-sensitive hashing of multisets with datasketch for given k and l; candidates are verified.
 
-    A multiset becomes a set by numbering repeats: the z-th occurrence of a signature is an element of its own, so that
-    the chance of two equal min-hashes is the multiset Jaccard. ``s_curve`` of `baselines.lsh_native`
-    is the probability that a pair is found.
+    Multisets become sets by numbering repeats: each (signature, z-th occurrence) is an element. The probability of two
+    equal min-hashes is then the multiset Jaccard. The probability of finding a pair is `baselines.lsh_native.s_curve`.
 
     Attributes
     ----------
     tau : float
         Similarity threshold in (0, 1].
     k : int
-        Min-hashes a band.
+        Min-hashes in a band.
     l : int
-        Bands, each with a hash table; at least 2.
+        Number of bands, each with a hash table; at least 2.
     seed : int
         Seed of datasketch's permutations, in [0, 2**32).
     scheme : Scheme
-        datasketch's permutation scheme; ``legacy`` is the one before version 2.
+        datasketch's permutation scheme; ``legacy`` is that before version 2.
     threads : int or None
-        Threads of the verification; None takes all cores. datasketch itself runs in one.
+        Threads of the verification; None uses all cores. datasketch itself uses one thread.
 
     References
     ----------
@@ -54,8 +53,8 @@ class Lsh(ThreadedMatcher, ThresholdMatcher):
 
     Deviations
     ----------
-    Min-hashes come from datasketch's permutations of 32- or 64-bit hashes, not from linear functions mod P over the
-    collection's dimensions. ``params=(l, k)`` is given, so that datasketch's choice by threshold plays no part.
+    Min-hashes are datasketch's permutations of 32- or 64-bit hashes, not linear functions mod P over the collection's
+    dimensions. ``params=(l, k)`` is set explicitly, instead of datasketch's choice by threshold.
     """
 
     measure: ClassVar[str] = Measure.jaccard
@@ -75,7 +74,7 @@ class Lsh(ThreadedMatcher, ThresholdMatcher):
 
     @property
     def hash_tables(self) -> tuple[int, int]:
-        """Min-hashes a key and tables: the paper's k and l."""
+        """Min-hashes in a key and number of tables: the paper's k and l."""
         return self.k, self.l
 
     def __call__(self, corpus: Corpus) -> Pairs:
@@ -90,26 +89,26 @@ class Lsh(ThreadedMatcher, ThresholdMatcher):
         for row, min_hash in zip(documents.tolist(), min_hashes, strict=True):
             index.insert(row, min_hash, check_duplication=False)
         hashed = perf_counter()
-        met = [np.array(index.query(min_hash), dtype=np.int32) for min_hash in min_hashes]
-        i = np.repeat(documents.astype(np.int32), [len(partners) for partners in met])
-        j = np.concatenate([np.empty(0, np.int32), *met])
-        left = verified(vectors, i[i < j], j[i < j], self.tau, self.threads)
+        colliding = [np.array(index.query(min_hash), dtype=np.int32) for min_hash in min_hashes]
+        i = np.repeat(documents.astype(np.int32), [len(partners) for partners in colliding])
+        j = np.concatenate([np.empty(0, np.int32), *colliding])
+        found = verified(vectors, i[i < j], j[i < j], self.tau, self.threads)
         return Pairs.build(
-            left.i,
-            left.j,
-            left.similarity,
+            found.i,
+            found.j,
+            found.similarity,
             len(vectors),
             seconds={"sort_hash": hashed - began, "cluster": perf_counter() - hashed},
-            counters={"candidates": left.candidates, "verifications": left.verifications},
+            counters={"candidates": found.candidates, "verifications": found.verifications},
             overlap=Overlap(vectors.lengths),
         )
 
     def memory_bytes(self, vectors: Vectors) -> int:
-        """Return the paper's lower bound (section 5.4.1): id and frequency an entry, l min-hashes and an id a row."""
+        """Return the paper's lower bound (section 5.4.1): 4 + 2 bytes for each entry, 4 (l + 1) for each row."""
         return len(vectors.ids) * (4 + 2) + (self.l + 1) * len(vectors) * 4
 
     def min_hashes(self, vectors: Vectors, documents: NDArray[np.int64]) -> Iterator[Any]:
-        """Yield the datasketch.MinHash of each of the given rows."""
+        """Yield the ``datasketch.MinHash`` of each of the given rows."""
         from datasketch import MinHash
 
         hashes = occurrence_hashes(vectors)
@@ -117,7 +116,7 @@ class Lsh(ThreadedMatcher, ThresholdMatcher):
             hashes >>= np.uint64(32)
         ends = np.cumsum(vectors.lengths)
         elements = (hashes[ends[row] - vectors.lengths[row] : ends[row]].tolist() for row in documents.tolist())
-        # The elements are hash values already, so the hash function of an element is the identity.
+        # Elements are hash values already, so the hash function is the identity.
         yield from MinHash.generator(
             elements, num_perm=self.k * self.l, seed=self.seed, scheme=self.scheme.value, hashfunc=int
         )
@@ -134,8 +133,8 @@ def occurrence_hashes(vectors: Vectors) -> NDArray[np.uint64]:
     Returns
     -------
     ndarray of uint64, shape (n_occurrences,)
-        Row by row, equal for the same occurrence number of the same signature id, and different otherwise: the
-        function splitmix64 is a bijection on 64 bits.
+        Hashes row by row, equal if and only if signature id and occurrence number are: splitmix64 is a bijection on
+        64 bits.
     """
     counts = vectors.counts.astype(np.int64)
     number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

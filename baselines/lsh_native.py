@@ -1,11 +1,11 @@
-"""LSH-S on our own kernels: min-hashes under random linear functions, tables of k-tuples, exact verification."""
+"""LSH-S as compiled kernels: min-hashes by random linear functions, tables of k-tuples, exact verification."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, isqrt
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,14 +17,11 @@ from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.errors import InputError, require
 from spotsigs.records import Corpus, FloatArray, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
-if TYPE_CHECKING:
-    pass
-
 MINIMA_BYTES = 2**28
-"""Most bytes of min-hashes held at once: tables are built in groups, and only their chains stay."""
+"""Maximal bytes of min-hashes in memory: tables are built in groups, of which only the chains are kept."""
 
 ROWS_A_PART = 1000
-"""Rows that are put into one hash table at a time."""
+"""Average number of rows in a part of a hash table."""
 
 COUNTERS = ("collisions", "candidates", "verifications")
 COLLISIONS, CANDIDATES, VERIFICATIONS = range(len(COUNTERS))
@@ -32,29 +29,29 @@ COLLISIONS, CANDIDATES, VERIFICATIONS = range(len(COUNTERS))
 
 @dataclass(frozen=True, kw_only=True)
 class LshNative(ThreadedMatcher, ThresholdMatcher):
-    """Locality sensitive hashing of multisets: ``l`` tables keyed by ``k`` min-hashes each, candidates verified.
+    """Locality-sensitive hashing of multisets: ``l`` tables with keys of ``k`` min-hashes; candidates are verified.
 
-    A multiset becomes a set by numbering repeats: every (signature, z-th occurrence) is one dimension, so that the
-    chance of two equal min-hashes is the multiset Jaccard. A pair is found with probability
-    ``1 - (1 - similarity**k)**l`` (see `s_curve`); what is found is verified exactly.
+    Multisets become sets by numbering repeats: each (signature, z-th occurrence) is one dimension. The probability of
+    two equal min-hashes is then the multiset Jaccard. A pair is found with probability
+    ``1 - (1 - similarity**k)**l`` (see `s_curve`) and verified exactly.
 
-    The cost is ``k * l`` multiplications for each of the ``n * m`` occurrences, in vector registers; ``l`` insertions
-    into a hash table a document; and, for every document, a walk over the documents that follow it in its ``l``
-    buckets, each of which is compared once. Memory is one next-document pointer a document and table, beside the
-    min-hashes of the tables being built.
+    The cost is ``k * l`` multiplications in vector registers for each of the ``n * m`` occurrences, ``l`` insertions
+    into a hash table for each document, and a traversal of the later documents in its ``l`` buckets, each of which is
+    compared once. Memory is one next-document pointer for each document and table, plus the min-hashes of the tables
+    that are being built.
 
     Attributes
     ----------
     tau : float
         Similarity threshold in (0, 1].
     k : int
-        Min-hashes that make up a bucket's key.
+        Min-hashes in the key of a bucket.
     l : int
-        Tables.
+        Number of tables.
     seed : int
-        Seed of the functions; not negative.
+        Seed of the functions, not negative.
     threads : int or None
-        Threads over documents and tables; None takes all cores.
+        Threads over documents and tables; None uses all cores.
 
     References
     ----------
@@ -63,9 +60,9 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
 
     Deviations
     ----------
-    ``alpha`` is drawn from [1, D - 1], not [0, D - 1]: with alpha = 0 all documents would have the same min-hash. A
-    bucket holds the documents with the same k-tuple, not the same sum of min-hashes as in the authors' prototype,
-    and each of the k * l functions is drawn anew, not taken from a pool of 1,024.
+    ``alpha`` is drawn from [1, D - 1], not [0, D - 1]: with alpha = 0, all documents have the same min-hash. A bucket
+    contains the documents with the same k-tuple, not with the same sum of min-hashes as in the authors' prototype. Each
+    of the k * l functions is drawn independently, not from a pool of 1,024.
     """
 
     measure: ClassVar[str] = Measure.jaccard
@@ -84,7 +81,7 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
 
     @property
     def hash_tables(self) -> tuple[int, int]:
-        """Min-hashes a key and tables: the paper's k and l."""
+        """Min-hashes in a key and number of tables: the paper's k and l."""
         return self.k, self.l
 
     def __call__(self, corpus: Corpus) -> Pairs:
@@ -107,7 +104,7 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
         )
 
     def memory_bytes(self, vectors: Vectors) -> int:
-        """Return the paper's lower bound (section 5.4.1): id and frequency an entry, l min-hashes and an id a row."""
+        """Return the paper's lower bound (section 5.4.1): 4 + 2 bytes for each entry, 4 (l + 1) for each row."""
         return len(vectors.ids) * (4 + 2) + (self.l + 1) * len(vectors) * 4
 
     def tables(self, vectors: Vectors) -> tuple[NDArray[np.int32], int, float]:
@@ -121,11 +118,11 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
         Returns
         -------
         chains : ndarray of int32, shape (n, l)
-            The next larger row in the same bucket of each table, -1 where there is none.
+            Next larger row in the same bucket of each table, or -1.
         buckets : int
-            Buckets in use, over all tables.
+            Number of non-empty buckets over all tables.
         min_hash_seconds : float
-            Wall seconds spent on min-hashes; the rest went into the tables.
+            Wall seconds of min-hashing, without building the tables.
         """
         first_token = number_tokens(vectors)
         functions = linear_functions(self.k * self.l, int(first_token[-1]), self.seed)
@@ -152,14 +149,14 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
 
 
 class LinearFunctions(NamedTuple):
-    """Functions ``pi(x) = (alpha x + beta) mod prime``, one-to-one on ``[0, prime)`` where alpha is not 0.
+    """Functions ``pi(x) = (alpha x + beta) mod prime``, one-to-one on ``[0, prime)`` if alpha is not 0.
 
     Attributes
     ----------
     alpha, beta : ndarray of uint64, shape (n_functions,)
-        Both below ``prime``.
+        Coefficients, below ``prime``.
     prime : int
-        Below 2**31.5.
+        Modulus, below 2**31.5.
     """
 
     alpha: NDArray[np.uint64]
@@ -186,7 +183,7 @@ def linear_functions(n: int, dimensions: int, seed: int) -> LinearFunctions:
     Returns
     -------
     LinearFunctions
-        ``alpha`` in [1, D - 1] (1 where D < 2), ``beta`` in [0, D - 1], ``prime`` the first prime larger than D.
+        ``alpha`` in [1, D - 1] (1 if D < 2), ``beta`` in [0, D - 1], ``prime`` the first prime larger than D.
 
     Raises
     ------
@@ -194,7 +191,7 @@ def linear_functions(n: int, dimensions: int, seed: int) -> LinearFunctions:
         If there are too many dimensions.
     """
     if dimensions >= 2**31:
-        raise InputError(f"{dimensions} occurrences to tell apart; linear functions take fewer than 2**31")
+        raise InputError(f"{dimensions} distinct occurrences; linear functions need fewer than 2**31")
     random = np.random.default_rng(seed)
     alpha = random.integers(1, max(dimensions, 2), n, dtype=np.uint64)
     beta = random.integers(0, max(dimensions, 1), n, dtype=np.uint64)
@@ -210,7 +207,7 @@ def first_prime_above(n: int) -> int:
 
 
 def number_tokens(vectors: Vectors) -> NDArray[np.int64]:
-    """Return a number for every (signature, z-th occurrence) of the collection, so that multisets become sets.
+    """Number every (signature, z-th occurrence) of the collection, which turns multisets into sets.
 
     Returns
     -------
@@ -239,11 +236,11 @@ def min_hash(
 ) -> None:
     """Write the smallest value of each function over each document's occurrences.
 
-    ``alpha x + beta mod P`` is computed without a division, as the position of ``(alpha x + beta + 1/2) / P`` between
-    two integers, in units of 2**-64: ``A x + B`` in 64-bit arithmetic that wraps, with ``A = floor(alpha 2**64 / P)``
-    and ``B = floor((beta + 1/2) 2**64 / P)``. The two roundings take away less than ``x + 1 <= P + 1`` units, and half
-    a residue is ``2**63 / P`` units, which is more where ``P < 2**31.5``; so the value stays between those of residue
-    ``r`` and ``r + 1``, residues keep their order, and ``floor(value P / 2**64)`` is ``r``.
+    ``alpha x + beta mod P`` is computed without division, as the fractional part of ``(alpha x + beta + 1/2) / P`` in
+    units of 2**-64: ``A x + B`` in wrapping 64-bit arithmetic, with ``A = floor(alpha 2**64 / P)`` and
+    ``B = floor((beta + 1/2) 2**64 / P)``. The two roundings subtract less than ``x + 1 <= P + 1`` units. Half a residue
+    is ``2**63 / P`` units, which is more if ``P < 2**31.5``. So the value is between those of the residues ``r`` and
+    ``r + 1``, residues keep their order, and ``floor(value P / 2**64)`` is ``r``.
 
     Parameters
     ----------
@@ -254,10 +251,10 @@ def min_hash(
     functions : LinearFunctions
         ``g * k`` functions.
     out_minima : ndarray of uint32, shape (g, n, k)
-        Receives the min-hash of function ``t * k + c`` on row ``r`` at ``[t, r, c]``. Rows without signatures are
-        left as they are.
+        Receives the min-hash of function ``t * k + c`` on row ``r`` at ``[t, r, c]``. Rows without signatures are not
+        written.
     threads : int or None
-        Threads over blocks of rows; None takes all cores.
+        Threads, each on blocks of rows; None uses all cores.
     """
     alpha, beta = functions.alpha.tolist(), functions.beta.tolist()
     slopes = np.array([(a << 64) // functions.prime for a in alpha], np.uint64)
@@ -298,7 +295,7 @@ def _min_hash_block(  # type: ignore[no-untyped-def]
 def _link_tables(
     minima: NDArray[np.uint32], lengths: NDArray[np.int64], out_chains: NDArray[np.int32], threads: int | None
 ) -> int:
-    """Chain the buckets of several tables, one a thread at a time; return the number of buckets."""
+    """Chain the buckets of several tables, one table per thread at a time; return the number of buckets."""
 
     def table(t: int, _: int) -> int:
         return int(_link(minima[t], lengths, out_chains[:, t]))
@@ -310,10 +307,10 @@ def _link_tables(
 def _link(minima, lengths, out_next):  # type: ignore[no-untyped-def]
     """Chain the rows of each bucket of one table, ascending; return the number of buckets.
 
-    Rows are spread over parts by the hash of their k-tuple, so that the open-addressed table of a part fits into the
-    first-level cache. A slot holds the last position of its bucket so far. Tuples are compared in full.
+    Rows are partitioned by the hash of their k-tuple, so that the open-addressing table of a part fits into the
+    first-level cache. A slot stores the last position of its bucket so far. Tuples are compared in full.
     """
-    rows, keys, starts = _spread(minima, lengths)
+    rows, keys, starts = _partition(minima, lengths)
     size = 4
     while size < 2 * np.max(np.diff(starts)):
         size *= 2
@@ -345,8 +342,8 @@ def _equal_rows(values, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _spread(minima, lengths):  # type: ignore[no-untyped-def]
-    """Hash the k-tuple of each row with signatures; return rows and hashes by part, rows ascending, and part starts."""
+def _partition(minima, lengths):  # type: ignore[no-untyped-def]
+    """Hash the k-tuple of each non-empty row; return rows and hashes by part, rows ascending, and part starts."""
     n, k = minima.shape
     parts = n // ROWS_A_PART + 1
     hashes, part_of = np.empty(n, np.uint64), np.empty(n, np.int32)
@@ -372,14 +369,14 @@ def _spread(minima, lengths):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _candidates(chains, lengths, tau, start, stop):  # type: ignore[no-untyped-def]
-    """Return the pairs of similar length that share a bucket, once each, sorted, for the first rows of a block."""
+    """Return the distinct pairs of similar length that share a bucket, sorted, whose first rows are in a block."""
     out_i, out_j = np.empty(1024, np.int32), np.empty(1024, np.int32)
     counts = np.zeros(len(COUNTERS), np.int64)
-    met = np.full(len(lengths), -1, np.int32)
+    seen_by = np.full(len(lengths), -1, np.int32)
     partners = np.empty(len(lengths), np.int32)
     size = 0
     for row in range(start, stop):
-        found = _partners(chains, lengths, tau, row, met, partners, counts)
+        found = _partners(chains, lengths, tau, row, seen_by, partners, counts)
         if found:
             while size + found > len(out_i):
                 out_i, out_j = grown(out_i), grown(out_j)
@@ -391,15 +388,15 @@ def _candidates(chains, lengths, tau, start, stop):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True)
-def _partners(chains, lengths, tau, row, met, out_partners, out_counts):  # type: ignore[no-untyped-def]
-    """Follow the chains of one row through all tables, meeting every partner once; return how many are left."""
+def _partners(chains, lengths, tau, row, seen_by, out_partners, out_counts):  # type: ignore[no-untyped-def]
+    """Traverse the chains of a row in all tables; write each partner of similar length once; return their number."""
     found = 0
     for table in range(chains.shape[1]):
         other = chains[row, table]
         while other >= 0:
             out_counts[COLLISIONS] += 1
-            if met[other] != row:
-                met[other] = row
+            if seen_by[other] != row:
+                seen_by[other] = row
                 out_counts[CANDIDATES] += 1
                 if min(lengths[row], lengths[other]) / max(lengths[row], lengths[other]) >= tau:
                     out_partners[found] = other
@@ -414,9 +411,9 @@ def s_curve(k: int, l: int, similarity: ArrayLike) -> FloatArray:  # noqa: E741 
     Parameters
     ----------
     k : int
-        Min-hashes that make up a bucket's key, at least 1.
+        Min-hashes in the key of a bucket, at least 1.
     l : int
-        Tables, at least 1.
+        Number of tables, at least 1.
     similarity : array_like of float
         Jaccard similarities in [0, 1].
 

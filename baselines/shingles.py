@@ -1,4 +1,4 @@
-"""Shingles: the k-grams of contiguous tokens that Broder compares, and single tokens as their case k = 1."""
+"""Shingles: k-grams of contiguous tokens, as compared by Broder; single tokens for k = 1."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from spotsigs.text.tokens import tokenize
 class Shingles(SignatureScheme):
     """Every ``k`` contiguous tokens, in canonical form ``w1:w2:w3``, hashed by XXH64.
 
-    A document of fewer than ``k`` tokens has one shingle of all of them; one without tokens has none.
+    A document of fewer than ``k`` tokens has one shingle of all its tokens, an empty document none.
 
     Attributes
     ----------
     k : int
-        Tokens of a shingle, at least 1.
+        Tokens in a shingle, at least 1.
     sets : bool
-        Whether repeated occurrences count once.
+        Count repeated shingles once.
     mod_p : int or None
-        Keep the shingles whose hash is 0 modulo this (about one in ``mod_p``); None keeps all.
+        Keep the shingles whose hash is 0 modulo ``mod_p``, about one in ``mod_p``; None keeps all.
 
     Raises
     ------
@@ -41,9 +41,8 @@ class Shingles(SignatureScheme):
 
     Deviations
     ----------
-    Fingerprints are XXH64 instead of Rabin's, so that ``mod_p`` keeps other shingles than Broder's code would, with
-    the same probability. Broder compares sets; multisets are the default here, as in SpotSigs, whose paper
-    compares both under one similarity.
+    Fingerprints are XXH64 instead of Rabin's, so ``mod_p`` keeps other shingles than Broder's code, with the same
+    probability. Broder compares sets; the default here are multisets, as in the SpotSigs paper.
     """
 
     label: ClassVar[str] = "Shingles"
@@ -57,7 +56,7 @@ class Shingles(SignatureScheme):
         require(self.mod_p is None or self.mod_p >= 1, f"mod_p must be at least 1 or null, got {self.mod_p}")
 
     def _selected(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
-        """Return the hash of every shingle and the numbers of those that count, in text order."""
+        """Return the hash of every shingle, and the positions of the selected ones in text order."""
         if len(tokens) == 0:
             return np.empty(0, np.uint64), np.empty(0, np.intp)
         hashes = hash_shingles(tokens, self.k)
@@ -68,7 +67,7 @@ class Shingles(SignatureScheme):
 
     @property
     def name(self) -> str:
-        """The label, with the tokens of a shingle."""
+        """Label with the number of tokens in a shingle."""
         return f"{self.k}-shingles"
 
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
@@ -77,12 +76,12 @@ class Shingles(SignatureScheme):
         Parameters
         ----------
         tokens : Tokens
-            Of one document.
+            Tokens of one document.
 
         Returns
         -------
         ndarray of uint64, shape (n_shingles,)
-            In text order.
+            Hashes in text order.
         """
         hashes, rows = self._selected(tokens)
         return hashes[rows]

@@ -1,4 +1,4 @@
-"""SimHash: documents whose 64-bit fingerprints differ in few bits are near duplicates."""
+"""SimHash: documents whose 64-bit fingerprints differ in few bits are near-duplicates."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Weights(Enum):
 class SimHash(ThreadedMatcher):
     """Pairs of documents whose Charikar fingerprints differ in at most ``radius`` bits.
 
-    Bit ``b`` of a document's fingerprint is 1 iff the sum of its signatures' weights, each counted positive where bit
-    ``b`` of the signature's hash is 1 and negative where it is 0, is positive. Documents without signatures never pair.
-    The pairs are all those within the radius; the similarity is the share of equal bits. There is no tau.
+    Bit ``b`` of a document's fingerprint is 1 iff the signed sum of its signatures' weights is positive; the sign of a
+    weight is that of bit ``b`` of the signature's hash (1: positive, 0: negative). Documents without signatures are in
+    no pair. All pairs within the radius are found. The similarity is the fraction of equal bits. There is no tau.
 
     Parameters
     ----------
@@ -46,27 +46,27 @@ class SimHash(ThreadedMatcher):
     weights : Weights
         ``tf`` or ``tfidf``.
     bits : int
-        Bits of a fingerprint, in [8, 64].
+        Width of a fingerprint, in [8, 64].
     blocks : int, optional
-        Blocks that a fingerprint is cut into for the permuted tables (more than ``radius``); 0 compares all pairs. By
-        default `choose_blocks` decides by expected cost. The pairs do not depend on it.
+        Number of blocks of a fingerprint for the permuted tables, more than ``radius``; 0 compares all pairs. By
+        default, `choose_blocks` minimizes the expected cost. The pairs do not depend on it.
     threads : int or None
-        Threads that share the work.
+        Number of threads; None uses all cores.
 
     References
     ----------
     M. S. Charikar. Similarity estimation techniques from rounding algorithms. STOC 2002, section 3.
     G. S. Manku, A. Jain and A. Das Sarma. Detecting near-duplicates for web crawling. WWW 2007, sections 2 and 3.
     L. Huang, L. Wang and X. Li. Achieving both high precision and high recall in near-duplicate detection. CIKM 2008
-    (SimHash as a rival).
+    (SimHash as a baseline).
 
     Deviations
     ----------
-    - Features are the collection's signatures, whichever scheme made them, with ``log(N / df) / log(N)`` as IDF,
-      rounded to multiples of 2**-20: the sums are then exact integers, and no order of addition can turn a bit.
-    - Equal fingerprints are collapsed before the search and expanded after it.
-    - A table holds the fingerprints sorted by the bits of some blocks, which are masked where Manku et al. move them to
-      the front, and is searched for all pairs at once. A pair is reported by the first table that must hold it.
+    - Features are the collection's signatures of any scheme. IDF is ``log(N / df) / log(N)``, rounded to multiples of
+      2**-20, so that sums are exact integers and bits do not depend on the order of addition.
+    - Equal fingerprints are merged before the search and expanded after it.
+    - A table stores the fingerprints sorted by the bits of some blocks, which are masked instead of moved to the front
+      as in Manku et al., and is searched for all pairs at once. The first table that must contain a pair reports it.
     """
 
     label: ClassVar[str] = "SimHash (unverified)"
@@ -146,8 +146,8 @@ def near_fingerprints(
     """Return all pairs of fingerprints that differ in at most ``radius`` bits.
 
     If two fingerprints differ in at most ``radius`` bits, at least ``blocks - radius`` of their ``blocks`` blocks are
-    equal. So one table for each choice of that many blocks, sorted by them, holds each such pair in a run of equal
-    keys (Manku et al. 2007, section 3). A pair is taken from the table of its first equal blocks only.
+    equal. There is one table for each choice of that many blocks, sorted by them; it contains each such pair in a run
+    of equal keys (Manku et al. 2007, section 3). A pair is reported by the table of its first equal blocks only.
 
     Parameters
     ----------
@@ -158,9 +158,9 @@ def near_fingerprints(
     bits : int
         Width of a fingerprint.
     blocks : int
-        Blocks to cut it into, ``radius < blocks <= bits``; 0 compares all pairs.
+        Number of blocks, ``radius < blocks <= bits``; 0 compares all pairs.
     threads : int
-        Threads that share the tables, or the rows of the comparison of all pairs.
+        Number of threads, which process tables, or rows if all pairs are compared.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def near_fingerprints(
 
         tasks = len(choices)
     else:
-        # Row i has n - 1 - i partners, so that equal shares of the triangle end at these rows.
+        # Row i has n - 1 - i partners; these rows divide the triangle into equal parts.
         tasks = 8 * threads
         rows = (n - n * np.sqrt(1 - np.arange(tasks + 1) / tasks)).astype(np.int64)
 
@@ -194,12 +194,12 @@ def near_fingerprints(
 
 
 def choose_blocks(n: int, radius: int, bits: int = 64) -> int:
-    """Return the number of blocks with the least expected cost; 0 where comparing all pairs is cheaper.
+    """Return the number of blocks with the least expected cost, or 0 if comparing all pairs is cheaper.
 
     With ``B`` blocks there are ``C(B, radius)`` tables, whose keys have about ``p = bits * (B - radius) / B`` bits:
-    each costs a sort of ``n`` keys and about ``n**2 / 2**(p + 1)`` comparisons if fingerprints are spread evenly. More
-    blocks make longer keys and more tables. The unit is one comparison of the full scan, which runs over adjacent
-    memory; one in a table costs about two of them, and sorting and reading one key about 120.
+    each needs a sort of ``n`` keys and about ``n**2 / 2**(p + 1)`` comparisons if fingerprints are uniform. More blocks
+    mean longer keys and more tables. The unit of cost is one comparison of the full scan, which reads adjacent memory;
+    a comparison in a table costs about two units, and sorting and reading one key about 120.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def choose_blocks(n: int, radius: int, bits: int = 64) -> int:
     for b in range(radius + 1, bits + 1):
         tables = comb(b, radius)
         if tables * n * 120 > best:
-            break  # the number of tables only grows
+            break  # the number of tables increases with b
         cost = tables * (n * 120 + 2 * n * n / 2.0 ** (bits * (b - radius) // b + 1))
         if cost < best:
             best, blocks = cost, b
@@ -236,7 +236,7 @@ def _search_table(
 
 @njit(cache=True, nogil=True)
 def _append(out_pairs: NDArray[np.int64], size: int, i: int, j: int) -> NDArray[np.int64]:
-    """Write a pair at row ``size``, into an array twice as long where this one is full."""
+    """Write a pair at row ``size``; return the array, doubled in length if it was full."""
     if size == len(out_pairs):
         longer = np.empty((2 * size, 2), np.int64)
         longer[:size] = out_pairs
@@ -275,7 +275,7 @@ def _fingerprint(
 
 @njit(cache=True, nogil=True)
 def _scan(fingerprints: NDArray[np.uint64], first: int, last: int, radius: int) -> NDArray[np.int64]:
-    """Return the pairs within the radius whose smaller position lies in ``[first, last)``."""
+    """Return the pairs within the radius whose smaller position is in ``[first, last)``."""
     out = np.empty((256, 2), np.int64)
     size = 0
     for i in range(first, last):
@@ -309,7 +309,7 @@ def _table_pairs(
 
 @njit(cache=True, nogil=True)
 def _any_near(fingerprints: NDArray[np.uint64], i: int, end: int, radius: int) -> bool:
-    """Tell whether a fingerprint in ``(i, end)`` lies within the radius of ``i``: no branch, so that it vectorises."""
+    """Return whether a fingerprint in ``(i, end)`` is within the radius of ``i``; branch-free, to vectorize."""
     near = 0
     for other in fingerprints[i + 1 : end]:
         if bit_count(fingerprints[i] ^ other) <= radius:
@@ -319,7 +319,7 @@ def _any_near(fingerprints: NDArray[np.uint64], i: int, end: int, radius: int) -
 
 @njit(cache=True, nogil=True)
 def _all_differ(x: np.uint64, masks: NDArray[np.uint64]) -> bool:
-    """Tell whether ``x`` has a bit in each mask."""
+    """Return whether ``x`` has a bit in each mask."""
     differing = 0
     for mask in masks:
         if x & mask:

@@ -1,4 +1,4 @@
-"""Candidate pairs, verified: their exact multiset Jaccard, decided by the test that decides every pair."""
+"""Verification of candidate pairs by their exact multiset Jaccard similarity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spotsigs.records import FloatArray, IntArray, Vectors
 
 
 class Verified(NamedTuple):
-    """What is left of candidate pairs.
+    """Verified candidate pairs.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Verified(NamedTuple):
     candidates : int
         Distinct candidate pairs.
     verifications : int
-        Pairs of similar length, whose rows were compared.
+        Pairs that pass the length filter, whose rows were compared.
     """
 
     i: NDArray[np.int32]
@@ -43,11 +43,11 @@ def verified(vectors: Vectors, i: IntArray, j: IntArray, tau: float, threads: in
     vectors : Vectors
         One row per document.
     i, j : ndarray of int, shape (m,)
-        Candidate pairs in any order and orientation, repeats allowed; a row is no candidate of itself.
+        Candidate pairs ``i != j`` in any order and orientation; repeats are allowed.
     tau : float
         Similarity threshold in (0, 1].
     threads : int or None
-        Threads over blocks of pairs; None takes all cores.
+        Threads, each on blocks of pairs; None uses all cores.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def similar_lengths(a: IntArray, b: IntArray, tau: float) -> NDArray[np.bool_]:
     """Return which pairs of lengths allow a similarity of tau (Inequality 6 of the paper).
 
     The intersection is at most the shorter length and the union at least the longer, and float64 division is
-    monotone: ``shorter / longer < tau`` can prune no pair that passes ``intersection / union >= tau``.
+    monotone, so no pair with ``intersection / union >= tau`` has ``shorter / longer < tau``.
     """
     longer = np.maximum(np.maximum(a, b), 1)
     return np.minimum(a, b) / longer >= tau
@@ -83,14 +83,14 @@ def jaccard(vectors: Vectors, i: IntArray, j: IntArray, threads: int | None = No
     vectors : Vectors
         One row per document.
     i, j : ndarray of int, shape (m,)
-        Row numbers; fastest where pairs of the same ``i`` stand together.
+        Row numbers; fastest if pairs with the same ``i`` are adjacent.
     threads : int or None
-        Threads over blocks of pairs; None takes all cores.
+        Threads, each on blocks of pairs; None uses all cores.
 
     Returns
     -------
     ndarray of float64, shape (m,)
-        ``intersection / union``; 0 where both rows are empty.
+        ``intersection / union``; 0 if both rows are empty.
     """
     similarity = np.empty(len(i))
 
@@ -112,19 +112,19 @@ def jaccard(vectors: Vectors, i: IntArray, j: IntArray, threads: int | None = No
 
 @njit(cache=True, nogil=True)
 def compare(indptr, ids, counts, lengths, n_signatures, i, j, out_similarity):  # type: ignore[no-untyped-def]
-    """Write the multiset Jaccard of each pair: the counts of row i lie in a table while its partners pass by."""
+    """Write the multiset Jaccard of each pair; a table stores the counts of row ``i`` for all its partners."""
     table = np.zeros(n_signatures, np.int32)
-    shown = -1
+    current = -1
     for pair in range(len(i)):
-        if i[pair] != shown:
-            if shown >= 0:
-                for entry in range(indptr[shown], indptr[shown + 1]):
+        if i[pair] != current:
+            if current >= 0:
+                for entry in range(indptr[current], indptr[current + 1]):
                     table[ids[entry]] = 0
-            shown = i[pair]
-            for entry in range(indptr[shown], indptr[shown + 1]):
+            current = i[pair]
+            for entry in range(indptr[current], indptr[current + 1]):
                 table[ids[entry]] = counts[entry]
         shared = 0
         for entry in range(indptr[j[pair]], indptr[j[pair] + 1]):
             shared += min(table[ids[entry]], counts[entry])
-        union = lengths[shown] + lengths[j[pair]] - shared
+        union = lengths[current] + lengths[j[pair]] - shared
         out_similarity[pair] = shared / union if union > 0 else 0.0

@@ -191,7 +191,9 @@ def _key(cell: Cell) -> str:
     """Return a name for everything a cell's result depends on: itself, the code, the libraries, the machine."""
     ours = {"spotsigs_tight": SpotSigsTight, "spotsigs": SpotSigs, "lsh_native": LshNative}
     code = code_version(ours.get(cell.tool, SpotSigsTight)(), COLLECTIONS[cell.collection])
-    files = ("cell.py", "tools.py") + (() if cell.tool in OURS else ("allpairs.cpp", "requirements.txt"))
+    files = ("measured_join.py", "compared_tools.py") + (
+        () if cell.tool in OURS else ("allpairs.cpp", "requirements.txt")
+    )
     own = [hashlib.sha256(Path(__file__).with_name(name).read_bytes()).hexdigest() for name in files]
     parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), code, own, machine()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]

@@ -54,7 +54,7 @@ class Root:
     idf: Idf = Idf.paper
     min_spots: int = 1
     boilerplate: Boilerplate = Boilerplate.keep
-    clusters: ClusterMethod = ClusterMethod.components
+    clusters: ClusterMethod = ClusterMethod.leaders
     copies: Sameness = Sameness.text
     keep: Keep = Keep.first
     copy: str | None = None

@@ -235,7 +235,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
         auto=auto,
         tau=tau,
         sets=False,
-        clusters=ClusterMethod.components,
+        clusters=ClusterMethod.leaders,
         keep=Keep(getattr(asked, "keep", "first")),
         copy=asked.out if asked.verb == "dedup" else None,
         page=asked.verb == "inspect",

@@ -6,7 +6,7 @@ TAU = 0.44
 IDF_MIN, IDF_MAX = 0.2, 1.0
 """Band of normalised IDF that is kept."""
 
-CLUSTERS = "components"
+CLUSTERS = "leaders"
 """How pairs become clusters, see `spotsigs.clustering.clusters.ClusterMethod`."""
 
 SIGNATURE = "spotsigs"
@@ -16,7 +16,7 @@ LANGUAGE = "auto"
 """Language of the pages; ``auto`` detects that of each page."""
 
 KEEP = "first"
-"""Which document of a cluster is kept, see `spotsigs.clustering.decisions.Keep`."""
+"""Order in which documents are kept, see `spotsigs.clustering.decisions.Keep`."""
 
 COPIES = "text"
 """Which documents are exact duplicates, see `spotsigs.exact_duplicates.Sameness`."""

@@ -1,7 +1,7 @@
-"""Exact copies: pages of identical content or identical visible text, found before signatures are looked at.
+"""Exact duplicates: pages of identical content or identical visible text, found before signatures are compared.
 
-Copies are pairs of similarity 1, whatever the signatures say. One document of each set of copies stands for the
-others: signatures, document frequencies and joins see it alone, and what it is similar to, its copies are similar to.
+Exact duplicates are pairs of similarity 1, whatever their signatures. Each set of them has one representative. Only
+representatives have signatures, count in document frequencies and are joined; their pairs apply to the whole set.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from spotsigs.errors import require
 from spotsigs.records import MOST_PAIRS, FloatArray, IntArray, Pairs, Signatures
 
 WORDS = 2
-"""Numbers of 64 bits in a checksum: 128 bits of BLAKE2b, which nobody can forge a collision of."""
+"""Number of 64-bit words in a checksum: 128 bits of BLAKE2b, for which no collision can be forged."""
 
 CONTENT, TEXT = 2, 1
-"""Copies of identical content, and of identical text alone."""
+"""Kinds of exact duplicates: identical content, and identical text only."""
 
 Chunk = tuple[IntArray, IntArray, FloatArray]
-"""First documents, second documents and similarities of some pairs."""
+"""Pairs as first documents, second documents and similarities."""
 
 
 class Sameness(Enum):
-    """Which documents are copies.
+    """Criterion for exact duplicates.
 
-    ``text``: those of identical content or identical visible text. ``content``: those of identical content. ``off``:
-    none; documents are compared by their signatures alone.
+    ``text``: identical content or identical visible text. ``content``: identical content. ``off``: none; documents are
+    compared by their signatures only.
     """
 
     text = "text"
@@ -43,17 +43,17 @@ class Sameness(Enum):
 
 @dataclass(frozen=True)
 class Copies:
-    """Which documents are copies of which.
+    """Sets of exact duplicates.
 
-    The last of several copies stands for them: where documents are added to others, a set with a new copy counts as
-    new, and what it is similar to is looked for.
+    The last document of a set is its representative. If documents are added to a store, a set with an added document is
+    thus joined again.
 
     Attributes
     ----------
     content : ndarray of int32, shape (n,)
-        The last document with the same content.
+        Last document with the same content.
     stands : ndarray of int32, shape (n,)
-        The document that stands for each in matching: the last of the same content or text.
+        Representative of each document in matching: the last one with the same content or text.
     """
 
     content: NDArray[np.int32]
@@ -61,7 +61,7 @@ class Copies:
 
     @classmethod
     def none(cls, n: int) -> Copies:
-        """Return that no two of n documents are copies."""
+        """Return `n` documents without exact duplicates."""
         alone = np.arange(n, dtype=np.int32)
         return cls(alone, alone)
 
@@ -73,18 +73,18 @@ class Copies:
         n: int,
         sameness: Sameness = Sameness.text,
     ) -> Copies:
-        """Find the copies among documents.
+        """Find the exact duplicates among documents.
 
         Parameters
         ----------
         contents : ndarray of uint64, shape (n, 2)
-            The `checksums` of their contents; without rows where nobody asked for them.
+            `checksums` of the contents; without rows if they were not computed.
         texts : callable
-            Returns those of their texts, which are looked at after the contents.
+            Function that returns the checksums of the texts; it is called after the contents are compared.
         n : int
             Number of documents.
         sameness : Sameness
-            Which documents are copies.
+            Criterion for exact duplicates.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class Copies:
 
     @classmethod
     def among(cls, signatures: Signatures, sameness: Sameness = Sameness.text) -> Copies:
-        """Find the copies among documents whose signatures are in memory."""
+        """Find the exact duplicates among documents whose signatures are in memory."""
         digests = signatures.digests
         return cls.find(digests[:, :WORDS], lambda: digests[:, WORDS:], len(signatures), sameness)
 
@@ -117,61 +117,61 @@ class Copies:
 
     @cached_property
     def distinct(self) -> NDArray[np.bool_]:
-        """Whether each document stands for itself, bool, shape (n,)."""
+        """Mask of the representatives, bool, shape (n,)."""
         return own(self.stands)
 
     @property
     def any(self) -> bool:
-        """Whether there is a copy at all."""
+        """True if there is an exact duplicate."""
         return not bool(self.distinct.all())
 
     def _listed(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return sets of copies by the document that stands for them: where each begins, and all members, ascending."""
+        """Return the sets by representative: the start of each, and their members, ascending."""
         indptr = np.zeros(len(self) + 1, np.int32)
         np.cumsum(tally(self.stands, len(self)), dtype=np.int32, out=indptr[1:])
         return indptr, np.argsort(self.stands, kind="stable").astype(np.int32)
 
     @cached_property
     def _sets(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The same, kept for those who ask for one set after the other."""
+        """Cached result of `_listed`, for repeated calls of `members`."""
         return self._listed()
 
     def members(self, document: int) -> NDArray[np.int32]:
-        """Return the documents that one stands for, ascending, itself among them."""
+        """Return the documents that a representative represents, ascending and including itself."""
         indptr, members = self._sets
         return members[indptr[document] : indptr[document + 1]]
 
     def kinds(self, documents: IntArray, others: IntArray) -> NDArray[np.int8]:
-        """Return of each document whether it is a copy of another: `CONTENT`, `TEXT`, or 0."""
+        """Return whether each document is an exact duplicate of another: `CONTENT`, `TEXT`, or 0."""
         content = self.content[documents] == self.content[others]
         text = self.stands[documents] == self.stands[others]
         kinds: NDArray[np.int8] = np.where(content, CONTENT, np.where(text, TEXT, 0)).astype(np.int8)
         return kinds
 
     def further(self, chunks: Iterable[Chunk], *, most: int = 1 << 20, new_from: int = 0) -> Iterator[Chunk]:
-        """Yield the pairs that copies add to those of the documents that stand for them.
+        """Yield the pairs that exact duplicates add to those of their representatives.
 
         Parameters
         ----------
         chunks : iterable of (i, j, similarity)
-            The pairs of documents that stand for themselves.
+            Pairs of representatives.
         most : int
-            Pairs to hold at a time.
+            Maximal number of pairs in memory at a time.
         new_from : int
-            Only pairs with a document of at least this number are wanted.
+            Yield only pairs with a document of at least this number.
 
         Yields
         ------
         i, j : ndarray of int64
-            ``i < j``, in any order.
+            Documents of each pair, ``i < j``; pairs are in any order.
         similarity : ndarray of float64
         """
         if not self.any:
             return
         indptr, members = self._listed()
         sizes = np.diff(indptr)
-        behind = np.repeat(indptr[1:], sizes)  # the end of the set that each place among the members belongs to,
-        behind -= np.arange(1, len(members) + 1, dtype=np.int32)  # and so the members after it
+        behind = np.repeat(indptr[1:], sizes)  # first, the end of the set of each member; minus its position,
+        behind -= np.arange(1, len(members) + 1, dtype=np.int32)  # the number of members after it
         for place, step in _flat(behind, most):
             yield from _wanted(members[place], members[place + 1 + step], np.ones(len(place)), new_from)
         del behind
@@ -185,12 +185,12 @@ class Copies:
                 yield from _wanted(a[new], b[new], similarity[pair][new], new_from)
 
     def spread(self, pairs: Pairs) -> Pairs:
-        """Return the pairs of all documents, from those of the documents that stand for them.
+        """Return the pairs of all documents, given those of their representatives.
 
         Raises
         ------
         InputError
-            If there are more than 2**31.
+            If there are more than 2**31 pairs.
         """
         if not self.any:
             return pairs
@@ -209,7 +209,7 @@ class Copies:
 
 
 def _in_question(digests: NDArray[np.uint64], known: Any) -> NDArray[np.int64]:
-    """Return those of the known rows whose first number another one has: few, and only they are ordered by all."""
+    """Return the known rows whose first word occurs in another row, the only candidates for equality."""
     ordered = digests[known, 0]
     ordered.sort()
     twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
@@ -222,8 +222,8 @@ def _in_question(digests: NDArray[np.uint64], known: Any) -> NDArray[np.int64]:
 
 
 def _last_of_equal(digests: NDArray[np.uint64]) -> NDArray[np.int32]:
-    """Return for each row the last one that is equal to it, int32."""
-    order = np.lexsort(digests.T)  # stable: equal rows stay in order
+    """Return the last row that equals each row, int32."""
+    order = np.lexsort(digests.T)  # stable: equal rows remain in order
     ordered = digests[order]
     ends = np.append((ordered[1:] != ordered[:-1]).any(axis=1), True)[: len(order)]
     del ordered
@@ -233,7 +233,7 @@ def _last_of_equal(digests: NDArray[np.uint64]) -> NDArray[np.int32]:
 
 
 def _flat(counts: IntArray, most: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield each position as often as its count says, and the number of each time, in limited batches."""
+    """Yield batches of positions, each repeated by its count, and the number of each repetition."""
     ends = np.cumsum(counts)
     for start in range(0, int(ends[-1]) if len(ends) else 0, most):
         flat = np.arange(start, min(start + most, int(ends[-1])))
@@ -242,7 +242,7 @@ def _flat(counts: IntArray, most: int) -> Iterator[tuple[NDArray[np.int64], NDAr
 
 
 def _wanted(i: IntArray, j: IntArray, similarity: FloatArray, new_from: int) -> Iterator[Chunk]:
-    """Yield pairs the right way round, those that have a new document."""
+    """Yield the pairs that have a new document, with ``i < j``."""
     low, high = np.minimum(i, j).astype(np.int64), np.maximum(i, j).astype(np.int64)
     new = high >= new_from
     if new.any():

@@ -1,6 +1,6 @@
-"""A whole collection in memory: pages to signatures to vectors to pairs, as one batch.
+"""The pipeline in memory: from pages to signatures, vectors and pairs, in one batch.
 
-`spotsigs.outofcore.pipeline` takes the same stages through many batches and gives the same pairs.
+`spotsigs.outofcore.pipeline` runs the same stages in many batches and returns the same pairs.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ PairsT = TypeVar("PairsT", bound=PairChunks)
 
 @dataclass(frozen=True, kw_only=True)
 class Matched(Generic[SignaturesT, PairsT]):
-    """A matched collection: signatures and pairs in memory, or `Segments` and `PairFiles` on disk.
+    """Matched collection: signatures and pairs in memory, or `Segments` and `PairFiles` on disk.
 
     Attributes
     ----------
     doc_ids : sequence of str
-        By document number.
+        Id of each document.
     signatures : Signatures or Segments
-        Those of all documents before the filters, old documents first. Of a collection of vectors, ids stand in place
-        of hashes.
+        Signatures of all documents before the filters, old documents first. For a collection of vectors, ids replace
+        the hashes.
     vectors : Vectors
-        Signatures after the filters; the row of a copy is empty.
+        Signatures after the filters; the row of an exact duplicate is empty.
     rows : ndarray of int64, shape (n,)
-        Document number of each row of the vectors, which lie by length on disk.
+        Document number of each row of the vectors, which are sorted by length on disk.
     copies : Copies
-        Which documents are copies of which.
+        Exact duplicates.
     pairs : PairChunks
-        What was found, with the wall seconds ``extract`` and those of the matcher.
+        Similar pairs, with the wall seconds of ``extract`` and of the matcher's stages.
     skipped : collection of Skipped
-        Records that could not be read; of an addition, only its own.
+        Records that could not be read; after an addition to a store, only those added.
     new_from : int
-        Number of the first document that was added to a store now; 0 where all are new.
+        Number of the first document that this run added to a store; 0 if all are new.
     """
 
     doc_ids: Sequence[str]
@@ -76,7 +76,7 @@ class Matched(Generic[SignaturesT, PairsT]):
     new_from: int = 0
 
     def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
-        """Return the signatures of some documents that are matched, after all filters: hash and count, by document."""
+        """Return the counts of the signatures of some documents after all filters, by document and hash."""
         vectors, wanted = self.vectors, np.array(sorted(documents), np.int64)
         heads = self.copies.stands[wanted]
         found = {}
@@ -87,17 +87,17 @@ class Matched(Generic[SignaturesT, PairsT]):
         return {document: found[head] for document, head in zip(wanted.tolist(), heads.tolist(), strict=True)}
 
     def compared(self) -> NDArray[np.bool_]:
-        """Return whether each document, or the copy that stands for it, has signatures to be compared by."""
+        """Return whether each document, or its representative, has signatures after the filters."""
         return gathered(scattered(self.vectors.lengths > 0, self.rows), self.copies.stands)
 
     def only_boilerplate(self) -> NDArray[np.bool_]:
-        """Return whether each document says nothing but what many sites say."""
+        """Return whether each document consists of boilerplate only, text that many sites share."""
         found = self.signatures.boilerplate
         return gathered(found, self.copies.stands) if len(found) else np.zeros(len(self.copies), np.bool_)
 
 
 class Extracted(NamedTuple):
-    """What is known of pages before the filters: signatures, which of them are copies, and the wall seconds it took."""
+    """Signatures before the filters, exact duplicates, and the wall seconds of both."""
 
     signatures: Signatures
     copies: Copies
@@ -113,7 +113,7 @@ def extract_distinct(
     strict: bool = False,
     sameness: Sameness = Sameness.text,
 ) -> Extracted:
-    """Extract signatures, as `spotsigs.signatures.extract.extract` does, and find the copies among the documents."""
+    """Extract signatures with `spotsigs.signatures.extract.extract` and find the exact duplicates."""
     began = perf_counter()
     signatures = extract(collection, text, scheme, engine, strict=strict, sameness=sameness)
     return Extracted(signatures, Copies.among(signatures, sameness), perf_counter() - began)
@@ -137,25 +137,25 @@ def match_in_memory(
     Parameters
     ----------
     collection : Collection or VectorCollection
-        The documents. Vectors are matched as they are: nothing is extracted, filtered or taken for a copy.
+        Documents, or vectors, which are matched without extraction, filters and detection of exact duplicates.
     text : callable
-        Turns a document into text.
+        Function from a document to its text.
     scheme : SignatureScheme
-        Turns tokens into signatures.
+        Function from tokens to signatures.
     idf_filter : IdfFilter
-        Which signatures and documents take part.
+        Filter of signatures and documents.
     matcher : callable
-        A `Matcher`, with its threshold.
+        Matcher, with its threshold.
     engine : Engine
-        Where extraction runs.
+        Engine that runs the extraction.
     sets : bool
         Count every signature once.
     strict : bool
         Stop at the first record that cannot be read.
     sameness : Sameness
-        Which documents are copies: pairs of similarity 1, of which one stands for the others.
+        Criterion for exact duplicates, which are pairs of similarity 1.
     known : Extracted, optional
-        What `extract_distinct` gives of the same collection, text, scheme and sameness, for several calls.
+        Result of `extract_distinct` for the same collection, text, scheme and sameness, to reuse in several calls.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def match_in_memory(
     Raises
     ------
     InputError
-        If the scheme or the matcher refuse; where `strict`, for the first record that cannot be read.
+        If the scheme or the matcher rejects the input, or, with `strict`, a record cannot be read.
     """
     if isinstance(collection, VectorCollection):
         known, corpus = _of_vectors(collection)
@@ -195,6 +195,6 @@ def _of_vectors(collection: VectorCollection) -> tuple[Extracted, Corpus]:
 
 
 def _distinct_texts(collection: Collection, text: Any, copies: Copies) -> Iterator[str]:
-    """Iterate over the texts; a copy's is empty, as its signatures are."""
+    """Yield the text of each document; that of an exact duplicate is empty."""
     for page, distinct in zip(texts(collection, text), copies.distinct.tolist(), strict=True):
         yield page if distinct else ""

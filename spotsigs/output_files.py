@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writing of result files."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from spotsigs.storage import atomic
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path`` and put it in its place when the block ends well.
+    """Yield a temporary path; its file replaces ``path`` when the block succeeds.
 
     Parameters
     ----------
     path : Path
-        The file to write.
+        File to write.
 
     Yields
     ------
     Path
-        Where to write it.
+        Temporary path to write to.
 
     Raises
     ------
@@ -42,12 +42,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Say in one sentence that a path cannot be written, or the disk is full.
+    """Convert an error of the system while a path is written.
 
     Raises
     ------
     InputError
-        In place of the system's error.
+        If the path cannot be written or the disk is full.
     """
     try:
         yield
@@ -59,21 +59,21 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def publishing(folder: Path, last: str, optional: Iterable[str]) -> Iterator[Path]:
-    """Yield a folder to write results to; when the block ends well, they replace former ones, all of them.
+    """Yield a folder for results; all of them replace the previous ones when the block succeeds.
 
     Parameters
     ----------
     folder : Path
-        Where the results are going to lie. A full disk or an error leaves what is there as it is.
+        Folder of the results. If an error occurs or the disk is full, its content is unchanged.
     last : str
-        Name of the file that says that the results are complete: the former one goes first, the new one comes last.
+        Name of the file that marks complete results; the previous one is removed first, the new one written last.
     optional : iterable of str
-        Names of files that a former run may have left and these results may not have.
+        Names of files of a previous run that are removed if the new results lack them.
 
     Yields
     ------
     Path
-        A folder below `folder`.
+        Temporary folder in `folder`.
 
     Raises
     ------
@@ -85,30 +85,30 @@ def publishing(folder: Path, last: str, optional: Iterable[str]) -> Iterator[Pat
             new = stack.enter_context(atomic.beside(folder / "results"))
         yield new
         with writing(folder):
-            _put_in_place(new, folder, last, optional)
+            _replace_files(new, folder, last, optional)
 
 
-def _put_in_place(new: Path, folder: Path, last: str, optional: Iterable[str]) -> None:
-    """Put new files in the places of former ones; if a call fails, the former ones come back."""
+def _replace_files(new: Path, folder: Path, last: str, optional: Iterable[str]) -> None:
+    """Replace previous files by new ones; restore the previous ones if a call fails."""
     names = sorted(path.relative_to(new) for path in new.rglob("*") if path.is_file())
     names.sort(key=lambda name: name == Path(last))
     with ExitStack() as undo:
         for name in (Path(last), *(Path(name) for name in optional if Path(name) not in names)):
-            _put_aside(folder / name, new / "former" / name, undo)
+            _move_aside(folder / name, new / "former" / name, undo)
         for name in names:
-            place = folder / name
-            _put_aside(place, new / "former" / name, undo)
-            place.parent.mkdir(exist_ok=True)
-            os.replace(new / name, place)
-            undo.callback(place.unlink)
+            target = folder / name
+            _move_aside(target, new / "former" / name, undo)
+            target.parent.mkdir(exist_ok=True)
+            os.replace(new / name, target)
+            undo.callback(target.unlink)
         undo.pop_all()
 
 
-def _put_aside(place: Path, former: Path, undo: ExitStack) -> None:
-    if place.exists():
+def _move_aside(path: Path, former: Path, undo: ExitStack) -> None:
+    if path.exists():
         former.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(place, former)
-        undo.callback(os.replace, former, place)
+        os.replace(path, former)
+        undo.callback(os.replace, former, path)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -118,7 +118,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON; NaN becomes null."""
+    """Write JSON; NaN and infinities become null."""
     write_text(path, json.dumps(_plain(value), indent=2, allow_nan=False) + "\n")
 
 
@@ -135,7 +135,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
 
 
 def _write_rows(file: IO[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows of CSV, each to a line end; the csv module before Python 3.13 leaves carriage returns unquoted."""
+    """Write rows of CSV; quote rows with carriage returns, which the csv module before Python 3.13 does not."""
     plain, quoting = (csv.writer(file, lineterminator="\n", quoting=how) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
     for row in rows:
         breaks = any(isinstance(cell, str) and "\r" in cell for cell in row)

@@ -521,7 +521,7 @@ CONFIGURATION = [
     ),
     Case(
         given="clusters=chains",
-        says="clusters=chains: Invalid value 'chains', expected one of [components, anchored]",
+        says="clusters=chains: Invalid value 'chains', expected one of [leaders, components]",
         make=given("clusters=chains"),
     ),
     Case(

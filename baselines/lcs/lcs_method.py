@@ -1,4 +1,4 @@
-"""LCS: near duplicates by their longest common subsequence, compared only within perhaps-similar sets."""
+"""LCS: near-duplicates by their longest common subsequence, compared only within perhaps-similar sets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
 from baselines.lcs.myers import align
 from spotsigs.arrays.csr import take_rows
-from spotsigs.arrays.parallel import all_cores
+from spotsigs.arrays.parallel import all_cores, grown
 from spotsigs.errors import require
 from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Tokens
 
-# One character, then what must hold of it: an end mark of its own, or one before white space or a closing mark.
+# An end mark that needs no context, or one before white space or a closing mark.
 _SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])|(?=[\s\"'”’»)\]]|$))")
-_BATCH_TOKENS = 1 << 20  # sets are compared in batches of about this many tokens, to keep the overhead of each small
+_BATCH_TOKENS = 1 << 20  # tokens in a batch of sets; large enough to amortize its overhead
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,52 +32,52 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
 
     Three stages, each of which can be switched off:
 
-    1. *Perhaps-similar sets* (`divide`). The MD5 values of a page's sentences go to ``buckets`` buckets by their
-       remainder; the ``smallest`` of each bucket give one fingerprint. Pages that share a fingerprint are perhaps
-       similar. Going through the fingerprints from rare to common, sets that share a page are united as long as the
-       union has at most ``max_set`` different pages, so that the sets partition the collection.
-    2. *Filtered sketches* (`sketch`). Before two pages are compared, each loses the tokens that lie in no run of
-       ``sketch`` tokens of the other page.
-    3. *Trustable portion* (`trust`). Of the LCS only one stretch counts: where it is coherent and central.
+    1. *Perhaps-similar sets* (`divide`). The MD5 values of a page's sentences are distributed to ``buckets`` buckets by
+       their remainder; the ``smallest`` values of each bucket form one fingerprint. Pages that share a fingerprint are
+       perhaps similar. In order of the fingerprints, from rare to common, sets that share a page are united if the
+       union has at most ``max_set`` different pages. The sets partition the collection.
+    2. *Filtered sketches* (`sketch`). Before two pages are compared, tokens in no run of ``sketch`` tokens of the other
+       page are removed.
+    3. *Trustable portion* (`trust`). Only one segment of the LCS counts, a coherent and central one.
 
-    Within a set, pages are ordered from long to short. Each page that is not yet similar to an earlier one is a
-    representative and is compared with the later ones that are not; those with ``r >= tau`` join its similar set and
-    are not compared with other representatives. Pages with the same tokens count as one, and each pair of their copies
-    is reported. Pages without tokens never pair.
+    Within a set, pages are ordered from long to short. Each page that is not similar to an earlier one is a
+    representative. It is compared with the later pages that are in no similar set; those with ``r >= tau`` join its set
+    and are not compared with other representatives. Pages with the same tokens count as one, and each pair of such
+    pages is reported. Pages without tokens are in no pair.
 
-    The trustable portion. A stretch of the LCS, from one matched token to another, scores ``1 - coherence`` for each
-    matched token and ``-coherence`` for each unmatched token of either page between its ends. So in each head and each
-    tail of the best stretch at least ``coherence`` of the tokens are matched, and straggling matches between different
-    templates fall off. Common heads and tails are templates, too: of the best stretches that end at each matched token,
-    only those count whose middle lies in the central ``central`` share of both pages. The best of these has ``L``
-    matched tokens and spans ``a`` and ``b`` tokens of the pages; then
-    ``r = L / (max(a, central * |A|) + max(b, central * |B|) - L)``, the products rounded up: frames around the stretch
-    do not count, but a short stretch does not stand for a long page.
+    The trustable portion. A segment of the LCS, from one matched token to another, scores ``1 - coherence`` for each
+    matched token and ``-coherence`` for each unmatched token of either page between its ends. So in each prefix and
+    suffix of the best segment, at least a fraction ``coherence`` of the tokens is matched, which drops isolated matches
+    between different templates. Common beginnings and ends are templates, too: of the best segments that end at each
+    matched token, only those count whose middle is in the central fraction ``central`` of both pages. The best of these
+    has ``L`` matched tokens and spans ``a`` and ``b`` tokens of the pages; then
+    ``r = L / (max(a, central * |A|) + max(b, central * |B|) - L)``, with the products rounded up: templates around the
+    segment do not count, but a short segment does not represent a long page.
 
     Parameters
     ----------
     tau : float
-        Smallest r of a pair, in (0, 1].
+        Minimal r of a pair, in (0, 1].
     divide : bool
-        Stage one; without it all pages form one set.
+        Apply stage one; otherwise all pages form one set.
     buckets : int
-        Buckets of a page's sentences (the slides' m).
+        Number of buckets of a page's sentences (the slides' m).
     smallest : int
-        Smallest MD5 values of a bucket that make its fingerprint (the slides' n).
+        Number of smallest MD5 values in the fingerprint of a bucket (the slides' n).
     max_set : int
-        Different pages that a perhaps-similar set may hold.
+        Maximal number of different pages in a perhaps-similar set.
     sketch : int
-        Length of the token runs of stage two; 1 leaves every LCS as long as it is, 0 leaves the pages whole.
+        Length of the token runs of stage two; 1 keeps the length of every LCS, 0 disables the stage.
     trust : bool
-        Stage three.
+        Apply stage three.
     coherence : float
-        Share of matched tokens below which a head or tail of the LCS falls off, in (0, 1).
+        Fraction of matched tokens below which a prefix or suffix of the LCS is dropped, in (0, 1).
     central : float
-        Share of a page that counts as its centre, and that its topical content is taken to fill at least, in (0, 1].
+        Fraction of a page that counts as its centre, and the assumed minimum of its main content, in (0, 1].
     members : bool
-        Measure the members of a similar set against each other, too, and report the pairs with ``r >= tau``.
+        Also compare the members of a similar set with each other, and report the pairs with ``r >= tau``.
     threads : int or None
-        Threads that share the perhaps-similar sets.
+        Threads over perhaps-similar sets; None uses all cores.
 
     References
     ----------
@@ -87,18 +87,19 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
 
     Deviations
     ----------
-    - The similarity is not Jaccard: ``verified`` says that the r of each pair was computed. Pairs are lost where pages
-      share no fingerprint, and to the representatives.
-    - A sentence ends at ``. ! ? …`` before white space or a closing mark, and at ``。 ！ ？``; case and white space do
-      not matter, and repeats within a page count once. A bucket with fewer than ``smallest`` sentences makes its
-      fingerprint of those it has, an empty one makes none.
-    - The slides say that partial transitivity is used but not how, nor by which criterion pages are sorted: the bound
-      on size, the order of the fingerprints and longest first are this implementation's. A set of more than ``max_set``
-      pages with one fingerprint is cut in that order.
+    - The similarity is not Jaccard; ``verified`` means that the r of each pair was computed. Pairs are missed if pages
+      share no fingerprint, or through the use of representatives.
+    - A sentence ends at ``. ! ? …`` before white space or a closing mark, and at ``。 ！ ？``. Case and white space are
+      ignored, and repeats within a page count once. The fingerprint of a bucket with fewer than ``smallest`` sentences
+      is formed from all of them; an empty bucket has none.
+    - The slides mention partial transitivity but neither define it nor the order of pages: the bound on size, the order
+      of the fingerprints and longest first are this implementation's. A set of more than ``max_set`` pages with one
+      fingerprint is split in that order.
     - The slide on filtered sketches is empty: the runs of tokens shared with the other page are this implementation's,
       as are the definitions of coherent and central, which the slides describe in words.
-    - The slides report sets. ``members=True`` measures the pairs within each as well, so that pairs can be compared
-      with other methods'; ``members=False`` gives the slides' comparisons, and pairs with the representative only.
+    - The slides report sets. ``members=True`` also compares the pairs within each, so that pairs can be evaluated like
+      those of other methods; ``members=False`` makes the slides' comparisons and reports pairs with representatives
+      only.
     - Tokens are compared by 64-bit hashes.
     """
 
@@ -128,14 +129,14 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         require(0.0 < self.central <= 1.0, f"central must lie in (0, 1], got {self.central}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
-        """Return the pairs of pages found similar, with their r.
+        """Return the similar pairs of pages, with their r.
 
-        Reads every text once and holds the tokens of all different pages, 8 bytes each.
+        Every text is read once; the tokens of all different pages are in memory, 8 bytes each.
 
         Raises
         ------
         InputError
-            If the corpus brings no texts, or not one for each row, or if copies make more than 2**31 pairs.
+            If the corpus does not have one text for each row, or equal pages form more than 2**31 pairs.
         """
         start = perf_counter()
         pages = self.read(corpus)
@@ -161,12 +162,12 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         )
 
     def read(self, corpus: Corpus) -> Pages:
-        """Read the texts: tokens, sentence fingerprints, and which documents are copies of each other.
+        """Read the texts and return tokens, sentence fingerprints and the documents of equal tokens.
 
         Returns
         -------
         Pages
-            In order of comparison.
+            Different pages in order of comparison.
         """
         from spotsigs.text.tokens import tokenize
 
@@ -183,8 +184,8 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         n = len(corpus.vectors)
         require(len(keys) == n, f"the corpus has {n} rows but {len(keys)} texts; give one text for each row")
         order = sorted(tokens)
-        place = {key: p for p, key in enumerate(order)}
-        rows, copies = group_rows(np.array([-1 if key is None else place[key] for key in keys], dtype=np.int64))
+        number = {key: p for p, key in enumerate(order)}
+        rows, copies = group_rows(np.array([-1 if key is None else number[key] for key in keys], dtype=np.int64))
         sizes = [len(fingerprints[key]) for key in order]
         return Pages(
             tokens=np.concatenate([np.empty(0, np.uint64), *(tokens[key] for key in order)]),
@@ -218,9 +219,9 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         Parameters
         ----------
         pages : Pages
-            As `read` gives them.
+            Result of `read`.
         labels : ndarray of int64, shape (n_pages,)
-            The perhaps-similar set of each page.
+            Perhaps-similar set of each page.
 
         Returns
         -------
@@ -241,7 +242,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         )
 
     def compare_sets(self, pages: Pages, sets: list[NDArray[np.int64]]) -> LcsPairs:
-        """Compare the pages within each of some sets, given as ascending page numbers, on one thread."""
+        """Compare the pages within each set, given as ascending page numbers, on one thread."""
         members = np.concatenate(sets)
         indptr, entries = take_rows(pages.indptr, members)
         tokens = pages.tokens[entries]
@@ -253,10 +254,10 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
 
 
 class Pages(NamedTuple):
-    """The different pages of a collection in order of comparison: from long to short, then by the MD5 of their tokens.
+    """Different pages of a collection in order of comparison: from long to short, then by the MD5 of their tokens.
 
     ``tokens[indptr[p]:indptr[p + 1]]`` are the token hashes of page ``p``, and ``rows[copies[p]:copies[p + 1]]`` the
-    documents with just these tokens. Page ``fingerprint_pages[f]`` has fingerprint ``fingerprints[f]``.
+    documents with exactly these tokens. Page ``fingerprint_pages[f]`` has fingerprint ``fingerprints[f]``.
     """
 
     tokens: NDArray[np.uint64]
@@ -268,7 +269,7 @@ class Pages(NamedTuple):
 
 
 class LcsPairs(NamedTuple):
-    """Similar pages ``a < b`` with their ``r``, and the work: pairs looked at, and pairs whose LCS was computed."""
+    """Similar pages ``a < b`` with their ``r``, and the numbers of candidate pairs and of computed LCS."""
 
     a: NDArray[np.int64]
     b: NDArray[np.int64]
@@ -278,7 +279,7 @@ class LcsPairs(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """The parameters of `Lcs` that its kernels need."""
+    """Parameters of `Lcs` for its kernels."""
 
     tau: float
     sketch: int
@@ -289,7 +290,7 @@ class _Rules(NamedTuple):
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, lower-cased, without their end marks and with one space for each white space.
+    """Return the sentences of a text, lower-cased, without end marks and with single spaces.
 
     Parameters
     ----------
@@ -299,28 +300,28 @@ def sentences(text: str) -> list[str]:
     Returns
     -------
     list of str
-        In order; text without an end mark is one sentence. Pieces without a letter or digit are no sentences.
+        Sentences in order; text without an end mark is one sentence. Pieces without a letter or digit are dropped.
     """
     pieces = (" ".join(piece.split()) for piece in _SENTENCE_END.split(text.lower()))
     return [piece for piece in pieces if any(map(str.isalnum, piece))]
 
 
 def sentence_fingerprints(text: str, buckets: int = 7, smallest: int = 3) -> list[int]:
-    """Return the fingerprints of a page: for each bucket of sentence MD5s, a hash of the smallest ones.
+    """Return the fingerprints of a page: for each bucket of sentence MD5s, a hash of the smallest values.
 
     Parameters
     ----------
     text : str
         Visible text of a page.
     buckets : int
-        A sentence goes to the bucket ``MD5 mod buckets``, the MD5 read as a big-endian number.
+        Number of buckets. The bucket of a sentence is ``MD5 mod buckets``, with the MD5 as a big-endian number.
     smallest : int
-        Values that make a fingerprint: the first 8 bytes, big-endian, of the MD5 of their ascending concatenation.
+        Number of values in a fingerprint: the first 8 bytes, big-endian, of the MD5 of their concatenation.
 
     Returns
     -------
     list of int
-        One 64-bit number for each bucket that is not empty, by bucket.
+        One 64-bit number for each non-empty bucket, in order of buckets.
     """
     chosen: list[list[bytes]] = [[] for _ in range(buckets)]
     for value in sorted({_md5(sentence.encode("utf-8", "replace")) for sentence in sentences(text)}):
@@ -341,14 +342,14 @@ def token_hashes(tokens: Tokens) -> NDArray[np.uint64]:
 
 
 def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64], matcher: Lcs) -> float:
-    """Return the r of two pages as a matcher measures it; 0 where it is below its tau.
+    """Return the r of two pages under a matcher, or 0 if it is below its tau.
 
     Parameters
     ----------
     a, b : ndarray of uint64
         Token hashes of the pages, the longer one first.
     matcher : Lcs
-        Its stages two and three and their parameters are used.
+        Matcher whose stages two and three and their parameters are used.
 
     Returns
     -------
@@ -382,9 +383,9 @@ def _batches(sets: list[NDArray[np.int64]], indptr: NDArray[np.int64]) -> Iterat
 
 
 def _runs(tokens: NDArray[np.uint64], indptr: NDArray[np.int64], length: int) -> NDArray[np.int32]:
-    """Return a number for the run of ``length`` tokens at each place, equal for equal runs.
+    """Return a number for the run of ``length`` tokens at each position, equal for equal runs.
 
-    It is -1 where the page ends within the run, and where the run occurs at one place only, so that it helps no pair.
+    It is -1 if the page ends within the run, or if the run occurs only once and thus in no pair.
     """
     numbers = np.full(len(tokens), -1, dtype=np.int32)
     starts = len(tokens) - length + 1
@@ -397,15 +398,15 @@ def _runs(tokens: NDArray[np.uint64], indptr: NDArray[np.int64], length: int) ->
     for k in range(1, length):
         is_inside[np.maximum(indptr[1:] - k, indptr[:-1])] = False
     inside = np.flatnonzero(is_inside)
-    _, runs, places = np.unique(hashes[inside], return_inverse=True, return_counts=True)
-    repeated = np.cumsum(places > 1, dtype=np.int32) - 1
-    numbers[inside] = np.where(places > 1, repeated, -1)[runs]
+    _, runs, frequencies = np.unique(hashes[inside], return_inverse=True, return_counts=True)
+    repeated = np.cumsum(frequencies > 1, dtype=np.int32) - 1
+    numbers[inside] = np.where(frequencies > 1, repeated, -1)[runs]
     return numbers
 
 
 @njit(cache=True, nogil=True)
 def _fnv1a(buffer: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Return the 64-bit FNV-1a hash of each span of bytes."""
+    """Return the 64-bit FNV-1a hash of each range of bytes."""
     hashes = np.empty(len(starts), np.uint64)
     for t in range(len(starts)):
         h = np.uint64(0xCBF29CE484222325)
@@ -417,7 +418,7 @@ def _fnv1a(buffer: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[n
 
 @njit(cache=True, nogil=True)
 def _bounded_union(values: NDArray[np.int64], pages: NDArray[np.int64], n: int, max_set: int) -> NDArray[np.int64]:
-    """Unite neighbours with equal values while the union has at most ``max_set`` pages; return each page's root."""
+    """Unite adjacent pages with equal values up to ``max_set`` pages per set (union-find); return each page's root."""
     parent = np.arange(n)
     size = np.ones(n, np.int64)
     for k in range(1, len(values)):
@@ -434,7 +435,7 @@ def _bounded_union(values: NDArray[np.int64], pages: NDArray[np.int64], n: int, 
 
 @njit(cache=True, nogil=True)
 def _root(parent: NDArray[np.int64], p: int) -> int:
-    """Return the root of a page, halving the path to it."""
+    """Return the root of a page, with path halving."""
     while parent[p] != p:
         parent[p] = parent[parent[p]]
         p = parent[p]
@@ -454,15 +455,15 @@ def _compare_sets(
     longest = 0
     for page in range(n):
         longest = max(longest, indptr[page + 1] - indptr[page])
-    marks = np.zeros((2, runs.max() + 2), np.int32)  # 1 + the page that has marked each run last, for either side
-    kept, places = np.empty((2, longest), np.uint64), np.empty((2, longest), np.int64)
+    marks = np.zeros((2, runs.max() + 2), np.int32)  # 1 + the last page that marked each run, for either side
+    kept, positions = np.empty((2, longest), np.uint64), np.empty((2, longest), np.int64)
     partner, reach = np.empty(longest, np.int64), np.empty((2, 2 * longest + 5), np.int64)
     out_a, out_b, out_r = np.empty(256, np.int64), np.empty(256, np.int64), np.empty(256, np.float64)
     found = candidates = comparisons = 0
     owner = np.full(n, -1, np.int64)
     for s in range(len(set_starts) - 1):
         for a in range(set_starts[s], set_starts[s + 1]):
-            # A representative looks for members among the free pages, a member compares with its fellow members.
+            # A representative is compared with pages in no set, a member with the other members of its set.
             wanted = owner[a]
             if wanted < 0:
                 owner[a] = a
@@ -474,42 +475,34 @@ def _compare_sets(
                     continue
                 least = _least_common(indptr[a + 1] - indptr[a], indptr[b + 1] - indptr[b], rules)
                 if least > indptr[b + 1] - indptr[b]:
-                    break  # too short, and the pages after it are no longer
+                    break  # too short, like all later pages
                 candidates += 1
-                n_b = _keep(tokens, runs, indptr, b, marks[0], a, rules.sketch, kept[1], places[1])
+                n_b = _keep(tokens, runs, indptr, b, marks[0], a, rules.sketch, kept[1], positions[1])
                 if n_b < least:
                     continue
                 _mark(runs, indptr[b], indptr[b + 1], marks[1], b)
-                n_a = _keep(tokens, runs, indptr, a, marks[1], b, rules.sketch, kept[0], places[0])
+                n_a = _keep(tokens, runs, indptr, a, marks[1], b, rules.sketch, kept[0], positions[0])
                 if n_a < least:
                     continue
                 comparisons += 1
                 if align(kept[0, :n_a], kept[1, :n_b], n_a + n_b - 2 * least, partner, reach) < 0:
                     continue
-                r = _similarity(partner[:n_a], places, indptr[a + 1] - indptr[a], indptr[b + 1] - indptr[b], rules)
+                r = _similarity(partner[:n_a], positions, indptr[a + 1] - indptr[a], indptr[b + 1] - indptr[b], rules)
                 if r >= rules.tau:
                     if wanted < 0:
                         owner[b] = a
                     if found == len(out_a):
-                        out_a, out_b, out_r = _twice(out_a), _twice(out_b), _twice(out_r)
+                        out_a, out_b, out_r = grown(out_a), grown(out_b), grown(out_r)
                     out_a[found], out_b[found], out_r[found] = a, b, r
                     found += 1
     return out_a[:found], out_b[:found], out_r[:found], candidates, comparisons
 
 
 @njit(cache=True, nogil=True)
-def _twice(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy with room for as many elements again."""
-    longer = np.empty(2 * len(array), array.dtype)
-    longer[: len(array)] = array
-    return longer
-
-
-@njit(cache=True, nogil=True)
 def _least_common(n_a: int, n_b: int, rules: _Rules) -> int:
-    """Return the least number of matched tokens with which two pages can be similar; more than either has if none.
+    """Return the least number of matched tokens of two similar pages, or one more than the shorter page has.
 
-    By the test itself, which is monotone in that number: a stretch spans no fewer tokens than it matches.
+    Binary search on the test itself, which is monotone: a segment spans at least the tokens that it matches.
     """
     low, high = 1, min(n_a, n_b) + 1
     while low < high:
@@ -523,7 +516,7 @@ def _least_common(n_a: int, n_b: int, rules: _Rules) -> int:
 
 @njit(cache=True, nogil=True)
 def _ratio(common: int, span_a: int, span_b: int, n_a: int, n_b: int, rules: _Rules) -> float:
-    """Return r for a number of matched tokens and the number of tokens they span, in pages of these lengths."""
+    """Return r for numbers of matched tokens and of tokens spanned in pages of given lengths."""
     if rules.trust:
         n_a = max(span_a, int(np.ceil(rules.central * n_a)))
         n_b = max(span_b, int(np.ceil(rules.central * n_b)))
@@ -532,7 +525,7 @@ def _ratio(common: int, span_a: int, span_b: int, n_a: int, n_b: int, rules: _Ru
 
 @njit(cache=True, nogil=True)
 def _mark(runs: NDArray[np.int32], start: int, end: int, out_marks: NDArray[np.int32], page: int) -> None:
-    """Mark the runs of tokens of a page."""
+    """Mark the token runs of a page."""
     for p in range(start, end):
         if runs[p] >= 0:
             out_marks[runs[p]] = page + 1
@@ -548,9 +541,9 @@ def _keep(
     other: int,
     length: int,
     out_tokens: NDArray[np.uint64],
-    out_places: NDArray[np.int64],
+    out_positions: NDArray[np.int64],
 ) -> int:
-    """Write the tokens of a page in runs that the other page has marked, and their places; return how many."""
+    """Write the tokens in runs that the other page marked, and their positions; return their number."""
     size = 0
     start, end = indptr[page], indptr[page + 1]
     covered = start if length else end
@@ -559,14 +552,14 @@ def _keep(
             covered = max(covered, p + length)
         if p < covered:
             out_tokens[size] = tokens[p]
-            out_places[size] = p - start
+            out_positions[size] = p - start
             size += 1
     return size
 
 
 @njit(cache=True, nogil=True)
-def _similarity(partner: NDArray[np.int64], places: NDArray[np.int64], n_a: int, n_b: int, rules: _Rules) -> float:
-    """Return the r of two pages from an alignment of their sketches (see `Lcs`, the trustable portion)."""
+def _similarity(partner: NDArray[np.int64], positions: NDArray[np.int64], n_a: int, n_b: int, rules: _Rules) -> float:
+    """Return the r of two pages from an alignment of their sketches; see `Lcs` for the trustable portion."""
     if not rules.trust:
         return _ratio(int(np.sum(partner >= 0)), 0, 0, n_a, n_b, rules)
     best = r = score = 0.0
@@ -574,9 +567,9 @@ def _similarity(partner: NDArray[np.int64], places: NDArray[np.int64], n_a: int,
     for p in range(len(partner)):
         if partner[p] < 0:
             continue
-        a, b = places[0, p], places[1, partner[p]]
+        a, b = positions[0, p], positions[1, partner[p]]
         score -= rules.coherence * (a - last_a - 1 + b - last_b - 1)
-        if common == 0 or score <= 0:  # the best stretch that ends here begins here
+        if common == 0 or score <= 0:  # the best segment that ends here starts here
             score, common, first_a, first_b = 0.0, 0, a, b
         score += 1 - rules.coherence
         common += 1

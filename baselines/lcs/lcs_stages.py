@@ -1,4 +1,4 @@
-"""What each stage of the LCS method costs and gains: the rows of the authors' Table 2, on any collection."""
+"""Cost and quality of each stage of the LCS method: the rows of the authors' Table 2, on any collection."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from spotsigs.records import Corpus, Truth
 
 
 class Stage(NamedTuple):
-    """One row: the work that is left after a stage, and the quality of the sets it leaves.
+    """One row: the remaining work after a stage, and the quality of its sets.
 
     Attributes
     ----------
     stage : str
-        The slides' name of the row.
+        Name of the row in the slides.
     seconds : float
-        Time to compare the pages, reading excluded; extrapolated from a sample of pairs where ``estimated``.
+        Time of comparing the pages, without reading; extrapolated from a sample of pairs if ``estimated``.
     estimated : bool
-        Whether ``seconds`` was.
+        True if ``seconds`` is extrapolated.
     comparisons : int
-        Pairs of pages whose LCS is (or would have to be) computed.
+        Pairs of pages that need an LCS.
     sets : int
-        Sets of at least two documents.
+        Number of sets of at least two documents.
     precision : float
         `set_precision` of these sets; NaN without truth or sets.
     """
@@ -45,20 +45,20 @@ def lcs_stages(
 ) -> list[Stage]:
     """Return one row for each stage: none, perhaps-similar sets, filtered sketches, trustable portion.
 
-    In the first two rows every pair of whole pages is compared, of the collection and of each perhaps-similar set; in
-    the others pages are compared with representatives only. The third row uses the plain r, the last the trustable
-    portion, at the matcher's tau.
+    The first two rows compare all pairs of complete pages, in the collection and in each perhaps-similar set; the
+    others compare pages with representatives only. The third row uses the plain r, the last one the trustable portion,
+    at the matcher's tau.
 
     Parameters
     ----------
     matcher : Lcs
-        Its parameters apply to all rows; which stages it switches off does not matter.
+        Parameters of all rows; its switches of stages are ignored.
     corpus : Corpus
-        The pages.
+        Pages to compare.
     truth : Truth, optional
         Cluster labels, for the precision.
     sample : int
-        Pairs of pages that are compared to estimate the first two rows.
+        Pairs of pages to compare for the estimates of the first two rows.
     seed : int
         Seed of that sample.
 
@@ -81,7 +81,7 @@ def lcs_stages(
         start = perf_counter()
         found = replace(matcher, trust=trust).compare(pages, labels)
         seconds = perf_counter() - start
-        # With representatives only, every pair leads from a set's representative to a member.
+        # With representatives only, every pair is (representative, member) of a set.
         similar = np.arange(n)
         similar[found.b] = found.a
         count, precision = set_precision(_by_document(similar, pages, len(corpus.vectors)), truth)
@@ -92,9 +92,8 @@ def lcs_stages(
 def set_precision(labels: NDArray[np.int64], truth: Truth | None) -> tuple[int, float]:
     """Return the number of sets of at least two documents, and their precision as the slides define it.
 
-    The precision of a set is the largest share of its documents that are similar to one another by the truth: the
-    representative with the most truly similar pages in the set, over all its pages. Every set counts alike. Documents
-    without a cluster are similar to themselves only.
+    The precision of a set is the largest fraction of its documents in the same true cluster. All sets have the same
+    weight. Documents without a cluster are similar to themselves only.
 
     Parameters
     ----------
@@ -126,7 +125,7 @@ def set_precision(labels: NDArray[np.int64], truth: Truth | None) -> tuple[int, 
 
 
 def _by_document(labels: NDArray[np.int64], pages: Pages, n: int) -> NDArray[np.int64]:
-    """Return the label of each document, -1 for one without tokens, from those of the different pages."""
+    """Return the label of each document from that of its page; -1 for a document without tokens."""
     out = np.full(n, -1, dtype=np.int64)
     out[pages.rows] = np.repeat(labels, np.diff(pages.copies))
     return out
@@ -135,7 +134,7 @@ def _by_document(labels: NDArray[np.int64], pages: Pages, n: int) -> NDArray[np.
 def _pair_cost(
     matcher: Lcs, pages: Pages, labels: NDArray[np.int64], sample: int, rng: np.random.Generator
 ) -> tuple[int, float]:
-    """Return the number of pairs of pages within the sets, and the mean seconds to compare one, from a sample."""
+    """Return the number of pairs of pages within the sets, and the mean seconds of a sample of comparisons."""
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels, minlength=1)
     pairs = sizes * (sizes - 1) // 2
@@ -145,9 +144,9 @@ def _pair_cost(
     chosen = np.searchsorted(np.cumsum(pairs), rng.integers(0, total, sample), side="right")
     first = rng.integers(0, sizes[chosen])
     second = (first + 1 + rng.integers(0, sizes[chosen] - 1)) % sizes[chosen]
-    places = np.sort(np.stack([first, second]), axis=0) + (np.cumsum(sizes) - sizes)[chosen]
-    sets = list(order[places].T)
-    matcher.compare_sets(pages, sets[:1])  # compiled before the clock starts
+    positions = np.sort(np.stack([first, second]), axis=0) + (np.cumsum(sizes) - sizes)[chosen]
+    sets = list(order[positions].T)
+    matcher.compare_sets(pages, sets[:1])  # compile before timing
     start = perf_counter()
     matcher.compare_sets(pages, sets)
     return total, (perf_counter() - start) / sample

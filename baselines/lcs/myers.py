@@ -14,22 +14,22 @@ def longest_common_subsequence(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return the positions of a longest common subsequence of two sequences.
 
-    Takes O((|a| + |b|) D) time and O(|a| + |b|) space, where ``D = |a| + |b| - 2 |LCS|`` is the least number of
-    insertions and deletions that turn ``a`` into ``b``: the search goes from both ends until the two halves of a
-    shortest path meet, and then solves the two parts.
+    The algorithm needs O((|a| + |b|) D) time and O(|a| + |b|) space, where ``D = |a| + |b| - 2 |LCS|`` is the least
+    number of insertions and deletions that turn ``a`` into ``b``. It searches from both ends until the two paths
+    overlap, and then solves the two parts.
 
     Parameters
     ----------
     a, b : ndarray of uint64
-        The sequences; equal numbers are equal symbols.
+        Sequences; equal numbers are equal symbols.
     max_differences : int, optional
-        Give up as soon as D is known to be larger, after O((|a| + |b|) max_differences) time.
+        Stop if D is larger, after O((|a| + |b|) max_differences) time.
 
     Returns
     -------
     positions_a, positions_b : ndarray of int64, shape (|LCS|,)
-        Ascending positions of equal symbols; None where D exceeds ``max_differences``. Which of several longest ones
-        is returned depends on the order of the two sequences alone.
+        Ascending positions of equal symbols, or None if D exceeds ``max_differences``. The choice among several longest
+        subsequences depends only on the order of the arguments.
 
     Raises
     ------
@@ -54,10 +54,10 @@ def longest_common_subsequence(
 def align(
     a: NDArray[np.uint64], b: NDArray[np.uint64], limit: int, out_partner: NDArray[np.int64], reach: NDArray[np.int64]
 ) -> int:
-    """Write the partner in ``b`` of each position of ``a``, -1 where it has none; return D, or -1 above the limit.
+    """Write the partner in ``b`` of each position of ``a``, or -1; return D, or -1 if it exceeds the limit.
 
-    ``reach`` is scratch of shape (2, |a| + |b| + 5) or longer. A box of the stack is ``a[a0:a1]`` against ``b[b0:b1]``;
-    two parts of at most half the differences each replace it, so that the stack stays below the logarithm of D.
+    ``reach`` is scratch of shape (2, |a| + |b| + 5) or longer. A box on the stack is ``a[a0:a1]`` against ``b[b0:b1]``.
+    It is replaced by two parts with at most half the differences each, so the stack is at most logarithmic in D.
     """
     out_partner[: len(a)] = -1
     stack = np.empty((130, 4), np.int64)
@@ -78,7 +78,7 @@ def align(
             differences, x, y = a1 - a0 + b1 - b0, a0, b0
         else:
             differences, x, y = middle(a[a0:a1], b[b0:b1], limit, reach)
-        if total < 0:  # the whole box: D of the two sequences
+        if total < 0:  # first box: D of the two sequences
             if differences < 0 or differences > limit:
                 return -1
             total = differences
@@ -90,18 +90,18 @@ def align(
 
 @njit(cache=True, nogil=True)
 def _push(stack: NDArray[np.int64], top: int, a0: int, a1: int, b0: int, b1: int) -> int:
-    """Put a box on the stack; return the new height (element by element, since rows take seconds to compile)."""
+    """Push a box; return the new height. Assignment by element, since that of rows takes seconds to compile."""
     stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = a0, a1, b0, b1
     return top + 1
 
 
 @njit(cache=True, nogil=True)
 def middle(a: NDArray[np.uint64], b: NDArray[np.uint64], limit: int, reach: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Return D of two non-empty sequences, and a point ``(x, y)`` halfway on a shortest path; D is -1 above the limit.
+    """Return D of two non-empty sequences, and a middle point ``(x, y)`` of a shortest path; D is -1 above the limit.
 
-    ``reach[0, k]`` is how far the best path of d differences has come in ``a`` on diagonal ``k = x - y`` from the
-    start, ``reach[1, k]`` the same from the end, on reversed sequences; -1 where none lies inside the box. The point is
-    where the path that closes the gap began its last run of equal symbols.
+    ``reach[0, k]`` is the furthest position in ``a`` of a path of d differences from the start on diagonal
+    ``k = x - y``, ``reach[1, k]`` the same from the end, on reversed sequences; -1 if no such path is inside the box.
+    The point is the start of the last run of equal symbols on the path that completes the overlap.
     """
     n, m = len(a), len(b)
     centre = (n + m) // 2 + 2
@@ -112,15 +112,15 @@ def middle(a: NDArray[np.uint64], b: NDArray[np.uint64], limit: int, reach: NDAr
         for side in range(2):
             if 2 * d - 1 + side > limit:
                 return -1, 0, 0
-            mine, other = reach[side], reach[1 - side]
+            own, other = reach[side], reach[1 - side]
             if d > 0:
-                mine[centre - d - 1] = -1
-                mine[centre + d + 1] = -1
+                own[centre - d - 1] = -1
+                own[centre + d + 1] = -1
             for k in range(-d + 2 * max(0, d - m), d - 2 * max(0, d - n) + 1, 2):
-                x = mine[centre + k + 1]  # one step down from the diagonal above ...
+                x = own[centre + k + 1]  # one step down from the diagonal above ...
                 if x - k > m:
                     x = -1
-                right = mine[centre + k - 1] + 1  # ... or one to the right from the one below
+                right = own[centre + k - 1] + 1  # ... or one to the right from the one below
                 if right > x and 0 < right <= n:
                     x = right
                 if x >= 0:
@@ -132,11 +132,11 @@ def middle(a: NDArray[np.uint64], b: NDArray[np.uint64], limit: int, reach: NDAr
                         while x < n and x - k < m and a[n - 1 - x] == b[m - 1 - x + k]:
                             x += 1
                     facing = n - m - k
-                    # The other side has come d - 1 steps far before side 0's turn, d steps before side 1's.
-                    met = odd == (side == 0) and abs(facing) < d + side and other[centre + facing] >= 0
-                    if met and x + other[centre + facing] >= n:
+                    # The other side has made d - 1 steps before side 0's turn, d steps before side 1's.
+                    overlaps = odd == (side == 0) and abs(facing) < d + side and other[centre + facing] >= 0
+                    if overlaps and x + other[centre + facing] >= n:
                         if side == 0:
                             return 2 * d - 1, start, start - k
                         return 2 * d, n - start, m - start + k
-                mine[centre + k] = x
+                own[centre + k] = x
     return -1, 0, 0

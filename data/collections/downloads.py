@@ -1,4 +1,4 @@
-"""Fetched files: their checksums, and how they appear whole or not at all."""
+"""Checksums and atomic replacement of fetched files."""
 
 from __future__ import annotations
 
@@ -16,20 +16,14 @@ REGISTRY = Path(__file__).parent / "registry.txt"
 
 
 @cache
-def _registry() -> dict[str, list[str]]:
+def _registry() -> dict[str, str]:
     rows = (line.split() for line in REGISTRY.read_text(encoding="utf-8").splitlines())
-    return {row[0]: row[1:] for row in rows if row and not row[0].startswith("#")}
+    return {row[0]: row[1] for row in rows if row and not row[0].startswith("#")}
 
 
 def registered(name: str) -> str | None:
-    """Return the SHA-256 that ``data/collections/registry.txt`` gives for a file, None where it has none."""
-    return _registry()[name][0] if name in _registry() else None
-
-
-def registry_row(name: str) -> tuple[str, str, str]:
-    """Return checksum, licence and address of a file of ``data/collections/registry.txt``."""
-    checksum, licence, source = _registry()[name]
-    return checksum, licence, source
+    """Return the SHA-256 of a file in ``data/collections/registry.txt``, or None if the file is not listed."""
+    return _registry().get(name)
 
 
 def file_sha256(path: Path) -> str:
@@ -40,12 +34,18 @@ def file_sha256(path: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary place beside `path`; what was written there appears at `path` when the block succeeds."""
+    """Yield a temporary path; its file or folder replaces `path` when the block succeeds.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written.
+    """
     try:
         with atomic.replacing(path) as temporary:
             yield temporary
     except OSError as error:
         if error.errno in (EACCES, EPERM, EROFS, ENOSPC, EDQUOT, ENOTDIR):
-            place = atomic.destination(path)
-            raise InputError(f"{place} cannot be written: {reason(error)}; give another place") from error
+            target = atomic.destination(path)
+            raise InputError(f"{target} cannot be written: {reason(error)}; give another path") from error
         raise

@@ -1,4 +1,4 @@
-"""Quality curves as figures and facts: what the figures over tau share."""
+"""Panels, points and facts of quality curves."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from experiments.work.curves import MEASURES, Curve, difference
 from spotsigs.errors import require
 
 STEP = 0.02
-"""Distance of a quality curve's thresholds; the paper's 0.4 and 0.44 are among them."""
+"""Distance between a quality curve's thresholds; the paper's 0.4 and 0.44 are among them."""
 
 
 def thresholds(step: float) -> list[float]:
-    """Return the multiples of a step up to 1, as the decimal numbers they are.
+    """Return the multiples of a step up to 1, rounded to decimals.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def curve_points(curve: Curve, panel: str, series: str, measure: str = "f1") -> 
 
 
 def best_facts(label: str, curve: Curve) -> list[Fact]:
-    """Return a curve's best F1 and the threshold it stands at."""
+    """Return a curve's best F1 and its threshold as facts."""
     low, high = curve.interval("f1")[:, curve.best]
     return [
         Fact(name=f"{label}: best F1", value=float(curve.micro[2, curve.best]), low=float(low), high=float(high)),
@@ -49,12 +49,19 @@ def best_facts(label: str, curve: Curve) -> list[Fact]:
     ]
 
 
-def compared(name: str, a: Curve, b: Curve, *, relative: bool = False) -> Fact:
-    """Return the difference of two curves' best F1 as a fact."""
-    value, low, high = difference(a, a.best, b, b.best, relative=relative)
+def single_point(curve: Curve, panel: str, series: str, x: float, measure: str = "f1") -> Point:
+    """Return the point of a curve that has one threshold or none, with its interval."""
+    low, high = curve.interval(measure)[:, 0]
+    y = finite(curve.micro[MEASURES.index(measure), 0])
+    return Point(panel=panel, series=series, x=x, y=y, low=finite(low), high=finite(high))
+
+
+def compared(name: str, a: Curve, b: Curve, *, measure: str = "f1", relative: bool = False) -> Fact:
+    """Return the difference of two curves at the thresholds of their best F1 as a fact."""
+    value, low, high = difference(a, a.best, b, b.best, measure, relative=relative)
     return Fact(name=name, value=value, low=low, high=high)
 
 
 def finite(value: float) -> float:
-    """Return the value, 0 for one that nothing defines (no pair was reported)."""
+    """Return the value, or 0 if it is undefined (no pair was reported)."""
     return float(value) if value == value else 0.0

@@ -1,4 +1,4 @@
-"""All experiments, one after the other, then the ledger and the report."""
+"""All experiments in order, then the claims ledger and the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spotsigs.output_files import read_json
 
 CONCLUSIONS = ("claims", "report")
 FETCHED = ("frames",)
-"""Experiments on pages that must be fetched; without them they are left out."""
+"""Experiments on fetched pages, which are omitted if the pages are missing."""
 
 
 COLUMNS = [
@@ -32,18 +32,18 @@ COLUMNS = [
 class Everything(Experiment):
     """Every table, figure, the claims ledger and the report.
 
-    Finished cells are kept, so that a run that was stopped continues where it was.
+    Results are cached, so an interrupted run resumes.
 
     Attributes
     ----------
     results : Path
-        Folder that receives everything.
+        Folder of all results.
     pages : list of str
-        Experiments on the collection of pages.
+        Names of the experiments on the collection of pages.
     vectors : list of str
-        Experiments on vectors at the scale of WT10g; what the user overrides of ``data`` does not reach them.
+        Names of the experiments on vectors at the scale of WT10g, which ignore overrides of ``data``.
     documents : int or None
-        Rows of those vectors; None for their configuration's. 1,171,960 is WT10g's.
+        Rows of these vectors; None for the configured number. WT10g has 1,171,960.
     """
 
     results: Path = Path("results")
@@ -52,9 +52,9 @@ class Everything(Experiment):
     documents: int | None = None
 
     def __call__(self, settings: Settings) -> str:
-        """Run them; return what each says and how long it took."""
+        """Run the experiments; return their summaries and a table of wall times."""
         mine = [word for word in overrides() if not word.startswith("experiment")]
-        mine.append(f"experiment.results={quoted(str(self.results))}")  # a variant's folder has = in its name
+        mine.append(f"experiment.results={quoted(str(self.results))}")  # a folder's name may contain =
         general = [word for word in mine if not word.startswith(("data=", "data."))]
         if self.documents is not None:
             general.append(f"data.documents={self.documents}")
@@ -78,7 +78,7 @@ class Everything(Experiment):
 
 
 def _cells(folder: Path) -> dict[str, int]:
-    """Return how many different cells stand behind an experiment's results, done now or kept from before."""
+    """Return the numbers of distinct cells of an experiment that were computed now (done) and cached (kept)."""
     kept: dict[str, bool] = {}
     for path in sorted(folder.glob("*.json")):
         for cell in read_json(path).get("cells", []):

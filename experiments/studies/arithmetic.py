@@ -1,4 +1,4 @@
-"""What needs no collection: partition counts, the memory formula, the worked examples, the paper against itself."""
+"""Statements that need no collection: partition counts, memory formula, worked examples, consistency."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OBAMA_SPOTS += "the:internet:designed is:designed:play"
 
 @dataclass(frozen=True, kw_only=True)
 class Arithmetic(Experiment):
-    """Every statement of the sources that can be computed without data.
+    """Statements of the sources that are computed without data.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Arithmetic(Experiment):
     results: Path = Path("results")
 
     def __call__(self, settings: Settings) -> str:
-        """Write the facts, and a table of the partition counts; return it as text."""
+        """Write the facts and a table of the partition counts; return the table as text."""
         work = Work.begin(self.results, settings)
         work.facts([*_partitions(), *_memory(), *_examples(), *_hashing(), *_against_itself()])
         columns = [
@@ -93,9 +93,10 @@ TAUS = (0.1, 0.3, 0.44, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 def _violations(tau: float, convention: str, longest: int = 999) -> tuple[int, int]:
-    """Count pairs of lengths that violate (A), similar but not in neighbouring partitions, and (B), together but not.
+    """Count pairs of lengths that violate conditions (A) and (B).
 
-    Lengths run up to 999: the open partition from 1,000 on is left out, as the conditions speak of lengths below rho.
+    (A): similar lengths are in the same or neighbouring partitions. (B): lengths in one partition are similar. Lengths
+    are at most 999, since the conditions are stated for lengths below rho.
     """
     lengths = np.arange(1, longest + 1)
     place = np.searchsorted(partition_boundaries(tau, convention=convention), lengths, side="right") - 1
@@ -153,7 +154,7 @@ def _examples() -> list[Fact]:
 
 
 def _min_hashes() -> list[tuple[int, int]]:
-    """Return the slots of the lecture slides' two columns under h(x) = x mod 5 and g(x) = 2x + 1 mod 5."""
+    """Return the slots of the two columns in the lecture slides under h(x) = x mod 5 and g(x) = 2x + 1 mod 5."""
     columns = ((1, 3, 4), (2, 3, 5))
     return [(min(x % 5 for x in column), min((2 * x + 1) % 5 for x in column)) for column in columns]
 

@@ -1,4 +1,4 @@
-"""Finished runs side by side."""
+"""Comparison of finished runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from experiments.finished_runs import compared
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Experiment):
-    """What was configured differently, the figures, and which pairs each reports.
+    """Differences in configuration, figures and pairs of finished runs.
 
     Attributes
     ----------
     runs : list of str
-        Folders of finished runs, two or more.
+        Two or more folders of finished runs.
     """
 
     runs: list[str] = field(default_factory=list)

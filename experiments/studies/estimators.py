@@ -1,4 +1,4 @@
-"""The lecture slides' estimators of the resemblance: bias and spread beside theory."""
+"""Bias and spread of the lecture slides' estimators of the resemblance, compared with theory."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Estimators(Experiment):
     results : Path
         Folder that receives ``estimators/``.
     trials : int
-        Pairs of documents for each resemblance.
+        Number of pairs of documents for each resemblance.
     size : int
-        Values of a sketch; the slides take about 200.
+        Number of values in a sketch; the slides use about 200.
     union : int
-        Shingles of the two documents together.
+        Number of shingles in the union of two documents.
 
     References
     ----------
@@ -49,7 +49,7 @@ class Estimators(Experiment):
         require(1 <= self.size <= self.union, f"size must lie in [1, union={self.union}], got {self.size}")
 
     def __call__(self, settings: Settings) -> str:
-        """Draw bias and spread; return where."""
+        """Draw bias and spread; return a summary."""
         work = Work.begin(self.results, settings)
         sizes = {"trials": self.trials, "size": self.size, "union": self.union, "seed": settings.seed}
         tasks = [Task(function=estimate, arguments={"kind": kind, **sizes}) for kind in NAMES]
@@ -77,7 +77,7 @@ class Estimators(Experiment):
 
 
 def estimate(*, kind: str, trials: int, size: int, union: int, seed: int) -> dict[str, Any]:
-    """Return the rows of `estimator_table`; one value in ``union / size`` is kept by ``modulo``."""
+    """Return the rows of `estimator_table`; ``modulo`` keeps one value in ``union / size``."""
     from baselines.sketch.sketches import Kind, estimator_table
 
     modulus = max(1, round(union / size))

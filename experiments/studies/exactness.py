@@ -1,4 +1,4 @@
-"""Is Algorithm 1 exact? As printed in floating point, in rational arithmetic, and as this project runs it."""
+"""Exactness of Algorithm 1: as printed in floating point, in rational arithmetic, and in this project."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ COLUMNS = [
 
 @dataclass(frozen=True, kw_only=True)
 class Exactness(Experiment):
-    """Pairs that Algorithm 1 loses on random collections that are rich in borderline pairs.
+    """Pairs that Algorithm 1 misses on random collections with many borderline pairs.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``exactness/``.
     taus : list of float
-        Thresholds, decimal.
+        Decimal thresholds.
     collections : int
-        Random collections for each threshold.
+        Number of random collections for each threshold.
     documents : int
-        Documents of each.
+        Number of documents in a collection.
 
     References
     ----------
@@ -81,7 +81,7 @@ class Exactness(Experiment):
 
 
 def losses(*, tau: float, collections: int, documents: int, seed: int) -> dict[str, Any]:
-    """Count the pairs that each variant of Algorithm 1 loses at one threshold, and those it should not report."""
+    """Count the missed and the wrong pairs of each variant of Algorithm 1 at a threshold."""
     exact_tau = Fraction(str(tau))
     counts = Counter[str]()
     for number in range(collections):
@@ -102,7 +102,7 @@ def losses(*, tau: float, collections: int, documents: int, seed: int) -> dict[s
 
 
 def random_collection(rng: np.random.Generator, n: int) -> list[Multiset]:
-    """Draw multisets of 1 to some 25 signatures from 40, half of them edited copies of earlier ones."""
+    """Draw multisets of 1 to about 25 of 40 signatures; half of them are edited copies of earlier ones."""
     documents: list[Multiset] = []
     for _ in range(n):
         if documents and rng.random() < 0.5:

@@ -1,4 +1,4 @@
-"""Figure 4: how much the pages of a cluster have in common, by Cosine over single words."""
+"""Figure 4: Cosine similarity of single words within each cluster."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Figure4(Experiment):
     results: Path = Path("results")
 
     def __call__(self, settings: Settings) -> str:
-        """Draw one bar a cluster; return where."""
+        """Draw one bar for each cluster; return a summary."""
         from baselines.shingles import Shingles
 
         work = Work.begin(self.results, settings)
@@ -75,12 +75,12 @@ def cosine_within(vectors: Vectors, labels: NDArray[np.int32]) -> NDArray[np.flo
     vectors : Vectors
         Word counts of all pages.
     labels : ndarray of int32, shape (n,)
-        Cluster of each page, -1 for none.
+        Cluster of each page, or -1.
 
     Returns
     -------
     ndarray of float64, shape (n_clusters,)
-        NaN for a cluster of one page.
+        Mean of each cluster; NaN for a cluster of one page.
     """
     from scipy.sparse import csr_array
 

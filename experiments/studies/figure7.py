@@ -27,22 +27,22 @@ CAPTION = (
 class Figure7(Experiment):
     """Seconds and relative recall of SpotSigs and LSH-S over tau, on vectors with WT10g's totals.
 
-    A timing sweep runs every point; nothing is derived from another threshold's join.
+    Every point is timed; none is derived from the join at another threshold.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``figure7/``.
     methods : dict of str to str
-        The curves by label, each as on the command line.
+        Curves by label, each as on the command line.
     taus : list of float
         Thresholds, ascending.
     datasketch_taus : list of float
         Thresholds of the slower implementation.
     repeats : int
-        Timed runs of each cell; the median counts.
+        Number of timed runs; the median is reported.
     budget : float
-        Seconds that Algorithm 1 may take at a threshold; where it would take longer, a sample is timed.
+        Maximal seconds of Algorithm 1 at a threshold; if it would take longer, a sample is timed.
 
     References
     ----------
@@ -57,7 +57,7 @@ class Figure7(Experiment):
     budget: float = 15.0
 
     def __call__(self, settings: Settings) -> str:
-        """Draw time and relative recall; return where, and where the curves cross."""
+        """Draw time and relative recall; return the crossing of the curves and the path."""
         require_vectors(settings)
         work = Work.begin(self.results, settings)
         stored = work.read()
@@ -94,7 +94,7 @@ class Figure7(Experiment):
         return f"Figure 7: {listed or 'times were disturbed by other processes'}; {drawn}"
 
     def _wanted(self, settings: Settings) -> list[tuple[str, float, Matcher]]:
-        """Return every point to time: label, threshold, method."""
+        """Return label, threshold and method of every point."""
         return [
             (label, float(tau), Line.composed(label, f"{words} tau={tau}", settings).matcher)
             for label, words in self.methods.items()
@@ -103,7 +103,7 @@ class Figure7(Experiment):
 
 
 def _published(column: str, unit: float) -> list[Mark]:
-    """Return Table 2's values of both methods at the thresholds it has, and for times where the curves cross."""
+    """Return the values of both methods in Table 2 as marks, and for times also the published crossing."""
     marks = []
     for method in ("LSH-S", "SpotSigs"):
         values = {row["tau"]: row[column] / unit for row in published("table2") if row["method"] == method}
@@ -130,7 +130,7 @@ def _facts(cells: dict[tuple[str, float], dict[str, Any]], taus: list[float]) ->
 
 
 def _crossing(rival: str, ratios: dict[float, float]) -> Fact:
-    """Return the lowest threshold from which SpotSigs is always the faster one; above 1 if it never is."""
+    """Return the lowest threshold from which SpotSigs is always faster, or a number above 1 if there is none."""
     slower = [tau for tau, ratio in ratios.items() if ratio <= 1]
     above = [tau for tau in ratios if not slower or tau > max(slower)]
     return Fact(

@@ -1,4 +1,4 @@
-"""The two tables of the LCS slides: simhash, Cosine and LCS; the stages of the LCS partitioning."""
+"""Tables of the LCS slides: simhash, Cosine and LCS; the stages of the LCS method."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ Groups = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class LcsTables(Experiment):
-    """Precision and recall of the similar sets by simhash, Cosine and LCS, as the slides define them, and their times.
+    """Precision and recall of the similar sets of simhash, Cosine and LCS, as defined in the slides, and their times.
 
-    Every set is judged by the truth where the authors sampled 1,000 and looked: its representative page has the most
-    true similar pages in it. Thresholds, which the slides do not give, are those of the best F1 of pairs.
+    Every set is evaluated by the truth, whereas the authors inspected a sample of 1,000. The representative of a set is
+    the page with the most truly similar pages in it. Thresholds, which the slides do not state, maximize F1 over pairs.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``lcs_tables/``.
     taus : list of float
-        Thresholds tried for Cosine and LCS.
+        Candidate thresholds of Cosine and LCS.
     repeats : int
-        Timed runs; the median counts.
+        Number of timed runs; the median is reported.
 
     References
     ----------
@@ -75,7 +75,7 @@ class LcsTables(Experiment):
         return f"{first}\n\n{second}"
 
     def _methods(self, work: Work) -> dict[str, tuple[Line, float | None]]:
-        """Return each method at its best threshold; LCS is run at every one, since its pairs depend on it."""
+        """Return each method at its best threshold; LCS runs at every one, since its pairs depend on it."""
         simhash = Line.composed(SIMHASH, f"{WORDS} matcher=simhash", work.settings)
         cosine = Line.composed(COSINE, f"{WORDS} matcher=cosine", work.settings)
         curve = work.curves([cosine], self.taus, "lcs_tables: Cosine")[COSINE]
@@ -92,7 +92,7 @@ class LcsTables(Experiment):
         }
 
     def _cells(self, work: Work, line: Line) -> tuple[Groups, dict[str, Any]]:
-        """Return a method's similar sets and its times."""
+        """Return the similar sets and the times of a method."""
         stored = work.read(line.signature)
         task = Task(
             function=similar_sets, arguments={"stored": stored, "idf_filter": line.idf_filter, "matcher": line.matcher}
@@ -192,8 +192,8 @@ SECOND_NOTES = (
 
 
 def similar_sets(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher) -> dict[str, Any]:
-    """Return the set of each page: what is connected by the matcher's pairs."""
-    return {"labels": cluster(matcher(stored.corpus(idf_filter))).labels.tolist()}
+    """Return the set of each page, a connected component of the matcher's pairs."""
+    return {"labels": cluster(matcher(stored.corpus(idf_filter)), clusters="components").labels.tolist()}
 
 
 def stages(*, stored: Stored, idf_filter: IdfFilter, matcher: Any) -> dict[str, Any]:
@@ -208,18 +208,18 @@ def stages(*, stored: Stored, idf_filter: IdfFilter, matcher: Any) -> dict[str, 
 
 @dataclass(frozen=True, kw_only=True)
 class Sets:
-    """A method's sets of at least two pages, judged.
+    """Sets of at least two pages found by a method, with the truth.
 
     Attributes
     ----------
     labels : ndarray of int64, shape (n,)
         Set of each page.
     truth : ndarray of int64, shape (n,)
-        True cluster of each page; a page without one is a cluster of its own.
+        True cluster of each page; a page without one forms its own cluster.
     sites : ndarray of int64, shape (n,)
         Site of each page.
     representatives : ndarray of int64
-        Of each set, the page with the most true similar pages in it.
+        Page of each set with the most truly similar pages in it.
     """
 
     labels: Groups
@@ -240,19 +240,19 @@ class Sets:
         return cls(labels=np.asarray(labels), truth=own, sites=sites, representatives=np.array(chosen, np.int64))
 
     def around(self, page: int, *, same_site: bool = False) -> tuple[int, int]:
-        """Return how many pages of a page's set are truly similar to it, and how many there are, itself included."""
+        """Return the number of pages in a page's set that are truly similar to it, and the size of the set."""
         inside = self.labels == self.labels[page]
         if same_site:
             inside &= self.sites == self.sites[page]
         return int(np.count_nonzero(inside & (self.truth == self.truth[page]))), int(np.count_nonzero(inside))
 
     def precision(self, *, same_site: bool = False) -> NDArray[np.float64]:
-        """Return, for each set, the share of its pages that are truly similar to its representative."""
+        """Return the fraction of each set's pages that are truly similar to its representative."""
         pairs = [self.around(page, same_site=same_site) for page in self.representatives.tolist()]
         return np.array([true / size for true, size in pairs if size > 1])
 
     def recall(self, method: Sets, base: Sets, *, same_site: bool = False) -> NDArray[np.float64]:
-        """Return, for each of these sets' representatives, the true pages a method has over those the base has."""
+        """Return the ratio of true pages found by a method to those by the base, for each representative."""
         return np.array(
             [
                 method.around(page, same_site=same_site)[0] / base.around(page, same_site=same_site)[0]
@@ -267,7 +267,7 @@ def _members(labels: Groups) -> list[Groups]:
 
 
 def site_of(document: str) -> str:
-    """Return a document's site: the host of a URL, else its file name up to the last hyphen."""
+    """Return the site of a document: the host of a URL, or the file name up to the last hyphen."""
     host = urlsplit(document).hostname
     return host or document.rpartition("/")[2].rpartition("-")[0]
 

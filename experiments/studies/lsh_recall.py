@@ -1,4 +1,4 @@
-"""Recall of LSH-S over the number of tables: a figure the paper describes and omits (section 5.3.3)."""
+"""Recall of LSH-S over the number of tables, a figure that the paper describes but omits (section 5.3.3)."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from spotsigs.signatures.idf import IdfFilter
 
 NATIVE, DATASKETCH, PREDICTED, EXACT = "LSH-S (native)", "LSH-S (datasketch)", "S-curve's prediction", "SpotSigs"
 ALL_BUT = 0.995
-"""Share of SpotSigs' recall that counts as the same."""
+"""Fraction of the recall of SpotSigs that counts as equal."""
 
 CAPTION = "Recall of LSH-S over the number of hash tables; the native line is a mean over seeds with its range"
 
 SPOTS = "signature=spotsigs idf_max=0.85"
-"""The signatures, in the paper's band; k is 6 throughout (section 5.3.3)."""
+"""Signatures in the paper's band; k is always 6 (section 5.3.3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LshRecall(Experiment):
-    """Recall of LSH-S over l at k = 6, beside SpotSigs and what the S-curve predicts for its pairs.
+    """Recall of LSH-S over l at k = 6, with that of SpotSigs and the prediction of the S-curve.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``lsh_recall/``.
     tables : list of int
-        Values of l, ascending; they contain 32.
+        Values of l, ascending, including 32.
     seeds : int
-        Native runs with different seeds; the mean is drawn, with the smallest and the largest.
+        Number of native runs with different seeds; their mean and range are drawn.
     tau : float
-        Threshold; the paper's.
+        Threshold; 0.44 in the paper.
 
     References
     ----------
@@ -60,66 +60,60 @@ class LshRecall(Experiment):
         object.__setattr__(self, "tau", as_tau(self.tau))
 
     def __call__(self, settings: Settings) -> str:
-        """Draw recall over l; return where."""
+        """Write the figure and the facts; return a summary."""
         work = Work.begin(self.results, settings)
         exact, native, datasketch = self._measured(work)
         predicted = self._predicted(work)
         points = [Point(panel="", series=EXACT, x=tables, y=exact) for tables in self.tables]
-        points += [
-            Point(panel="", series=NATIVE, x=tables, y=float(r.mean()), low=float(r.min()), high=float(r.max()))
-            for tables, r in native.items()
-        ]
-        points += [Point(panel="", series=DATASKETCH, x=tables, y=r) for tables, r in datasketch.items()]
-        points += [Point(panel="", series=PREDICTED, x=tables, y=r) for tables, r in predicted.items()]
-        label = f"recall at τ = {self.tau:g}"
-        x_label = "hash tables l (k = 6)"
-        panel = Panel(name="", x_label=x_label, y_label=label, x_log=True, x_ticks=self.tables, guides=[32, 64])
+        for tables, recalls in native.items():
+            mean, low, high = (float(f(recalls)) for f in (np.mean, np.min, np.max))
+            points.append(Point(panel="", series=NATIVE, x=tables, y=mean, low=low, high=high))
+        for series, line in ((DATASKETCH, datasketch), (PREDICTED, predicted)):
+            points += [Point(panel="", series=series, x=tables, y=recall) for tables, recall in line.items()]
+        panel = Panel(
+            name="",
+            x_label="hash tables l (k = 6)",
+            y_label=f"recall at τ = {self.tau:g}",
+            x_log=True,
+            x_ticks=self.tables,
+            guides=[32, 64],
+        )
         drawn = work.lines("lsh_recall", CAPTION, [panel], points)
-        relative = {tables: r / exact for tables, r in native.items()}
-        enough = [tables for tables, r in relative.items() if r.mean() >= ALL_BUT]
+        relative = {tables: recalls / exact for tables, recalls in native.items()}
+        enough = [tables for tables, recalls in relative.items() if recalls.mean() >= ALL_BUT]
         value, low, high = (float(f(relative[32])) for f in (np.mean, np.min, np.max))
         at_32 = "l = 32, relative to SpotSigs"
+        more = "" if enough else f"more than {self.tables[-1]}"
+        needed = min(enough, default=2 * self.tables[-1])
         facts = [
             Fact(name=f"recall of LSH-S, {at_32}", value=value, low=low, high=high),
             Fact(name=f"recall of LSH-S (datasketch), {at_32}", value=datasketch[32] / exact),
             Fact(name=f"recall that the S-curve predicts, {at_32}", value=predicted[32] / exact),
-            Fact(
-                name="tables for 99.5 % of the recall of SpotSigs",
-                value=min(enough, default=2 * self.tables[-1]),
-                text="" if enough else f"more than {self.tables[-1]}",
-            ),
+            Fact(name="tables for 99.5 % of the recall of SpotSigs", value=needed, text=more),
         ]
         work.facts(facts)
         return "LSH-S: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"
 
     def _measured(self, work: Work) -> tuple[float, dict[int, Any], dict[int, float]]:
-        """Return the recall of SpotSigs, and by l that of native LSH for every seed and of datasketch's."""
-        first = work.settings.seed
+        """Return the recall of SpotSigs, of native LSH by l and seed, and of datasketch by l."""
+        seeds = range(work.settings.seed, work.settings.seed + self.seeds)
         methods = {"exact": SPOTS}
         for tables in self.tables:
             methods[f"datasketch {tables}"] = f"{SPOTS} matcher=lsh matcher.l={tables}"
-            for seed in range(first, first + self.seeds):
-                native = f"{SPOTS} matcher=lsh_native matcher.l={tables} matcher.seed={seed}"
-                methods[f"native {tables} {seed}"] = native
+            for seed in seeds:
+                methods[f"native {tables} {seed}"] = (
+                    f"{SPOTS} matcher=lsh_native matcher.l={tables} matcher.seed={seed}"
+                )
         curves = work.curves(lines_of(methods, work.settings), [self.tau], "lsh_recall")
         recall = {label: float(curve.micro[1, 0]) for label, curve in curves.items()}
-        seeds = range(first, first + self.seeds)
         native = {tables: np.array([recall[f"native {tables} {seed}"] for seed in seeds]) for tables in self.tables}
         return recall["exact"], native, {tables: recall[f"datasketch {tables}"] for tables in self.tables}
 
     def _predicted(self, work: Work) -> dict[int, float]:
-        """Return the recall that the S-curve predicts for the similarities of the true pairs, by l."""
+        """Return the recall by l that the S-curve predicts from the similarities of the true pairs."""
         line = Line.composed("SpotSigs", SPOTS, work.settings)
-        task = Task(
-            function=predicted_recall,
-            arguments={
-                "stored": work.read(line.signature),
-                "idf_filter": line.idf_filter,
-                "tau": self.tau,
-                "k": 6,
-                "tables": self.tables,
-            },
-        )
+        arguments = {"stored": work.read(line.signature), "idf_filter": line.idf_filter, "tau": self.tau, "k": 6}
+        task = Task(function=predicted_recall, arguments=arguments | {"tables": self.tables})
         (cell,) = work.cells.run([task], "lsh_recall: prediction")
         return dict(zip(self.tables, cell["recall"], strict=True))
 
@@ -127,11 +121,11 @@ class LshRecall(Experiment):
 def predicted_recall(
     *, stored: Stored, idf_filter: IdfFilter, tau: float, k: int, tables: Sequence[int]
 ) -> dict[str, Any]:
-    """Return the expected recall of LSH over l: each true pair counts with its probability on the S-curve."""
+    """Return the expected recall of LSH over l: the true pairs at tau, weighted by the S-curve."""
     from baselines.lsh_native import s_curve
 
     truth = stored.truth()
-    require(truth is not None and truth.judged is None, "the collection brings no clusters to judge by")
+    require(truth is not None and truth.judged is None, "the collection has no clusters to evaluate against")
     assert truth is not None
     pairs = SpotSigs(tau=tau, threads=1)(stored.corpus(idf_filter))
     same = (truth.labels[pairs.i] == truth.labels[pairs.j]) & (truth.labels[pairs.i] >= 0)

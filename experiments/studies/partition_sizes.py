@@ -1,4 +1,4 @@
-"""The slides' plot of partition sizes: how partitioning by length smooths a skewed collection."""
+"""Sizes of the partitions of a skewed collection, as plotted in the slides."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Partitions(Experiment):
     results : Path
         Folder that receives ``partitions/``.
     tau : float
-        Threshold; the slides' series belongs to 0.75.
+        Threshold; 0.75 in the slides.
     rho : int
         Largest partition boundary.
 
@@ -47,7 +47,7 @@ class Partitions(Experiment):
         require(self.rho >= 2, f"rho must be at least 2, got {self.rho}")
 
     def __call__(self, settings: Settings) -> str:
-        """Draw both distributions; return where."""
+        """Draw both distributions; return a summary."""
         work = Work.begin(self.results, settings)
         stored = work.read(SpotSignatures())
         lengths = stored.corpus(IdfFilter(idf_min=PAPER_BAND[0], idf_max=PAPER_BAND[1])).vectors.lengths
@@ -86,7 +86,7 @@ class Partitions(Experiment):
                 value=variation(per_length[filled]) - variation(sizes[sizes > 0]),
             ),
             Fact(name="largest partition's share of the documents", value=float(sizes.max() / sizes.sum())),
-            Fact(name="pairs left by partitioning", value=pairs_left(sizes)),
+            Fact(name="pairs left by partitioning", value=pairs_to_compare(sizes)),
         ]
         work.facts(facts)
         return f"Partitions at tau {self.tau:g}: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"
@@ -98,12 +98,12 @@ def partition_sizes(lengths: NDArray[np.int64], boundaries: NDArray[np.int64]) -
 
 
 def variation(sizes: NDArray[np.int64]) -> float:
-    """Return the coefficient of variation of the sizes: 0 if they are equal."""
+    """Return the coefficient of variation of the sizes, 0 for equal sizes."""
     return float(sizes.std() / sizes.mean())
 
 
-def pairs_left(sizes: NDArray[np.int64]) -> float:
-    """Return the share of all pairs that lie in one partition or in neighbouring ones."""
+def pairs_to_compare(sizes: NDArray[np.int64]) -> float:
+    """Return the fraction of all pairs that are in the same partition or in neighbouring ones."""
     sizes = sizes.astype(np.float64)
     n = sizes.sum()
     return float(((sizes * (sizes - 1) / 2).sum() + (sizes[1:] * sizes[:-1]).sum()) / (n * (n - 1) / 2))

@@ -1,4 +1,4 @@
-"""Algorithm 1 with its bounds exactly as printed, in any arithmetic: what exactness is checked against."""
+"""Algorithm 1 with its bounds exactly as printed, in floating-point or rational arithmetic."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Number = float | Fraction
 
 @dataclass(frozen=True, kw_only=True)
 class AsPrinted:
-    """What the printed algorithm reports.
+    """Result of the printed algorithm.
 
     Attributes
     ----------
     pairs : set of (int, int)
-        Numbers of similar documents, smaller first.
+        Similar documents, the smaller number first.
     comparisons : list of int
-        Jaccard computations while each document was processed.
+        Number of Jaccard computations for each document.
     """
 
     pairs: set[tuple[int, int]]
@@ -36,16 +36,16 @@ class _Partition:
 
 
 def algorithm1(documents: Sequence[Multiset], tau: Number, rho: int = 1000) -> AsPrinted:
-    """Run the paper's Algorithm 1, every bound written as ``(1 - tau) * length``.
+    """Run the paper's Algorithm 1 with every bound as ``(1 - tau) * length``.
 
-    Compared documents are marked as checked whatever the outcome, as the prose says; line 21 marks similar ones only.
+    All compared documents are marked as checked, as the text states; line 21 marks only similar ones.
 
     Parameters
     ----------
     documents : sequence of Counter
         Signature multisets.
     tau : float or Fraction
-        In floating point the bounds round; with a Fraction everything is exact.
+        Threshold. Bounds are rounded with a float and exact with a Fraction.
     rho : int
         Largest partition boundary.
 

@@ -1,4 +1,4 @@
-"""A run at scale: made-up pages to clusters within a memory budget, its memory over time, and how it grows."""
+"""Run at scale: from generated pages to clusters within a memory budget, with memory over time and growth."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from experiments.config import Experiment, Settings
 from experiments.show.figures import Panel, Point
 from experiments.show.tables import Column, Table
 from experiments.work.study import Work
+from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.tables import write_tables
 from spotsigs.engines import Engine, end_workers
@@ -36,7 +37,7 @@ from spotsigs.runs.provenance import TreeMemory
 
 STAGES = ("extract", "layout", "join", "clusters", "tables")
 TOLD = {"memory": "extract", "layout": "layout", "join": "join"}
-"""What a stage says first when it begins."""
+"""First word of the progress message of each stage."""
 
 SAMPLE_SECONDS = 0.2
 
@@ -58,16 +59,16 @@ GROWTH = [
 ]
 
 PLANNED = (10**9, 2_530_000_000)
-"""Pages that are planned for: a round number, and those that distributed-curator says it took for 750 dollars."""
+"""Numbers of pages of the extrapolation: a round one, and that of distributed-curator for 750 dollars."""
 
 PAGE_BYTES = 50_000
-"""HTML of a page of a crawl; extraction goes with bytes, everything else with pages."""
+"""Bytes of HTML of an average crawled page. The time of extraction grows with bytes, other times with pages."""
 
 LONG_PAGES = 2_000
-"""Pages of that size whose extraction is measured: each is some of the made-up ones behind one another."""
+"""Number of pages of that size whose extraction is measured; each consists of several generated ones."""
 
 PRICE = 0.04
-"""Dollars for an hour of one core."""
+"""Price of a core hour in dollars."""
 
 PLAN = [
     Column(name="stage", title="Stage"),
@@ -84,21 +85,21 @@ PLAN = [
 class Scale(Experiment):
     """Pages to clusters on disk, with a trace of the memory of all processes and the throughput of each stage.
 
-    A run that was stopped continues; its stages' seconds add up. Sizes that were run before, below the same folder,
-    make the exponents of growth.
+    An interrupted run resumes; the seconds of its stages are summed. The exponents of growth are estimated from all
+    sizes that were run in the same folder.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``scale/<documents>/``.
     documents : int
-        Pages; WT10g has 1,171,960 after the paper's filters.
+        Number of pages; WT10g has 1,171,960 after the paper's filters.
     memory : str
-        Budget of all processes.
+        Memory budget of all processes.
     verify : bool
-        Join once more in memory at the end, outside of the budget, and compare every pair.
+        Join again in memory at the end, outside the budget, and compare all pairs.
     keep : bool
-        Leave pages and store on disk.
+        Keep pages and store on disk.
     """
 
     reads: ClassVar[tuple[str, ...]] = (
@@ -124,11 +125,11 @@ class Scale(Experiment):
         parse_memory(self.memory)
 
     def __call__(self, settings: Settings) -> str:
-        """Run it; return the table of stages."""
+        """Run all stages; return the table of stages."""
         work = Work.begin(self.results, settings)
         folder = work.folder / f"{self.documents:010d}"
         folder.mkdir(parents=True, exist_ok=True)
-        if (folder / "scale.json").exists():  # finished: measure anew
+        if (folder / "scale.json").exists():  # finished: measure again
             for name in ("scale.json", "trace.csv"):
                 (folder / name).unlink(missing_ok=True)
             shutil.rmtree(folder / "store", ignore_errors=True)
@@ -161,10 +162,10 @@ class Scale(Experiment):
         if not self.keep:
             shutil.rmtree(folder / "pages")
             shutil.rmtree(folder / "store")
-        return self._tell(work, facts)
+        return self._report(work, facts)
 
     def _run(self, settings: Settings, folder: Path, memory: TreeMemory) -> tuple[Matched[Segments, PairFiles], int]:
-        """Go from pages to tables, each stage under its name."""
+        """Run the stages from pages to tables."""
         budget = parse_memory(self.memory)
 
         def say(sentence: str) -> None:
@@ -178,32 +179,32 @@ class Scale(Experiment):
             memory=budget,
             say=say,
         )
-        of = VectorSettings(  # without duplicates: the join is measured, and compared with the one in memory
+        of = VectorSettings(  # without duplicates: the join is measured, and compared with that in memory
             idf_filter=settings.idf_filter, sets=settings.sets, sameness=Sameness.off
         )
         found = store.match(Jsonl(path=str(folder / "pages")), settings.tau, of)
         pairs = found.pairs
         memory.stage = "clusters"
-        groups = store.group(pairs, clusters=settings.clusters)
-        clusters = groups.clusters
-        decisions = decide(groups.nearest, clusters, settings.keep, compared=found.compared())
+        clusters = cluster(pairs, clusters=settings.clusters)
+        decisions = decide(pairs.chunks(), clusters, settings.keep, compared=found.compared())
+        held = cohesion(clusters, pairs.chunks())
         memory.stage = "tables"
         end_workers()
-        write_tables(folder, found.doc_ids, pairs, decisions, groups.cohesion)
+        write_tables(folder, found.doc_ids, pairs, decisions, held)
         require(int(decisions.kept.sum()) == len(clusters.representatives), "one document of each cluster must stay")
         return found, int(np.count_nonzero(clusters.sizes > 1))
 
     def _extract_long(self, settings: Settings, folder: Path) -> dict[str, float]:
-        """Measure the extraction of pages as long as a crawl's, which costs less a byte than that of short ones."""
+        """Measure the extraction of pages as long as crawled ones, which takes less time per byte than short ones."""
         long = folder / "long"
         shutil.rmtree(long, ignore_errors=True)
         (long / "pages").mkdir(parents=True)
-        pages = _pages_behind_one_another(folder / "pages")
+        pages = _concatenated_pages(folder / "pages")
         for part in ("a", "b"):
             with (long / "pages" / f"{part}.jsonl").open("w", encoding="utf-8") as file:
                 file.writelines(islice(pages, LONG_PAGES // 2))
         engine = fitting(settings.engine, parse_memory(self.memory))
-        for trace in ("first.csv", "trace.csv"):  # of which the first has workers start
+        for trace in ("first.csv", "trace.csv"):  # the first run starts the workers
             shutil.rmtree(long / "segments", ignore_errors=True)
             with TreeMemory(SAMPLE_SECONDS, long / trace):
                 extract_segments(
@@ -222,7 +223,7 @@ class Scale(Experiment):
         caption = f"Memory of all processes, {self.documents:,} pages under {self.memory}"
         work.lines(f"memory-{self.documents}", caption, [panel], points)
 
-    def _tell(self, work: Work, facts: dict[str, Any]) -> str:
+    def _report(self, work: Work, facts: dict[str, Any]) -> str:
         runs = sorted((read_json(path) for path in work.folder.glob("*/scale.json")), key=lambda run: run["documents"])
         rows = [row for run in runs for row in run["rows"]]
         notes = [
@@ -253,7 +254,7 @@ class Scale(Experiment):
 
 
 def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
-    """Write the pages that are not there yet; return their bytes."""
+    """Write the missing pages; return the bytes of all."""
     from tqdm import tqdm
 
     with tqdm(desc="writing", total=collection.documents, unit=" pages", disable=None, leave=False) as progress:
@@ -262,8 +263,8 @@ def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
     return _bytes_below(folder / "pages")
 
 
-def _pages_behind_one_another(folder: Path) -> Iterator[str]:
-    """Make pages of about `PAGE_BYTES` out of those of a folder, as lines of JSON; the last may be shorter."""
+def _concatenated_pages(folder: Path) -> Iterator[str]:
+    """Concatenate the pages of a folder to pages of about `PAGE_BYTES`, as lines of JSON; the last may be shorter."""
     html: list[str] = []
     for path in sorted(folder.iterdir()):
         with path.open(encoding="utf-8") as lines:
@@ -281,7 +282,7 @@ def _bytes_below(folder: Path) -> int:
 
 
 class TraceLine(NamedTuple):
-    """A line of a trace: wall and processor seconds since the beginning, stage, resident bytes of all processes."""
+    """Line of a trace: wall and processor seconds since the start, stage, resident bytes of all processes."""
 
     seconds: float
     stage: str
@@ -290,13 +291,13 @@ class TraceLine(NamedTuple):
 
 
 def read_trace(path: Path) -> list[TraceLine]:
-    """Return the samples of a trace; the seconds of several attempts add up."""
+    """Return the samples of a trace; the seconds of several attempts are summed."""
     found: list[TraceLine] = []
     base, zero, last = (0.0, 0.0), (0.0, 0.0), (1e99, 0.0)
     with path.open(encoding="utf-8") as file:
         for row in csv.reader(file):
             if len(row) != 5 or "." not in row[4]:
-                continue  # the last line of an attempt that was killed
+                continue  # incomplete last line of a killed attempt
             now = (float(row[0]), float(row[4]))
             if now[0] < last[0]:  # another attempt
                 zero = now
@@ -304,12 +305,12 @@ def read_trace(path: Path) -> list[TraceLine]:
             last = now
             found.append(TraceLine(base[0] + now[0] - zero[0], row[1], int(row[3]), base[1] + now[1] - zero[1]))
     if not found:
-        raise InputError(f"{path} holds no samples")
+        raise InputError(f"{path} contains no samples")
     return found
 
 
 def stage_rows(path: Path, documents: int, size: int) -> list[dict[str, Any]]:
-    """Return seconds, throughput and peak of each stage of a trace, and of all together."""
+    """Return seconds, throughput and peak memory of each stage of a trace and of the total."""
     samples = read_trace(path)
     wall, core, peaks = (dict.fromkeys((*STAGES, "all"), 0.0) for _ in range(3))
     before = samples[0]  # at 0 seconds
@@ -335,7 +336,7 @@ def stage_rows(path: Path, documents: int, size: int) -> list[dict[str, Any]]:
 
 
 def growth(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how quantities grow: exponents of the number of documents, by least squares on logarithms."""
+    """Return the exponents with which quantities grow in the number of documents (least squares on logarithms)."""
     numbers: dict[str, Callable[[dict[str, Any]], float]] = {
         f"core seconds of {stage}": lambda run, stage=stage: _seconds(run, stage)  # type: ignore[misc]
         for stage in (*STAGES, "all")
@@ -360,7 +361,7 @@ def growth(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def plan(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return core hours and costs of `PLANNED` pages, from the two largest of some runs in ascending order of size."""
+    """Extrapolate core hours and costs to `PLANNED` pages from the two largest runs; runs are sorted by size."""
     before, last = runs[-2:]
     rows: list[dict[str, Any]] = []
     for stage in STAGES:
@@ -384,7 +385,7 @@ def _seconds(run: dict[str, Any], stage: str) -> float:
 
 
 def _join_comparison(facts: dict[str, Any]) -> str:
-    """Say that the pairs were compared, and how much longer it took to find them on disk."""
+    """Return a sentence on the comparison of the pairs, and the ratio of the times on disk and in memory."""
     core = facts["join_in_memory_core_seconds"]
     if core is None:
         return ""
@@ -396,7 +397,7 @@ def _join_comparison(facts: dict[str, Any]) -> str:
 
 
 def _compare(found: Matched[Segments, PairFiles], tau: float) -> float:
-    """Require that the pairs on disk are those of one join in memory, bit for bit; return its core seconds."""
+    """Require that the pairs on disk equal those of a join in memory, bit for bit; return its core seconds."""
     from spotsigs.matching.prefix_join import self_join
     from spotsigs.records import Pairs, RowNumbers, Vectors
 

@@ -1,4 +1,4 @@
-"""Every system of the sources on real and generated pages, each at its best threshold, radius or number of lexica."""
+"""All systems of the sources on real and generated pages, each at its best setting."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 from experiments.config import Experiment, Settings, choices, composed, overrides
-from experiments.show.quality_figures import thresholds
+from experiments.show.quality_figures import curve_points, f1_panel, thresholds
 from experiments.show.tables import Column, Table
 from experiments.studies.table1 import band_text
 from experiments.work.curves import Curve, judge
@@ -20,7 +21,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.records import Matcher
 
 SWEPT = {"matcher.radius": "radius", "matcher.lexica": "lexica", "tau": "τ"}
-"""What a tried setting is called."""
+"""Names of the varied parameters in the table."""
 
 COLUMNS = [
     Column(name="system", title="System"),
@@ -43,23 +44,25 @@ COLUMNS = [
 
 @dataclass(frozen=True, kw_only=True)
 class Systems(Experiment):
-    """Quality, time and memory of every system, at the setting of its best micro F1.
+    """Quality, time and memory of every matcher and signature scheme, at the setting of its best micro F1.
 
-    Methods that verify are joined once at the lowest threshold; those whose pairs depend on the threshold in other
-    ways (sketches, LCS) and those with a radius or several lexica are run at every setting tried.
+    ``data=`` on the command line evaluates them on that collection in place of `collections`.
+
+    Methods that verify run once, at the lowest threshold. Methods whose candidates depend on the threshold (sketches,
+    LCS) and those with a radius or several lexica run at every setting.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``systems/``.
     collections : list of str
-        Collections with a truth, by name; what cannot be fetched is left out.
+        Names of collections with a truth; those that cannot be fetched are omitted.
     step : float
-        Distance of thresholds where one join serves them all.
+        Distance between thresholds.
     methods : dict of str to str
-        The systems by name, each as on the command line; of a list, as in ``matcher.radius=3,6``, each value is tried.
+        Systems by name, each as on the command line; all values of a list, as in ``matcher.radius=3,6``, are evaluated.
     repeats : int
-        Timed runs; the median counts.
+        Number of timed runs; the median is reported.
     """
 
     results: Path = Path("results")
@@ -69,39 +72,67 @@ class Systems(Experiment):
     repeats: int = 3
 
     def __call__(self, settings: Settings) -> str:
-        """Write one table a collection; return them as text."""
+        """Write a table and a figure for each collection; return the tables as text.
+
+        If the command line names data, that collection alone is evaluated, and must bring its truth.
+        """
         parts, left_out = [], []
-        mine = [word for word in overrides() if not word.startswith(("data=", "data.", "experiment"))]
-        for name in self.collections:
-            work = Work.begin(self.results, composed("experiment=systems", *mine, f"data={name}"))
+        words = [word for word in overrides() if not word.startswith("experiment")]
+        own = any(word.lstrip("+~").startswith(("data=", "data.")) for word in words)
+        for name in [settings.names["data"]] if own else self.collections:
+            data = [] if own else [f"data={name}"]
+            work = Work.begin(self.results, settings if own else composed("experiment=systems", *words, *data))
             try:
                 work.settings.collection.shards()
-            except InputError as error:  # a collection that must be fetched, without a network
+            except InputError as error:  # the collection cannot be fetched
+                if own:
+                    raise
                 left_out.append(f"{name} is left out: {error}")
                 continue
-            rows = [self._row(work, system, tried) for system, tried in self._systems(settings)]
-            table = Table(caption=f"Every system on {name}, each at its best setting", columns=COLUMNS, rows=rows)
-            parts.append(work.table(replace(table, notes=NOTES), name))
+            parts.append(self._evaluate(work, name, settings))
         require(len(parts) > 0, "; ".join(left_out))
         return "\n\n".join([*parts, *left_out])
 
+    def _evaluate(self, work: Work, name: str, settings: Settings) -> str:
+        """Write the table and the figure of one collection."""
+        systems = list(self._systems(settings))
+        rows, points = [], []
+        for system, tried in tqdm(systems, desc=f"systems on {name}", leave=False):
+            row, curve = self._row(work, system, tried)
+            rows.append(row)
+            if curve is not None:
+                points += curve_points(curve, "f1", system)
+        path = getattr(work.settings.collection, "path", None)
+        title = f"{name}: {Path(path).name}" if path else name
+        table = Table(caption=f"Every system on {title}, each at its best setting", columns=COLUMNS, rows=rows)
+        text = work.table(replace(table, notes=NOTES), name)
+        figure = work.lines(f"{name}_curves", f"F1 over the threshold on {title}", [f1_panel("f1")], points)
+        return f"{text}\n{figure}"
+
     def _systems(self, settings: Settings) -> Iterator[tuple[str, list[tuple[str, Line]]]]:
-        """Yield each system's name and the settings to try; matchers that no system names come by themselves."""
+        """Yield each system's name and the settings to try; then the matchers and signatures that no system names."""
         named = set()
         for name, words in self.methods.items():
             key, *values = _swept(words)
             tried = [Line.composed(name, word, settings) for word in values or [key]]
-            named |= {word.partition("=")[2] for word in words.split() if word.startswith("matcher=")}
+            named |= set(words.split())
             labels = [f"{SWEPT.get(key, key)} = {_value(word, key)}" for word in values] or [""]
             yield name, list(zip(labels, tried, strict=True))
         for matcher in choices("matcher"):
-            if matcher not in named:
+            if f"matcher={matcher}" not in named:
                 line = Line.composed(matcher, f"matcher={matcher}", settings)
                 yield line.matcher.label, [("", line)]
+        for signature in choices("signature"):
+            if f"signature={signature}" not in named and signature != "spotsigs":
+                yield (
+                    signature,
+                    [("", Line.composed(signature, f"matcher=spotsigs_tight signature={signature}", settings))],
+                )
 
-    def _row(self, work: Work, system: str, tried: Sequence[tuple[str, Line]]) -> dict[str, Any]:
-        """Judge a system at all its settings and time it at the best."""
-        if len(tried) > 1 or tried[0][1].matcher.threshold is None:
+    def _row(self, work: Work, system: str, tried: Sequence[tuple[str, Line]]) -> tuple[dict[str, Any], Curve | None]:
+        """Evaluate a system at all its settings and time it at the best; return its row, and any curve over tau."""
+        drawn = len(tried) == 1 and tried[0][1].matcher.threshold is not None
+        if not drawn:
             tasks = [
                 Task(
                     function=judge,
@@ -128,7 +159,7 @@ class Systems(Experiment):
             [(work.read(line.signature), line.idf_filter, line.matcher)], self.repeats, f"systems: time of {system}"
         )[0]
         low, high = curve.interval("f1")[:, at]
-        return {
+        row = {
             "system": system,
             "signature": "texts" if line.matcher.reads_texts else line.signature.name,
             "kind": _kind(line.matcher),
@@ -143,6 +174,7 @@ class Systems(Experiment):
             "peak_mb": timed["peak_mb"],
             "contended": timed["contended"],
         }
+        return row, curve if drawn else None
 
 
 NOTES = (
@@ -158,7 +190,7 @@ def _kind(matcher: Matcher) -> str:
 
 
 def _swept(words: str) -> list[str]:
-    """Return a method without a list as it is; of one with a list, its key and the method with each of its values."""
+    """Return the varied key and the method with each of its values, or the method alone if it has no list."""
     for word in words.split():
         key, _, values = word.partition("=")
         if "," in values:

@@ -1,4 +1,4 @@
-"""Table 1: every system on the gold collection, published beside measured."""
+"""Table 1: every system on the gold collection, published and measured."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ COLUMNS = [
 
 @dataclass(frozen=True, kw_only=True)
 class Table1(Experiment):
-    """Quality, memory and time of every system, at the paper's parameters and at each one's best threshold.
+    """Quality, memory and time of every system, at the paper's parameters and at its best threshold.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``table1/``.
     methods : dict of str to str
-        The rows by label: each method as on the command line, at its threshold in the paper.
+        Rows by label, each as on the command line at the paper's threshold.
     step : float
-        Distance of the thresholds, a divisor of 1; one exact join at the lowest serves them all.
+        Distance between thresholds, a divisor of 1. One exact join at the lowest threshold serves all of them.
     repeats : int
-        Timed runs of each cell; the median counts.
+        Number of timed runs; the median is reported.
 
     References
     ----------
@@ -80,7 +80,7 @@ class Table1(Experiment):
     repeats: int = 5
 
     def __call__(self, settings: Settings) -> str:
-        """Write the table, and the same methods under this project's default IDF band; return it as text."""
+        """Write the table, and that of the same methods under the default IDF band; return both as text."""
         work = Work.begin(self.results, settings)
         lines = lines_of(self.methods, settings)
         curves = work.curves(lines, thresholds(self.step), "table1: quality")
@@ -102,7 +102,7 @@ class Table1(Experiment):
     def _rows(
         self, work: Work, lines: Sequence[Line], curves: dict[str, Curve], cells: TimedRows
     ) -> list[dict[str, Any]]:
-        """Return, for each method, the published row and the measured ones."""
+        """Return the published and the measured rows of each method."""
         printed = {str(row["method"]): row for row in published("table1")}
         rows: list[dict[str, Any]] = []
         for line in lines:
@@ -118,7 +118,7 @@ class Table1(Experiment):
         return rows
 
     def _default_band(self, work: Work, methods: Sequence[Line]) -> tuple[str, list[Fact]]:
-        """Write the quality of the methods with a threshold when only the lower IDF bound is kept."""
+        """Write the quality of the methods with a threshold under the lower IDF bound only."""
         lines = [line for line in methods if line.matcher.threshold is not None]
         both = [(line, replace(line, band=DEFAULT_BAND, label=f"{line.label}, default band")) for line in lines]
         curves = work.curves([line for pair in both for line in pair], thresholds(self.step), "table1: default band")
@@ -147,7 +147,7 @@ NOTES = (
 
 
 def _thresholds(line: Line, curve: Curve) -> list[tuple[float | None, str]]:
-    """Return the thresholds a method is measured at, and what its row is called."""
+    """Return the thresholds of a method, and the kind of row of each."""
     if not curve.taus:
         return [(None, AT_PAPER)]
     return [(line.matcher.threshold, AT_PAPER), (curve.taus[curve.best], AT_BEST)]
@@ -181,7 +181,7 @@ def measured_row(line: Line, tau: float | None, row: str, curve: Curve) -> dict[
 
 
 def _cost(time: dict[str, Any]) -> dict[str, Any]:
-    """Return the time and memory columns; times beside which other processes ran are left out."""
+    """Return the time and memory columns; contended times are None."""
     clean = not time["contended"]
     return {
         "mb": time["memory_mib"],
@@ -213,7 +213,7 @@ def _quality_facts(rows: Sequence[dict[str, Any]], curves: dict[str, Curve]) -> 
 
 
 def _cost_facts(rows: Sequence[dict[str, Any]], cells: TimedRows) -> list[Fact]:
-    """Return the ratios of times, sizes and memory that claims are judged by; times at each method's best."""
+    """Return the ratios of times, sizes and memory for the claims; times are at each method's best threshold."""
     measured = {row["method"]: row for row in rows if row["row"] == AT_PAPER}
     ours = measured["SpotSigs"]
     facts = []
@@ -232,5 +232,5 @@ def _cost_facts(rows: Sequence[dict[str, Any]], cells: TimedRows) -> list[Fact]:
 
 
 def band_text(low: Any, high: Any) -> str:
-    """Return an IDF band as the paper prints it."""
+    """Return an IDF band in the format of the paper."""
     return f"[{low:g}, {high:g}]"

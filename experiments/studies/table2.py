@@ -1,4 +1,4 @@
-"""Table 2: times, memory and relative recall at the scale of WT10g, published beside measured."""
+"""Table 2: times, memory and relative recall at the scale of WT10g, published and measured."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class Table2(Experiment):
     results : Path
         Folder that receives ``table2/``.
     methods : dict of str to str
-        The rows by label, each as on the command line; several thresholds, as in ``tau=1.0,0.9``, are a row each.
+        Rows by label, each as on the command line. Each of several thresholds, as in ``tau=1.0,0.9``, is a row.
     repeats : int
-        Timed runs of each cell; the median counts. A run longer than some seconds is done once.
+        Number of timed runs; the median is reported. Runs of more than a few seconds are not repeated.
     budget : float
-        Seconds that Algorithm 1 and its ablations may take; a row that would take longer is estimated from a sample of
-        its documents: at full scale NoPrune compares all pairs that share a signature for hours.
+        Maximal seconds of Algorithm 1 and its ablations. A row that would take longer is estimated from a sample of the
+        documents; at full scale, NoPrune takes hours.
     without : list of str
-        Methods whose rows are left out.
+        Methods to omit.
 
     References
     ----------
@@ -111,7 +111,7 @@ NOTES = (
 
 
 def every_tau(words: str) -> list[str]:
-    """Return a method once for each of its thresholds."""
+    """Return the words of a method for each of its thresholds."""
     listed = next((word for word in words.split() if word.startswith("tau=") and "," in word), None)
     if listed is None:
         return [words]
@@ -119,7 +119,7 @@ def every_tau(words: str) -> list[str]:
 
 
 def require_vectors(settings: Settings) -> None:
-    """Refuse a collection of pages: timing at scale reads vectors."""
+    """Require a collection of vectors."""
     require(
         isinstance(settings.collection, VectorCollection),
         f"experiment={settings.names['experiment']} times matchers on vectors: leave data out, or give data=wt10g_like",
@@ -148,7 +148,7 @@ def _row(label: str, matcher: Matcher, cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def _facts(cells: dict[tuple[str, float | None], dict[str, Any]]) -> list[Fact]:
-    """Return the ratios and recalls that claims are judged by; no ratio of times that other processes disturbed."""
+    """Return the ratios and recalls for the claims; ratios of contended times are omitted."""
     ours = "SpotSigs", 0.9
     wanted = [
         (f"LSH-S ({kind}) / SpotSigs, tau {tau:g}", (f"LSH-S ({kind})", tau), ("SpotSigs", tau), "total_ms")
@@ -171,8 +171,8 @@ def _facts(cells: dict[tuple[str, float | None], dict[str, Any]]) -> list[Fact]:
             facts.append(Fact(name=f"relative recall of {label}, tau {tau:g}", value=cell["relative_recall"]))
     if ours in cells:
         work = cells[ours]["counters"]
-        met = work["candidates_next_door"] / max(work["candidates"], 1)
-        facts.append(Fact(name="share of the candidates that are met in the second partition, tau 0.9", value=met))
+        share = work["candidates_next_door"] / max(work["candidates"], 1)
+        facts.append(Fact(name="share of the candidates that are met in the second partition, tau 0.9", value=share))
     exact = ("SpotSigs", "NoPart", "NoPrune", "SpotSigs, tight bounds")
     found = [cells[label, 0.9] for label in exact if (label, 0.9) in cells]
     if len(found) == len(exact):

@@ -1,4 +1,4 @@
-"""Speed over threads: what parallel matching gains on this machine."""
+"""Speed-up of parallel matching over the number of threads."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ COLUMNS = [
 
 @dataclass(frozen=True, kw_only=True)
 class Threads(Experiment):
-    """Matchers on one thread, two, four and so on, up to the machine's cores.
+    """Times of matchers on 1, 2, 4, ... threads, up to the number of cores.
 
     Attributes
     ----------
     results : Path
         Folder that receives ``threads/``.
     methods : dict of str to str
-        The rows by label, each as on the command line.
+        Rows by label, each as on the command line.
     repeats : int
-        Timed runs of each cell; the median counts.
+        Number of timed runs; the median is reported.
     budget : float
-        Seconds that Algorithm 1 may take; where it would take longer, a sample of the documents is timed.
+        Maximal seconds of Algorithm 1; if it would take longer, a sample of the documents is timed.
 
     References
     ----------

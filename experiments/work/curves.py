@@ -1,4 +1,4 @@
-"""One method judged over thresholds: the work behind a quality curve, and the curve."""
+"""Quality curves: evaluation of a method over thresholds."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def judge(
 ) -> dict[str, Any]:
     """Count true, false and missed pairs at each threshold.
 
-    A verified matcher's pairs at a threshold are those of a lower one that reach it, so one join serves the curve; any
-    other matcher runs at each threshold.
+    The pairs of a verified matcher at a threshold are those of a lower one that reach it, so a single join is enough;
+    any other matcher runs at each threshold.
 
     Parameters
     ----------
     stored : Stored
-        Signatures, with truth.
+        Signatures of a collection with truth.
     idf_filter : IdfFilter
-        Which of them take part.
+        Filter of signatures.
     matcher : Matcher
-        Its own ``tau`` is replaced by the thresholds.
+        Matcher; its ``tau`` is replaced by the thresholds.
     taus : sequence of float
         Thresholds, ascending; empty for a matcher without one.
     sets : bool
@@ -58,7 +58,7 @@ def judge(
     corpus = stored.corpus(idf_filter, sets=sets)
     truth = stored.truth()
     if truth is None:
-        raise InputError("the collection brings no truth to judge by; choose one that does, as in data=gold")
+        raise InputError("the collection has no truth to evaluate against; choose one that has, as in data=gold")
     thresholds: list[float | None] = list(taus) or [None]
     has_curve = matcher.threshold is not None or thresholds == [None]
     require(has_curve, f"{matcher.label} has no threshold to draw a curve over")
@@ -91,12 +91,12 @@ def judge(
 class Curve:
     """Quality of one method over thresholds, with intervals from resampled truth clusters.
 
-    All curves over one collection are resampled alike, so that differences between them are paired.
+    All curves over one collection use the same resamples, so differences between them are paired.
 
     Attributes
     ----------
     cell : dict
-        What `judge` returned.
+        Result of `judge`.
     """
 
     cell: dict[str, Any]
@@ -143,7 +143,7 @@ class Curve:
 
     @cached_property
     def best(self) -> int:
-        """Position of the threshold of the highest micro F1, the lowest of several."""
+        """Position of the lowest threshold with the highest micro F1."""
         return int(np.nanargmax(np.nan_to_num(self.micro[2])))
 
 
@@ -156,12 +156,12 @@ def _paired(clusters: int) -> FloatArray:
 def difference(
     a: Curve, at_a: int, b: Curve, at_b: int, measure: str = "f1", *, relative: bool = False
 ) -> tuple[float, float, float]:
-    """Return how much better one curve's point is than another's, with the paired 95 % interval.
+    """Return the difference between points of two curves, with the paired 95 % interval.
 
     Parameters
     ----------
     a, b : Curve
-        Over the same collection, so that both are resampled alike.
+        Curves over the same collection, so that both use the same resamples.
     at_a, at_b : int
         Positions of the thresholds.
     measure : str

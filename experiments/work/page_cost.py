@@ -1,4 +1,4 @@
-"""What reading a page costs: its text, its signatures, its share of what looks at the whole collection."""
+"""Time of reading a page: text, signatures, and its part of steps over the whole collection."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from spotsigs.runs.provenance import QUIET, ForeignLoad
 from spotsigs.signatures.extract import extract_shard, read_texts, texts_for
 
 PATIENCE = 3
-"""Runs for each quiet one that is wanted, at most."""
+"""Maximal number of runs for each undisturbed run that is required."""
 
 
 def time_pages(*, source: Source, pages: int, repeats: int) -> dict[str, Any]:
-    """Read some pages of a collection several times in one thread and return the median milliseconds a page.
+    """Read pages of a collection repeatedly in one thread and return the median milliseconds per page.
 
-    The caller gives this function a fresh process and an otherwise idle machine. The pages, at equal distances, are in
-    memory before, and the kernels are loaded. What looks at the whole collection is timed on all its outlines.
+    The caller runs this function in a new process on an otherwise idle machine. The pages, at equal distances, are
+    loaded into memory first, and the kernels compiled. Steps over the whole collection are timed on all its outlines.
 
     Parameters
     ----------
     source : Source
         Collection, text and signatures.
     pages : int
-        How many are read, at most.
+        Maximal number of pages to read.
     repeats : int
-        Quiet runs wanted.
+        Number of undisturbed runs.
 
     Returns
     -------
     dict
-        ``text_ms, signature_ms, refine_ms`` and their sum ``ms``, a page; ``pages``; ``bytes`` a page; ``contended``.
+        ``text_ms, signature_ms, refine_ms``, their sum ``ms`` and ``bytes``, each per page; ``pages``; ``contended``.
     """
     shards = source.collection.shards()
     documents = [record for shard in shards for record in shard() if isinstance(record, Document)]

@@ -1,4 +1,4 @@
-"""A threshold suggested without labels, judged: the work behind the regret."""
+"""Evaluation of a threshold that is suggested without labels."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from spotsigs.signatures.idf import IdfFilter
 
 
 def suggested(*, stored: Stored, idf_filter: IdfFilter) -> dict[str, Any]:
-    """Suggest a threshold for a collection and judge it by the collection's truth.
+    """Suggest a threshold for a collection and evaluate it against the truth.
 
     Parameters
     ----------
     stored : Stored
-        Signatures, with truth.
+        Signatures of a collection with truth.
     idf_filter : IdfFilter
-        Which of them take part.
+        Filter of signatures.
 
     Returns
     -------
     dict
-        ``tau`` and ``f1`` (None where none is suggested and there is no default), ``reason``, ``separation``,
+        ``tau`` and ``f1`` (None if none is suggested and there is no default), ``reason``, ``separation``,
         ``edges``, ``counts``.
     """
     pairs = self_join(stored.corpus(idf_filter).vectors, FLOOR, threads=1)

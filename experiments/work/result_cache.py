@@ -1,4 +1,4 @@
-"""Finished cells: the results of an experiment's parts, kept by content, so that a killed run continues."""
+"""Cache of the results of an experiment's parts (cells), by content, so that an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("spotsigs", "baselines", "data", "experiments")
-"""Packages of the checkout whose source decides a result."""
-WORDS = (".txt", ".toml", ".json", ".csv", ".html")  # data files that belong to the module beside them
+"""Packages of the checkout whose source affects results."""
+DATA_SUFFIXES = (".txt", ".toml", ".json", ".csv", ".html")  # suffixes of data files that modules read
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A call that is worth keeping.
+    """Call whose result is cached.
 
     Attributes
     ----------
     function : callable
-        A module-level function that returns a dict of plain values (numbers, strings, lists, dicts).
+        Module-level function that returns a dict of plain values (numbers, strings, lists, dicts).
     arguments : dict
-        Its keyword arguments; their ``repr`` is part of the key, so it must tell everything that matters.
+        Keyword arguments; their ``repr`` is part of the key and must identify them.
     alone : bool
-        The result holds times: it is measured with the machine to itself, belongs to this machine, and counts as
-        finished only if nothing disturbed it (its value says ``contended: false``).
+        True if the result contains times. It is then measured while no other task runs, valid for this machine only,
+        and finished only if no other process disturbed it (``contended`` is false).
     """
 
     function: Callable[..., dict[str, Any]]
@@ -44,7 +44,7 @@ class Task:
     alone: bool = False
 
     def key(self) -> dict[str, Any]:
-        """Return everything the result depends on: the call, the code behind it, the library versions."""
+        """Return all that the result depends on: the call, its source code, the versions of libraries."""
         facts = _provenance()
         parts: dict[str, Any] = {
             "function": f"{self.function.__module__}.{self.function.__qualname__}",
@@ -55,20 +55,20 @@ class Task:
         return parts | ({"machine": facts["machine"]} if self.alone else {})
 
     def __call__(self) -> dict[str, Any]:
-        """Do the work."""
+        """Call the function."""
         return self.function(**self.arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """A task's result and where it came from.
+    """Result of a task with its provenance.
 
     Attributes
     ----------
     value : dict
-        What the function returned.
+        Return value of the function.
     record : dict
-        Key, command, commit, versions, machine: what is needed to do it again.
+        Key, command, commit, versions and machine.
     """
 
     value: dict[str, Any]
@@ -77,17 +77,16 @@ class Finished:
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """A folder of finished cells.
+    """Folder of cached results.
 
     Attributes
     ----------
     folder : Path
-        One file a cell, named by its key.
+        Folder with one file for each cell, named by its key.
     workers : int
-        Worker processes for the tasks that may run side by side.
+        Worker processes for tasks that may run concurrently.
     log : list of dict
-        Of every cell that was asked for: where it lies, what it depends on, by which command and commit it was made,
-        and whether it was kept from an earlier run.
+        For every requested cell: file name, key, command, commit, and whether it is from a previous run (``kept``).
     """
 
     folder: Path
@@ -95,17 +94,17 @@ class Cells:
     log: list[dict[str, Any]] = field(default_factory=list, compare=False, repr=False)
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[dict[str, Any]]:
-        """Return the value of every task, in order, doing only those that are not finished yet.
+        """Return the value of every task, in order; only those without a cached result run.
 
-        Tasks side by side go to the workers first; those that need the machine to themselves follow, one by one, each
-        in a fresh process, so that the memory measured there is theirs.
+        Concurrent tasks run first, on the workers. Tasks with ``alone`` follow, one at a time, each in a new process,
+        so that the memory measured there is that of the task.
 
         Parameters
         ----------
         tasks : sequence of Task
-            What is wanted; equal tasks are done once.
+            Tasks; equal ones run once.
         describe : str
-            What the progress bar says.
+            Label of the progress bar.
 
         Returns
         -------
@@ -124,13 +123,14 @@ class Cells:
         return [cell.value for cell in finished]
 
     def path(self, task: Task) -> Path:
-        """Return the file that holds the task's result once it is finished."""
+        """Return the path of the task's cached result."""
         digest = hashlib.sha256(json.dumps(task.key(), sort_keys=True).encode()).hexdigest()
         return self.folder / f"{task.function.__name__}-{digest[:24]}.json"
 
     def _computed(self, missing: dict[Path, Task]) -> Iterator[tuple[Path, dict[str, Any]]]:
-        beside = {path: task for path, task in missing.items() if not task.alone}
-        yield from zip(beside, Processes(workers=self.workers).map(Task.__call__, beside.values()), strict=True)
+        concurrent = {path: task for path, task in missing.items() if not task.alone}
+        values = Processes(workers=self.workers).map(Task.__call__, concurrent.values())
+        yield from zip(concurrent, values, strict=True)
         for path, task in missing.items():
             if task.alone:
                 yield path, _fresh_process(task)
@@ -139,7 +139,7 @@ class Cells:
         write_json(path, {"record": _provenance() | {"key": task.key()}, "value": value})
 
     def _load(self, path: Path) -> Finished | None:
-        """Return a finished cell; one that other jobs disturbed, or that cannot be read, is not finished."""
+        """Return a finished cell, or None if it is contended or cannot be read."""
         try:
             cell = self._loaded(path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -153,7 +153,7 @@ class Cells:
 
 
 def _brief(record: dict[str, Any], *, kept: bool) -> dict[str, Any]:
-    """Return what tells a cell's origin; versions and machine are those of its user, since its key holds them."""
+    """Return the provenance of a cell, without versions and machine, which equal those of the experiment."""
     return {
         "cell": record["cell"],
         **record["key"],
@@ -166,7 +166,7 @@ def _brief(record: dict[str, Any], *, kept: bool) -> dict[str, Any]:
 def _fresh_process(task: Task) -> dict[str, Any]:
     from loky import ProcessPoolExecutor
 
-    end_workers()  # idle workers of a sweep would still use memory
+    end_workers()  # idle workers of a sweep use memory
     executor = ProcessPoolExecutor(max_workers=1, initializer=end_with, initargs=(os.getpid(),))
     try:
         result: dict[str, Any] = executor.submit(task).result()
@@ -181,17 +181,17 @@ def _provenance() -> dict[str, Any]:
 
 
 def code_version(*objects: Any) -> str:
-    """Return a hash of the project's source that the given objects stand on.
+    """Return a hash of the project's source code that the given objects depend on.
 
     Parameters
     ----------
     *objects : object
-        Functions and dataclass instances; for the latter, also their fields. Anything else stands on no code.
+        Functions, and dataclass instances with their fields. Other objects depend on no code.
 
     Returns
     -------
     str
-        SHA-256 over the modules that define them, all project modules those import, and the word lists beside them.
+        SHA-256 of the modules that define them, all project modules that these import, and their data files.
     """
     modules: set[str] = set()
     for item in objects:
@@ -214,24 +214,24 @@ def _modules_of(item: Any) -> set[str]:
 
 @cache
 def _closure(module: str) -> frozenset[Path]:
-    """Return the files of a project module and of all it imports, whether at its top or inside a function."""
+    """Return the files of a project module and of all modules it imports, at the top or inside a function."""
     found: set[Path] = set()
     waiting = [module]
     while waiting:
         path = _file_of(waiting.pop())
         if path is None or path in found:
             continue
-        found.update({path}, _word_lists(path))
+        found.update({path}, _data_files(path))
         waiting.extend(_imports(path))
     return frozenset(found)
 
 
-def _word_lists(module: Path) -> Iterator[Path]:
-    """Yield the data files that a module reads: those beside it, in files and folders that it names."""
+def _data_files(module: Path) -> Iterator[Path]:
+    """Yield the data files of a module: those in its folder whose file or folder the module names."""
     source = module.read_text(encoding="utf-8")
-    for beside in module.parent.iterdir():
-        if f'"{beside.name}' in source:
-            yield from (path for path in [beside, *beside.rglob("*")] if path.suffix in WORDS and path.is_file())
+    for named in module.parent.iterdir():
+        if f'"{named.name}' in source:
+            yield from (path for path in [named, *named.rglob("*")] if path.suffix in DATA_SUFFIXES and path.is_file())
 
 
 def _imports(path: Path) -> Iterator[str]:

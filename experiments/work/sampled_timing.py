@@ -1,4 +1,7 @@
-"""Algorithm 1 timed on a sample of its documents, where all of them would take hours."""
+"""Timing of Algorithm 1 on a sample of the documents, for cases in which all of them would take hours.
+
+Two claims of the paper are about such times: NoPart and NoPrune against SpotSigs (Table 2).
+"""
 
 from __future__ import annotations
 
@@ -14,34 +17,34 @@ from spotsigs.records import Pairs, Vectors
 from spotsigs.runs.provenance import ForeignLoad
 
 STRATA = 128
-"""Pieces of the sample: one from each of as many equal parts of the documents in order of length."""
+"""Number of strata, equal parts of the documents in order of length; the sample has one block of each."""
 
 FEW = 4
-"""Documents of a piece that are looked up to learn what a document costs."""
+"""Documents of each block in the pilot run, which estimates the cost of a document."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled:
-    """Times of the whole, estimated from a sample of the documents that are looked up.
+    """Times of all documents, estimated from a sample of probing documents.
 
     Attributes
     ----------
     share : float
-        Of the documents that were looked up, each among all documents.
+        Fraction of the documents that probed the index of all documents.
     sort_hash, cluster : float
-        Seconds: of the index, which is that of the whole, and of the look-ups, multiplied by 1 / share.
+        Seconds of building the complete index, and of probing, divided by ``share``.
     low, high : float
-        95 % interval of ``cluster``, from the differences between the pieces.
+        95 % interval of ``cluster``, from the variance between blocks.
     counters : dict of str to int
-        Multiplied by 1 / share, too.
+        Counters of Algorithm 1, divided by ``share``.
     foreign : float
-        Cores that other processes used meanwhile.
+        Cores that other processes used.
     rows : ndarray of int64
-        The documents that were looked up.
+        Probing documents.
     lengths : ndarray of int64
-        Of all documents of the collection.
+        Lengths of all documents of the collection.
     i, j : ndarray of int32
-        Pairs that were found, ``i`` among the rows.
+        Pairs found; ``i`` is in ``rows``.
     """
 
     share: float
@@ -58,13 +61,13 @@ class Sampled:
 
     @property
     def total(self) -> float:
-        """Seconds of both."""
+        """Seconds of indexing and probing."""
         return self.sort_hash + self.cluster
 
     def agrees(self, pairs: Pairs) -> bool:
-        """Return whether all of these are among the given pairs, and all of those that must be found here are.
+        """Return whether the sample's pairs are a subset of `pairs` that contains all pairs it must find.
 
-        Algorithm 1 finds a pair from its shorter document for certain; from the longer one its bounds may pass it over.
+        Algorithm 1 always finds a pair from its shorter document; from the longer one its bounds may prune the pair.
         """
         inside = np.zeros(pairs.n, np.bool_)
         inside[self.rows] = True
@@ -75,42 +78,42 @@ class Sampled:
         return bool(np.isin(found, known).all() and np.isin(known[due], found).all())
 
 
-def spans(n: int, strata: int, size: int, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """Return a piece of ``size`` neighbouring ranks in each of ``strata`` equal parts of ``range(n)``.
+def sampled_blocks(n: int, strata: int, size: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Draw a block of ``size`` consecutive ranks in each of ``strata`` equal parts of ``range(n)``.
 
     Parameters
     ----------
     n, strata, size : int
         ``strata * size`` must not exceed n.
     rng : Generator
-        Of the places.
+        Generator of the positions.
 
     Returns
     -------
     list of (int, int)
-        First rank and the one after the last.
+        First rank, and the rank after the last.
     """
     edges = np.linspace(0, n, strata + 1).astype(np.int64)
-    room = np.diff(edges) - size
-    starts = edges[:-1] + rng.integers(0, room + 1)
+    slack = np.diff(edges) - size
+    starts = edges[:-1] + rng.integers(0, slack + 1)
     return [(int(start), int(start) + size) for start in starts]
 
 
 def sample(matcher: SpotSigs, vectors: Vectors, budget: float, seed: int = 0) -> Sampled | None:
-    """Look up the documents that the budget allows; None if it allows them all.
+    """Probe with as many documents as the budget allows; return None if it allows all.
 
-    What a document costs is learnt from a few of every piece first.
+    A pilot run with a few documents of each block estimates the cost of a document.
 
     Parameters
     ----------
     matcher : SpotSigs
-        With its threshold, ablations and threads.
+        Matcher with its threshold, ablations and threads.
     vectors : Vectors
-        The whole collection, all of which is indexed.
+        Collection, all documents of which are indexed.
     budget : float
-        Wall seconds for the look-ups.
+        Wall seconds for probing.
     seed : int
-        Of the places of the pieces.
+        Seed of the positions of the blocks.
 
     Returns
     -------
@@ -123,12 +126,12 @@ def sample(matcher: SpotSigs, vectors: Vectors, budget: float, seed: int = 0) ->
     strata = min(STRATA, max(1, n // FEW))
     rng = np.random.default_rng(seed)
     threads = matcher.threads or all_cores()
-    few = _probed(matcher, index, spans(n, strata, min(FEW, n // strata), rng), threads)
+    few = _probed(matcher, index, sampled_blocks(n, strata, min(FEW, n // strata), rng), threads)
     size = int(budget * few.looked_up / max(few.wall, 1e-9)) // strata
     if size * strata >= n:
         return None
     with ForeignLoad() as load:
-        probed = _probed(matcher, index, spans(n, strata, max(size, 1), rng), threads)
+        probed = _probed(matcher, index, sampled_blocks(n, strata, max(size, 1), rng), threads)
     factor = n / probed.looked_up
     spread = 1.96 * float(probed.seconds.std(ddof=1) / probed.seconds.mean()) / len(probed.seconds) ** 0.5
     return Sampled(
@@ -149,7 +152,7 @@ def sample(matcher: SpotSigs, vectors: Vectors, budget: float, seed: int = 0) ->
 @dataclass(frozen=True, kw_only=True)
 class _Probed:
     wall: float
-    seconds: NDArray[np.float64]  # of each piece
+    seconds: NDArray[np.float64]  # of each block
     counters: NDArray[np.int64]
     rows: NDArray[np.int64]
     i: NDArray[np.int32]
@@ -161,7 +164,7 @@ class _Probed:
 
 
 def _probed(matcher: SpotSigs, index: Index, pieces: list[tuple[int, int]], threads: int) -> _Probed:
-    """Look up the pieces in random order, so that no thread is left with the long documents."""
+    """Probe with the blocks in random order, which balances long documents over the threads."""
     order = np.random.default_rng(len(pieces)).permutation(len(pieces))
 
     def some(first: int, last: int) -> list[tuple[int, float, tuple]]:  # type: ignore[type-arg]

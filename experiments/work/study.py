@@ -1,4 +1,4 @@
-"""What every experiment stands on: inputs read once, cells, and tables and figures with their provenance."""
+"""Common parts of all experiments: inputs, cached results, and tables and figures with their provenance."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ IMATCH_BAND = (0.4, 0.75)
 """IDF band of I-Match and of the WT10g runs (Tables 1 and 2)."""
 
 SEVERAL = "several collections"
-"""What an experiment reads that names its collections itself."""
+"""Name of the data of an experiment that chooses its collections itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A method under comparison: a line of a figure, a row of a table.
+    """Method under comparison: a line of a figure or a row of a table.
 
     Attributes
     ----------
     label : str
-        Its name there.
+        Name of the line or row.
     signature : SignatureScheme
-        Tokens to signatures.
+        Function from tokens to signatures.
     matcher : Matcher
-        Signatures to pairs.
+        Function from signatures to pairs.
     band : tuple of float
-        Normalised IDF that is kept.
+        Range of normalised IDF of the kept signatures.
     sets : bool
         Count every signature once.
     """
@@ -60,21 +60,21 @@ class Line:
 
     @property
     def idf_filter(self) -> IdfFilter:
-        """The filter of the band."""
+        """IDF filter of the band."""
         return IdfFilter(idf_min=self.band[0], idf_max=self.band[1])
 
     @classmethod
     def composed(cls, label: str, words: str, settings: Settings) -> Line:
-        """Compose a method from what one would write on the command line, with the running experiment's seed.
+        """Compose a method from overrides of the command line, with the seed of the running experiment.
 
         Parameters
         ----------
         label : str
-            Its name in tables and figures.
+            Name in tables and figures.
         words : str
             Overrides, as in ``signature=shingles3 idf_max=0.85 tau=0.4``.
         settings : Settings
-            Of the experiment.
+            Settings of the experiment.
         """
         chosen = composed(*shlex.split(words), f"seed={settings.seed}")
         band = chosen.idf_filter.idf_min, chosen.idf_filter.idf_max
@@ -82,24 +82,24 @@ class Line:
 
 
 def lines_of(methods: Mapping[str, str], settings: Settings) -> list[Line]:
-    """Compose the methods of an experiment, by label, in their order."""
+    """Compose the methods of an experiment, given by label, in their order."""
     return [Line.composed(label, words, settings) for label, words in methods.items()]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """One experiment under way.
+    """State of a running experiment.
 
     Attributes
     ----------
     settings : Settings
-        What the user asked for.
+        Settings of the run.
     folder : Path
-        Where its tables and figures go.
+        Folder of its tables and figures.
     cells : Cells
-        Finished parts, shared with all other experiments.
+        Cached results, shared with all other experiments.
     inputs : dict
-        What was read so far, for the provenance.
+        Inputs read so far, for the provenance.
     """
 
     settings: Settings
@@ -109,13 +109,13 @@ class Work:
 
     @classmethod
     def begin(cls, results: Path, settings: Settings, data: str | None = None) -> Work:
-        """Open the folder ``results/<experiment>`` and the cells beside it; name what is read if ``data=`` does not."""
+        """Open the folder ``results/<experiment>`` and the cache; `data` names the input if ``data=`` does not."""
         settings = settings if data is None else replace(settings, names=settings.names | {"data": data})
         cells = Cells(folder=results / "cells", workers=settings.workers)
         return cls(settings=settings, folder=results / settings.names["experiment"], cells=cells)
 
     def read(self, signature: SignatureScheme | None = None) -> Stored:
-        """Return the settings' collection in the given signatures; without any, a collection of vectors."""
+        """Return the collection of the settings with the given signatures, or a collection of vectors."""
         collection = self.settings.collection
         source = Source(collection=collection)
         if not isinstance(collection, VectorCollection):
@@ -126,11 +126,11 @@ class Work:
         return self.inputs[key]
 
     def parse_seconds(self, signature: SignatureScheme) -> float | None:
-        """Return the seconds of reading and extracting; None if the machine was not quiet."""
+        """Return the seconds of reading and extracting; None if other processes were active."""
         return read(self.read(signature).source, self.cells.folder, self.settings.engine, timed=True).parse_seconds
 
     def curves(self, lines: Sequence[Line], taus: Sequence[float], describe: str) -> dict[str, Curve]:
-        """Return the quality curve of every line, by label; a matcher without tau gives a single point."""
+        """Return the quality curve of every line by label; that of a matcher without tau has a single point."""
         tasks = [
             Task(
                 function=judge,
@@ -150,9 +150,9 @@ class Work:
     def times(
         self, matchers: Sequence[tuple[Stored, IdfFilter | None, Matcher]], repeats: int, describe: str, **more: Any
     ) -> list[dict[str, Any]]:
-        """Return time, memory and counts of every matcher: alone on the machine, with the settings' threads.
+        """Return time, memory and counts of every matcher, measured one at a time with the threads of the settings.
 
-        What else is given goes to `time_matcher`.
+        Further arguments are passed to `time_matcher`.
         """
         threads = self.settings.threads or all_cores()
         tasks = [
@@ -172,7 +172,7 @@ class Work:
         return self.cells.run(tasks, describe)
 
     def of_collection(self, caption: str) -> str:
-        """Return a caption that names the collection, where one was read and the caption does not say so itself."""
+        """Return the caption with the name of the collection, if one was read and the caption does not name it."""
         name = self.settings.names["data"]
         if not self.inputs or name in caption:
             return caption
@@ -190,30 +190,30 @@ class Work:
         return table.text()
 
     def facts(self, facts: Sequence[Fact]) -> None:
-        """Write ``facts.csv``: the values that claims are judged by."""
+        """Write ``facts.csv``, the values that claims are judged by."""
         write_facts(self.folder / "facts.csv", facts)
 
     def lines(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
-        """Draw lines with their provenance; return where they lie."""
+        """Draw lines with their provenance; return the path."""
         draw_lines(self.folder / name, panels, points, self.of_collection(caption))
         return self._drawn(name, caption)
 
     def bars(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
-        """Draw bars with their provenance; return where they lie."""
+        """Draw bars with their provenance; return the path."""
         draw_bars(self.folder / name, panels, points, self.of_collection(caption))
         return self._drawn(name, caption)
 
     def histogram(self, name: str, caption: str, panel: Panel, edges: Any, counts: Any) -> str:
-        """Draw a histogram with its provenance; return where it lies."""
+        """Draw a histogram with its provenance; return the path."""
         draw_histogram(self.folder / name, panel, edges, counts, self.of_collection(caption))
         return self._drawn(name, caption)
 
     def _drawn(self, name: str, caption: str) -> str:
         self.record(name, figure={"caption": self.of_collection(caption)})
-        return f"{self.folder / name}.svg (png, pdf, csv, json beside it)"
+        return f"{self.folder / name}.svg (also png, pdf, csv, json)"
 
     def record(self, name: str, **shown: Any) -> None:
-        """Write ``<name>.json``: what it shows, how to make it again, and from which cells it is."""
+        """Write ``<name>.json``: content of the table or figure, provenance, and the cached results used."""
         about = (
             shown
             | provenance()
@@ -229,5 +229,5 @@ class Work:
 
 
 def _equally_exact(matcher: Matcher) -> Matcher:
-    """Return the tight join in place of Algorithm 1: the same pairs, sooner where the threshold is low."""
+    """Return the tight join instead of Algorithm 1: the same pairs, but faster at low thresholds."""
     return SpotSigsTight(tau=matcher.tau) if isinstance(matcher, SpotSigs) else matcher

@@ -1,4 +1,4 @@
-"""One matcher timed with the machine to itself: the work behind the time and memory columns."""
+"""Timing of a matcher on an otherwise idle machine, for the time and memory columns."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from spotsigs.records import Corpus, Matcher, Pairs, Vectors
 from spotsigs.runs.provenance import MIB, QUIET, ForeignLoad, PeakMemory
 from spotsigs.signatures.idf import IdfFilter
 
-PATIENCE_SECONDS = 10.0  # how long a cell waits for a quiet machine
-FEW = 100  # documents of the run that loads the kernels
+PATIENCE_SECONDS = 10.0  # maximal time of waiting for an idle machine
+FEW = 100  # documents in the run that loads the kernels
 LONG_SECONDS = 5.0  # a run this long is not repeated
-ATTEMPTS = 2  # at a sample, if other processes run beside
+ATTEMPTS = 2  # at timing a sample, if other processes are active
 
 
 def time_matcher(
@@ -35,35 +35,36 @@ def time_matcher(
     base: Matcher | None = None,
     budget: float | None = None,
 ) -> dict[str, Any]:
-    """Match several times and return the median times, the memory and the counts.
+    """Run a matcher several times and return the median times, the memory and the counts.
 
-    The caller gives this function a fresh process and an otherwise idle machine. A small part of the collection is
-    matched first, so that compiled kernels are loaded. A repeat beside which other processes were busy is done again
-    while patience lasts; if no quiet one remains the result says so.
+    The caller runs this function in a new process on an otherwise idle machine. A small part of the collection is
+    matched first, to load the compiled kernels. A run during which other processes were active is repeated for a
+    limited time; if no run was undisturbed, the result is marked as contended.
 
     Parameters
     ----------
     stored : Stored
-        What is matched.
+        Signatures or vectors to match.
     idf_filter : IdfFilter or None
-        Which signatures take part; None for a collection of vectors.
+        Filter of signatures; None for a collection of vectors.
     matcher : Matcher
-        With its threshold and threads.
+        Matcher, with its threshold and threads.
     repeats : int
-        Quiet runs wanted; one suffices if it takes long.
+        Number of undisturbed runs; a long run is not repeated.
     base : Matcher, optional
-        Its pairs are the recall base.
+        Matcher whose pairs are the recall base.
     budget : float, optional
-        Seconds that Algorithm 1 may take: where it would take longer it is timed on a sample of its documents (see
-        `sampled`), and its pairs are those of the tight join, with which those of the sample are compared.
+        Maximal seconds of Algorithm 1. If it would take longer, it is timed on a sample of the documents (see
+        `experiments.work.sampled_timing`), and its pairs are those of the tight join, to which those of the sample are
+        compared.
 
     Returns
     -------
     dict
-        ``sort_hash_ms, cluster_ms, total_ms`` (medians over the quiet runs), ``runs_ms`` (the total of each run),
-        ``foreign_cores`` (of each run), ``contended``, ``peak_mb`` (this process, from its start),
+        ``sort_hash_ms, cluster_ms, total_ms`` (medians over the undisturbed runs), ``runs_ms`` (total of each run),
+        ``foreign_cores`` (cores that other processes used, for each run), ``contended``, ``peak_mb`` (of this process),
         ``memory_mib`` (the paper's formula), ``pairs``, ``signatures``, ``documents``, ``occurrences``, ``counters``,
-        ``probed`` (the share of the documents that were looked up), ``agrees`` (whether a sample's pairs are those of
+        ``probed`` (fraction of the documents that probed the index), ``agrees`` (whether a sample's pairs are those of
         the tight join), and ``relative_recall`` with a base.
     """
     corpus = stored.corpus(idf_filter)
@@ -93,7 +94,7 @@ def time_matcher(
 
 
 def _of_all(matcher: Matcher, corpus: Corpus, repeats: int) -> tuple[dict[str, Any], Pairs]:
-    """Return the times of whole runs, and the pairs."""
+    """Return the times of complete runs, and the pairs."""
     runs = _quiet_runs(matcher, corpus, repeats)
     quiet = [run for run in runs if run.foreign <= QUIET]
     counted = quiet or runs
@@ -113,7 +114,7 @@ def _of_all(matcher: Matcher, corpus: Corpus, repeats: int) -> tuple[dict[str, A
 
 
 def _of_a_sample(matcher: SpotSigs, vectors: Vectors, budget: float) -> tuple[dict[str, Any], None] | None:
-    """Return the times that a sample tells; None where the whole fits the budget."""
+    """Return the times estimated from a sample, or None if all documents fit the budget."""
     for _ in range(ATTEMPTS):
         found = sample(matcher, vectors, budget)
         if found is None:
@@ -146,7 +147,7 @@ class _Run:
 
 
 def _quiet_runs(matcher: Matcher, corpus: Corpus, repeats: int) -> list[_Run]:
-    """Run until enough runs were quiet, or patience ends."""
+    """Repeat until enough runs were undisturbed or the time limit is reached."""
     runs: list[_Run] = []
     waited = 0.0
     while True:
@@ -164,16 +165,16 @@ def _quiet_runs(matcher: Matcher, corpus: Corpus, repeats: int) -> list[_Run]:
 
 
 def quotient(name: str, above: dict[str, Any], below: dict[str, Any], column: str = "total_ms") -> Fact | None:
-    """Return the ratio of two cells' times as a fact; None if other processes disturbed one of them.
+    """Return the ratio of the times of two cells as a fact, or None if one of them is contended.
 
     Parameters
     ----------
     name : str
-        The fact's name.
+        Name of the fact.
     above, below : dict
-        Cells of `time_matcher`.
+        Results of `time_matcher`.
     column : str
-        Which time; the interval of the total's ratio is its range over all pairs of runs, not a confidence interval.
+        Key of the time. The interval of the total's ratio is its range over pairs of runs, no confidence interval.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Pairs to clusters: connected components, or clusters anchored at a representative."""
+"""Pairs to clusters: leader clustering, or connected components."""
 
 from __future__ import annotations
 
@@ -12,30 +12,33 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import INT32_MAX, numbers
-from spotsigs.arrays.row_blocks import flagged, gathered, own, scattered
+from spotsigs.arrays.row_blocks import flagged, own, scattered
 from spotsigs.errors import as_choice, as_count, require, shown
 from spotsigs.records import Clusters, FloatArray, IntArray, PairChunks
 
 GIANT = 20
-"""Documents from which on a cluster that hangs together by few pairs is a giant chain."""
+"""Documents from which on a cluster with few pairs is a giant chain."""
 
 
 class ClusterMethod(Enum):
-    """What a cluster is.
+    """Definition of a cluster.
 
-    ``components``: everything connected by pairs. ``anchored``: every member reaches tau to the representative.
+    ``leaders``: the leaders are the lexicographically first maximal independent set of the pair graph in order of
+    priority. Each other document joins the most similar leader it has a pair with. ``components``: everything that is
+    connected by pairs.
     """
 
+    leaders = "leaders"
     components = "components"
-    anchored = "anchored"
 
 
 def cluster(
     pairs: PairChunks,
     n: int | None = None,
     *,
-    clusters: str | ClusterMethod = ClusterMethod.components,
+    clusters: str | ClusterMethod = ClusterMethod.leaders,
     priority: IntArray | None = None,
+    removed: NDArray[np.bool_] | None = None,
 ) -> Clusters:
     """Group documents by their pairs.
 
@@ -45,11 +48,16 @@ def cluster(
         Near-duplicate pairs, in memory or on disk.
     n : int, optional
         Number of documents; by default the one the pairs carry.
-    clusters : {"components", "anchored"}
-        ``components``: connected components. ``anchored``: in order of priority, each document that belongs to no
-        cluster yet becomes a representative and takes its unassigned partners, so chains cannot grow.
+    clusters : {"leaders", "components"}
+        ``leaders``: in order of priority, a document that has no pair with an earlier leader becomes a leader. Each
+        other document joins its most similar leader, among equals the one of best priority. So every member has a pair
+        with its leader, and no two leaders have a pair. ``components``: connected components, which chain documents
+        that have no pair with each other.
     priority : ndarray of int, shape (n,), optional
-        The smallest value of a cluster is its representative, ties going to the first row; by default the first row.
+        Smaller values come first, ties in order of rows; by default the order of rows. The first document of a cluster
+        is its representative.
+    removed : ndarray of bool, shape (n,), optional
+        Documents that an earlier run has removed. They come last, and are no leaders unless they have no pair.
 
     Returns
     -------
@@ -59,19 +67,35 @@ def cluster(
     Raises
     ------
     InputError
-        If a pair lies outside ``range(n)``, or `clusters` is unknown.
+        If a pair is outside ``range(n)``, or `clusters` is unknown.
+
+    Examples
+    --------
+    >>> from spotsigs.records import Pairs
+    >>> chain = Pairs.build(np.array([0, 1]), np.array([1, 2]), np.array([0.5, 0.9]), 3)
+    >>> list(cluster(chain)), list(cluster(chain, clusters="components"))
+    ([0, 1, 1], [0, 0, 0])
     """
     require(hasattr(pairs, "chunks"), f"pairs must be Pairs, got {shown(pairs)}; see Pairs.build")
     n = pairs.n if n is None else as_count("n", n, 0, INT32_MAX)
-    way = as_choice("clusters", clusters, ClusterMethod)
+    method = as_choice("clusters", clusters, ClusterMethod)
     order = None
     if priority is not None:
         priority = numbers("priority", priority, "iuf")
         require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
         order = np.argsort(np.asarray(priority), kind="stable").astype(np.int32)
-    heads = (_component_heads if way is ClusterMethod.components else _anchored_heads)(pairs, n, order)
-    representatives, labels = numbered(heads)
-    return Clusters(labels, representatives, _similarity_to(heads, pairs))
+    if removed is not None:
+        removed = numbers("removed", removed, "b")
+        require(len(removed) == n, f"removed has {len(removed)} entries for {n} documents; give one each")
+        order = np.arange(n, dtype=np.int32) if order is None else order
+        order = order[np.argsort(removed[order], kind="stable")]
+    if method is ClusterMethod.leaders:
+        heads, similarity = _by_leader(pairs, n, order, removed)
+    else:
+        heads = _by_component(pairs, n, order)
+        similarity = _similarity_to(heads, pairs)
+    representatives, labels = _numbered(heads)
+    return Clusters(labels, representatives, similarity)
 
 
 def _chunks(pairs: PairChunks, n: int) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
@@ -80,26 +104,88 @@ def _chunks(pairs: PairChunks, n: int) -> Iterator[tuple[IntArray, IntArray, Flo
         yield i, j, similarity
 
 
-def _component_heads(pairs: PairChunks, n: int, order: NDArray[np.int32] | None) -> NDArray[np.int32]:
-    """Return the row of best priority in each row's component."""
-    forest = components(((i, j) for i, j, _ in _chunks(pairs, n)), n)
-    if order is not None:
-        _crown(forest, order)
-    return forest
+def _by_leader(
+    pairs: PairChunks, n: int, order: NDArray[np.int32] | None, removed: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.int32], FloatArray]:
+    """Return the leader of each row, and the similarity to it."""
+    covered = np.zeros(n, np.bool_) if removed is None else removed.copy()
+    rows = np.arange(n, dtype=np.int32)
+    rank = rows if order is None else scattered(rows, order)
+    for first, second in _by_rank(pairs, n, None if order is None else rank):
+        _cover(first, second, covered)
+    heads = rows.copy()
+    similarity = np.where(covered, np.nan, 1.0)
+    for i, j, values in pairs.chunks():
+        _join_leader(i, j, values, covered, rank, heads, similarity)
+    similarity[own(heads)] = 1
+    return heads, similarity
 
 
-def components(edges: Iterable[tuple[IntArray, IntArray]], n: int) -> NDArray[np.int32]:
-    """Return the first row of each row's component, int32, shape (n,): 4 bytes a row, whatever the edges are."""
+def _by_rank(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield the two ends of each pair, the one of lower rank first, in ascending order of the lower rank.
+
+    Without ranks, the rows are the ranks and the pairs are in order. Otherwise each pass over the pairs selects those
+    of the next ranks, as many as may be in memory.
+    """
+    if rank is None:
+        yield from ((i, j) for i, j, _ in _chunks(pairs, n))
+        return
+    until = np.zeros(n, np.int64)  # pairs up to each rank
+    for i, j, _ in _chunks(pairs, n):
+        np.add.at(until, np.minimum(rank[i], rank[j]), 1)
+    np.cumsum(until, out=until)
+    start = 0
+    while start < n:
+        done = int(until[start - 1]) if start else 0
+        stop = max(int(np.searchsorted(until, done + pairs.held, side="right")), start + 1)
+        selected = [np.empty((2, 0), np.int32)]
+        for i, j, _ in pairs.chunks() if until[min(stop, n) - 1] > done else ():
+            lower = np.minimum(rank[i], rank[j])
+            inside = (lower >= start) & (lower < stop)
+            ends = np.stack([i[inside], j[inside]]).astype(np.int32)
+            selected.append(np.where(rank[ends[0]] < rank[ends[1]], ends, ends[::-1]))
+        first, second = np.concatenate(selected, axis=1)
+        in_order = np.argsort(rank[first], kind="stable")
+        yield first[in_order], second[in_order]
+        start = stop
+
+
+@njit(cache=True, nogil=True)
+def _cover(first, second, covered):  # type: ignore[no-untyped-def]
+    """Mark the partners of every document that is not covered when its turn comes; pairs are in order of rank."""
+    for p in range(len(first)):
+        if not covered[first[p]]:
+            covered[second[p]] = True
+
+
+@njit(cache=True, nogil=True)
+def _join_leader(i, j, values, covered, rank, heads, similarity):  # type: ignore[no-untyped-def]
+    """Assign each covered row to its most similar leader, among equals the one of lowest rank."""
+    for p in range(len(i)):
+        for row, other in ((i[p], j[p]), (j[p], i[p])):
+            if covered[row] and not covered[other]:
+                new, old = values[p], similarity[row]
+                more = new > old or (np.isnan(old) and not np.isnan(new))
+                equal = new == old or (np.isnan(old) and np.isnan(new))
+                if heads[row] == row or more or (equal and rank[other] < rank[heads[row]]):
+                    heads[row] = other
+                    similarity[row] = new
+
+
+def _by_component(pairs: PairChunks, n: int, order: NDArray[np.int32] | None) -> NDArray[np.int32]:
+    """Return the row of best priority in each row's component: union-find with 4 bytes a row."""
     forest = np.arange(n, dtype=np.int32)
-    for i, j in edges:
+    for i, j, _ in _chunks(pairs, n):
         _unite(forest, i, j)
     _flatten(forest)
+    if order is not None:
+        _represent(forest, order)
     return forest
 
 
 @njit(cache=True, nogil=True)
 def _root(forest, row):  # type: ignore[no-untyped-def]
-    """Return the root of a row's tree; every other row on the way is lifted by one."""
+    """Return the root of a row's tree, halving the path to it."""
     while forest[row] != row:
         forest[row] = forest[forest[row]]
         row = forest[row]
@@ -115,14 +201,14 @@ def _unite(forest, i, j):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _flatten(forest):  # type: ignore[no-untyped-def]
-    """Lift every row to its root, the first row of its tree."""
+    """Point every row to its root, the first row of its tree."""
     for row in range(len(forest)):
-        forest[row] = forest[forest[row]]  # a parent lies before its children
+        forest[row] = forest[forest[row]]  # a parent precedes its children
 
 
 @njit(cache=True, nogil=True)
-def _crown(roots, order):  # type: ignore[no-untyped-def]
-    """Put in place of each row's root the first in order of its tree."""
+def _represent(roots, order):  # type: ignore[no-untyped-def]
+    """Replace each row's root by the first row of its tree in the given order."""
     best = np.full(len(roots), -1, np.int32)
     for row in order:
         if best[roots[row]] < 0:
@@ -131,48 +217,8 @@ def _crown(roots, order):  # type: ignore[no-untyped-def]
         roots[row] = best[roots[row]]
 
 
-def _anchored_heads(pairs: PairChunks, n: int, order: NDArray[np.int32] | None) -> NDArray[np.int32]:
-    """Return each row's anchor: pass after pass over the pairs, in order of rank, those that fit at a time."""
-    order = np.arange(n, dtype=np.int32) if order is None else order
-    rank = scattered(np.arange(n, dtype=np.int32), order)
-    behind = np.zeros(n, np.int64)
-    for i, j, _ in _chunks(pairs, n):
-        np.add.at(behind, np.minimum(rank[i], rank[j]), 1)
-    np.cumsum(behind, out=behind)
-    heads = np.full(n, -1, np.int32)  # by rank
-    first = 0
-    while first < n:
-        done = int(behind[first - 1]) if first else 0
-        last = int(np.searchsorted(behind, done + pairs.held, side="right"))
-        last = min(max(last, first + 1), n)
-        found = [np.empty((2, 0), np.int64)]
-        for i, j, _ in pairs.chunks() if behind[last - 1] > done else ():
-            low, high = np.minimum(rank[i], rank[j]), np.maximum(rank[i], rank[j])
-            inside = (low >= first) & (low < last)
-            found.append(np.stack([low[inside], high[inside]]))
-        low, high = np.concatenate(found, axis=1)
-        by_rank = np.lexsort((high, low))
-        _anchor(first, last, low[by_rank], high[by_rank], heads)
-        first = last
-    return scattered(gathered(order, heads), order)
-
-
 @njit(cache=True, nogil=True)
-def _anchor(first, last, low, high, heads):  # type: ignore[no-untyped-def]
-    """Let each rank that belongs to no cluster yet take its partners of higher rank; pairs come sorted."""
-    p = 0
-    for rank in range(first, last):
-        anchors = heads[rank] < 0
-        if anchors:
-            heads[rank] = rank
-        while p < len(low) and low[p] == rank:
-            if anchors and heads[high[p]] < 0:
-                heads[high[p]] = rank
-            p += 1
-
-
-@njit(cache=True, nogil=True)
-def numbered(heads):  # type: ignore[no-untyped-def]
+def _numbered(heads):  # type: ignore[no-untyped-def]
     """Number the clusters by first appearance; return their representatives and the label of each row."""
     number, labels = np.full(len(heads), -1, np.int32), np.empty(len(heads), np.int32)
     representatives = np.empty(len(heads), np.int32)
@@ -198,7 +244,7 @@ def _similarity_to(heads: NDArray[np.int32], pairs: PairChunks) -> NDArray[np.fl
 
 @dataclass(frozen=True)
 class Cohesion:
-    """How well clusters of several documents hold together; of those of one, there is nothing to say.
+    """Pairs inside the clusters of several documents.
 
     Attributes
     ----------
@@ -209,10 +255,10 @@ class Cohesion:
     minimum, mean : ndarray of float64, shape (m,)
         Of their similarities; NaN where the method has no similarity.
     apart : ndarray of int32, shape (m,)
-        Members without a reported pair with the representative.
+        Members without a reported pair with the representative; 0 in clusters of leaders.
     chain : ndarray of bool, shape (m,)
-        Whether it is a giant chain: at least `GIANT` documents, some of them apart from the representative, and fewer
-        than half of all pairs of its members reported.
+        Giant chains: at least `GIANT` documents, some of them apart from the representative, and fewer than half of
+        all pairs of its members reported.
     """
 
     labels: NDArray[np.int32]
@@ -223,14 +269,14 @@ class Cohesion:
     chain: NDArray[np.bool_]
 
     def of(self, labels: IntArray) -> Cohesion:
-        """Return the same of any clusters, in the order given; those of one document have no pairs and NaN."""
-        place = np.searchsorted(self.labels, labels)
-        several = np.append(self.labels, -1)[place] == labels
-        place = place[several]
+        """Return the same of any clusters, in the order given; clusters of one document have no pairs and NaN."""
+        position = np.searchsorted(self.labels, labels)
+        several = np.append(self.labels, -1)[position] == labels
+        position = position[several]
 
         def each(values: NDArray[Any], alone: float) -> NDArray[Any]:
             found = np.full(len(labels), alone, values.dtype)
-            found[several] = values[place]
+            found[several] = values[position]
             return found
 
         lone = {"pairs": 0, "minimum": np.nan, "mean": np.nan, "apart": 0, "chain": False}
@@ -238,7 +284,7 @@ class Cohesion:
 
 
 def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, FloatArray]]) -> Cohesion:
-    """Measure how well clusters hold together.
+    """Count the pairs inside clusters, and summarize their similarities.
 
     Parameters
     ----------
@@ -253,14 +299,16 @@ def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, Floa
     Cohesion
     """
     labels = np.concatenate([np.empty(0, np.int32), *(some.astype(np.int32) for some in flagged(clusters.sizes > 1))])
-    place = np.empty(len(clusters.representatives), np.int32)  # read of clusters of several alone
-    place[labels] = np.arange(len(labels), dtype=np.int32)
+    position = np.empty(len(clusters.representatives), np.int32)  # read for clusters of several documents alone
+    position[labels] = np.arange(len(labels), dtype=np.int32)
     apart = clusters.sizes[labels] - 1
     pairs, known, minimum, total = (np.zeros(len(labels), kind) for kind in (np.int64, np.int64, float, float))
     minimum[:] = np.inf
     for i, j, similarity in chunks:
-        _add_up(clusters.labels, clusters.representatives, place, i, j, similarity, pairs, known, apart, minimum, total)
-    del place
+        _add_up(
+            clusters.labels, clusters.representatives, position, i, j, similarity, pairs, known, apart, minimum, total
+        )
+    del position
     minimum[known == 0] = np.nan
     with np.errstate(invalid="ignore"):
         np.divide(total, known, out=total)
@@ -270,12 +318,12 @@ def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, Floa
 
 
 @njit(cache=True, nogil=True)
-def _add_up(labels, heads, place, i, j, similarity, pairs, known, apart, minimum, total):  # type: ignore[no-untyped-def]
+def _add_up(labels, heads, position, i, j, similarity, pairs, known, apart, minimum, total):  # type: ignore[no-untyped-def]
     for p in range(len(i)):
         label = labels[i[p]]
         if label != labels[j[p]]:
-            continue  # anchored clusters leave pairs between them
-        k = place[label]
+            continue  # a pair between clusters of two leaders
+        k = position[label]
         pairs[k] += 1
         apart[k] -= heads[label] == i[p] or heads[label] == j[p]
         if not np.isnan(similarity[p]):

@@ -1,4 +1,7 @@
-"""Which documents of a cluster stay, and why the others go."""
+"""Documents to keep, and the reason for each removal.
+
+With clusters of leaders, a page is removed only if a kept page reaches tau with it, and no two kept pages reach tau.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.arrays.arrow import concat_strings, in_words, numbers
-from spotsigs.arrays.row_blocks import gathered, spans
+from spotsigs.arrays.row_blocks import gathered, own
 from spotsigs.clustering.dates import UNKNOWN, microseconds
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import CONTENT, TEXT, Copies
@@ -21,10 +24,10 @@ from spotsigs.storage.store import names
 
 
 class Keep(Enum):
-    """Which document of a cluster stays.
+    """Order of priority in which documents are kept.
 
-    ``first``: the first one of the collection. ``longest``, ``newest``: that one, ties going to the first. ``none``:
-    no document that has a near-duplicate.
+    ``first``: the order of the collection. ``longest``, ``newest``: those first, ties in order of the collection.
+    ``none``: only documents without any near-duplicate are kept, so that the order has no effect.
     """
 
     first = "first"
@@ -36,7 +39,7 @@ class Keep(Enum):
 def priority(
     keep: Keep, n: int, lengths: IntArray | None = None, dates: Iterable[str | None] | None = None
 ) -> NDArray[np.int64] | None:
-    """Return what makes `spotsigs.clustering.clusters.cluster` choose the document that stays as representative.
+    """Return the priority of each document for `spotsigs.clustering.clusters.cluster`.
 
     Parameters
     ----------
@@ -52,7 +55,7 @@ def priority(
     Returns
     -------
     ndarray of int64, shape (n,), or None
-        The smallest value of a cluster stays; None for ``first`` and ``none``, where order is all that counts.
+        Smaller values come first; None for ``first`` and ``none``, the order of the collection.
 
     Raises
     ------
@@ -74,26 +77,27 @@ def priority(
 
 @dataclass(frozen=True)
 class Decisions:
-    """What stays and what goes.
+    """Documents that are kept and removed.
 
     Attributes
     ----------
     clusters : Clusters
-        Which documents belong together; a representative is the one that stays.
+        Clusters of near-duplicates; a representative is the document that is kept.
     keep : Keep
         The policy.
     kept : ndarray of bool, shape (n,)
-        Whether each document stays.
+        True for each kept document.
     partner : ndarray of int32, shape (n,)
-        The most similar document of the pairs, the first of equal ones; -1 for a document without pairs.
+        The document of the pair that removes a document: the kept one of its cluster if they are a pair, otherwise the
+        most similar of all, the first of equals; -1 for a document without pairs.
     similarity : ndarray of float64, shape (n,)
         Similarity to the partner; NaN without one, or where the method has no similarity.
     copies : Copies
-        Which documents are copies of which.
+        Exact duplicates.
     compared : ndarray of bool, shape (n,)
-        Whether a document had signatures to be compared by; where it had none, nobody knows what it is similar to.
+        True for a document with enough signatures to be compared.
     boilerplate : ndarray of bool, shape (n,)
-        Whether that is because it says nothing but what many sites say.
+        True for a document that has only text that many sites share.
     """
 
     clusters: Clusters
@@ -106,12 +110,12 @@ class Decisions:
     boilerplate: NDArray[np.bool_]
 
     def instead(self, rows: IntArray) -> NDArray[np.int32]:
-        """Return the row that stays in place of each removed one; -1 for what stays, and where nothing stays."""
+        """Return the kept row that replaces each removed one; -1 for kept rows, and with ``none``."""
         heads = self.clusters.representatives[self.clusters.labels[rows]]
         return np.where((heads == rows) | (self.keep is Keep.none), np.int32(-1), heads)
 
     def reasons(self, rows: IntArray, doc_ids: Sequence[str]) -> Any:
-        """Say in one sentence each why documents were removed.
+        """Return one sentence for each removed document that states why it is removed.
 
         Parameters
         ----------
@@ -127,30 +131,22 @@ class Decisions:
         import pyarrow.compute as pc
 
         instead, partner = self.instead(rows), self.partner[rows]
-        alone = instead < 0
-        similarity = self.clusters.similarity_to_representative[rows]
-        direct = ~alone & ((instead == partner) | ~np.isnan(similarity))
-        instead = np.where(alone, 0, instead)
-        kept, nearest = names(doc_ids, instead), names(doc_ids, partner)
-        to_kept, to_nearest = _percent(similarity), _percent(self.similarity[rows])
-        of_kept, of_nearest = self.copies.kinds(rows, instead), self.copies.kinds(rows, partner)
-        by_way = _by_kind(
-            of_nearest, concat_strings(" (identical content)"), concat_strings(" (identical text)"), to_nearest
+        kept, other = names(doc_ids, np.where(instead < 0, 0, instead)), names(doc_ids, partner)
+        percent = in_words(self.similarity[rows], lambda value: "" if np.isnan(value) else f" (similarity {value:.3f})")
+        kinds = self.copies.kinds(rows, partner)
+        pair = _by_kind(
+            kinds,
+            concat_strings("identical content: copy of ", other),
+            concat_strings("identical text: copy of ", other),
+            concat_strings("near-duplicate of ", other, percent),
         )
+        through = _by_kind(kinds, concat_strings(" (identical content)"), concat_strings(" (identical text)"), percent)
         return pc.case_when(
-            pc.make_struct(numbers(alone), numbers(direct)),
-            concat_strings(_copy_or_near(of_nearest, nearest, to_nearest), ", and no document that has one is kept"),
-            concat_strings(_copy_or_near(of_kept, kept, to_kept), ", which is kept"),
-            concat_strings("in one cluster with ", kept, ", which is kept, by way of ", nearest, by_way),
+            pc.make_struct(numbers(instead < 0), numbers(instead == partner)),
+            concat_strings(pair, ", and no document that has one is kept"),
+            concat_strings(pair, ", which is kept"),
+            concat_strings("in one cluster with ", kept, ", which is kept, through ", other, through),
         )
-
-
-def _copy_or_near(kinds: NDArray[np.int8], others: Any, similarity: Any) -> Any:
-    content, text = (
-        concat_strings("identical content: copy of ", others),
-        concat_strings("identical text: copy of ", others),
-    )
-    return _by_kind(kinds, content, text, concat_strings("near-duplicate of ", others, similarity))
 
 
 def _by_kind(kinds: NDArray[np.int8], content: Any, text: Any, near: Any) -> Any:
@@ -159,90 +155,67 @@ def _by_kind(kinds: NDArray[np.int8], content: Any, text: Any, near: Any) -> Any
     return pc.case_when(pc.make_struct(numbers(kinds == CONTENT), numbers(kinds == TEXT)), content, text, near)
 
 
-def _percent(similarity: FloatArray) -> Any:
-    return in_words(similarity, lambda value: "" if np.isnan(value) else f" (similarity {value:.3f})")
-
-
 Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
 
 
-@dataclass(frozen=True)
-class Nearest:
-    """The nearest partner of each document.
-
-    Attributes
-    ----------
-    partner : ndarray of int32, shape (n,)
-        The most similar document of the pairs, the first of equal ones; -1 for a document without pairs.
-    similarity : ndarray of float64, shape (n,)
-        Similarity to the partner; NaN without one, or where the method has no similarity.
-    """
-
-    partner: NDArray[np.int32]
-    similarity: FloatArray
-
-    @classmethod
-    def among(cls, chunks: Chunks, n: int) -> Nearest:
-        """Find it among the pairs of n documents."""
-        partner, similarity = np.full(n, -1, np.int32), np.full(n, np.nan)
-        for i, j, values in chunks:
-            _take_nearer(i, j, values, partner, similarity)
-        return cls(partner, similarity)
-
-
 def decide(
-    pairs: Pairs | Chunks | Nearest,
+    pairs: Pairs | Chunks,
     clusters: Clusters,
     keep: Keep = Keep.first,
     *,
+    earlier: NDArray[np.bool_] | None = None,
     copies: Copies | None = None,
     compared: NDArray[np.bool_] | None = None,
     boilerplate: NDArray[np.bool_] | None = None,
 ) -> Decisions:
-    """Decide which documents stay.
+    """Decide which documents are kept.
 
     Parameters
     ----------
-    pairs : Pairs, or iterable of (i, j, similarity), or Nearest
-        Near-duplicate pairs, the chunks of a `PairFiles`, or what is already known of them.
+    pairs : Pairs, or iterable of (i, j, similarity)
+        Near-duplicate pairs, or the chunks of a `PairFiles`.
     clusters : Clusters
         Grouped with the policy's `priority`.
     keep : Keep
         The policy.
+    earlier : ndarray of bool, shape (m,), optional
+        True for those of the first m documents that an earlier run has kept. Its decisions are final.
     copies : Copies, optional
-        Which documents are copies of which; none by default.
+        Exact duplicates; none by default.
     compared : ndarray of bool, shape (n,), optional
-        Whether each document had signatures to be compared by; all by default.
+        True for each document with enough signatures to be compared; all by default.
     boilerplate : ndarray of bool, shape (n,), optional
-        Whether each document says nothing but what many sites say; none by default.
+        True for each document that has only text that many sites share; none by default.
 
     Returns
     -------
     Decisions
-        One document of each cluster stays, or with ``none`` only those that are alone in theirs.
+        The representative of each cluster is kept; with ``none``, each document without a pair.
     """
     n = len(clusters.labels)
-    if not isinstance(pairs, Nearest):
-        pairs = Nearest.among(pairs.chunks() if isinstance(pairs, Pairs) else pairs, n)
-    if keep is Keep.none:
-        kept = gathered(clusters.sizes == 1, clusters.labels)
-    else:
-        kept = np.zeros(n, np.bool_)
-        for span in spans(len(clusters.representatives)):
-            kept[clusters.representatives[span]] = True
+    preferred = np.full(n, -1, np.int32) if keep is Keep.none else gathered(clusters.representatives, clusters.labels)
+    partner, similarity = np.full(n, -1, np.int32), np.full(n, np.nan)
+    for i, j, values in pairs.chunks() if isinstance(pairs, Pairs) else pairs:
+        _take_partner(i, j, values, preferred, partner, similarity)
+    kept = partner < 0 if keep is Keep.none else own(preferred)
+    if earlier is not None:
+        kept[: len(earlier)] = earlier
     copies = Copies.none(n) if copies is None else copies
     compared = np.ones(n, np.bool_) if compared is None else compared
     boilerplate = np.zeros(n, np.bool_) if boilerplate is None else boilerplate
-    return Decisions(clusters, keep, kept, pairs.partner, pairs.similarity, copies, compared, boilerplate)
+    return Decisions(clusters, keep, kept, partner, similarity, copies, compared, boilerplate)
 
 
 @njit(cache=True, nogil=True)
-def _take_nearer(i, j, values, partner, similarity):  # type: ignore[no-untyped-def]
+def _take_partner(i, j, values, preferred, partner, similarity):  # type: ignore[no-untyped-def]
+    """Keep the pair with the preferred document of each row, otherwise the most similar, the first of equals."""
     for p in range(len(i)):
         for row, other in ((i[p], j[p]), (j[p], i[p])):
+            if partner[row] >= 0 and partner[row] == preferred[row]:
+                continue
             new, old = values[p], similarity[row]
-            nearer = new > old or (np.isnan(old) and not np.isnan(new))
+            more = new > old or (np.isnan(old) and not np.isnan(new))
             equal = new == old or (np.isnan(old) and np.isnan(new))
-            if partner[row] < 0 or nearer or (equal and other < partner[row]):
+            if partner[row] < 0 or other == preferred[row] or more or (equal and other < partner[row]):
                 partner[row] = other
                 similarity[row] = new

@@ -58,7 +58,7 @@ def write_tables(
     cohesion : Cohesion
         Of the same clusters.
     new_from : int
-        ``kept.csv`` lists the documents from this row on: those that were added to a store now.
+        ``kept.csv`` and ``removed.csv`` list the documents from this row on: those that were added to a store now.
     """
     write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap)
     write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion)
@@ -71,7 +71,7 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
 
     ``kept.csv`` states for each kept document whether it was ``compared``: ``no`` if it has too few signatures to have
     near-duplicates, ``boilerplate`` if it has only text that many sites share. ``removed.csv`` has, for each removed
-    document, the kept one that replaces it, the most similar document, their similarity, and the reason.
+    document, the kept one that replaces it, the partner of the pair that removes it, their similarity, and the reason.
 
     Parameters
     ----------
@@ -82,12 +82,12 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     folder : str or Path
         Where to.
     new_from : int
-        ``kept.csv`` lists the documents from this row on: those that were added to a store now.
+        ``kept.csv`` and ``removed.csv`` list the documents from this row on: those that were added to a store now.
     """
     folder = Path(folder)
     kept = ([names(doc_ids, rows), _compared(decisions, rows)] for rows in flagged(decisions.kept, new_from))
     write_table(folder / "kept.csv", KEPT, kept)
-    removed = (_removed(decisions, doc_ids, rows) for rows in flagged(~decisions.kept))
+    removed = (_removed(decisions, doc_ids, rows) for rows in flagged(~decisions.kept, new_from))
     write_table(folder / "removed.csv", REMOVED, removed)
 
 

@@ -1,1 +1,1 @@
-"""Blocks for the pipelines of other libraries."""
+"""Steps for the pipelines of other libraries."""

@@ -1,7 +1,7 @@
-"""Exact near-duplicate removal as blocks of datatrove pipelines, in three steps as its own deduplication has.
+"""Exact near-duplicate removal as steps of datatrove pipelines, modelled on its own deduplication.
 
-`NearDuplicateSignatures` reads documents in any number of tasks, `NearDuplicatePairs` finds pairs and clusters in
-one, and `NearDuplicateFilter` drops documents in the tasks of the first step, which must read the same documents again.
+`NearDuplicateSignatures` reads documents in any number of tasks, `NearDuplicatePairs` finds pairs and clusters in one
+task, and `NearDuplicateFilter` drops documents in as many tasks as the first step; both must read the same documents.
 
 >>> reader = JsonlReader("pages/")  # doctest: +SKIP
 >>> LocalPipelineExecutor([reader, NearDuplicateSignatures("store")], tasks=8).run()  # doctest: +SKIP
@@ -46,16 +46,16 @@ def _name(rank: int) -> str:
 
 
 class NearDuplicateSignatures(PipelineStep):  # type: ignore[misc]
-    """Leave the signatures of a task's documents; nothing comes out, as of datatrove's own signatures.
+    """Store the signatures of a task's documents; the step yields no documents, like datatrove's own signatures.
 
     Parameters
     ----------
     store : str
-        Folder or URL that all tasks see.
+        Folder or URL that all tasks can access.
     text : callable, optional
-        From a document to its visible text; contents that look like HTML are parsed by default.
+        Function from a document to its visible text. By default, content that looks like HTML is parsed.
     scheme : SignatureScheme, optional
-        Spot signatures with the paper's best parameters by default; none that looks at the whole collection.
+        Spot signatures with the paper's best parameters by default. Schemes that need the whole collection are refused.
     """
 
     type, name = "🫂 - DEDUPS", "🎯 spot signatures"
@@ -67,11 +67,11 @@ class NearDuplicateSignatures(PipelineStep):  # type: ignore[misc]
         self.store, self.text, self.scheme = store, text or VisibleText(), scheme or SpotSignatures()
         require(
             not isinstance(self.scheme, CollectionScheme),
-            f"{type(self.scheme).__name__} looks at all documents at once, and a task sees its own; give others",
+            f"{type(self.scheme).__name__} needs all documents, but a task reads only its own; give another scheme",
         )
 
     def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> None:
-        """Read everything."""
+        """Read the documents and write their signatures."""
 
         def shard() -> Iterator[Document]:
             for position, document in enumerate(data):
@@ -84,20 +84,20 @@ class NearDuplicateSignatures(PipelineStep):  # type: ignore[misc]
 
 
 class NearDuplicatePairs(PipelineStep):  # type: ignore[misc]
-    """Find all pairs of documents with multiset Jaccard similarity at least tau, and what is dropped of each cluster.
+    """Find all pairs of documents with multiset Jaccard similarity at least tau, and the documents to drop.
 
     Parameters
     ----------
     store : str
-        That of `NearDuplicateSignatures`, whose tasks must all have ended.
+        Store of `NearDuplicateSignatures`, all tasks of which must have ended.
     tau : float
         Similarity threshold in (0, 1].
     idf : IdfFilter, optional
-        Which signatures and documents take part.
+        Filter of signatures and documents.
     memory : str
-        Budget, such as 2GB.
+        Memory budget, such as ``2GB``.
     engine : Engine
-        Where the join runs; in this task by default.
+        Engine that runs the join; this task by default.
     """
 
     type, name = "🫂 - DEDUPS", "🎯 near-duplicate pairs"
@@ -110,8 +110,8 @@ class NearDuplicatePairs(PipelineStep):  # type: ignore[misc]
         self.memory = parse_memory(memory)
 
     def run(self, data: DocumentsPipeline = None, rank: int = 0, world_size: int = 1) -> None:
-        """Run it, in one task."""
-        require(world_size == 1, f"NearDuplicatePairs sees all documents at once: give it tasks=1, not {world_size}")
+        """Join the signatures and write the documents to drop; needs a single task."""
+        require(world_size == 1, f"NearDuplicatePairs needs all documents: use tasks=1, not {world_size}")
         store, budget = as_path(self.store), data_budget(self.memory, self.engine.processes)
         found = sorted(sizes(store / "segments"))
         whole = bool(found) and found == [_name(k) for k in range(len(found))]
@@ -135,14 +135,14 @@ class NearDuplicatePairs(PipelineStep):  # type: ignore[misc]
 
 
 class NearDuplicateFilter(BaseFilter):  # type: ignore[misc]
-    """Drop all documents but the first of each cluster; the dropped ones say in their metadata for which.
+    """Drop all documents but the first of each cluster, and name that one in the metadata of the dropped ones.
 
     Parameters
     ----------
     store : str
-        That of `NearDuplicatePairs`, which must have ended. The tasks read the documents of `NearDuplicateSignatures`.
+        Store of `NearDuplicatePairs`, which must have ended. The tasks read the documents of `NearDuplicateSignatures`.
     exclusion_writer : DiskWriter, optional
-        Where dropped documents go, with ``near_duplicate_of``, the id of the one that stays.
+        Writer of the dropped documents, with the id of the kept one in ``near_duplicate_of``.
     """
 
     name = "🎯 near-duplicates"
@@ -152,14 +152,14 @@ class NearDuplicateFilter(BaseFilter):  # type: ignore[misc]
         self.store = store
 
     def run(self, data: DocumentsPipeline, rank: int = 0, world_size: int = 1) -> DocumentsPipeline:
-        """Yield what stays."""
+        """Yield the kept documents."""
         removed = opened(as_path(self.store) / "removed" / _name(rank), "removed")
         positions = removed.whole("positions", np.int64).tolist()
         self._instead, self._position = dict(zip(positions, removed.strings("kept"), strict=True)), count()
         yield from super().run(data, rank, world_size)
 
     def filter(self, doc: Any) -> bool | tuple[bool, str]:
-        """Tell whether the next document stays."""
+        """Return whether the next document is kept."""
         instead = self._instead.get(next(self._position))
         if instead is None:
             return True

@@ -1,1 +1,1 @@
-"""From vectors to pairs: the exact matchers and their bounds."""
+"""Exact matchers, from vectors to pairs, and their bounds."""

@@ -34,14 +34,14 @@ COUNTERS = (
     "continues",
     "list_breaks",
     "probe_breaks",
-    "candidates_next_door",  # those of the neighbouring partition
+    "candidates_next_door",  # candidates in the next partition
 )
 LISTS, CANDIDATES, VERIFICATIONS, CONTINUES, LIST_BREAKS, PROBE_BREAKS, NEXT_DOOR = range(len(COUNTERS))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpotSigs(ThreadedMatcher, ThresholdMatcher):
-    """SpotSigs deduplication as printed: exact for every threshold, order and number of threads.
+    """Algorithm 1 as printed, with exact results for every threshold, document order and number of threads.
 
     Attributes
     ----------
@@ -52,14 +52,14 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
     pruning : bool
         False drops the continue and break conditions of lines 16, 18 and 26 (with ``partitioning=False`` NoPrune).
     local_order : bool
-        Lists are processed in ascending order of their length in the document's partition; False takes their length
-        in the whole collection, which section 4.3.1 found slower.
+        Process the lists in ascending order of their length in the document's partition. False orders them by their
+        length in the whole collection, which section 4.3.1 found slower.
     rho : int
         Largest partition boundary (section 5.1 uses 1,000).
     convention : Convention
-        Partition boundaries of the paper's formula or of the prototype.
+        Partition boundaries by the paper's formula or as in the prototype.
     threads : int or None
-        Threads over blocks of documents; None takes all cores.
+        Threads, each on blocks of documents; None uses all cores.
 
     References
     ----------
@@ -67,9 +67,9 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
 
     Deviations
     ----------
-    Every bound is decided as ``smaller / larger >= tau`` in float64 instead of ``difference > (1 - tau) * larger``,
-    which loses borderline pairs. Line 21 marks every compared document as checked, as the prose says, not only the
-    similar ones. Documents are processed in order of length instead of random order; the result does not depend on it.
+    Every bound is evaluated as ``smaller / larger >= tau`` in float64 instead of ``difference > (1 - tau) * larger``,
+    which loses borderline pairs. Line 21 marks every compared document as checked, as the text of the paper states, not
+    only similar ones. Documents are processed in order of length instead of random order; the result is the same.
     """
 
     exact: ClassVar[bool] = True
@@ -91,7 +91,7 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
             as_flag(name, getattr(self, name))
 
     def on_store(self) -> ThresholdMatcher | None:
-        """Return the join by tight bounds, which has the same pairs; None for the ablations."""
+        """Return the join by tight bounds, which finds the same pairs; None for the ablations."""
         from spotsigs.matching.prefix_join import SpotSigsTight
 
         return SpotSigsTight(tau=self.tau) if self.partitioning and self.pruning else None
@@ -115,24 +115,24 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
         )
 
     def index(self, vectors: Vectors) -> Index:
-        """Return the documents by partition and length, with their inverted lists."""
+        """Return the inverted index of the documents, ordered by partition and length."""
         boundaries = partition_boundaries(self.tau, self.rho, self.convention) if self.partitioning else np.ones(1)
         return build_index(_dense(vectors), boundaries.astype(np.int64))
 
     def probe(self, index: Index, start: int, stop: int) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
-        """Look up the documents of some ranks, whose cost adds up: lines 3 to 33 of Algorithm 1.
+        """Probe the index with a range of documents (lines 3 to 33 of Algorithm 1).
 
         Parameters
         ----------
         index : Index
-            Of the collection.
+            Inverted index of the collection.
         start, stop : int
-            The ranks that are looked up.
+            Range of ranks of the probing documents.
 
         Returns
         -------
         i, j : ndarray of int32, shape (m,)
-            Pairs of rows, ``i`` among those looked up; a pair of one partition comes out from both sides.
+            Pairs of rows, ``i`` a probing one. A pair within one partition is found from both of its documents.
         similarity : ndarray of float64, shape (m,)
         counters : ndarray of int64, shape (len(COUNTERS),)
         """
@@ -142,12 +142,12 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
         return found
 
     def memory_bytes(self, vectors: Vectors) -> int:
-        """Return the paper's lower bound (section 5.4.1): id, frequency, list pointer an entry; 4 bytes a document."""
+        """Return the paper's lower bound (section 5.4.1): 4 + 2 + 4 bytes for each entry, 4 for each document."""
         return len(vectors.ids) * (4 + 2 + 4) + len(vectors) * 4
 
 
 def _dense(vectors: Vectors) -> Vectors:
-    """Number anew, in their order, the few ids of a large range: there is a list for each number below the greatest."""
+    """Return the vectors with contiguous ids if few ids span a large range: the index has a list for each id."""
     if vectors.n_signatures <= 2**16 + 4 * len(vectors.ids):
         return vectors
     [ids], _ = renumbered([vectors.ids], vectors.n_signatures)
@@ -155,13 +155,13 @@ def _dense(vectors: Vectors) -> Vectors:
 
 
 class Index(NamedTuple):
-    """Documents by partition and descending length, with inverted lists in that order.
+    """Inverted index over documents in order of partition and descending length.
 
-    A document's position in this order is its rank; partition ``k`` holds the ranks ``starts[k]:starts[k + 1]``, so
-    the list of a signature within a partition is a contiguous, length-sorted piece of the signature's whole list.
+    A document's position in this order is its rank. Partition ``k`` contains the ranks ``starts[k]:starts[k + 1]``, so
+    the postings of a signature in a partition are a contiguous range of its list, sorted by length.
     """
 
-    rows: NDArray[np.int64]  # row number of each rank; documents without signatures have none
+    rows: NDArray[np.int64]  # row number of each rank; documents without signatures have no rank
     lengths: NDArray[np.int64]  # |d| of each rank, descending within a partition
     partitions: NDArray[np.int64]  # partition of each rank
     starts: NDArray[np.int64]  # first rank of each partition
@@ -174,7 +174,7 @@ class Index(NamedTuple):
 
 
 def build_index(vectors: Vectors, boundaries: NDArray[np.int64]) -> Index:
-    """Sort the documents into partitions and build the inverted lists.
+    """Sort the documents into partitions and build the inverted index.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def _fill_lists(rows, indptr, ids, cursor, size):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True)
 def _first_at_least(values, low, high, wanted):  # type: ignore[no-untyped-def]
-    """Return the first position in ``values[low:high]`` (ascending) that holds at least ``wanted``."""
+    """Return the first position in ``values[low:high]``, which ascends, whose value is at least ``wanted``."""
     while low < high:
         middle = (low + high) // 2
         if values[middle] < wanted:
@@ -230,7 +230,7 @@ def _first_at_least(values, low, high, wanted):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _probe_block(index, start, stop, tau, pruning, local_order):  # type: ignore[no-untyped-def]
-    """Probe the ranks of one block: lines 3 to 33. Pairs of one partition come out from both sides."""
+    """Probe a range of ranks: lines 3 to 33. Pairs within one partition are found from both documents."""
     out_i, out_j, out_s = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.float64)
     n_out = 0
     counters = np.zeros(len(COUNTERS), np.int64)
@@ -252,14 +252,14 @@ def _probe_block(index, start, stop, tau, pruning, local_order):  # type: ignore
                 low, high = index.list_starts[signature], index.list_starts[signature + 1]
                 heads[s] = _first_at_least(index.postings, low, high, index.starts[k])
                 ends[s] = _first_at_least(index.postings, heads[s], high, index.starts[k + 1])
-            if visit == 0 and local_order:  # line 5; the neighbour reuses this order (section 4.3.1)
+            if visit == 0 and local_order:  # line 5; the next partition reuses this order (section 4.3.1)
                 order = np.argsort(ends - heads, kind="mergesort")
-            met = counters[CANDIDATES]
+            before = counters[CANDIDATES]
             out_i, out_j, out_s, n_out = _probe_partition(
                 index, probe, k, order, heads, ends, tau, pruning, checked, counters, out_i, out_j, out_s, n_out
             )
-            counters[NEXT_DOOR] += visit * (counters[CANDIDATES] - met)
-            # Line 29: go on only if the shortest document there may be could still be similar.
+            counters[NEXT_DOOR] += visit * (counters[CANDIDATES] - before)
+            # Line 29: continue only if a document of the next partition's smallest length could be similar.
             if k + 1 == len(index.boundaries) or not index.lengths[probe] / index.boundaries[k + 1] >= tau:
                 break
             k += 1
@@ -273,7 +273,7 @@ def _probe_partition(  # type: ignore[no-untyped-def]
     """Process the inverted lists of one document in one partition: lines 8 to 28."""
     row, length = index.rows[probe], index.lengths[probe]
     first, last = index.indptr[row], index.indptr[row + 1]
-    longest = index.starts[k]  # the longest document of the partition that is not checked yet
+    longest = index.starts[k]  # rank of the longest unchecked document of the partition
     delta1 = 0
     for s in order:
         counters[LISTS] += 1
@@ -300,7 +300,7 @@ def _probe_partition(  # type: ignore[no-untyped-def]
                 out_i[n_out], out_j[n_out], out_s[n_out] = row, other_row, similarity
                 n_out += 1
         delta1 += index.counts[first + s]
-        if pruning:  # line 26: delta1 >= (1 - tau) * longest unchecked length, in the test's own terms
+        if pruning:  # line 26: delta1 >= (1 - tau) * longest unchecked length, in the form of the test
             while longest < index.starts[k + 1] and checked[longest] == probe:
                 longest += 1
             if longest == index.starts[k + 1] or (index.lengths[longest] - delta1) / index.lengths[longest] <= tau:

@@ -1,4 +1,4 @@
-"""Every pair, compared: the definition of what an exact matcher returns."""
+"""Comparison of all pairs, which defines the result of an exact matcher."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BruteForce(ThreadedMatcher, ThresholdMatcher):
     tau : float
         Similarity threshold in (0, 1].
     threads : int or None
-        Threads over blocks of documents; None takes all cores.
+        Threads, each on blocks of documents; None uses all cores.
     """
 
     exact: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""The exact join by containment: pairs of which the shorter page lies within the other, a teaser in its article."""
+"""Exact join by containment: pairs whose shorter page is part of the other, as a teaser is of its article."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, T
 
 @dataclass(frozen=True, kw_only=True)
 class Containment(ThreadedMatcher, ThresholdMatcher):
-    """Exact join by multiset containment: the intersection over the shorter page's signatures.
+    """Exact join by multiset containment: the intersection divided by the size of the smaller multiset.
 
-    The shorter page looks for the longer ones in an inverted index, its rarest signatures first, until what it has left
-    cannot reach the threshold; docs/bounds.md has the proof.
+    Each page probes an inverted index for longer pages, its rarest signatures first, until its remaining signatures
+    cannot reach the threshold. The proof is in docs/bounds.md.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Containment(ThreadedMatcher, ThresholdMatcher):
         Containment threshold in (0, 1]: a pair is reported iff its intersection divided by the smaller number of
         signatures is at least ``tau`` in float64.
     threads : int or None
-        Threads of the kernels; None takes all cores.
+        Threads of the kernels; None uses all cores.
 
     References
     ----------
@@ -41,7 +41,7 @@ class Containment(ThreadedMatcher, ThresholdMatcher):
     measure: ClassVar[Measure] = Measure.containment
 
     def __call__(self, corpus: Corpus) -> Pairs:
-        """Return the pairs of which one contains at least ``tau`` of the other."""
+        """Return the pairs in which one document contains at least a fraction ``tau`` of the other."""
         began = perf_counter()
         vectors = corpus.vectors
         order, indptr, tokens, counts = _ordered(vectors)
@@ -69,26 +69,26 @@ class Containment(ThreadedMatcher, ThresholdMatcher):
         )
 
     def memory_bytes(self, vectors: Vectors) -> int:
-        """Return the bytes of the vectors and their index: id, frequency and posting an entry, 4 bytes a document."""
+        """Return the bytes of vectors and index: 4 + 4 + 2 for each entry, 4 for each document."""
         return len(vectors.ids) * (4 + 4 + 2) + len(vectors) * 4
 
 
 def _ordered(vectors: Vectors):  # type: ignore[no-untyped-def]
-    """Return the rows that are not empty, the shortest first, in each the rarest signature first."""
+    """Return the non-empty rows in ascending order of length, each with its rarest signature first."""
     order = np.argsort(vectors.lengths, kind="stable")
     order = order[vectors.lengths[order] > 0]
-    names, places, frequency = np.unique(vectors.ids, return_inverse=True, return_counts=True)
+    names, positions, frequency = np.unique(vectors.ids, return_inverse=True, return_counts=True)
     rank = np.empty(len(names), np.int32)
     rank[np.argsort(frequency, kind="stable")] = np.arange(len(names), dtype=np.int32)
     indptr, entries = take_rows(vectors.indptr, order)
-    tokens, counts = rank[places][entries], vectors.counts[entries]
+    tokens, counts = rank[positions][entries], vectors.counts[entries]
     within = np.lexsort((tokens, np.repeat(np.arange(len(order)), np.diff(indptr))))
     return order, indptr, tokens[within], counts[within].astype(np.int64)
 
 
 @njit(cache=True, nogil=True)
 def _invert(indptr, tokens, n_tokens):  # type: ignore[no-untyped-def]
-    """Return the rows of each token, ascending."""
+    """Return the postings lists: the rows of each token, ascending."""
     starts = np.zeros(n_tokens + 1, np.int64)
     for token in tokens:
         starts[token + 1] += 1
@@ -103,18 +103,18 @@ def _invert(indptr, tokens, n_tokens):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _overlap(indptr, tokens, counts, lengths, a, b, tau):  # type: ignore[no-untyped-def]
-    """Return the overlap of the shorter row a with b, or -1 as soon as it cannot reach the threshold."""
+    """Return the overlap of the shorter row ``a`` with ``b``, or -1 if it cannot reach the threshold."""
     i, j, end_i, end_j = indptr[a], indptr[b], indptr[a + 1], indptr[b + 1]
-    shared, left = 0, lengths[a]
+    shared, remaining = 0, lengths[a]
     while i < end_i and j < end_j:
         if tokens[i] == tokens[j]:
             shared += min(counts[i], counts[j])
-            left -= counts[i]
+            remaining -= counts[i]
             i, j = i + 1, j + 1
         elif tokens[i] < tokens[j]:
-            left -= counts[i]
+            remaining -= counts[i]
             i += 1
-            if (shared + left) / lengths[a] < tau:
+            if (shared + remaining) / lengths[a] < tau:
                 return -1
         else:
             j += 1
@@ -123,7 +123,7 @@ def _overlap(indptr, tokens, counts, lengths, a, b, tau):  # type: ignore[no-unt
 
 @njit(cache=True, nogil=True)
 def _probe(indptr, tokens, counts, lengths, posting_indptr, postings, tau, start, stop):  # type: ignore[no-untyped-def]
-    """Return the pairs of some rows with longer ones (of equal ones, later ones), and how many were verified."""
+    """Return the pairs of some rows with longer or equally long later rows, and the number of verifications."""
     out_a, out_b, out_s = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.float64)
     n, verified = 0, np.zeros(1, np.int64)
     seen = np.full(len(lengths), -1, np.int32)

@@ -1,7 +1,7 @@
-"""Stages of the exact join: they lay out the arrays, cut the work into tasks for threads, and call the kernels.
+"""Stages of the exact join: they allocate the arrays, split the work into tasks for threads, and call the kernels.
 
-`inputs`, `read` (once per collection), `search` (number, order and pack the documents; invert and probe band by band),
-`expand` (from distinct documents to rows).
+In order: `inputs`, `read` (once for each collection), `search` (number, order and pack the documents; invert and probe,
+one band of lengths after the other), `expand` (from distinct documents to rows).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from spotsigs.matching.join_kernels import Documents, Links, Postings, Rows, Scr
 from spotsigs.records import FloatArray, Vectors, as_threads, require_listable
 
 LONGEST = 2**22
-"""Occurrences of a document beyond which it is compared row by row instead of being written out token by token."""
+"""Length in occurrences beyond which a document is compared row by row instead of being expanded into tokens."""
 LEAST_TOKENS = 2**27
-"""Tokens that may be written out whatever the size of the input; beyond, eight for each entry of the input."""
+"""Tokens that may always be expanded; above this, the limit is eight tokens for each entry of the input."""
 BAND_RATIO = 1.25
-"""Greatest to least length of the documents that probe one inverted index: small bands scan less and invert more."""
+"""Ratio of the largest to the smallest length in a band. Smaller bands scan fewer postings and invert more."""
 BAND_DOCUMENTS = 4096
 SHORT_PREFIX = 8191
-"""Prefixes up to it leave 16-bit counters of meetings room for several documents between two resets."""
+"""Longest prefix for which 16-bit counters of common tokens serve several documents between two resets."""
 
 
 class Stages:
-    """The threads of one join, its wall clock by stage, and its counters: a context that stops the threads."""
+    """Thread pool, wall seconds by stage and counters of one join; a context manager that stops the threads."""
 
     def __init__(self, threads: int | None) -> None:
         self.threads = as_threads(threads) or all_cores()
@@ -57,28 +57,28 @@ class Stages:
         self.seconds |= {"sort_hash": sum(self.seconds.values()) - cluster, "cluster": cluster}
 
     def lap(self, stage: str) -> None:
-        """Book the time since the last lap on a stage."""
+        """Add the time since the last lap to a stage."""
         now = time.perf_counter()
         self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._since
         self._since = now
 
     def book(self, stage: str, seconds: float) -> None:
-        """Book seconds on a stage and take them from the running lap."""
+        """Add seconds to a stage and subtract them from the current lap."""
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         self._since += seconds
 
     def each(self, task: Callable[..., Any], cuts: NDArray[np.int64], *more: Sequence[Any]) -> list[Any]:
-        """Run ``task(begin, end, ...)`` on the stretches between consecutive cuts; return the results in order."""
+        """Run ``task(begin, end, ...)`` on the ranges between consecutive cuts; return the results in order."""
         return list(self.pool.map(task, cuts[:-1].tolist(), cuts[1:].tolist(), *more))
 
     def cuts(self, indptr: NDArray[np.int64], times: int = 1) -> NDArray[np.int64]:
-        """Cut rows into stretches of about equal size, ``times`` as many as there are threads."""
-        places = np.linspace(indptr[0], indptr[-1], self.threads * times + 1, dtype=np.int64)[1:-1]
-        return np.concatenate([[0], np.searchsorted(indptr, places), [len(indptr) - 1]])
+        """Cut rows into ranges of about equal size, ``times`` ranges for each thread."""
+        sizes = np.linspace(indptr[0], indptr[-1], self.threads * times + 1, dtype=np.int64)[1:-1]
+        return np.concatenate([[0], np.searchsorted(indptr, sizes), [len(indptr) - 1]])
 
 
 class Input(NamedTuple):
-    """One collection as the kernels read it; ``limit`` is the greatest length that is written out as tokens."""
+    """Collection in the form of the kernels; ``limit`` is the largest length that is expanded into tokens."""
 
     rows: Rows
     lengths: NDArray[np.int64]
@@ -87,7 +87,7 @@ class Input(NamedTuple):
 
 
 def inputs(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count: bool = True) -> list[Input]:
-    """Bring collections into the kernels' form, with ids dense over all of them; none of those if not to be counted."""
+    """Convert collections into the form of the kernels, with contiguous ids over all of them if ``count`` is true."""
     parts = [vectors.as_sets() if sets else vectors for vectors in collections]
     ids = [part.ids for part in parts]
     entries = sum(map(len, ids))
@@ -102,13 +102,13 @@ def inputs(collections: Sequence[Vectors], sets: bool, stages: Stages, *, count:
 
 
 def _greatest(ids: NDArray[np.int32], stages: Stages) -> int:
-    """Return the greatest id, -1 if there is none."""
+    """Return the largest id, or -1 without ids."""
     cuts = np.linspace(0, len(ids), stages.threads + 1).astype(np.int64)
     return int(max(stages.each(lambda begin, end: ids[begin:end].max(initial=-1), cuts)))
 
 
 def _limit(lengths: Sequence[NDArray[np.int64]], budget: int) -> int:
-    """Return the greatest length so that all rows up to it together have at most ``budget`` occurrences."""
+    """Return the largest length such that all rows up to it have at most ``budget`` occurrences together."""
     longest = max(int(part.max(initial=0)) for part in lengths)
     if longest <= LONGEST and sum(int(part.sum()) for part in lengths) <= budget:
         return longest
@@ -118,19 +118,19 @@ def _limit(lengths: Sequence[NDArray[np.int64]], budget: int) -> int:
 
 
 class Side(NamedTuple):
-    """One collection after its rows were read once.
+    """Collection after the first pass over its rows.
 
     Attributes
     ----------
     source : Input
-        The rows.
+        Rows of the collection.
     seen, most : ndarray
-        What `kernels.scan_rows` counts of each signature.
+        Counts of each signature by `kernels.scan_rows`.
     copy_of : ndarray of int32, shape (n_rows,)
         First row of the same document, -1 for an empty row.
     collided : int
-        Rows that differ from the first row of the same hash: they stand for themselves, though they might be copies
-        of a later one.
+        Rows that differ from the first row of the same hash. Each counts as a distinct document, even if it equals a
+        later row.
     """
 
     source: Input
@@ -141,7 +141,7 @@ class Side(NamedTuple):
 
 
 def read(source: Input, stages: Stages) -> Side:
-    """Read all rows once: find the copies and count in how many rows each signature is, where they are dense."""
+    """Scan all rows once: find the exact duplicates and, if ids are contiguous, count the rows of each signature."""
     n, counted = len(source.lengths), source.n_signatures
     hashes = np.empty(n, np.uint64)
     cuts = stages.cuts(source.rows.indptr)
@@ -159,7 +159,7 @@ def read(source: Input, stages: Stages) -> Side:
 
 
 def _first_copies(source: Input, hashes: NDArray[np.uint64], stages: Stages) -> tuple[NDArray[np.int32], int]:
-    """Return the first equal row of each row (-1 for an empty one), and how many hashes collided."""
+    """Return the first equal row of each row (-1 for an empty one) and the number of hash collisions."""
     n = len(hashes)
     bits = max((n // 512).bit_length(), 1)
     starts = np.zeros(2**bits + 2, np.int64)
@@ -181,7 +181,7 @@ def _first_copies(source: Input, hashes: NDArray[np.uint64], stages: Stages) -> 
 
 
 class Found(NamedTuple):
-    """Similar pairs of distinct documents, each given by its first row."""
+    """Similar pairs of distinct documents, each identified by its first row."""
 
     a: NDArray[np.int32]
     b: NDArray[np.int32]
@@ -189,12 +189,12 @@ class Found(NamedTuple):
 
     @classmethod
     def none(cls) -> Found:
-        """Return no pairs."""
+        """Return an empty result."""
         return cls(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
 
 
 def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
-    """Find the similar pairs of distinct documents: of ``a`` with ``b``, or within one side given twice."""
+    """Find the similar pairs of distinct documents between ``a`` and ``b``, or within ``a`` if ``b is a``."""
     own_side = a is b
     sides = [a] if own_side else [a, b]
     tables = bounds(tau, a.source.limit)
@@ -202,7 +202,7 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     stages.lap("order")
     order, classes, unshared = _order_tokens(sides)
     swapped = _tokens(numbered[0]) < _tokens(numbered[-1])
-    x, y = (-1, 0) if swapped else (0, -1)  # the smaller collection is inverted; similarity is symmetric
+    x, y = (-1, 0) if swapped else (0, -1)  # invert the smaller collection; similarity is symmetric
     bands = _bands(numbered[x].first)
     prefix = _prefixes(tables, bands, own_side)
     documents = [_pack(*one, prefix, order, classes, stages) for one in zip(sides, numbered, strict=True)]
@@ -212,13 +212,13 @@ def search(a: Side, b: Side, tau: float, stages: Stages) -> Found:
     if swapped:
         parts = [Found(part.b, part.a, part.similarity) for part in parts]
     parts += _compare_long(a, b, numbered[0], numbered[-1], tau)
-    found = _put_together(parts)
+    found = _concatenate(parts)
     stages.lap("join")
     return found
 
 
 def _prefixes(tables: Bounds, bands: Sequence[tuple[int, int]], own_side: bool) -> NDArray[np.int32]:
-    """Return how many of its tokens a document looks up or offers at most, by length."""
+    """Return the longest prefix that a document probes with or is indexed by, for each length."""
     prefix = tables.probed.copy()
     for band in bands:
         shortest, taken = indexed_prefixes(tables, *band, own_side)
@@ -227,8 +227,8 @@ def _prefixes(tables: Bounds, bands: Sequence[tuple[int, int]], own_side: bool) 
     return prefix
 
 
-def _put_together(parts: list[Found]) -> Found:
-    """Return the pieces, which go one by one, as one."""
+def _concatenate(parts: list[Found]) -> Found:
+    """Concatenate the parts, which are removed from the list one by one to free their memory."""
     size = sum(len(part.a) for part in parts)
     found = Found(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size))
     while parts:
@@ -240,18 +240,18 @@ def _put_together(parts: list[Found]) -> Found:
 
 
 class Numbered(NamedTuple):
-    """The distinct documents of a side, by length: those to be written out as tokens, then the longer ones.
+    """Distinct documents of a side in order of length: those that are expanded into tokens, then the longer ones.
 
     Attributes
     ----------
     document_of : ndarray of int32, shape (n_rows,)
-        Number of the document whose first row this is, -1 for other rows.
+        Number of the document that first occurs in a row; -1 for other rows.
     row_of : ndarray of int32, shape (n,)
         First row of each document.
     lengths, first : ndarray
         As in `Documents`.
     long : ndarray of int32
-        First rows of the documents beyond the limit, by length.
+        First rows of the documents above the limit, in order of length.
     """
 
     document_of: NDArray[np.int32]
@@ -262,7 +262,7 @@ class Numbered(NamedTuple):
 
 
 def _number(side: Side) -> Numbered:
-    """Give the distinct documents of a side numbers by length."""
+    """Number the distinct documents of a side by length."""
     lengths, limit, copy_of = side.source.lengths, side.source.limit, side.copy_of
     first = np.zeros(limit + 2, np.int64)
     kernels.count_lengths(copy_of, lengths, first)
@@ -276,12 +276,12 @@ def _number(side: Side) -> Numbered:
 
 
 def _tokens(numbered: Numbered) -> int:
-    """Return how many tokens the distinct documents have together."""
+    """Return the total number of tokens of the distinct documents."""
     return int(numbered.lengths.sum(dtype=np.int64))
 
 
 def _order_tokens(sides: Sequence[Side]) -> tuple[TokenOrder, int, int]:
-    """Order the tokens of all sides; return also the number of classes and of tokens no two documents can share."""
+    """Return the token order of all sides, the number of classes and that of tokens in at most one document."""
     seen = sum((side.seen for side in sides[1:]), sides[0].seen)
     most = np.maximum.reduce([side.most for side in sides])
     more = np.maximum(most - 1, (seen >> kernels.HALF > 0).astype(np.int32))
@@ -297,7 +297,7 @@ def _order_tokens(sides: Sequence[Side]) -> tuple[TokenOrder, int, int]:
 def _pack(
     side: Side, numbered: Numbered, prefix: NDArray[np.int32], order: TokenOrder, classes: int, stages: Stages
 ) -> Documents:
-    """Write down the rarest tokens of the documents of a side, and sketches of all."""
+    """Write the prefixes of the documents of a side, and sketches of all their tokens."""
     n = len(numbered.row_of)
     starts = np.zeros(len(numbered.first), np.int64)
     np.cumsum(np.diff(numbered.first) * prefix[: len(starts) - 1], out=starts[1:])
@@ -320,9 +320,9 @@ def _pack(
 
 
 class BandJoin:
-    """The join of packed documents, band of lengths by band of lengths.
+    """Join of packed documents, one band of lengths after the other.
 
-    Threads invert the prefixes of one band's partners while others still probe the band before.
+    Threads invert the prefixes of one band's partners while others still probe the index of the previous band.
     """
 
     def __init__(
@@ -341,53 +341,53 @@ class BandJoin:
         self.scratches: SimpleQueue[Scratch] = SimpleQueue()
 
     def run(self, bands: Sequence[tuple[int, int]], stages: Stages) -> list[Found]:
-        """Return the similar pairs in pieces; first rows of probing documents come first."""
+        """Return the similar pairs in parts; ``a`` are the first rows of probing documents."""
         for _ in range(stages.threads):
             self.scratches.put(self._scratch())
         submit = stages.pool.submit
-        ahead = (stages.threads + 1) // 2  # more postings at once only take memory
+        ahead = (stages.threads + 1) // 2  # more indexes at a time only use memory
         inverted = deque(submit(self._invert, *band) for band in bands[:ahead])
         tasks: deque[tuple[Future[tuple[Postings, float]], list[Future[list[Found]]]]] = deque()
         for k, (lowest, highest) in enumerate(bands):
             begin, end = int(self.probing.first[lowest]), int(self.probing.first[highest + 1])
             cuts = np.linspace(begin, end, min(max((end - begin) // 2048, 1), 16) + 1).astype(np.int64).tolist()
-            stretches, postings = list(pairwise(cuts)), inverted.popleft()
-            # one thread inverts for as long as another probes a quarter of a band or so
-            split = max(len(stretches) - 4 * (stages.threads - 1), 0)
-            probes = [submit(self._look_up, postings, *stretch) for stretch in stretches[:split]]
+            ranges, postings = list(pairwise(cuts)), inverted.popleft()
+            # inverting a band takes about as long as probing with a quarter of it
+            split = max(len(ranges) - 4 * (stages.threads - 1), 0)
+            probes = [submit(self._look_up, postings, *part) for part in ranges[:split]]
             if k + ahead < len(bands):
                 inverted.append(submit(self._invert, *bands[k + ahead]))
-            probes += [submit(self._look_up, postings, *stretch) for stretch in stretches[split:]]
+            probes += [submit(self._look_up, postings, *part) for part in ranges[split:]]
             tasks.append((postings, probes))
         found: list[Found] = []
         inverting = 0.0
-        while tasks:  # what was probed goes out of scope, and with it its postings
+        while tasks:  # popping frees the postings of finished bands
             postings, probes = tasks.popleft()
             inverting += postings.result()[1]
             found += [piece for probe in probes for piece in probe.result()]
             require_listable(sum(len(piece.a) for piece in found))
         stages.book("postings", inverting / stages.threads)
         states = [self.scratches.get().state for _ in range(stages.threads)]
-        for name, place in (("postings", 1), ("candidates", 2), ("verifications", 3)):
-            stages.counters[name] += sum(int(state[place]) for state in states)
+        for name, index in (("postings", 1), ("candidates", 2), ("verifications", 3)):
+            stages.counters[name] += sum(int(state[index]) for state in states)
         return found
 
     def _invert(self, lowest: int, highest: int) -> tuple[Postings, float]:
-        """Invert what documents of the lengths ``lowest`` to ``highest`` look into; return also the seconds it took."""
+        """Return the postings to probe with documents of ``lowest`` to ``highest`` tokens, and the seconds taken."""
         began = time.perf_counter()
         shortest, taken = indexed_prefixes(self.tables, lowest, highest, self.own_side)
         documents = np.diff(self.indexed.first[shortest : shortest + len(taken) + 1])
-        places = np.uint32 if int(documents @ taken) + self.n_tokens < 2**32 else np.uint64
-        starts = np.zeros(self.n_tokens - self.unshared + 2, places)
+        offsets = np.uint32 if int(documents @ taken) + self.n_tokens < 2**32 else np.uint64
+        starts = np.zeros(self.n_tokens - self.unshared + 2, offsets)
         unshared = np.uint32(self.unshared)
         size = kernels.count_postings(self.indexed, shortest, taken, unshared, starts)
         offset = int(self.indexed.first[shortest])
-        postings = Postings(np.empty(len(starts) - 2, places), np.empty(size, np.uint32), unshared, offset)
+        postings = Postings(np.empty(len(starts) - 2, offsets), np.empty(size, np.uint32), unshared, offset)
         kernels.fill_postings(self.indexed, shortest, taken, starts, postings)
         return postings, time.perf_counter() - began
 
     def _look_up(self, postings: Future[tuple[Postings, float]], begin: int, end: int) -> list[Found]:
-        """Probe the documents ``begin:end``; return the pairs in pieces."""
+        """Probe with the documents ``begin:end``; return the pairs in parts."""
         inverted, found, scratch = postings.result()[0], [], self.scratches.get()
         while begin < end:
             begin = kernels.probe(self.probing, self.indexed, self.own_side, inverted, self.tables, begin, end, scratch)
@@ -398,11 +398,11 @@ class BandJoin:
         return found
 
     def _scratch(self) -> Scratch:
-        """Return a thread's scratch; pages that are not touched cost nothing."""
+        """Return the scratch arrays of a thread; the system allocates only the pages that are written."""
         longest_prefix = int(self.tables.probed[len(self.probing.first) - 2])
         n = len(self.indexed.row_of)
         return Scratch(
-            met=np.zeros(n, np.uint16 if longest_prefix <= SHORT_PREFIX else np.uint32),
+            common=np.zeros(n, np.uint16 if longest_prefix <= SHORT_PREFIX else np.uint32),
             marks=np.zeros(self.n_signatures, np.uint8 if self.most < 2**8 else np.int32),
             reach=np.empty(longest_prefix + 1, np.uint32),
             candidates=np.empty((2, n + kernels.BATCH), np.uint32),
@@ -412,7 +412,7 @@ class BandJoin:
 
 
 def _bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Cut the lengths of documents into bands (least, greatest length) of bounded ratio, but not of few documents."""
+    """Cut the lengths into bands (smallest, largest length) of a bounded ratio or a minimal number of documents."""
     lengths = np.flatnonzero(np.diff(first))
     bands = []
     while len(lengths):
@@ -425,10 +425,10 @@ def _bands(first: NDArray[np.int64]) -> list[tuple[int, int]]:
 
 
 def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) -> list[Found]:
-    """Compare the documents that are too long to be written out, each with all that its length admits."""
+    """Compare the documents that are not expanded into tokens, each with all others that pass the length filter."""
     marks = np.zeros(a.source.n_signatures if len(of_a.long) or len(of_b.long) else 0, np.int32)
     all_b = np.concatenate([of_b.row_of, of_b.long])
-    # on the own side a document is compared with those before it
+    # within one side, a document is compared with those before it
     upto = len(of_b.row_of) + np.arange(len(of_a.long)) if a is b else np.full(len(of_a.long), len(all_b))
     found = [_compare(a, b, row, all_b[:end], tau, marks) for row, end in zip(of_a.long, upto, strict=True)]
     if a is not b:
@@ -437,13 +437,13 @@ def _compare_long(a: Side, b: Side, of_a: Numbered, of_b: Numbered, tau: float) 
 
 
 WIDER = 2.0**-50
-"""Share by which lengths are looked at beyond the bounds, which round where lengths are no float64 any more."""
+"""Fraction that widens the length filter, since lengths above 2**53 round in float64."""
 
 
 def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float, marks: NDArray[np.int32]) -> Found:
-    """Compare one row of ``a`` with those of ``others``, rows of ``b`` by length, that its length admits."""
+    """Compare one row of ``a`` with the rows ``others`` of ``b``, sorted by length, that pass the length filter."""
     length, lengths = a.source.lengths[row], b.source.lengths[others]
-    with np.errstate(over="ignore"):  # any length reaches the least thresholds; the test itself is below
+    with np.errstate(over="ignore"):  # at the smallest thresholds any length passes; the test itself follows
         begin, end = np.searchsorted(lengths, [length * tau * (1 - WIDER) - 1, length / tau * (1 + WIDER) + 1])
     overlap = np.empty(end - begin, np.int64)
     kernels.overlaps(a.source.rows, row, b.source.rows, others[begin:end], marks, overlap)
@@ -454,13 +454,13 @@ def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float, 
 
 
 def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
-    """Spread pairs of distinct documents over their copies.
+    """Expand pairs of distinct documents to pairs of all rows, including exact duplicates.
 
     Returns
     -------
     tuple of ndarray
-        Rows of ``a`` (int32), rows of ``b`` (int32), similarity (float64), sorted by rows. On one side given twice
-        the first row is the lower one, and copies are pairs themselves.
+        Rows of ``a`` (int32), rows of ``b`` (int32), similarity (float64), sorted by rows. Within one side, the first
+        row is the lower one, and exact duplicates are pairs, too.
 
     Raises
     ------
@@ -470,7 +470,7 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.i
     links = _links(found, a is b, b.copy_of)
     del found
     starts, out = _first_pairs(a, b, links, stages)
-    del links  # before the pages of the first rows' numbers are touched
+    del links  # free the links before the remaining pages of the result are written
 
     def fill(begin: int, end: int) -> None:
         kernels.fill_pairs(a.copy_of, begin, end, starts, out)
@@ -481,7 +481,7 @@ def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.i
 
 
 def _links(found: Found, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
-    """List for each row the rows it was found similar to; on one side, the later ones only for rows with copies."""
+    """Return the similar rows of each row; within one side, later ones only for rows that have duplicates."""
     start, copied = np.zeros(len(copy_of) + 2, np.int64), np.zeros(len(copy_of), np.bool_)
     kernels.mark_copied(copy_of, copied)
     kernels.count_links(found.a, found.b, own_side, copied, start)
@@ -493,7 +493,7 @@ def _links(found: Found, own_side: bool, copy_of: NDArray[np.int32]) -> Links:
 def _first_pairs(
     a: Side, b: Side, links: Links, stages: Stages
 ) -> tuple[NDArray[np.int64], tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]]:
-    """Return where the pairs of each row start, and the pairs with the partners of all first rows filled in."""
+    """Return the start of each row's pairs, and the pairs with the partners of all first rows filled in."""
     own_side, n = a is b, len(a.copy_of)
     partners, passed, starts = np.zeros(n, np.int64), np.zeros(n, np.int32), np.empty(n + 1, np.int64)
 
@@ -501,13 +501,13 @@ def _first_pairs(
         kernels.count_partners(links, b.copy_of, own_side, begin, end, partners, passed)
 
     def fill(begin: int, end: int) -> None:
-        kernels.fill_partners(links, b.copy_of, own_side, begin, end, place, out)
+        kernels.fill_partners(links, b.copy_of, own_side, begin, end, cursor, out)
 
-    stretches = np.linspace(0, n, stages.threads + 1).astype(np.int64)
-    stages.each(count, stretches)
+    cuts = np.linspace(0, n, stages.threads + 1).astype(np.int64)
+    stages.each(count, cuts)
     kernels.place_pairs(a.copy_of, partners, passed, starts)
     require_listable(int(starts[-1]))
-    place = starts[:-1].copy()
+    cursor = starts[:-1].copy()
     out = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int32), np.empty(starts[-1])
-    stages.each(fill, stretches)
+    stages.each(fill, cuts)
     return starts, out

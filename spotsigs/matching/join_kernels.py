@@ -1,13 +1,13 @@
-"""Kernels of the exact join: arrays in, arrays out, no interpreter lock held.
+"""Kernels of the exact join: functions of arrays that release the interpreter lock.
 
-They run in the order of this file: read the rows once (`scan_rows`), find exact copies (`bucket_hashes`,
+They run in the order of this file: scan the rows (`scan_rows`), find exact duplicates (`bucket_hashes`,
 `first_of_hash`, `confirm_copies`), number the distinct documents by length (`count_lengths`, `number_documents`), order
-the tokens (`rank_tokens`) and write down the rarest tokens of every document (`pack_documents`), invert these prefixes
-(`count_postings`, `fill_postings`), probe (`probe`, `name_pairs`), and spread the found pairs over the copies
+the tokens (`rank_tokens`), write the prefix of every document (`pack_documents`), invert the prefixes
+(`count_postings`, `fill_postings`), probe (`probe`, `name_pairs`), and expand the pairs to duplicates
 (`mark_copied`, `count_links`, `fill_links`, `count_partners`, `place_pairs`, `fill_partners`, `fill_pairs`).
 
-Conventions: indices into arrays are unsigned, so that no negative index has to be considered; a *token* is one unit of
-weight, (signature, number of its occurrence).
+Indices into arrays are unsigned, so the compiler emits no code for negative ones. A *token* is one unit of weight:
+(signature, number of its occurrence).
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ SKETCH_BITS = np.uint64(63)
 MAX_CLASSES = 64
 BLOCK = np.uint64(32)
 FEW = 32
-"""Tokens of a document up to which looking for one after the other is faster than sorting all that it has."""
+"""Prefix length up to which selecting one minimum after the other is faster than sorting all tokens."""
 
 
 class Rows(NamedTuple):
-    """A collection as CSR arrays: ``indptr`` int64, ``ids`` int32 ascending in each row, ``counts`` int32."""
+    """Collection as CSR arrays: ``indptr`` int64, ``ids`` int32 ascending in each row, ``counts`` int32."""
 
     indptr: NDArray[np.int64]
     ids: NDArray[np.int32]
@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 
 
 class TokenOrder(NamedTuple):
-    """The order of tokens: by class of document frequency, rarest first, then by number.
+    """Order of tokens: by class of document frequency, rarest first, then by number.
 
     The first occurrence of signature ``s`` is token ``s``; its ``z``-th, for ``z >= 2``, is token
     ``n_signatures + further[s] + z - 2``.
@@ -56,7 +56,7 @@ class TokenOrder(NamedTuple):
     frequency_class : ndarray of uint8, shape (n_tokens,)
         Class of each token; tokens of class 0 cannot be shared by two documents.
     rank : ndarray of uint32, shape (n_tokens,)
-        Place of each token in the order.
+        Position of each token in the order.
     """
 
     further: NDArray[np.uint32]
@@ -65,26 +65,26 @@ class TokenOrder(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """Distinct documents, numbered by increasing length, as the tokens that are looked up or found.
+    """Prefixes of distinct documents, numbered by increasing length.
 
     Attributes
     ----------
     rows : Rows
-        The collection they are in.
+        Collection of the documents.
     row_of : ndarray of int32, shape (n,)
         First row of each document.
     lengths : ndarray of int32, shape (n,)
         Tokens of each document.
     first : ndarray of int64, shape (longest length + 2,)
-        First document of each length; the last entry is their number.
+        First document of each length; the last entry is the number of documents.
     prefix : ndarray of int32, shape (longest length + 1,)
-        How many of its tokens a document of each length has here: its rarest ones.
+        Length of the prefix, the rarest tokens, of a document of each length.
     starts : ndarray of int64, shape (longest length + 2,)
-        Where the tokens of the documents of each length begin.
+        Start of the prefixes of the documents of each length.
     tokens : ndarray of uint32
-        Ranks, ascending within a document.
+        Prefixes as ranks, ascending within a document.
     sketches : ndarray of uint64, shape (n,)
-        Parity of the number of tokens, of all that the document has, that fall on each of 64 bits.
+        Bit ``k`` is the parity of the number of the document's tokens whose rank is ``k`` modulo 64.
     """
 
     rows: Rows
@@ -98,18 +98,18 @@ class Documents(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """Inverted prefixes of the documents from ``offset`` on.
+    """Postings lists of the prefixes of the documents from ``offset`` on.
 
     Attributes
     ----------
     begin : ndarray of uint32, shape (n_tokens - unshared,)
-        Where the list of each token of rank ``unshared`` or more starts.
+        Start of the list of each token of rank ``unshared`` or more.
     documents : ndarray of uint32
-        Document numbers less ``offset``, ascending in each list, each list closed by `END`.
+        Document numbers minus ``offset``, ascending in each list; `END` terminates each list.
     unshared : int
-        Number of leading ranks that have no list.
+        Number of leading ranks without a list.
     offset : int
-        First document.
+        First indexed document.
     """
 
     begin: NDArray[np.uint32]
@@ -119,25 +119,26 @@ class Postings(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What one thread writes while it probes.
+    """Scratch arrays of one probing thread.
 
     Attributes
     ----------
-    met : ndarray of uint16 or uint32, shape (indexed documents,)
-        Meetings of each indexed document, on top of the version of the probe that saw it last.
+    common : ndarray of uint16 or uint32, shape (indexed documents,)
+        Common prefix tokens of each indexed document with the last probing document that shares any, plus the version
+        of that probing document.
     marks : ndarray of uint8 or int32, shape (n_signatures,)
-        How often the document being verified has each signature.
+        Count of each signature in the document that is verified.
     reach : ndarray of uint32, shape (longest prefix + 1,)
-        First document, less the offset, that is too long for each prefix position.
+        First document, minus the offset, that is too long for each prefix position.
     candidates : ndarray of uint32, shape (2, indexed documents + batch)
-        Probing document and candidate, less the offset.
+        Probing document; candidate minus the offset.
     found : ndarray of uint32, shape (3, capacity)
         Probing document, partner, overlap.
     state : ndarray of int64, shape (5,)
-        Version, then counters: postings scanned, candidates, verifications; then pairs in ``found``.
+        Version; counters of scanned postings, candidates and verifications; number of pairs in ``found``.
     """
 
-    met: NDArray[Any]
+    common: NDArray[Any]
     marks: NDArray[Any]
     reach: NDArray[np.uint32]
     candidates: NDArray[np.uint32]
@@ -147,15 +148,15 @@ class Scratch(NamedTuple):
 
 VERSION, SCANNED, CANDIDATES, VERIFIED, FOUND = range(5)
 BATCH = 64
-"""Candidates that are verified together, so that their cache misses overlap."""
+"""Number of candidates that are verified together, so that their cache misses overlap."""
 
 
 @njit(cache=True, nogil=True)
 def scan_rows(rows: Rows, lengths: Any, limit: Any, begin: Any, end: Any, hashes: Any, seen: Any, most: Any) -> None:
-    """Hash rows ``begin:end`` and count, over those not longer than ``limit``, in how many each signature occurs.
+    """Hash rows ``begin:end``, and count the rows of each signature among those not longer than ``limit``.
 
-    ``seen[s]`` gathers the number of rows with ``s`` in its lower half and of those with ``s`` twice or more in its
-    upper half; ``most[s]`` the highest count where it exceeds 2.
+    The lower 32 bits of ``seen[s]`` count the rows that contain ``s``, the upper 32 bits those that contain it at least
+    twice. ``most[s]`` is the largest count of ``s`` in a row if it exceeds 2.
     """
     for r in range(begin, end):
         h = np.uint64(0)
@@ -176,9 +177,9 @@ def scan_rows(rows: Rows, lengths: Any, limit: Any, begin: Any, end: Any, hashes
 
 @njit(cache=True, nogil=True)
 def bucket_hashes(hashes: Any, lengths: Any, shift: Any, starts: Any, bucketed: Any, rows: Any) -> None:
-    """Bring (hash, row) of the rows that are not empty into buckets by leading bits, rows ascending in each.
+    """Sort the (hash, row) of non-empty rows into buckets by leading bits; rows ascend in each bucket.
 
-    ``starts`` is all zero on entry, one longer than the bucket boundaries it holds on exit.
+    ``starts`` is zero on entry and has one entry more than the bucket boundaries that it contains on exit.
     """
     for r in range(len(hashes)):
         if lengths[r] > 0:
@@ -196,7 +197,7 @@ def bucket_hashes(hashes: Any, lengths: Any, shift: Any, starts: Any, bucketed: 
 
 @njit(cache=True, nogil=True)
 def first_of_hash(bucketed: Any, rows: Any, starts: Any, begin: Any, end: Any, copy_of: Any) -> None:
-    """Write into ``copy_of`` the first row of equal hash, for the rows in buckets ``begin:end``."""
+    """Set ``copy_of`` to the first row of equal hash for the rows in buckets ``begin:end``."""
     table = np.empty(64, np.int64)
     for b in range(begin, end):
         size = 64
@@ -218,12 +219,12 @@ def first_of_hash(bucketed: Any, rows: Any, starts: Any, begin: Any, end: Any, c
 
 @njit(cache=True, nogil=True)
 def confirm_copies(rows: Rows, begin: Any, end: Any, copy_of: Any) -> Any:
-    """Compare each row of ``begin:end`` with the one it is said to copy; where they differ it stands for itself.
+    """Compare each row of ``begin:end`` with the row of equal hash; reset ``copy_of`` if they differ.
 
     Returns
     -------
     tuple of int
-        Copies, and rows whose hash collided.
+        Number of exact duplicates, and of rows whose hash collided.
     """
     copies = np.empty(end - begin, np.int64)
     n = 0
@@ -235,11 +236,11 @@ def confirm_copies(rows: Rows, begin: Any, end: Any, copy_of: Any) -> Any:
         if c + 16 < n:
             prefetch(rows.indptr, np.int64(copy_of[copies[c + 16]]))
         if c + 8 < n:
-            place = np.uint64(rows.indptr[copy_of[copies[c + 8]]])
-            prefetch(rows.ids, place)
-            prefetch(rows.ids, place + LINE)
-            prefetch(rows.counts, place)
-            prefetch(rows.counts, place + LINE)
+            entry = np.uint64(rows.indptr[copy_of[copies[c + 8]]])
+            prefetch(rows.ids, entry)
+            prefetch(rows.ids, entry + LINE)
+            prefetch(rows.counts, entry)
+            prefetch(rows.counts, entry + LINE)
         r = copies[c]
         a, b = np.uint64(rows.indptr[copy_of[r]]), np.uint64(rows.indptr[r])
         size = np.uint64(rows.indptr[r + 1]) - b
@@ -255,7 +256,7 @@ def confirm_copies(rows: Rows, begin: Any, end: Any, copy_of: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def count_lengths(copy_of: Any, lengths: Any, first: Any) -> None:
-    """Write into ``first``, zero on entry, the number of distinct documents shorter than each length."""
+    """Set ``first``, zero on entry, to the number of distinct documents shorter than each length."""
     limit = len(first) - 2
     for r in range(len(copy_of)):
         if copy_of[r] == r and lengths[r] <= limit:
@@ -266,7 +267,7 @@ def count_lengths(copy_of: Any, lengths: Any, first: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def number_documents(copy_of: Any, lengths: Any, first: Any, document_of: Any, row_of: Any, length_of: Any) -> None:
-    """Give the distinct documents numbers by length, then by row."""
+    """Number the distinct documents by length, then by row."""
     limit = len(first) - 2
     following = first.copy()
     for r in range(len(copy_of)):
@@ -282,22 +283,22 @@ def number_documents(copy_of: Any, lengths: Any, first: Any, document_of: Any, r
 def rank_tokens(seen: Any, shared: Any, order: TokenOrder) -> Any:
     """Fill the token order from the counts of `scan_rows`.
 
-    The frequency of a third or later occurrence is not counted but continued from the first two; any order is exact,
-    and this one is close to the best.
+    The frequency of a third or later occurrence is extrapolated from the first two. Any order yields exact results; a
+    better estimate would prune little more.
 
     Parameters
     ----------
     seen : ndarray of uint64, shape (n_signatures,)
         Counts of `scan_rows`.
     shared : ndarray of bool, shape (n_signatures,)
-        Signatures that two documents to be compared can share.
+        Signatures that two compared documents can share.
     order : TokenOrder
-        ``further`` is given, the rest is filled.
+        ``further`` is input, the other fields are written.
 
     Returns
     -------
     tuple of int
-        Number of classes, and of tokens in class 0.
+        Number of classes, and number of tokens in class 0.
     """
     n = len(seen)
     for s in range(n):
@@ -305,7 +306,7 @@ def rank_tokens(seen: Any, shared: Any, order: TokenOrder) -> Any:
         order.frequency_class[s] = _frequency_class(once) if shared[s] else 0
         expected = np.float64(twice)
         for t in range(n + order.further[s], n + order.further[s + 1]):
-            # a second occurrence in one row only can have no partner, nor can those after it
+            # a second occurrence in a single row cannot be shared, nor can later ones
             order.frequency_class[t] = _frequency_class(max(np.int64(expected), min(twice, 2))) if shared[s] else 0
             expected *= twice / once
     sizes = np.zeros(MAX_CLASSES + 1, np.int64)
@@ -314,17 +315,17 @@ def rank_tokens(seen: Any, shared: Any, order: TokenOrder) -> Any:
     classes = MAX_CLASSES
     while classes > 1 and sizes[classes] == 0:
         classes -= 1
-    place = np.cumsum(sizes)
+    position = np.cumsum(sizes)
     for t in range(len(order.rank)):
         c = order.frequency_class[t]
-        order.rank[t] = place[c]
-        place[c] += 1
+        order.rank[t] = position[c]
+        position[c] += 1
     return classes, sizes[1]
 
 
 @njit(cache=True, nogil=True)
 def _frequency_class(frequency: Any) -> Any:
-    """Return 0 for a token in at most one row, else two classes to each doubling."""
+    """Return 0 for a token in at most one row, else its class; there are two for each doubling of the frequency."""
     if frequency <= 1:
         return 0
     doublings = 0
@@ -336,9 +337,9 @@ def _frequency_class(frequency: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def pack_documents(out: Documents, document_of: Any, begin: Any, end: Any, order: TokenOrder, classes: Any) -> None:
-    """Write the rarest tokens (and sketch) of the distinct documents among rows ``begin:end``."""
+    """Write the prefix and the sketch of each distinct document among rows ``begin:end``."""
     indptr, longest = out.rows.indptr, len(out.first) - 2
-    place, own = np.zeros(classes + 1, np.uint64), np.empty(longest + 1, np.uint8)
+    position, own = np.zeros(classes + 1, np.uint64), np.empty(longest + 1, np.uint8)
     listed, repeated = np.empty(longest + BLOCK, np.uint32), np.empty(longest + 1, np.uint64)
     for r in range(begin, end):
         d = document_of[r]
@@ -348,7 +349,7 @@ def pack_documents(out: Documents, document_of: Any, begin: Any, end: Any, order
         wanted = np.uint64(out.prefix[n])
         at = np.uint64(out.starts[n]) + np.uint64(d - out.first[n]) * wanted
         if wanted > FEW:
-            _sort_by_class(listed, n, order.frequency_class, place, own, repeated)
+            _sort_by_class(listed, n, order.frequency_class, position, own, repeated)
         sketch = np.uint64(0)
         for k in range(n):
             rank = order.rank[listed[k]]
@@ -363,34 +364,34 @@ def pack_documents(out: Documents, document_of: Any, begin: Any, end: Any, order
 
 
 @njit(cache=True, nogil=True)
-def _sort_by_class(listed: Any, n: Any, classes: Any, place: Any, own: Any, room: Any) -> None:
-    """Sort tokens by their order; ``place``, ``own`` and ``room`` are for counts, classes and a copy.
+def _sort_by_class(listed: Any, n: Any, classes: Any, position: Any, own: Any, copy: Any) -> None:
+    """Sort tokens by rank; ``position``, ``own`` and ``copy`` are scratch for positions, classes and a copy.
 
-    They ascend by number and are ordered by class first, so one stable counting sort by class suffices.
+    The tokens ascend by number, and ranks are ordered by class first, so one stable counting sort by class suffices.
     """
-    place[:] = 0
+    position[:] = 0
     for k in range(n):
         own[k] = classes[listed[k]]
-        room[k] = listed[k]
-        place[np.uint64(own[k]) + ONE] += ONE
-    for c in range(1, len(place)):
-        place[c] += place[c - 1]
+        copy[k] = listed[k]
+        position[np.uint64(own[k]) + ONE] += ONE
+    for c in range(1, len(position)):
+        position[c] += position[c - 1]
     for k in range(n):
         of = np.uint64(own[k])
-        listed[place[of]] = room[k]
-        place[of] += ONE
+        listed[position[of]] = copy[k]
+        position[of] += ONE
 
 
 @njit(cache=True, nogil=True)
 def _write_least(ranks: Any, n: Any, wanted: Any, at: Any, tokens: Any) -> None:
-    """Write the least of ``n`` ranks in order, each found by vector instructions on blocks of all."""
+    """Write the ``wanted`` smallest of ``n`` ranks in order; each minimum takes one vectorized pass."""
     size = (n + BLOCK - ONE) & ~(BLOCK - ONE)
     for k in range(n, size):
         ranks[k] = END
     lower = np.uint32(0)
     for k in range(wanted):
         least = END
-        for other in range(size):  # those below `lower` wrap around and are the greatest
+        for other in range(size):  # ranks below `lower` wrap around to the largest values
             least = min(least, np.uint32(ranks[other] - lower))
         tokens[at + k] = least + lower
         lower = np.uint32(least + lower + np.uint32(1))
@@ -398,12 +399,12 @@ def _write_least(ranks: Any, n: Any, wanted: Any, at: Any, tokens: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _list_tokens(rows: Rows, begin: Any, end: Any, order: TokenOrder, listed: Any, repeated: Any) -> Any:
-    """List the tokens of the entries ``begin:end`` by number; ``repeated`` is room for the entries counted twice."""
+    """List the tokens of the entries ``begin:end`` by number; ``repeated`` is scratch for entries of count >= 2."""
     n, m = end - begin, np.uint64(0)
     for k in range(n):
         listed[k] = rows.ids[begin + k]
         repeated[m] = begin + k
-        m += np.uint64(rows.counts[begin + k] > 1)  # few: without a branch to mispredict
+        m += np.uint64(rows.counts[begin + k] > 1)  # branch-free: rare, hence mispredicted
     n_signatures = np.uint32(len(order.further) - 1)
     for q in range(m):
         k = repeated[q]
@@ -416,9 +417,9 @@ def _list_tokens(rows: Rows, begin: Any, end: Any, order: TokenOrder, listed: An
 
 @njit(cache=True, nogil=True)
 def count_postings(documents: Documents, shortest: Any, taken: Any, unshared: Any, starts: Any) -> Any:
-    """Size the lists of the first ``taken[length - shortest]`` tokens of each document; return the postings' number.
+    """Size the lists of the first ``taken[length - shortest]`` tokens of each document; return the number of postings.
 
-    ``starts`` is zero on entry and has two entries more than there are lists; each list gets an entry for `END`.
+    ``starts`` is zero on entry and has two entries more than there are lists; each list has an entry for `END`.
     """
     two = np.uint32(2)
     for step in range(len(taken)):
@@ -464,7 +465,7 @@ def probe(
     end: Any,
     scratch: Any,
 ) -> Any:
-    """Find the similar indexed documents of the probing documents ``begin:end``, until ``found`` might overflow.
+    """Find the similar indexed documents of the probing documents ``begin:end``; stop before ``found`` may overflow.
 
     Returns
     -------
@@ -474,7 +475,7 @@ def probe(
     state = scratch.state
     size = np.uint64(indexed.first[-1] - postings.offset)
     room = scratch.found.shape[1] - scratch.candidates.shape[1]
-    top = np.uint64((1 << 8 * scratch.met.itemsize) - 1)
+    top = np.uint64((1 << 8 * scratch.common.itemsize) - 1)
     length, k, spacing = np.int64(-1), np.uint64(0), np.uint64(0)
     version = np.uint64(state[VERSION])
     n = np.uint64(0)
@@ -482,20 +483,20 @@ def probe(
     for d in range(begin, end):
         if probing.lengths[d] != length:
             length = np.int64(probing.lengths[d])
-            k = np.uint64(bounds.meetings[length])
+            k = np.uint64(bounds.common[length])
             spacing = np.uint64(bounds.probed[length] + 1)
             _reach(length, own_side, indexed.first, postings.offset, bounds, scratch.reach)
-        # Nobody resets `met` between two documents: each counts on from a version of its own, below which every
-        # counter is a former document's. A version leaves room for one meeting more than there are tokens to look up;
-        # only where the type has no room for another one are all counters cleared.
+        # `common` is not reset for each document. Each document counts from a version of its own; smaller values belong
+        # to previous documents. Versions are spaced by the prefix length + 1. All counters are cleared only if the type
+        # cannot represent another version.
         if version > top - spacing - spacing:
-            scratch.met[:size] = 0
+            scratch.common[:size] = 0
             version = np.uint64(0)
-        # on one side each pair is looked for once, from its later document
+        # within one side, each pair is found once, from its later document
         ceiling = np.uint32(d - postings.offset) if own_side else END
-        n = _meet(probing, d, np.uint64(bounds.probed[length]), ceiling, postings, version, k, scratch, n)
+        n = _count_common(probing, d, np.uint64(bounds.probed[length]), ceiling, postings, version, k, scratch, n)
         version += spacing
-        if n >= BATCH or d + 1 == end:  # not one by one: their cache misses are to overlap
+        if n >= BATCH or d + 1 == end:  # in batches, so that cache misses overlap
             _verify(probing, indexed, np.uint64(postings.offset), bounds.least, scratch, n)
             n = np.uint64(0)
             if state[FOUND] > room:
@@ -507,18 +508,18 @@ def probe(
 
 @njit(cache=True, nogil=True)
 def _reach(length: Any, own_side: Any, first: Any, offset: Any, bounds: Bounds, reach: Any) -> None:
-    """Write, for each prefix position of a document, the first indexed document that is too long for it."""
+    """Set ``reach`` to the first indexed document that is too long for each prefix position of a document."""
     partner = np.int64(length if own_side else bounds.longest[length])
-    # Bound 3: position i concerns only partners whose least overlap m leaves i < length - m + k. The longest of them
-    # gets shorter as i grows, so one walk down the lengths serves all positions.
+    # Bound 3: position i is needed only for partners whose least overlap m satisfies i < length - m + k. Their maximal
+    # length does not increase with i, so one descending scan of the lengths serves all positions.
     for i in range(bounds.probed[length]):
-        while partner > 0 and bounds.least[length + partner] > length - i + bounds.meetings[length] - 1:
+        while partner > 0 and bounds.least[length + partner] > length - i + bounds.common[length] - 1:
             partner -= 1
         reach[i] = max(first[partner + 1] - offset, 0)
 
 
 @njit(cache=True, nogil=True)
-def _meet(
+def _count_common(
     probing: Documents,
     d: Any,
     size: Any,
@@ -529,14 +530,14 @@ def _meet(
     scratch: Scratch,
     n: Any,
 ) -> Any:
-    """Count the meetings of one document with all indexed ones; append to the candidates those that reach ``k``."""
+    """Count the common prefix tokens of one document and each indexed one; append those with ``k`` as candidates."""
     tokens, begin, documents, unshared = probing.tokens, postings.begin, postings.documents, postings.unshared
-    met, reach, candidates = scratch.met, scratch.reach, scratch.candidates
+    common, reach, candidates = scratch.common, scratch.reach, scratch.candidates
     length = np.uint64(probing.lengths[d])
     step = np.uint64(probing.prefix[length])
     at = np.uint64(probing.starts[length]) + np.uint64(d - probing.first[length]) * step
-    # What costs is the way to the lists, not the lists: they are asked for one document ahead, their begins two.
-    # The next documents mostly have the same length; where not, the hints go astray and nothing else.
+    # Cache misses on the lists dominate: lists are prefetched one document ahead, their starts two ahead. The next
+    # documents mostly have the same length; otherwise the prefetches are useless but harmless.
     last = np.uint64(len(tokens) - 1)
     target = version + k
     scanned = np.uint64(0)
@@ -556,13 +557,13 @@ def _meet(
         stop = min(reach[i], ceiling)
         p = np.uint64(begin[t - unshared])
         scanned -= p
-        # Documents ascend by length, so those within reach are a list's front; END closes it, so that no second index
-        # is read to learn where it ends.
+        # Documents ascend by length, so those within reach are the start of a list. END terminates it, which saves
+        # reading the end of the list from a second array.
         while documents[p] < stop:
             y = documents[p]
-            meetings = max(np.uint64(met[y]), version) + ONE
-            met[y] = meetings
-            if meetings == target:  # not >=: a candidate is one once
+            count = max(np.uint64(common[y]), version) + ONE
+            common[y] = count
+            if count == target:  # not >=, so that a candidate is appended once
                 candidates[0, n] = d
                 candidates[1, n] = y
                 n += ONE
@@ -574,10 +575,10 @@ def _meet(
 
 @njit(cache=True, nogil=True)
 def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scratch: Scratch, n: Any) -> None:
-    """Compute the overlap of each of ``n`` candidates and append those that pass to ``found``."""
+    """Verify ``n`` candidates: append those whose overlap is large enough to ``found``."""
     candidates, marks, found, state = scratch.candidates, scratch.marks, scratch.found, scratch.state
     state[CANDIDATES] += np.int64(n)
-    n = _sift(probing, indexed, offset, least, candidates, n)
+    n = _filter_by_sketch(probing, indexed, offset, least, candidates, n)
     state[VERIFIED] += np.int64(n)
     own, others = probing.rows, indexed.rows
     for c in range(n):
@@ -595,8 +596,8 @@ def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scr
     marked, begin, end = np.int64(-1), np.uint64(0), np.uint64(0)
     for c in range(n):
         d, y = np.int64(candidates[0, c]), np.uint64(candidates[1, c]) + offset
-        # Candidates of one document come together: its signatures are marked once, and each partner's are looked up
-        # there, which reads every one once and branches on none, as a merge of two lists would.
+        # The candidates of one document are adjacent: its signatures are marked once, and those of each partner are
+        # looked up in the marks. This reads each signature once and has no unpredictable branch, unlike a merge.
         if d != marked:
             for k in range(begin, end):
                 marks[np.uint32(own.ids[k])] = 0
@@ -619,11 +620,11 @@ def _verify(probing: Documents, indexed: Documents, offset: Any, least: Any, scr
 
 
 @njit(cache=True, nogil=True)
-def _sift(probing: Documents, indexed: Documents, offset: Any, least: Any, candidates: Any, n: Any) -> Any:
+def _filter_by_sketch(probing: Documents, indexed: Documents, offset: Any, least: Any, candidates: Any, n: Any) -> Any:
     """Drop candidates whose sketches differ in more bits than similar documents differ in tokens.
 
-    A token of one document alone changes one bit of the parity, and two may cancel each other: differing bits are a
-    lower bound of the symmetric difference, which is ``total - 2 * overlap``.
+    A token of only one document flips one bit, and two tokens may cancel: the number of differing bits is a lower bound
+    of the symmetric difference, ``total - 2 * overlap``.
     """
     for c in range(n):
         y = np.uint64(candidates[1, c]) + offset
@@ -641,9 +642,9 @@ def _sift(probing: Documents, indexed: Documents, offset: Any, least: Any, candi
 
 @njit(cache=True, nogil=True)
 def name_pairs(found: Any, probing: Documents, indexed: Documents, out: Any) -> None:
-    """Translate pairs of documents as `probe` finds them into pairs of rows and their similarity.
+    """Convert the pairs of documents in ``found`` into pairs of rows and their similarity.
 
-    ``out`` holds the arrays for the rows of both and for the similarity.
+    ``out`` contains the arrays of the rows of both and of the similarity.
     """
     row_a, row_b, similarity = out
     for m in range(len(similarity)):
@@ -655,7 +656,7 @@ def name_pairs(found: Any, probing: Documents, indexed: Documents, out: Any) -> 
 
 @njit(cache=True, nogil=True)
 def overlaps(rows: Rows, row: Any, others: Rows, compared: Any, marks: Any, out: Any) -> None:
-    """Write the overlap of one row with each of the ``compared`` rows of ``others``; ``marks`` is left as zero."""
+    """Write the overlap of a row with each ``compared`` row of ``others``; ``marks`` is zero before and after."""
     for k in range(rows.indptr[row], rows.indptr[row + 1]):
         marks[np.uint32(rows.ids[k])] = rows.counts[k]
     for c in range(len(compared)):
@@ -673,11 +674,11 @@ class Links(NamedTuple):
     Attributes
     ----------
     start : ndarray of int64, shape (n_rows + 2,)
-        Row ``r`` has its links at ``start[r]:start[r + 1]``; the last entry only serves the filling.
+        The links of row ``r`` are at ``start[r]:start[r + 1]``; the last entry is used by `fill_links` only.
     row : ndarray of int32
-        Each partner.
+        Partner of each link.
     similarity : ndarray of float64
-        Of each link.
+        Similarity of each link.
     """
 
     start: NDArray[np.int64]
@@ -687,7 +688,7 @@ class Links(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def mark_copied(copy_of: Any, copied: Any) -> None:
-    """Set ``copied`` at the rows that have copies."""
+    """Set ``copied`` at the rows that have exact duplicates."""
     for r in range(len(copy_of)):
         if copy_of[r] >= 0 and copy_of[r] != r:
             copied[copy_of[r]] = True
@@ -695,10 +696,10 @@ def mark_copied(copy_of: Any, copied: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def count_links(a: Any, b: Any, own_side: Any, copied: Any, start: Any) -> None:
-    """Write into ``start``, zero on entry, where the links of each row begin, one place further on.
+    """Set ``start[r + 1]``, zero on entry, to the first link of row ``r``.
 
-    Links lead from ``b`` to ``a``; on the own side from the later row of a pair to the earlier one, and back only from
-    a row with copies, since these may lie behind its partner.
+    Links are directed from ``b`` to ``a``. Within one side, they are directed from the later row of a pair to the
+    earlier one, and also back if the earlier row has duplicates, which may come after its partner.
     """
     for m in range(len(a)):
         early, late = (min(a[m], b[m]), max(a[m], b[m])) if own_side else (a[m], b[m])
@@ -731,9 +732,9 @@ def _append(row: Any, partner: Any, similarity: Any, out: Links) -> None:
 def count_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, partners: Any, passed: Any) -> None:
     """Count into ``partners[e]`` the rows similar to first row ``e``, for those in ``begin:end``.
 
-    ``links`` lead from first rows of one side to first rows ``e`` of the other, ``copy_of`` belongs to the former. On
-    the own side only rows behind ``e`` count, its copies among them, and ``passed`` gets for each copy how many of its
-    first row's partners are not behind it. Both are zero on entry.
+    ``links`` are directed from first rows of one side, that of ``copy_of``, to first rows ``e`` of the other. Within
+    one side, only rows after ``e`` count, including its duplicates, and ``passed`` is set, for each duplicate, to the
+    number of its first row's partners that are not after it. Both arrays are zero on entry.
     """
     for r in range(begin if own_side else 0, len(copy_of)):
         first = copy_of[r]
@@ -750,17 +751,17 @@ def count_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: A
 
 @njit(cache=True, nogil=True)
 def place_pairs(copy_of: Any, partners: Any, passed: Any, starts: Any) -> None:
-    """Write where the pairs of each row start, from what `count_partners` counted."""
+    """Set ``starts`` to the start of each row's pairs, from the counts of `count_partners`."""
     starts[0] = 0
     for r in range(len(copy_of)):
         starts[r + 1] = starts[r] + (partners[copy_of[r]] - passed[r] if copy_of[r] >= 0 else 0)
 
 
 @njit(cache=True, nogil=True)
-def fill_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, place: Any, out: Any) -> None:
-    """Write the partners of the first rows ``begin:end``: as rows are visited in order, all come out ascending.
+def fill_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: Any, cursor: Any, out: Any) -> None:
+    """Write the partners of the first rows ``begin:end``, ascending, since rows are visited in order.
 
-    ``place`` is where the pairs of each row start, on entry; ``out`` are the arrays (i, j, similarity) of all pairs.
+    On entry, ``cursor`` is the start of each row's pairs; ``out`` are the arrays (i, j, similarity) of all pairs.
     """
     _, j, similarity = out
     for r in range(begin if own_side else 0, len(copy_of)):
@@ -770,18 +771,18 @@ def fill_partners(links: Links, copy_of: Any, own_side: Any, begin: Any, end: An
         for k in range(links.start[first], links.start[first + 1]):
             e = links.row[k]
             if begin <= e < end and (e < r or not own_side):
-                j[place[e]] = r
-                similarity[place[e]] = links.similarity[k]
-                place[e] += 1
+                j[cursor[e]] = r
+                similarity[cursor[e]] = links.similarity[k]
+                cursor[e] += 1
         if own_side and begin <= first < end and first < r:
-            j[place[first]] = r
-            similarity[place[first]] = 1.0
-            place[first] += 1
+            j[cursor[first]] = r
+            similarity[cursor[first]] = 1.0
+            cursor[first] += 1
 
 
 @njit(cache=True, nogil=True)
 def fill_pairs(copy_of: Any, begin: Any, end: Any, starts: Any, out: Any) -> None:
-    """Complete the pairs of the rows ``begin:end``: a copy has the last ones of its first row's partners."""
+    """Complete the pairs of rows ``begin:end``; the partners of a duplicate are the last of its first row's."""
     i, j, similarity = out
     for r in range(begin, end):
         at, size = np.uint64(starts[r]), np.uint64(starts[r + 1] - starts[r])

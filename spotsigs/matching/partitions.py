@@ -1,4 +1,4 @@
-"""Length partitions (paper, section 4.2) and length bounds, decided by the very test that decides a pair."""
+"""Length partitions (paper, section 4.2) and length bounds, evaluated by the same test as the pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_RHO = 10**7
 
 
 class Convention(Enum):
-    """Whose partitions: the paper's formula, or the buckets of the authors' prototype."""
+    """Source of the partitions: the paper's formula or the authors' prototype."""
 
     paper = "paper"
     prototype = "prototype"
@@ -25,23 +25,24 @@ def partition_boundaries(
 ) -> NDArray[np.int64]:
     """Return the smallest length of every partition.
 
-    Partition ``k`` holds the lengths from ``p[k]`` up to but not including ``p[k + 1]``; the last one is open.
-    A document of similar length is never further away than the neighbouring partition (condition (A)).
+    Partition ``k`` contains the lengths from ``p[k]`` up to but not including ``p[k + 1]``; the last one is open. Two
+    similar documents are in the same partition or in neighbouring ones (condition (A)).
 
     Parameters
     ----------
     tau : float
         Similarity threshold in (0, 1].
     rho : int
-        Largest boundary: all longer documents share the last partition.
+        Largest boundary; all longer documents are in the last partition.
     convention : {"paper", "prototype"}
         ``paper``: ``p[k + 1]`` is the smallest integer with ``p[k + 1] - p[k] > (1 - tau) p[k + 1]`` (section 4.2).
         ``prototype``: closed buckets ``[last, i]`` for the smallest ``i`` with ``i - last > (1 - tau) i``, the next
-        one starting at ``i + 1``, and one open bucket at the end. Only these give the counts that section 5.1
-        reports (501, 41 and 3 for tau 1.0, 0.9 and 0.1).
+        one starting at ``i + 1``, and one open bucket at the end. Only these yield the counts in section 5.1
+        (501, 41 and 3 for tau 1.0, 0.9 and 0.1).
     exact : bool, optional
-        Decide the inequality exactly (as ``p[k] / p[k + 1] < tau``), or in floating point as written. By default the
-        paper's formula is exact and the prototype's is not, as in its code: at tau 0.9 that makes 41 of 40.
+        Evaluate the inequality exactly (as ``p[k] / p[k + 1] < tau``), or in floating point as written. By default,
+        the paper's formula is exact, and the prototype's is not, as in its code: 41 partitions instead of 40 at tau
+        0.9.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def partition_boundaries(
     Raises
     ------
     InputError
-        If tau lies outside (0, 1], rho is not positive, or the convention is unknown.
+        If tau is outside (0, 1], rho is not positive, or the convention is unknown.
     """
     tau = as_tau(tau)
     rho = as_count("rho", rho, most=MOST_RHO)
@@ -71,8 +72,8 @@ def partition_boundaries(
 def partner_lengths(tau: float, longest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the smallest and largest length of a possible partner, per length (Inequality 6).
 
-    Lengths are compared as ``shorter / longer >= tau`` in float64, the test that decides a pair, because bounds
-    written as ``(1 - tau) * length`` lose borderline pairs.
+    Lengths are compared as ``shorter / longer >= tau`` in float64, like the similarity of a pair; bounds of the form
+    ``(1 - tau) * length`` lose borderline pairs.
 
     Parameters
     ----------
@@ -88,9 +89,9 @@ def partner_lengths(tau: float, longest: int) -> tuple[NDArray[np.int64], NDArra
     """
     lengths = np.arange(1, longest + 1, dtype=np.int64)
     smallest = np.ceil(lengths * tau).astype(np.int64)
-    with np.errstate(over="ignore"):  # no length is too large for the least thresholds
+    with np.errstate(over="ignore"):  # at the smallest thresholds no length is too large
         largest = np.floor(np.minimum(lengths / tau, 2.0**62)).astype(np.int64)
-    # The products round; one step up or down puts each bound where the test puts it.
+    # The products round; a step of at most 1 corrects each bound to that of the test.
     smallest -= (smallest - 1) / lengths >= tau
     smallest += ~(smallest / lengths >= tau)
     largest -= ~(lengths / largest >= tau)

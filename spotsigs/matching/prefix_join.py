@@ -1,8 +1,8 @@
-"""The exact join: all similar pairs of a collection, or of a new and an old one, on any number of threads.
+"""Exact join: all similar pairs within a collection, or between two collections.
 
-SpotSigs' idea (partition by length, prune an inverted index by the threshold) with one-sided bounds: every document
-looks only among documents that are not longer, in a band of lengths, for those that share several of its rarest
-tokens. `spotsigs.matching.bounds` states and proves the bounds, `spotsigs.matching.join_kernels` holds the kernels.
+The join partitions by length and prunes an inverted index by the threshold, as SpotSigs does, with one-sided bounds:
+each document probes only for documents that are not longer, in a band of lengths, and share several of its rarest
+tokens. `spotsigs.matching.bounds` has the bounds with proofs, `spotsigs.matching.join_kernels` the kernels.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SpotSigsTight(ThreadedMatcher, ThresholdMatcher):
-    """Exact multiset Jaccard join with tight one-sided bounds: the pairs of SpotSigs, found faster.
+    """Exact multiset Jaccard join with tight one-sided bounds; it finds the pairs of `SpotSigs`, faster.
 
     Attributes
     ----------
     tau : float
         Similarity threshold in (0, 1].
     threads : int or None
-        Threads of the kernels; None takes all cores.
+        Threads of the kernels; None uses all cores.
 
     References
     ----------
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, section 4 (length partitions, pruned inverted index).
     Bayardo, Ma, Srikant: Scaling up all pairs similarity search, WWW 2007 (prefixes).
-    Wang, Li, Feng: Can we beat the prefix filtering? SIGMOD 2012 (several meetings in longer prefixes).
+    Wang, Li, Feng: Can we beat the prefix filtering? SIGMOD 2012 (several common tokens in longer prefixes).
 
     Deviations
     ----------
-    Algorithm 1 visits every pair from both sides and breaks on a bound that holds on one side only; here the longer
-    document alone looks for the shorter one. Partitions overlap: each holds every possible partner of its documents,
-    so that none looks into a neighbouring partition.
+    Algorithm 1 visits every pair from both documents and breaks on a bound that is valid for one of them only; here
+    only the longer document probes for the shorter one. Partitions overlap: each contains every possible partner of its
+    documents, so no document probes a neighbouring partition.
     """
 
     exact: ClassVar[bool] = True
@@ -79,7 +79,7 @@ class CrossPairs:
     similarity : ndarray of float64, shape (n_pairs,)
         Similarity of each pair.
     n_left, n_right : int
-        Rows of the collections.
+        Number of rows of each collection.
     seconds, counters : mapping
         As in `Pairs`.
     """
@@ -101,7 +101,7 @@ class CrossPairs:
         return replace(self, i=self.i[keep], j=self.j[keep], similarity=self.similarity[keep])
 
     def to_pandas(self, left: Sequence[str] | None = None, right: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return a frame with columns ``doc_a, doc_b, similarity``; row numbers where no ids are given."""
+        """Return a data frame with columns ``doc_a, doc_b, similarity``; row numbers if no ids are given."""
         import pandas as pd
 
         a = self.i if left is None else np.asarray(left, dtype=object)[self.i]
@@ -115,42 +115,42 @@ def self_join(vectors: Vectors, tau: float, *, threads: int | None = None, sets:
     Parameters
     ----------
     vectors : Vectors
-        The collection; empty rows are in no pair.
+        Collection; empty rows are in no pair.
     tau : float
         Similarity threshold in (0, 1]. A pair is reported iff its intersection divided by its union is at least
         ``tau`` in float64.
     threads : int, optional
-        Threads of the kernels; one per available core where omitted. The result does not depend on it.
+        Threads of the kernels; one per available core if omitted. The result does not depend on it.
     sets : bool
-        Compare sets instead of multisets: every count is taken as 1.
+        Compare sets instead of multisets: every count is replaced by 1.
 
     Returns
     -------
     Pairs
-        With the wall seconds of each stage (``scan, copies, order, pack, postings, join, expand``, and summed up as in
-        the paper's columns ``sort_hash`` and ``cluster``) and the counters ``copies, postings, candidates,
-        verifications``. Inverting and probing run side by side: ``postings`` is the time spent inverting divided by the
+        Pairs with the wall seconds of each stage (``scan, copies, order, pack, postings, join, expand``, and their sums
+        in the paper's columns ``sort_hash`` and ``cluster``) and the counters ``copies, postings, candidates,
+        verifications``. Inverting and probing run concurrently: ``postings`` is the time of inverting divided by the
         number of threads, ``join`` the rest.
 
     Raises
     ------
     InputError
-        If tau or threads is out of range, or more than 2**31 pairs would come out.
+        If tau or threads is out of range, or there are more than 2**31 pairs.
     """
     from spotsigs.matching.join_driver import Found, Stages, expand, inputs, read, search
 
     tau = _checked(tau, sets, vectors)
-    # a quotient of longer rows is 1 in float64, though they are no copies
+    # for longer rows the quotient may round to 1 although they are not equal
     copies_only = tau == 1 and int(vectors.lengths.max(initial=0)) < 2**52
     with Stages(threads) as stages:
-        # at tau 1 the copies are the pairs and no signature need be counted, unless hashes of different rows collide
+        # at tau 1 the pairs are the exact duplicates; signatures are counted only if hashes of different rows collide
         [source] = inputs([vectors], sets, stages, count=not copies_only)
         side = read(source, stages)
         if copies_only and side.collided:
             [source] = inputs([vectors], sets, stages)
             side = read(source, stages)
         found = [search(side, side, tau, stages) if not copies_only or side.collided else Found.none()]
-        i, j, similarity = expand(side, side, found.pop(), stages)  # which lets go of them as it goes on
+        i, j, similarity = expand(side, side, found.pop(), stages)  # pop() lets `expand` free them
     overlap = Overlap(np.diff(vectors.indptr) if sets else vectors.lengths)
     return Pairs(i, j, similarity, len(vectors), stages.seconds, stages.counters, overlap)
 
@@ -163,19 +163,19 @@ def _checked(tau: float, sets: bool, *collections: Vectors) -> float:
 
 
 def join(left: Vectors, right: Vectors, tau: float, *, threads: int | None = None, sets: bool = False) -> CrossPairs:
-    """Find all pairs of a left and a right row with Jaccard similarity at least ``tau``: new against old.
+    """Find all pairs of a left and a right row with Jaccard similarity at least ``tau``.
 
     Parameters
     ----------
     left, right : Vectors
-        Two collections whose ids mean the same signatures.
+        Two collections with the same ids for the same signatures.
     tau, threads, sets : float, int, bool
         As in `self_join`.
 
     Returns
     -------
     CrossPairs
-        ``i`` is a row of ``left``, ``j`` one of ``right``; seconds and counters as in `self_join`.
+        Pairs of a row ``i`` of ``left`` and a row ``j`` of ``right``; seconds and counters as in `self_join`.
 
     Raises
     ------

@@ -13,19 +13,16 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from spotsigs.clustering.clusters import ClusterMethod
-from spotsigs.clustering.grouping import Grouped
 from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEngine, end_workers
 from spotsigs.errors import InputError, as_tau, counted, reason, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
 from spotsigs.in_memory import Matched
-from spotsigs.outofcore.cluster_tasks import group_files
 from spotsigs.outofcore.prefix_partition_join import JOB, PairFiles, estimate, join_store, query
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR
 from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors
-from spotsigs.records import Collection, CollectionScheme, Document, IntArray, Signatures, SignatureScheme, Skipped
+from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
@@ -44,8 +41,8 @@ PROGRAM = 375 * 10**6
 LEAST = BYTES_A_BYTE * BUDGET_PAGE
 """Least number of bytes for the data of a process: the largest page may use as much."""
 
-BYTES_A_RESULT = 56
-"""Most bytes that clusters, decisions and their tables use for each document: where all are in clusters of two."""
+BYTES_A_RESULT = 80
+"""Most bytes that clusters, decisions and tables use for each document: 76 were measured for clusters of two."""
 
 PASSING = 16
 """The pairs in memory at a time use one part in so many of the budget; names and tables use the rest."""
@@ -219,7 +216,7 @@ class Store:
         tau = as_tau(tau)
         require_reachable(self.folder)
         self._announce_budget()
-        with self._locked(), pages_up_to(BUDGET_PAGE):
+        with self.locked(), pages_up_to(BUDGET_PAGE):
             began = perf_counter()
             earlier, added = self._extract(collection, add, strict)
             if not added.sizes().sum():
@@ -252,19 +249,6 @@ class Store:
                 pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
                 skipped=added.skipped,
                 new_from=new_from,
-            )
-
-    def group(
-        self,
-        pairs: PairFiles,
-        *,
-        clusters: str | ClusterMethod = ClusterMethod.components,
-        priority: IntArray | None = None,
-    ) -> Grouped:
-        """Group the documents of a matched collection, see `spotsigs.outofcore.cluster_tasks.group_files`."""
-        with self._locked():
-            return group_files(
-                pairs, self.folder, self.engine, memory=self.budget, clusters=clusters, priority=priority
             )
 
     def query(self, page: Document, tau: float) -> list[Match]:
@@ -310,8 +294,8 @@ class Store:
         return _query(self.vectors, signatures, tau, self.memory)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Lock the store; turn the system's errors into sentences."""
+    def locked(self) -> Iterator[None]:
+        """Lock the store, and report what cannot be read or written in it as an `InputError`."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(alone(self.folder, self.say))
@@ -467,6 +451,20 @@ def _batches(folder: Path) -> list[Path]:
     while exists(_batch(folder, len(found)) / "source.json"):
         found.append(_batch(folder, len(found)))
     return found
+
+
+def decided(folder: str | Path, n: int) -> NDArray[np.bool_] | None:
+    """Return which of the first n documents of a store a run has kept; None if no run has decided exactly these."""
+    try:
+        return opened(as_path(folder) / "decided" / str(n), "decided").whole("kept", np.bool_)
+    except InputError:
+        return None
+
+
+def put_decided(folder: str | Path, kept: NDArray[np.bool_]) -> None:
+    """Write which documents of a store are kept: later runs with ``add`` do not decide them again."""
+    with writing(as_path(folder) / "decided" / str(len(kept)), "decided") as out:
+        out.put("kept", kept)
 
 
 def stored_language(folder: str | Path) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,10 +210,6 @@ class PairFiles:
         As in `spotsigs.records.Pairs`.
     memory : int
         Bytes of pairs in memory at a time; those of a single document can exceed it.
-    part : int, optional
-        Of stores that say in ``starts`` where parts of them begin, the number of the part; all pairs by default.
-    rows : ndarray of int64, shape (n,), optional
-        The documents that these pairs are between, ascending: their places here are their numbers in `chunks`.
     """
 
     folders: tuple[Path, ...]
@@ -222,22 +218,13 @@ class PairFiles:
     counters: Mapping[str, int] = field(default_factory=dict)
     overlap: Overlap | None = field(default=None, repr=False)
     memory: int = 1 << 27
-    part: int | None = None
-    rows: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
-        return sum(store.stop - store.start for store in self._stores(False))
+        return sum(int(store.facts["pairs"]) for store in self._stores(False))
 
-    def _stores(self, verify: bool | None) -> list[_Store]:
-        """Open the stores, with the range of the pairs in each."""
-        found = []
-        for folder in self.folders:
-            reader = opened(folder, "pairs", verify=verify)
-            span = [0, int(reader.facts["pairs"])]
-            if self.part is not None:
-                span = reader.part("starts", np.int64, self.part, self.part + 2).tolist()
-            found.append(_Store(reader, *span))
-        return found
+    def _stores(self, verify: bool) -> list[Reader]:
+        """Open the stores."""
+        return [opened(folder, "pairs", verify=verify) for folder in self.folders]
 
     def load(self) -> Pairs:
         """Return all pairs, in memory."""
@@ -266,62 +253,39 @@ class PairFiles:
             Document numbers, ``i < j``.
         similarity : ndarray of float64
         """
-        stores = self._stores(True if self.part is None else None)
-        n = self.n if self.rows is None else int(self.rows.max(initial=-1)) + 1
-        edges = list(self._edges(stores, n))
-        places = [store.places(edges).tolist() for store in stores]
+        stores = self._stores(True)
+        edges = list(self._edges(stores))
+        offsets = [np.searchsorted(_first(store), edges).tolist() for store in stores]
         for k in range(len(edges) - 1):
-            found = _sorted(
-                _range(store.reader, at[k], at[k + 1])
-                for store, at in zip(stores, places, strict=True)
-                if at[k] < at[k + 1]
+            i, j, similarity = _sorted(
+                _range(store, at[k], at[k + 1]) for store, at in zip(stores, offsets, strict=True) if at[k] < at[k + 1]
             )
-            i, j, _ = found
-            sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < n
+            sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < self.n
             where = self.folders[0].parent if self.folders else "memory"
             require(sound, f"the pairs in {where} are damaged; delete that folder and run again")
-            if self.rows is not None:
-                found = np.searchsorted(self.rows, i), np.searchsorted(self.rows, j), found[2]
-            yield found
+            yield i, j, similarity
 
-    def _edges(self, stores: Sequence[_Store], n: int) -> Iterator[int]:
+    def _edges(self, stores: Sequence[Reader]) -> Iterator[int]:
         """Cut the document numbers into ranges with limited numbers of pairs, and yield their edges."""
-        width, ends = _ends(stores, n)
+        width = max(1, self.n >> 16)
+        bins = np.zeros(self.n // width + 1, np.int64)  # pairs by bin of the first document
+        for store in stores:
+            bins += np.bincount(_first(store) // width, minlength=len(bins))
+        ends = np.cumsum(bins)
         first = done = 0
         yield 0
         while done < ends[-1]:
             fits, least = np.searchsorted(ends, [done + self.held, done], side="right").tolist()
-            first = max(fits, least + 1)  # a range that is too large is one of its own
+            first = max(fits, least + 1)  # a bin that is too large is a range of its own
             done = int(ends[first - 1])
             if first < len(ends):
                 yield first * width
-        yield n
+        yield self.n
 
 
-class _Store(NamedTuple):
-    """The pairs of one task, from ``start`` to before ``stop``."""
-
-    reader: Reader
-    start: int
-    stop: int
-
-    def first(self) -> NDArray[np.int64]:
-        """Read the first documents of the pairs; memory maps of all stores would add up."""
-        return self.reader.part("i", np.int64, self.start, self.stop)
-
-    def places(self, edges: Any) -> NDArray[np.int64]:
-        """Return the indices of the first pairs whose first documents have at least these numbers."""
-        found: NDArray[np.int64] = self.start + np.searchsorted(self.first(), edges)
-        return found
-
-
-def _ends(stores: Sequence[_Store], n: int) -> tuple[int, NDArray[np.int64]]:
-    """Return the width of a bin of documents, and the cumulative number of pairs by bin of the first document."""
-    width = max(1, n >> 16)
-    bins = np.zeros(n // width + 1, np.int64)
-    for store in stores:
-        bins += np.bincount(store.first() // width, minlength=len(bins))
-    return width, np.cumsum(bins)
+def _first(store: Reader) -> NDArray[np.int64]:
+    """Read the first documents of the pairs; memory maps of all stores would add up."""
+    return store.whole("i", np.int64)
 
 
 def _sorted(parts: Iterable[Found]) -> Found:

@@ -132,7 +132,7 @@ def _chosen(rows: Sequence[tuple[int, list[int]]], with_texts: int, members: int
 
 
 def _pairs_by_cluster(pairs: Pairs, clusters: Clusters) -> dict[int, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """Return the pairs inside each cluster; an anchored cluster leaves others outside."""
+    """Return the pairs inside each cluster; two clusters of leaders may have pairs between them."""
     labels = clusters.labels[pairs.i]
     inside = np.flatnonzero(labels == clusters.labels[pairs.j])
     order = inside[np.argsort(labels[inside], kind="stable")]

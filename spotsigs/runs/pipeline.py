@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs import progress
-from spotsigs.clustering.decisions import Keep, priority
-from spotsigs.clustering.grouping import Grouped, group
+from spotsigs.clustering.clusters import Cohesion, cluster, cohesion
+from spotsigs.clustering.decisions import Decisions, Keep, decide, priority
 from spotsigs.engines import end_workers
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import Quality, evaluate
@@ -26,6 +27,7 @@ from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
 from spotsigs.formats.stored import StoredCollection
 from spotsigs.in_memory import Extracted, Matched, extract_distinct, match_in_memory
 from spotsigs.records import (
+    Collection,
     CollectionScheme,
     Corpus,
     Matcher,
@@ -58,8 +60,12 @@ class Outcome:
         The method, with the threshold that was taken.
     label : str
         Name of the method that ran.
-    groups : Grouped
-        What the pairs say of the documents.
+    decisions : Decisions
+        Clusters, and which documents are kept.
+    cohesion : Cohesion
+        Pairs inside the clusters.
+    added_from : int
+        Number of the first document of the collection; documents before it were in the store already.
     quality : Quality or None
         None where the collection brings no truth.
     checksum : str
@@ -75,7 +81,9 @@ class Outcome:
     matched: Matched[Any, Any]
     matcher: Matcher
     label: str
-    groups: Grouped
+    decisions: Decisions
+    cohesion: Cohesion
+    added_from: int
     quality: Quality | None
     checksum: str
     in_shingles: int
@@ -110,24 +118,63 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
     trial = Trial(settings)
     if settings.memory is None:
         matched, label = _in_memory(settings, trial), settings.matcher.label
-        groups = group(matched.pairs, **_grouping(settings, matched))
+        found = Found(matched, label)
     else:
-        matched, label, groups = _on_disk(settings, folder, settings.memory, say)  # type: ignore[assignment]
-    collection, signatures, clusters = settings.collection, matched.signatures, groups.clusters
+        found = _on_disk(settings, folder, settings.memory, say)
+    matched, collection = found.matched, settings.collection
+    with found.locked:
+        groups = cluster(matched.pairs, clusters=settings.clusters, **_priority(settings, found))
+        held = cohesion(groups, matched.pairs.chunks())
+        decisions = decide(
+            matched.pairs.chunks(),
+            groups,
+            settings.keep,
+            earlier=found.earlier,
+            copies=matched.copies,
+            compared=None if trial.matcher.reads_texts else matched.compared(),
+            boilerplate=matched.only_boilerplate(),
+        )
     # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
     known = not matched.new_from and not isinstance(collection, VectorCollection)
-    truth = collection.truth(signatures.clusters, matched.doc_ids) if known else None
+    truth = collection.truth(matched.signatures.clusters, matched.doc_ids) if known else None
     return Outcome(
         matched=matched,
         matcher=trial.matcher,
-        label=label,
-        groups=groups,
-        quality=None if truth is None else evaluate(matched.pairs.chunks(), truth, clusters),
+        label=found.label,
+        decisions=decisions,
+        cohesion=held,
+        added_from=found.added_from,
+        quality=None if truth is None else evaluate(matched.pairs.chunks(), truth, groups),
         checksum=checksum(*_content(settings, matched)),
-        in_shingles=_in_shingles(settings, signatures),
+        in_shingles=_in_shingles(settings, matched.signatures),
         suggestion=trial.suggestion,
         peak_rss_bytes=trial.peak_rss_bytes,
     )
+
+
+@dataclass(frozen=True)
+class Found:
+    """A matched collection, and what its place requires.
+
+    Attributes
+    ----------
+    matched : Matched
+        The pairs.
+    label : str
+        Name of the method that ran.
+    locked : context manager
+        Held while pairs are read.
+    earlier : ndarray of bool, shape (m,), or None
+        Which of the first m documents an earlier run has kept.
+    added_from : int
+        Number of the first document of the collection.
+    """
+
+    matched: Matched[Any, Any]
+    label: str
+    locked: AbstractContextManager[object] = field(default_factory=nullcontext)
+    earlier: NDArray[np.bool_] | None = None
+    added_from: int = 0
 
 
 class Trial:
@@ -179,10 +226,8 @@ def _in_memory(settings: Settings, trial: Trial) -> Matched[Signatures, Pairs]:
     )
 
 
-def _on_disk(
-    settings: Settings, folder: Path, memory: int, say: Callable[[str], object]
-) -> tuple[Matched[Segments, PairFiles], str, Grouped]:
-    from spotsigs.outofcore.pipeline import Store, VectorSettings, fitting
+def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> Found:
+    from spotsigs.outofcore.pipeline import Store, VectorSettings, decided, fitting
 
     matcher, collection = settings.matcher, settings.collection
     method = matcher.on_store()
@@ -203,26 +248,33 @@ def _on_disk(
         memory=memory,
         say=say,
     )
-    matched = store.match(
-        None if isinstance(collection, StoredCollection) else collection,
-        method.tau,
-        VectorSettings(idf_filter=settings.idf_filter, sets=settings.sets, sameness=settings.copies),
-        add=settings.add,
-        strict=settings.strict,
-    )
-    groups = store.group(matched.pairs, **_grouping(settings, matched))
-    end_workers()  # writing maps the store and uses memory for each document
-    return matched, method.label, groups
+    of = VectorSettings(idf_filter=settings.idf_filter, sets=settings.sets, sameness=settings.copies)
+
+    def match(collection: Collection | None, add: bool) -> Matched[Segments, PairFiles]:
+        return store.match(collection, method.tau, of, add=add, strict=settings.strict)
+
+    matched = match(None if isinstance(collection, StoredCollection) else collection, settings.add)
+    added_from = matched.new_from
+    earlier = decided(store.folder, added_from) if added_from else None
+    if added_from and earlier is None:
+        say(f"no finished run has decided the {added_from:,} earlier documents of {store.folder}: all are decided now")
+        matched = match(None, add=False)
+    end_workers()  # what follows uses memory for each document
+    return Found(matched, method.label, store.locked(), earlier, added_from)
 
 
-def _grouping(settings: Settings, matched: Matched[Any, Any]) -> dict[str, Any]:
-    """Return what a cluster is, and which document of one is its representative."""
-    lengths = matched.signatures.occurrences() if settings.keep is Keep.longest else None
-    dates = matched.signatures.dates if settings.keep is Keep.newest else ()
-    return {
-        "clusters": settings.clusters,
-        "priority": priority(settings.keep, len(matched.doc_ids), lengths, dates),
-    }
+def _priority(settings: Settings, found: Found) -> dict[str, Any]:
+    """Return the order in which documents are kept: those that an earlier run has kept come first."""
+    signatures, n = found.matched.signatures, len(found.matched.doc_ids)
+    lengths = signatures.occurrences() if settings.keep is Keep.longest else None
+    dates = signatures.dates if settings.keep is Keep.newest else ()
+    order = priority(settings.keep, n, lengths, dates)
+    if found.earlier is None:
+        return {"priority": order}
+    m = len(found.earlier)
+    order = np.arange(n) if order is None else order
+    order[:m] = order.min(initial=0) - 1
+    return {"priority": order, "removed": np.concatenate([~found.earlier, np.zeros(n - m, np.bool_)])}
 
 
 def suggested(vectors: Vectors, signature: SignatureScheme | None) -> Suggestion:

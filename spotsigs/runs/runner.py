@@ -14,7 +14,6 @@ import numpy as np
 from spotsigs import progress
 from spotsigs.arrays.row_blocks import own
 from spotsigs.clustering.clusters import GIANT
-from spotsigs.clustering.decisions import Decisions, decide
 from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
@@ -86,12 +85,12 @@ def run(
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with _within_budget(settings) as memory:
                     outcome = outcome_of(settings, folder, say)
-                    decisions = decide_and_copy(outcome, settings, undo)
-                    write_outcome(new, outcome, decisions)
+                    copy_kept(outcome, settings, undo)
+                    write_outcome(new, outcome)
                     if settings.page:
                         write_page(new, outcome, settings, say)
                 peak = outcome.peak_rss_bytes if memory is None else memory.peak_bytes
-                metrics = measured(outcome, decisions, settings, peak)
+                metrics = measured(outcome, settings, peak)
                 _finish(new, outcome, metrics, settings, contended, about or {})
             undo.pop_all()
         if settings.memory is not None and settings.store is None:
@@ -132,9 +131,10 @@ def write_histogram(folder: Path, suggestion: Suggestion) -> None:
     write_csv(folder / "histogram.csv", ("similarity_from", "similarity_to", "pairs"), rows)
 
 
-def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: int) -> dict[str, Any]:
+def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
     """Return the run's figures: sizes, quality (null without truth), memory, times in ms, choices."""
-    matched, cohesion = outcome.matched, outcome.groups.cohesion
+    matched, cohesion, decisions = outcome.matched, outcome.cohesion, outcome.decisions
+    kept = decisions.kept[matched.new_from :]
     copies, pairs, matcher, vectors = matched.copies, matched.pairs, outcome.matcher, matched.vectors
     contents = int(np.count_nonzero(own(copies.content)))
     seconds = {"sort_hash": 0.0, "cluster": 0.0, **pairs.seconds}
@@ -146,14 +146,14 @@ def measured(outcome: Outcome, decisions: Decisions, settings: Settings, peak: i
         "documents_in_shingles": outcome.in_shingles,
         "copies_content": len(copies) - contents,
         "copies_text": contents - int(np.count_nonzero(copies.distinct)),
-        "removed": int(np.count_nonzero(~decisions.kept)),
-        "kept": int(np.count_nonzero(decisions.kept[matched.new_from :])),
+        "removed": int(np.count_nonzero(~kept)),
+        "kept": int(np.count_nonzero(kept)),
         "skipped": len(matched.skipped),
         "signatures": vectors.n_signatures,
         "occurrences": vectors.n_occurrences,
         "pairs": len(pairs),
         "clusters": len(cohesion.labels),
-        "largest_cluster": int(outcome.groups.clusters.sizes.max(initial=0)),
+        "largest_cluster": int(decisions.clusters.sizes.max(initial=0)),
         "min_similarity": _over(np.nanmin, cohesion.minimum),
         "mean_similarity": _over(np.nanmean, cohesion.mean),
         "giant_chains": int(np.count_nonzero(cohesion.chain)),
@@ -186,12 +186,12 @@ def _over(function: Callable[[Any], Any], values: Any) -> float | None:
     return None if np.isnan(values).all() else float(function(values))
 
 
-def write_outcome(folder: Path, outcome: Outcome, decisions: Decisions) -> None:
+def write_outcome(folder: Path, outcome: Outcome) -> None:
     """Write all tables, ``skipped.csv`` and ``histogram.csv``."""
     matched = outcome.matched
     with writing(folder):
         write_tables(
-            folder, matched.doc_ids, matched.pairs, decisions, outcome.groups.cohesion, new_from=matched.new_from
+            folder, matched.doc_ids, matched.pairs, outcome.decisions, outcome.cohesion, new_from=matched.new_from
         )
     if len(matched.skipped):
         write_csv(folder / "skipped.csv", ("doc", "reason"), ((record.id, record.reason) for record in matched.skipped))
@@ -199,24 +199,20 @@ def write_outcome(folder: Path, outcome: Outcome, decisions: Decisions) -> None:
         write_histogram(folder, outcome.suggestion)
 
 
-def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> Decisions:
-    """Decide which documents stay, and write the copy of the collection on request: before any former result goes.
+def copy_kept(outcome: Outcome, settings: Settings, undo: ExitStack) -> None:
+    """Write the copy of the collection on request, before any previous result is replaced; record what is kept.
 
-    Where the results cannot be written behind it, `undo` removes the copy, so that the same command can be repeated.
+    If the results cannot be written after it, `undo` removes the copy, so that the same command can be repeated.
     """
     progress.doing("writing")
-    matched = outcome.matched
-    doc_ids, new_from = matched.doc_ids, matched.new_from
-    decisions = decide(
-        outcome.groups.nearest,
-        outcome.groups.clusters,
-        settings.keep,
-        copies=matched.copies,
-        compared=None if outcome.matcher.reads_texts else matched.compared(),
-        boilerplate=matched.only_boilerplate(),
-    )
+    matched, kept, added_from = outcome.matched, outcome.decisions.kept, outcome.added_from
+    doc_ids = matched.doc_ids
+    if settings.store is not None:
+        from spotsigs.outofcore.pipeline import put_decided
+
+        put_decided(settings.store, kept)
     if settings.copy is not None:
-        new = Renumbered(doc_ids, np.arange(new_from, len(doc_ids)))
+        new = Renumbered(doc_ids, np.arange(added_from, len(doc_ids)))
         failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
 
         def judged(document: Document) -> bool:
@@ -228,9 +224,8 @@ def decide_and_copy(outcome: Outcome, settings: Settings, undo: ExitStack) -> De
                 or is_readable(document, settings.text, settings.signature)
             )
 
-        write_copy(settings.collection, new, decisions.kept[new_from:], settings.copy, judged=judged)
+        write_copy(settings.collection, new, kept[added_from:], settings.copy, judged=judged)
         undo.callback(shutil.rmtree, settings.copy, ignore_errors=True)
-    return decisions
 
 
 def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable[[str], object]) -> None:
@@ -246,7 +241,7 @@ def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable
         folder / "clusters.html",
         matched.doc_ids,
         pairs,
-        outcome.groups.clusters,
+        outcome.decisions.clusters,
         readable_texts(settings, matched.new_from),
         scheme=settings.signature,
         matched=matched.signatures_of,
@@ -281,7 +276,7 @@ def summary(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folde
 def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
     """Say what goes, what stays, and where that lies: what most users ran it for."""
     removed, kept = metrics["removed"], metrics["kept"]
-    pages = removed + kept  # those of now; a store's earlier ones only if they go
+    pages = removed + kept  # without a store's earlier ones
     share = removed / pages if pages else 0
     where = _shown(folder / "kept.csv") if settings.copy is None else f"{_shown(Path(settings.copy).absolute())}/"
     return f"{counted(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
@@ -321,7 +316,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         chains = counted(metrics["giant_chains"], "giant chain")
         lines.append(
             f"{chains} ({GIANT} documents or more, most of whose pairs do not reach tau): see clusters.csv; "
-            "clusters=anchored cuts them up"
+            "clusters=leaders cuts them up"
         )
     if outcome.quality and "f1" in outcome.quality.intervals:
         low, high = outcome.quality.intervals["f1"]

@@ -1,1 +1,1 @@
-"""From the bytes of a page to tokens."""
+"""Decode pages, extract their text and cut it into tokens."""

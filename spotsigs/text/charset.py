@@ -1,4 +1,4 @@
-"""From the bytes of a page to UTF-8, whatever encoding it declares, has, or fails to keep."""
+"""Detection of a page's encoding, and conversion to UTF-8."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16: its mark begins with that one's
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is a prefix of this one
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -18,7 +18,7 @@ _DECLARED = re.compile(
 )
 _PROLOGUE = 4096  # bytes that are searched for a declaration and for zero bytes
 _ASCII = bytes(range(128))
-# Browsers read these labels as the vendor's superset, Python's codec of that name is the bare standard.
+# Browsers decode these labels as the vendor's superset; Python's codec of the same name is the bare standard.
 _SUPERSETS = {
     "shift_jis": "cp932",
     "euc_kr": "cp949",
@@ -31,16 +31,15 @@ _SUPERSETS = {
 def to_utf8(content: bytes | str, declared: str | None = None) -> bytes:
     """Return a page's content as UTF-8.
 
-    What the bytes themselves prove goes before any declaration: valid UTF-8, since text of another encoding is
-    practically never valid UTF-8 unless it is ASCII; a byte order mark; the zero bytes of UTF-16; the escapes of
-    ISO-2022-JP. Then come the declared charset, ``<meta>`` or the XML declaration, UTF-8, and statistical detection.
-    Among these, an encoding under which more than a quarter of the non-ASCII bytes are invalid is wrong, and the next
-    one is tried.
+    Evidence in the bytes has precedence over declarations: valid UTF-8 (text in another encoding is almost never valid
+    UTF-8 unless it is ASCII), a byte order mark, the zero bytes of UTF-16, the escape sequences of ISO-2022-JP. Without
+    such evidence, the declared charset, ``<meta>`` or the XML declaration, UTF-8 and statistical detection are tried in
+    this order. An encoding is rejected if more than a quarter of the non-ASCII bytes are invalid in it.
 
     Parameters
     ----------
     content : bytes or str
-        A string is encoded as it is.
+        A string is encoded without any detection.
     declared : str, optional
         Encoding declared outside the content, for example in an HTTP header; unknown labels are ignored.
 
@@ -73,11 +72,11 @@ def _decode(content: bytes, declared: str | None) -> str:
 
 
 def _proven_codec(content: bytes) -> str | None:
-    """Tell the encodings that show in the bytes, other than UTF-8 without a mark."""
+    """Return the codec that the bytes prove, or None; UTF-8 without a byte order mark is not considered."""
     for mark, codec in _MARKS:
         if content.startswith(mark):
             return codec
-    # ASCII characters have their zero bytes on one side.
+    # In UTF-16 the zero bytes of ASCII characters are all at even or all at odd positions.
     even, odd = content[:_PROLOGUE:2].count(0), content[1:_PROLOGUE:2].count(0)
     if max(even, odd) > min(len(content), _PROLOGUE) // 16 and min(even, odd) * 8 < max(even, odd):
         return "utf-16-le" if odd > even else "utf-16-be"
@@ -85,7 +84,7 @@ def _proven_codec(content: bytes) -> str | None:
 
 
 def _candidates(content: bytes, declared: str | None) -> Iterator[str]:
-    """Name the codecs to try, the likeliest first."""
+    """Yield the codecs to try, the most likely first."""
     from resiliparse.parse.encoding import detect_encoding
 
     codec = _codec(declared or "")
@@ -93,7 +92,7 @@ def _candidates(content: bytes, declared: str | None) -> Iterator[str]:
         yield codec
     found = _DECLARED.search(content, 0, _PROLOGUE)
     codec = _codec(found[1].decode("ascii")) if found else None
-    if codec and not codec.startswith("utf-16"):  # it could not have been read
+    if codec and not codec.startswith("utf-16"):  # a UTF-16 page has no readable declaration
         yield codec
     yield "utf-8"
     if detected := detect_encoding(content):
@@ -101,7 +100,7 @@ def _candidates(content: bytes, declared: str | None) -> Iterator[str]:
 
 
 def _codec(label: str) -> str | None:
-    """Return Python's codec for a label of the Encoding Standard, or None where there is no such label."""
+    """Return Python's codec for a label of the Encoding Standard, or None if the label is unknown."""
     from resiliparse.parse.encoding import map_encoding_to_html5
 
     name = map_encoding_to_html5(label.strip(" \t\r\n\"'"), False)

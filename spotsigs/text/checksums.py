@@ -1,4 +1,4 @@
-"""Checksums of a page's content and text, which tell exact copies."""
+"""Checksums of a page's content and text, which identify exact duplicates."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from spotsigs.text.tokens import code_point
 
 _SPACE = 32
 _LAST = 0x3000
-"""The greatest code point that is white space, the ideographic space."""
+"""Largest code point that is white space: the ideographic space."""
 
 
 @cache
 def _is_space() -> NDArray[np.uint8]:
-    """Return which code points are white space to ``str.split``, shape (0x3001,)."""
+    """Return 1 for each code point that ``str.split`` treats as white space, else 0; shape (0x3001,)."""
     return np.array([chr(code).isspace() for code in range(_LAST + 1)], np.uint8)
 
 
 @njit(cache=True, nogil=True)
 def _squeeze(text: NDArray[np.uint8], is_space: NDArray[np.uint8], out: NDArray[np.uint8]) -> int:
-    """Write the words of a text in UTF-8 with one space between them; return the size."""
-    n, at, owed = 0, 0, np.int64(0)  # a space between what is written and the next word
+    """Write the words of a UTF-8 text, separated by single spaces; return the number of bytes written."""
+    n, at, owed = 0, 0, np.int64(0)  # owed: a space precedes the next word
     while at < len(text):
-        if text[at] < 0x80:  # without branches: the ends of words cannot be predicted
+        if text[at] < 0x80:  # branch-free: word boundaries are unpredictable
             space = np.int64(is_space[text[at]])
             out[n] = _SPACE
             n += int(owed & (1 - space))
@@ -53,17 +53,17 @@ def _squeeze(text: NDArray[np.uint8], is_space: NDArray[np.uint8], out: NDArray[
 
 
 def squeezed(text: str) -> NDArray[np.uint8]:
-    """Return the words of a text, one space between them, none before the first and behind the last.
+    """Return the words of a text, separated by single spaces, without leading or trailing space.
 
     Parameters
     ----------
     text : str
-        Lone surrogates are kept.
+        Text, possibly with lone surrogates, which are kept.
 
     Returns
     -------
     ndarray of uint8, shape (n_bytes,)
-        ``" ".join(text.split())`` in UTF-8, as ``surrogatepass`` encodes.
+        ``" ".join(text.split())`` in UTF-8 with the error handler ``surrogatepass``.
     """
     data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
     out = np.empty(len(data) + 1, np.uint8)
@@ -71,10 +71,10 @@ def squeezed(text: str) -> NDArray[np.uint8]:
 
 
 def checksums(document: Document, text: str) -> NDArray[np.uint64]:
-    """Return what tells whether documents are copies: checksums of their content and of their text.
+    """Return the checksums by which exact duplicates are detected: of the content and of the text.
 
-    Contents are equal where their bytes are, in UTF-8 where they come as text. Texts are equal where their words are;
-    how much white space lies between them, nobody sees.
+    Contents are equal if their bytes are; a string is compared in UTF-8. Texts are equal if their words are; white
+    space between words is ignored.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def checksums(document: Document, text: str) -> NDArray[np.uint64]:
     Returns
     -------
     ndarray of uint64, shape (4,)
-        Two numbers of the content and two of the text; those are 0 where it is empty or has no words, for then it says
-        nothing.
+        Two words for the content and two for the text. They are 0 if the content is empty or the text has no words;
+        such a document is no duplicate of others.
     """
     content = document.content
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content

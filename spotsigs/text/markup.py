@@ -1,17 +1,17 @@
-"""A pass over HTML before the parser that leaves only what bears on the visible text.
+"""Simplification of HTML before parsing: keep only the markup that affects the visible text.
 
-A parser spends most of its time on elements and attributes that make no difference to the text. This pass drops
-comments, attributes, elements that browsers do not show, and the tags of elements that may stand inside a word; it puts
-a space before every other tag, so that the tree's text needs no separators. What is left to the parser: the tree, what
-of it is the body, and character references.
+A parser spends most of its time on elements and attributes that do not change the text. This pass drops comments,
+attributes, elements that browsers do not show, and the tags of inline elements. It writes a space before every other
+tag, so that the text of the parsed tree needs no separators. The parser then builds the tree, finds the body and
+resolves character references.
 
-Tags, comments and raw text end where the tokenizer of the HTML Standard (section 13.2.5) ends them. That tokenizer asks
-the tree in two places, raw text elements and CDATA sections inside SVG and MathML, where this pass is approximate.
+Tags, comments and raw text end as in the tokenizer of the HTML Standard (section 13.2.5). That tokenizer depends on the
+tree in two cases, raw text elements and CDATA sections inside SVG and MathML; in these, this pass is approximate.
 
-On request it marks links and blocks with three control characters, which no token contains and which pass through the
-parser as text: where the content of a link begins and ends, and, in place of the space before a tag, a form feed. That
-one is white space to the parser, so that it stays inside a table; the other two, between the tags of a table's rows,
-move out of it as all text does there, and the link counts as empty.
+On request, three control characters mark links and blocks. No token contains them, and the parser treats them as text.
+Two mark the start and the end of a link's content. The third, a form feed, replaces the space before a tag; it is white
+space to the parser, so it remains inside a table. The other two, between the tags of a table's rows, are moved out of
+the table like any text there, and the link counts as empty.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from numba import njit
 from numpy.typing import NDArray
 
 BLOCK_MARK, LINK_MARK, LINK_END_MARK = "\f", "\x1e", "\x1f"
-"""A new block, the begin and the end of a link, in a text whose links are marked."""
+"""Marks of a new block, the start of a link and its end."""
 
 UNMARKED = bytes.maketrans((LINK_MARK + LINK_END_MARK).encode(), b"  ")
-"""For ``bytes.translate``: what a document has of these characters itself; they separate words as spaces do."""
+"""Table for ``bytes.translate`` that replaces a document's own link marks by spaces."""
 
-# Elements that may stand inside a word. All others separate words, unknown ones too.
+# Inline elements, which do not separate words. All others do, including unknown ones.
 _INLINE_NAMES = """a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd mark nobr q s samp small
     span strike strong sub sup time tt u var wbr"""
-# Those which the parser opens again after what they lie in has ended, as often as that happens.
+# Formatting elements, which the parser opens again each time the element that contains them ends.
 _FORMAT_NAMES = "b big code em font i nobr s small strike strong tt u"
-# Elements whose content is not markup: those that browsers do not show, and those that they do.
+# Elements whose content is not markup: those that browsers hide, and those that they show.
 _HIDDEN_NAMES = "iframe noembed noframes noscript style"
 _LITERAL_NAMES = "textarea title xmp"
-# Elements that a page may leave open without nesting deeper: void ones and those that the next one closes.
+# Elements that may remain open without nesting deeper: void ones, and those that the next one closes.
 _FLAT_NAMES = """area base basefont bgsound body br caption col colgroup embed frame head hr html img
     input keygen link meta option p param source tbody td tfoot th thead tr track"""
-# Elements that the next one closes only where at most paragraphs and divisions lie between: <li><dt><li> nests.
+# Elements that the next one closes only across paragraphs and divisions: <li><dt><li> nests.
 _ITEM_NAMES = "dd dt li"
-# Elements that the standard calls special: an end tag of an element it does not know closes nothing beyond them.
+# Special elements of the standard: the end tag of an unknown element closes no element beyond them.
 _SPECIAL_NAMES = """address applet article aside blockquote button center dd details dir div dl dt fieldset figcaption
     figure footer form h1 h2 h3 h4 h5 h6 header hgroup li listing main marquee menu nav object ol p plaintext
     pre search section select summary table template ul ruby body br embed head hr img meta"""
-# Those beyond which the end tag of no element closes anything, but of a table and a template.
+# Elements beyond which only the end tags of a table and a template close an element.
 _BARRIER_NAMES = """applet marquee object select table template annotation-xml desc foreignobject mi mn mo ms mtext
     title"""
-# Those whose end tags are stopped by the latter alone.
+# Elements whose end tags are stopped by the preceding list alone.
 _SCOPED_NAMES = """address applet article aside blockquote button center dd details dir div dl dt fieldset figcaption
     figure footer form h1 h2 h3 h4 h5 h6 header hgroup li listing main marquee menu nav object ol p pre search section
     select summary ul"""
 _SPECIAL, _BARRIER, _SCOPED, _ROOT, _FORMAT = 1, 2, 4, 8, 16  # roles on the stack; _ROOT: svg and math
 _NESTED, _INLINE, _HIDDEN, _SCRIPT, _LITERAL, _FLAT, _FOREIGN, _ITEM = range(8)
 
-_MAX_DEPTH = 512  # as browsers have one; the parser's time grows with the square of the depth
-_MAX_REFERENCE = 40  # bytes of the longest character reference, and some
+_MAX_DEPTH = 512  # browsers have such a limit; the parser's time is quadratic in the depth
+_MAX_REFERENCE = 40  # bytes; no character reference is longer
 _SPACE, _BANG, _QUOTE, _HASH, _AMPERSAND, _APOSTROPHE = b" !\"#&'"
 _DASH, _SLASH, _LT, _EQUALS, _GT, _QUESTION, _BRACKET = b"-/<=>?]"
 _BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
@@ -71,13 +71,13 @@ _GOLDEN, _SLOT_BITS = np.uint64(0x9E3779B97F4A7C15), 9
 
 
 def _packed(name: str) -> int:
-    """Return the key of a name, as `_name_end` does."""
+    """Return the key of a name, equal to that of `_name_end`."""
     key = int.from_bytes(name.encode()[-8:], "big")
     return key if len(name) <= 8 else key ^ (1 << 64) - 1
 
 
 def _element_table() -> tuple[NDArray[np.uint64], NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return a hash table from packed element names to kinds and roles: linear probing, key 0 is an empty slot."""
+    """Return a hash table of packed element names (linear probing, 0 for an empty slot), their kinds and roles."""
     kinds = {"script": _SCRIPT, "svg": _FOREIGN, "math": _FOREIGN}
     for names, kind in (
         (_INLINE_NAMES, _INLINE),
@@ -121,7 +121,7 @@ def _is_letter(byte: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _find(html: NDArray[np.uint8], byte: int, at: int) -> int:
-    """Return the position of a byte from ``at`` on, or the length."""
+    """Return the first position of a byte at or after ``at``, or the length."""
     while at < len(html) and html[at] != byte:
         at += 1
     return at
@@ -129,12 +129,12 @@ def _find(html: NDArray[np.uint8], byte: int, at: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _name_end(html: NDArray[np.uint8], at: int) -> tuple[np.uint64, int]:
-    """Return the element name at a position, lower-cased and packed, and where it ends."""
+    """Return the lower-cased, packed element name at a position, and its end."""
     key, end = np.uint64(0), at
     while end < len(html) and html[end] != _GT and html[end] != _SLASH and not _is_white(html[end]):
         key = (key << np.uint64(8)) | np.uint64(html[end] | 32)
         end += 1
-    # A longer name must not pass for the known one that its last eight bytes spell.
+    # The complement distinguishes a longer name from the known one that its last eight bytes spell.
     return (key if end - at <= 8 else ~key), end
 
 
@@ -142,8 +142,8 @@ def _name_end(html: NDArray[np.uint8], at: int) -> tuple[np.uint64, int]:
 def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool, bool, int]:
     """Skip the attributes at a position.
 
-    Returns the position after the tag, -1 if it has no end, whether that is ``/>``, whether there is an ``href``, and
-    the number of attributes.
+    Returns the position after the tag (-1 if it has no end), whether it ends with ``/>``, whether it has an ``href``,
+    and its number of attributes.
     """
     is_closed = has_href = False
     attributes = 0
@@ -178,7 +178,7 @@ def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool, bool, int]:
 
 @njit(cache=True, nogil=True)
 def _declaration_end(html: NDArray[np.uint8], at: int) -> int:
-    """Return the position after the comment or the like at a ``<``, or the same position if that is text."""
+    """Return the position after the comment or declaration at a ``<``, or the same position if it is text."""
     following = html[at + 1]
     if following != _BANG and following != _QUESTION and following != _SLASH:
         return at
@@ -200,7 +200,7 @@ def _declaration_end(html: NDArray[np.uint8], at: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _cdata_end(html: NDArray[np.uint8], at: int) -> int:
-    """Return where a CDATA section ends that may begin at a ``<``, or the same position if none does."""
+    """Return the end of the CDATA section at a ``<``, or the same position if there is none."""
     for k, letter in enumerate(b"<![CDATA["):
         if at + k >= len(html) or html[at + k] != letter:
             return at
@@ -212,7 +212,7 @@ def _cdata_end(html: NDArray[np.uint8], at: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _spells(html: NDArray[np.uint8], at: int, start: int, end: int) -> bool:
-    """Tell whether the name ``html[start:end]`` stands at a position, in any case, and ends there."""
+    """Return whether the name at a position equals ``html[start:end]``, ignoring case."""
     last = at + end - start
     if last >= len(html) or not (html[last] == _GT or html[last] == _SLASH or _is_white(html[last])):
         return False
@@ -223,9 +223,9 @@ def _spells(html: NDArray[np.uint8], at: int, start: int, end: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _raw_text_end(html: NDArray[np.uint8], at: int, start: int, end: int, is_script: bool) -> int:
-    """Return the position of the end tag that ends the raw text of the element named ``html[start:end]``.
+    """Return the position of the end tag of the raw text element named ``html[start:end]``.
 
-    In scripts, after ``<!--`` and up to ``-->``, a nested script's tags are part of the text.
+    In scripts, between ``<!--`` and ``-->``, the tags of a nested script are text.
     """
     is_escaped = is_nested = False
     while at < len(html):
@@ -247,7 +247,7 @@ def _raw_text_end(html: NDArray[np.uint8], at: int, start: int, end: int, is_scr
 
 @njit(cache=True, nogil=True)
 def _slot_of(key: np.uint64, keys: NDArray[np.uint64]) -> np.int64:
-    """Return where a name stands in the table, an empty slot for an unknown one."""
+    """Return the slot of a name in the table, or an empty slot for an unknown name."""
     slot = key * _GOLDEN >> np.uint64(64 - _SLOT_BITS)
     while keys[slot] != key and keys[slot] != 0:
         slot = (slot + np.uint64(1)) & np.uint64((1 << _SLOT_BITS) - 1)
@@ -256,9 +256,9 @@ def _slot_of(key: np.uint64, keys: NDArray[np.uint64]) -> np.int64:
 
 @njit(cache=True, nogil=True)
 def _close(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int, key: np.uint64, role: np.uint8) -> int:
-    """Return the depth after an end tag, which closes nothing beyond where the standard's parser stops to look.
+    """Return the depth after an end tag; the search for its start tag stops at the same elements as in the standard.
 
-    Where that parser closes more, the depth here is the larger one: it bounds the parser's.
+    If the standard's parser closes more elements, the depth returned is larger: it is an upper bound.
     """
     stops = _BARRIER if role & (_SCOPED | _FORMAT) else _SPECIAL | _BARRIER
     for level in range(depth - 1, -1, -1):
@@ -266,7 +266,7 @@ def _close(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int, key:
         if open_key == key:
             if (key != _FORM and not role & _FORMAT) or level == depth - 1:
                 return level
-            for k in range(level, depth - 1):  # the elements in it stay open
+            for k in range(level, depth - 1):  # the elements inside remain open
                 stack[k], roles[k] = stack[k + 1], roles[k + 1]
             return depth - 1
         if key == _TEMPLATE or (key == _TABLE and open_key != _TEMPLATE):
@@ -278,7 +278,7 @@ def _close(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int, key:
 
 @njit(cache=True, nogil=True)
 def _is_foreign(roles: NDArray[np.uint8], depth: int) -> bool:
-    """Tell whether what follows is SVG or MathML, where ``/>`` closes an element."""
+    """Return whether the current content is SVG or MathML, in which ``/>`` closes an element."""
     for level in range(depth - 1, -1, -1):
         if roles[level]:
             return bool(roles[level] == _ROOT)
@@ -287,13 +287,13 @@ def _is_foreign(roles: NDArray[np.uint8], depth: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _may_be_foreign(roles: NDArray[np.uint8], depth: int) -> bool:
-    """Tell whether what follows may be SVG or MathML: not all that is special ends these."""
+    """Return whether the current content may be SVG or MathML, which not every special element ends."""
     return bool((roles[:depth] & _ROOT).any())
 
 
 @njit(cache=True, nogil=True)
 def _end_foreign(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int) -> None:
-    """Let no end tag find what is open of SVG or MathML: an element of HTML may have ended that, or nests in it."""
+    """Hide open SVG and MathML elements from end tags: an element of HTML may have ended them or nests in them."""
     for level in range(depth - 1, -1, -1):
         if roles[level] not in (0, _ROOT):
             break
@@ -304,7 +304,7 @@ def _end_foreign(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int
 
 @njit(cache=True, nogil=True)
 def _is_raw(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int) -> bool:
-    """Tell whether a title, say, surely begins raw text: it does not in SVG, and where the parser passes over it."""
+    """Return whether an element such as a title certainly starts raw text: not in SVG, a select or a frameset."""
     for level in range(depth):
         if roles[level] & _ROOT or stack[level] == _SELECT or stack[level] == _FRAMESET:
             return False
@@ -313,7 +313,7 @@ def _is_raw(stack: NDArray[np.uint64], roles: NDArray[np.uint8], depth: int) -> 
 
 @njit(cache=True, nogil=True)
 def _close_item(stack: NDArray[np.uint64], depth: int, key: np.uint64) -> int:
-    """Return the depth before a list item: it closes the one before, and the paragraphs and divisions in that."""
+    """Return the depth before a list item, which closes the previous one and the paragraphs and divisions in it."""
     for level in range(depth - 1, -1, -1):
         open_key = stack[level]
         if open_key == key or (key in (_DD, _DT) and open_key in (_DD, _DT)):
@@ -334,14 +334,14 @@ def _nest(
     is_end: bool,
     is_empty: bool,
 ) -> int:
-    """Return the depth after a tag; where there is no room for its element, one more than there is room for."""
+    """Return the depth after a tag, one more than the capacity of the stack if its element does not fit."""
     is_html = role & _SPECIAL or (kind == _INLINE and key != _A)
     if is_html and (not is_end or key in (_P, _BR)) and _is_foreign(open_roles, depth):
         _end_foreign(stack, open_roles, depth)
     if is_end:
         return _close(stack, open_roles, depth, key, role)
     nests = kind in (_NESTED, _FOREIGN, _ITEM) or (kind == _INLINE and key not in (_A, _WBR))
-    if not nests and not role & _SPECIAL:  # in SVG and MathML all elements nest, and "/>" closes those
+    if not nests and not role & _SPECIAL:  # in SVG and MathML all elements nest, and "/>" closes them
         nests = _may_be_foreign(open_roles, depth)
     if not nests or (is_empty and not role & _SPECIAL):
         return depth
@@ -371,7 +371,7 @@ def _write_tag(
 
 @njit(cache=True, nogil=True)
 def _write_nothing(out: NDArray[np.uint8], size: int) -> int:
-    """Leave something out; return the new size. Only an unfinished character reference needs a tag in its place."""
+    """Return the size after dropping markup; a ``<wbr>`` replaces it if an unfinished character reference precedes."""
     at = size - 1
     while at > max(size - _MAX_REFERENCE, 0) and (_is_letter(out[at]) or 48 <= out[at] <= 57 or out[at] == _HASH):
         at -= 1
@@ -391,7 +391,7 @@ def _simplify(
     out: NDArray[np.uint8],
     marked: bool,
 ) -> int:
-    """Write the simplified page, with marks if wanted; return its size."""
+    """Write the simplified page, with marks on request; return its size."""
     at, size, depth = 0, 0, 0
     stack, open_roles = np.empty(_MAX_DEPTH, np.uint64), np.empty(_MAX_DEPTH, np.uint8)
     while at < len(html):
@@ -403,7 +403,7 @@ def _simplify(
         start = at + 2 if is_end else at + 1
         if start == len(html) or not _is_letter(html[start]):
             after = _declaration_end(html, at) if start < len(html) else at
-            if after == at:  # text; the space keeps it from making a tag with what follows the next one dropped
+            if after == at:  # text; the space prevents a tag with the text after a dropped tag
                 out[size], out[size + 1] = _LT, _SPACE
                 size, at = size + 2, at + 1
             else:
@@ -412,7 +412,7 @@ def _simplify(
         key, end = _name_end(html, start)
         at, is_closed, has_href, _ = _tag_end(html, end)
         if at < 0:
-            break  # the standard, too, drops a tag without an end
+            break  # the standard drops a tag without an end, too
         slot = _slot_of(key, keys)
         kind = np.int64(kinds[slot])
         if kind == _INLINE:
@@ -442,7 +442,7 @@ def _simplify(
                 out[size] = html[at]
                 size += 1
                 if html[at] == _LT and not is_raw:
-                    out[size] = _SPACE  # so that it is text in any case
+                    out[size] = _SPACE  # the space makes it text in any context
                     size += 1
                 at += 1
     return size
@@ -456,9 +456,9 @@ def _cost(
     roles: NDArray[np.uint8],
     most: int,
 ) -> tuple[int, int]:
-    """Return how deep elements nest, at most one deeper than `most`, and how many are opened again.
+    """Return the depth of nesting, at most ``most + 1``, and the number of elements that are opened again.
 
-    Both are upper bounds: where it is not certain whether text is raw, its start tags count and its end tags do not.
+    Both are upper bounds: if it is uncertain whether text is raw, its start tags count and its end tags do not.
     """
     at, depth, deepest, unsure = 0, 0, 0, 0
     formats = again = 0
@@ -485,7 +485,7 @@ def _cost(
         if kind in (_HIDDEN, _SCRIPT, _LITERAL) and not is_end and not is_empty:
             if start < unsure:
                 unsure, kind = len(html), np.int64(_NESTED)
-            elif key == _NOSCRIPT:  # its content is markup where no script runs
+            elif key == _NOSCRIPT:  # its content is markup if scripts are disabled
                 kind = np.int64(_NESTED)
             else:
                 text_end = _raw_text_end(html, at, start, end, kind == _SCRIPT)
@@ -502,7 +502,7 @@ def _cost(
 
 @njit(cache=True, nogil=True)
 def _most_attributes(html: NDArray[np.uint8]) -> int:
-    """Return the number of attributes of the tag that has most."""
+    """Return the largest number of attributes of a tag."""
     at, most = 0, 0
     while at + 1 < len(html):
         at = _find(html, _LT, at)
@@ -517,48 +517,48 @@ def _most_attributes(html: NDArray[np.uint8]) -> int:
 
 
 def has_more_attributes(html: bytes, most: int) -> bool:
-    """Tell whether a tag has more attributes than `most`: a parser compares each with all others."""
+    """Return whether a tag has more than `most` attributes; some parsers compare each with all others."""
     return bool(_most_attributes(np.frombuffer(html, np.uint8)) > most)
 
 
 def parsing_cost(html: bytes, most: int) -> tuple[int, int]:
-    """Return what the time and memory of a parser grow with beside the size of a page.
+    """Return the quantities that determine the time and memory of a parser, in addition to the size of the page.
 
     Parameters
     ----------
     html : bytes
-        In UTF-8, or any encoding that keeps ASCII.
+        Page in UTF-8, or in any superset of ASCII.
     most : int
-        How deep elements may nest; beyond, nothing more is counted.
+        Depth at which counting stops.
 
     Returns
     -------
     deepest : int
-        How deep elements nest, at most one deeper than `most`: the parser's time grows with the square of that. What
-        the parser closes by itself does not count.
+        Depth of nesting, at most ``most + 1``: the parser's time is quadratic in it. Elements that the parser closes by
+        itself do not count.
     again : int
-        How many elements the parser opens again, at most: ``<p><b><i>one<p>two`` opens two.
+        Upper bound of the number of elements that the parser opens again: ``<p><b><i>one<p>two`` opens two.
     """
     return _cost(np.frombuffer(html, np.uint8), _KEYS, _KINDS, _ROLES, most)
 
 
 def simplify(html: bytes, *, marked: bool = False) -> bytes:
-    """Drop what makes no difference to the text that a parser finds in a page.
+    """Drop the markup that does not affect the text of a page.
 
     Parameters
     ----------
     html : bytes
-        In UTF-8, or any encoding that keeps ASCII.
+        Page in UTF-8, or in any superset of ASCII.
     marked : bool
-        Mark links and blocks, in a page that holds no such characters itself (`UNMARKED`): `LINK_MARK` after the
-        start tag of a link (an ``a`` with an ``href``), `LINK_END_MARK` at the end tag or where another ``a`` begins,
-        and `BLOCK_MARK` in place of the space.
+        Mark links and blocks; the page must not contain such characters itself (`UNMARKED`). `LINK_MARK` follows the
+        start tag of a link (an ``a`` with an ``href``), `LINK_END_MARK` replaces the end tag or precedes the next
+        ``a``, and `BLOCK_MARK` replaces the space.
 
     Returns
     -------
     bytes
-        A page without attributes, comments, invisible elements and inline tags, with a space before each tag that
-        follows a word, nested at most 512 deep.
+        Page without attributes, comments, hidden elements and inline tags, with a space before each tag that follows a
+        word, and elements nested at most 512 deep.
     """
     out = np.empty(2 * len(html) + 8, np.uint8)
     size = _simplify(np.frombuffer(html, np.uint8), _KEYS, _KINDS, _ROLES, out, marked)

@@ -1,4 +1,4 @@
-"""Runs of contiguous tokens, hashed as they lie in the text."""
+"""Hashes of runs of contiguous tokens (shingles)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spotsigs.text.xxh64 import _xxh64
 def _hash_shingles(
     buffer: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32], k: int
 ) -> NDArray[np.uint64]:
-    """Return the XXH64 of every ``k`` contiguous tokens joined by colons, as they lie in the buffer."""
+    """Return the XXH64 of every ``k`` contiguous tokens; the buffer stores the tokens joined by colons."""
     hashes = np.empty(len(starts) - k + 1, np.uint64)
     for i in range(len(hashes)):
         hashes[i] = _xxh64(buffer, starts[i], ends[i + k - 1])
@@ -27,9 +27,9 @@ def hash_shingles(tokens: Tokens, k: int) -> NDArray[np.uint64]:
     Parameters
     ----------
     tokens : Tokens
-        Of one document. Fewer than ``k`` of them make one shingle; none make none.
+        Tokens of one document. Fewer than ``k`` tokens form one shingle, no tokens none.
     k : int
-        At least 1.
+        Number of tokens in a shingle, at least 1.
 
     Returns
     -------

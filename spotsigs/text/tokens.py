@@ -1,4 +1,4 @@
-"""From text to tokens: lower-cased runs of letters, digits and combining marks; character bigrams where words touch."""
+"""Tokenization: lower-cased runs of letters, digits and combining marks; character bigrams in unspaced scripts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from spotsigs.errors import InputError, require
 from spotsigs.records import Tokens
 from spotsigs.text.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
 
-# Scripts that are written without spaces, with the kana marks that Unicode files under no script of their own:
-# the prolonged sound mark, its halfwidth form, and the voiced sound marks, combining and halfwidth.
+# Scripts without spaces between words, and the kana marks that Unicode assigns to no single script: the prolonged sound
+# mark, its halfwidth form, and the voiced sound marks, combining and halfwidth.
 _LETTERS = r"\p{L}\p{M}\p{Nd}"
 _UNSPACED = r"\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\u30FC\uFF70\u3099\u309A\uFF9E\uFF9F"
 TOKEN_PATTERN = rf"(?V1)(?P<unspaced>[[{_LETTERS}]&&[{_UNSPACED}]]+)|(?P<word>[[{_LETTERS}]--[{_UNSPACED}]]+)"
-"""Runs that make tokens, as a pattern of the ``regex`` package; those in ``unspaced`` are cut into bigrams."""
+"""Pattern of the ``regex`` package for runs that form tokens; runs in ``unspaced`` are cut into bigrams."""
 
 _WORD, _BIGRAMS, _CHANGES = 1, 2, 128
 _PLANES = ((0, 0x40000), (0xE0000, 0xF0000))
-"""Planes with letters or marks; the others have none in any version of Unicode, and take a tenth of a second."""
+"""Planes that have letters or marks; skipping the others, which have none, saves a tenth of a second."""
 _COLON = 58
 _BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
-_MAX_BYTES = 900_000_000  # bigrams take up to 7/3 of the text, and offsets are 32 bits
+_MAX_BYTES = 900_000_000  # bigrams need up to 7/3 of the text, and offsets have 32 bits
 
 
 @cache
@@ -35,8 +35,8 @@ def character_kinds() -> NDArray[np.uint8]:
     Returns
     -------
     ndarray of uint8, shape (0x110000,)
-        The same for every Python version, since the classes are those of the ``regex`` package. Bit 7 marks the
-        code points beyond ASCII that ``str.lower`` changes.
+        Bit 7 marks the code points beyond ASCII that ``str.lower`` changes. The classes are those of the ``regex``
+        package, so they are the same for every version of Python.
     """
     import regex
 
@@ -45,7 +45,7 @@ def character_kinds() -> NDArray[np.uint8]:
     for first, last in _PLANES:
         for run in regex.finditer(TOKEN_PATTERN, everything, pos=first, endpos=last):
             kinds[run.start() : run.end()] = _WORD if run["word"] else _BIGRAMS
-    lower = everything.replace("\u0130", "i").lower()  # U+0130 is the one that becomes two
+    lower = everything.replace("\u0130", "i").lower()  # U+0130 alone becomes two code points
     changes = np.frombuffer(lower.encode("utf-32-le", "surrogatepass"), "<u4") != np.arange(len(everything))
     kinds[0x80:] |= changes[0x80:] * np.uint8(_CHANGES)
     return kinds
@@ -53,7 +53,7 @@ def character_kinds() -> NDArray[np.uint8]:
 
 @njit(cache=True, nogil=True)
 def code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
-    """Decode the character at a position of valid UTF-8; return it and the position after it."""
+    """Decode the character at a position of valid UTF-8; return its code point and the position after it."""
     lead = np.int64(text[at])
     if lead < 0x80:
         return lead, at + 1
@@ -67,7 +67,7 @@ def code_point(text: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
 
 @njit(cache=True, nogil=True)
 def _six_bits(text: NDArray[np.uint8], at: int) -> np.int64:
-    """Return what a continuation byte holds, wide enough to be shifted where nothing is compiled, too."""
+    """Return the six bits of a continuation byte as int64, so that shifts do not overflow without compilation."""
     return np.int64(text[at] & 0x3F)
 
 
@@ -81,7 +81,7 @@ def _append(
     n: int,
     size: int,
 ) -> tuple[int, int]:
-    """Complete the token being written by ``text[start:end]``; return the new number of tokens and size."""
+    """Append ``text[start:end]`` to the open token and end it; return the number of tokens and the size."""
     for at in range(start, end):
         buffer[size] = text[at]
         size += 1
@@ -100,7 +100,7 @@ def _append_bigrams(
     n: int,
     size: int,
 ) -> tuple[int, int, int]:
-    """Write the tokens of the unspaced run at ``first``; return the run's end, the new number of tokens and size."""
+    """Write the bigrams of the unspaced run at ``first``; return its end, the number of tokens and the size."""
     _, at = code_point(text, first)
     is_single = True
     while at < len(text):
@@ -118,15 +118,15 @@ def _append_bigrams(
 def _tokenize(
     text: NDArray[np.uint8], kinds: NDArray[np.uint8], buffer: NDArray[np.uint8], ends: NDArray[np.int32]
 ) -> tuple[int, int]:
-    """Write the tokens of valid UTF-8, a colon after each; return their number and size.
+    """Write the tokens of valid UTF-8, each followed by a colon; return their number and size.
 
-    ASCII is lower-cased on the way; -1 is returned at a character beyond it that is not in lower case.
+    ASCII letters are lower-cased. The number is -1 if a character beyond ASCII is not in lower case.
     """
     n, size, at = 0, 0, 0
     is_open = 0
     while at < len(text):
         byte = text[at]
-        if byte < 0x80:  # without branches: the ends of words cannot be predicted
+        if byte < 0x80:  # branch-free: word boundaries are unpredictable
             is_word = 1 if kinds[byte] == _WORD else 0
             closes = is_open & (1 - is_word)
             ends[n] = size
@@ -157,9 +157,9 @@ def tokenize(text: str) -> Tokens:
     """Cut a text into tokens.
 
     The text is lower-cased as a whole (``str.lower``). Tokens are the maximal runs of letters, combining marks and
-    decimal digits of Unicode, so that the apostrophe splits. Runs of Han, Hiragana, Katakana and Thai characters are
-    cut into overlapping bigrams, a single such character is a token; where a run changes between those scripts and
-    others, it splits.
+    decimal digits of Unicode, so the apostrophe separates tokens. Runs of Han, Hiragana, Katakana and Thai characters
+    are cut into overlapping bigrams; a single such character is a token. A change between these scripts and others
+    ends a token.
 
     Parameters
     ----------
@@ -190,17 +190,17 @@ def tokenize(text: str) -> Tokens:
 
 @njit(cache=True, nogil=True)
 def _links_of(text: NDArray[np.uint8], kinds: NDArray[np.uint8], links: NDArray[np.int32]) -> int:
-    """Write the link of each token of a marked text, or 0; return the number of tokens.
+    """Write the number of each token's link, or 0 outside links; return the number of tokens.
 
-    The tokens are those of `_tokenize` without the marks of links, which stand inside words, too: a token belongs to
-    the link that holds its first character.
+    The tokens are those of `_tokenize` on the text without link marks, which may occur inside words. A token belongs to
+    the link that contains its first character.
     """
     n, at, last, inside = 0, 0, 0, False
-    previous, first = 0, 0  # kind of the character before, and the link at the begin of the token or bigram under way
-    length = 0  # characters of the unspaced run under way
+    previous, first = 0, 0  # kind of the previous character; link at the start of the open token or bigram
+    length = 0  # characters of the current unspaced run
     while at < len(text):
         code, at = code_point(text, at)
-        if code == _LINK or code == _LINK_END:  # noqa: SIM109 - faster so when compiled
+        if code == _LINK or code == _LINK_END:  # noqa: SIM109 - compiles to faster code
             inside = code == _LINK
             last += inside
             continue
@@ -225,17 +225,17 @@ def unmarked(text: str) -> str:
 
 
 def tokenize_marked(text: str) -> Tokens:
-    """Cut a text whose links and blocks are marked into tokens, each with the link it lies in.
+    """Cut a text with marked links and blocks into tokens, each with the number of its link.
 
     Parameters
     ----------
     text : str
-        As `spotsigs.text.visible.VisibleText.marked` gives it.
+        Result of `spotsigs.text.visible.VisibleText.marked`.
 
     Returns
     -------
     Tokens
-        Those of the text without its marks, and their ``links``.
+        Tokens of the text without its marks, with ``links``.
 
     Raises
     ------

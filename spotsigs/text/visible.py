@@ -1,4 +1,4 @@
-"""From documents to text: the visible text of the whole page, or its main part by other extractors.
+"""Text extraction: the visible text of the whole page, or its main content.
 
 Each choice is a frozen dataclass ``(document) -> str`` and one YAML in ``conf/text/``.
 """
@@ -16,32 +16,32 @@ from spotsigs.text.markup import UNMARKED, has_more_attributes, parsing_cost, si
 from spotsigs.text.size_limits import require_room
 
 DEEPEST = 2000
-"""Nesting beyond which a page is taken for an attack on a parser whose time grows with the square of the depth."""
+"""Maximal nesting of elements for parsers whose time is quadratic in the depth."""
 
 MOST_ATTRIBUTES = 2000
-"""Attributes of a tag beyond which a page is taken for an attack on a parser that compares each with all others."""
+"""Maximal number of attributes of a tag for parsers that compare each attribute with all others."""
 
-_MARKS = b"< \n\t\r\f/="  # what may begin an element or an attribute, for parsers that keep these
+_MARKS = b"< \n\t\r\f/="  # bytes that may start an element or an attribute
 
 
 def visible_text(document: Document, *, marked: bool = False) -> str:
     """Return the visible text of the whole page, boilerplate included.
 
-    Scripts, styles, templates, ``noscript`` and frame fallbacks are removed. Words that inline elements split stay
-    whole (``<b>T</b>he`` is "The"); every tag of another element separates words, whether or not there is white space
-    in the source, and whether or not an end tag closes anything. Soft hyphens, which are not visible, are dropped.
+    Scripts, styles, templates, ``noscript`` and the fallback content of frames are removed. Inline elements do not
+    split words (``<b>T</b>he`` is "The"); every tag of another element separates words, even without white space in the
+    source, and even if an end tag closes no element. Soft hyphens, which are invisible, are removed.
 
     Parameters
     ----------
     document : Document
-        HTML, or plain text, which is only decoded.
+        HTML, or plain text, which is decoded only.
     marked : bool
-        Mark links and blocks, see `spotsigs.text.markup.simplify`; without the marks, the words are the same.
+        Mark links and blocks, see `spotsigs.text.markup.simplify`. The words are the same.
 
     Returns
     -------
     str
-        With the source's own white space; empty where the page has no body.
+        Text with the white space of the source; empty if the page has no body.
     """
     content = _utf8(document, b"" if _is_plain(document) else b"<")
     if marked:
@@ -64,7 +64,13 @@ def _utf8(document: Document, marks: bytes) -> bytes:
 
 
 def _tamed(document: Document, name: str) -> str:
-    """Return a page that a parser reads in time that grows with its size; refuse another."""
+    """Return the page as a string if a parser reads it in time linear in its size.
+
+    Raises
+    ------
+    InputError
+        If elements nest too deep, a tag has too many attributes, or the page does not fit into memory.
+    """
     content = _utf8(document, _MARKS)
     beyond = f"beyond what text={name} reads; text=visible does"
     deepest, again = parsing_cost(content, DEEPEST)
@@ -83,20 +89,20 @@ def _is_plain(document: Document) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class VisibleText(MarkedText):
-    """The visible text of the whole page: what SpotSigs reads, since its signatures skip boilerplate themselves."""
+    """Visible text of the whole page, as SpotSigs reads it: its signatures avoid boilerplate by themselves."""
 
     def __call__(self, document: Document) -> str:
         """Return `visible_text` of the document."""
         return visible_text(document)
 
     def marked(self, document: Document) -> str:
-        """Return the same text with its links and blocks marked, for schemes that look at them."""
+        """Return the same text with marked links and blocks, for signature schemes that use them."""
         return visible_text(document, marked=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MainText:
-    """The main part of the page, found by Resiliparse's rules; plain text stays as it is.
+    """Main content of a page, extracted by the rules of Resiliparse; plain text is returned unchanged.
 
     References
     ----------
@@ -104,7 +110,7 @@ class MainText:
     """
 
     def __call__(self, document: Document) -> str:
-        """Return the main text of the document."""
+        """Return the main content of the document."""
         from resiliparse.extract.html2text import extract_plain_text
 
         if _is_plain(document):
@@ -115,7 +121,7 @@ class MainText:
 
 @dataclass(frozen=True, kw_only=True)
 class Trafilatura:
-    """The main text of the page, found by trafilatura; plain text stays as it is.
+    """Main content of a page, extracted by trafilatura; plain text is returned unchanged.
 
     References
     ----------
@@ -130,11 +136,13 @@ class Trafilatura:
         )
 
     def __call__(self, document: Document) -> str:
-        """Return the main text of the document; empty where trafilatura finds none."""
+        """Return the main content of the document; empty if trafilatura finds none."""
         import trafilatura
 
         if _is_plain(document):
             return visible_text(document)
         html = _tamed(document, "trafilatura")
-        logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it complains of each page without a main text
+        logging.getLogger("trafilatura").setLevel(
+            logging.CRITICAL
+        )  # it logs an error for each page without main content
         return trafilatura.extract(html, include_comments=False) or ""

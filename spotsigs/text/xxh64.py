@@ -1,4 +1,4 @@
-"""XXH64 (seed 0) as a kernel, so that signatures are hashed where their bytes lie."""
+"""XXH64 (seed 0) as a kernel, which hashes signatures without copying their bytes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def _rotate(x: np.uint64, bits: int) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def _read64(data: NDArray[np.uint8], at: int) -> np.uint64:
-    """Read eight bytes, little-endian on every machine (compilers turn this into one load)."""
-    base = np.uint64(at)  # unsigned, since a signed index would be checked for wrapping around
+    """Read eight bytes, little-endian on every machine; the compiler emits a single load."""
+    base = np.uint64(at)  # unsigned: numba checks signed indices for wraparound
     word = np.uint64(0)
     for k in range(8):
         word |= np.uint64(data[base + np.uint64(k)]) << np.uint64(8 * k)

@@ -170,7 +170,7 @@ def test_a_single_run_imports_neither_plots_nor_frames_nor_what_numba_looks_for(
     code = (
         "import runpy, sys; sys.argv = ['run.py', 'data=tiny', sys.argv[1]]; sys.path.insert(0, '');"
         "runpy.run_path('run.py', run_name='__main__');"
-        "print({'matplotlib', 'pandas', 'scipy.stats', 'cffi', 'jinja2', 'joblib', 'datasketch', 'fsspec', 'pooch'}"
+        "print({'matplotlib', 'pandas', 'scipy.stats', 'cffi', 'jinja2', 'joblib', 'datasketch', 'fsspec'}"
         " & set(sys.modules))"
     )
     command = [sys.executable, "-c", code, f"hydra.run.dir={tmp_path}"]

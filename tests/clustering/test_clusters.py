@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spotsigs import InputError, cluster
-from spotsigs.clustering.clusters import GIANT, cohesion
+from spotsigs.clustering.clusters import GIANT, ClusterMethod, cohesion
 from spotsigs.records import Pairs
 
 EDGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda e: e[0] != e[1]), max_size=20)
@@ -21,7 +21,7 @@ def pairs_of(edges, n=12):
 
 @given(EDGES)
 def test_components_equal_union_find(edges):
-    clusters = cluster(pairs_of(edges))
+    clusters = cluster(pairs_of(edges), clusters="components")
     groups = {frozenset(np.flatnonzero(clusters.labels == label).tolist()) for label in range(len(clusters.sizes))}
     assert groups == set(map(frozenset, naive.components(12, edges)))
     assert [clusters.labels.tolist().index(label) for label in range(len(clusters.sizes))] == sorted(
@@ -32,15 +32,7 @@ def test_components_equal_union_find(edges):
     ]
 
 
-@given(EDGES)
-def test_anchored_members_all_pair_with_their_representative(edges):
-    clusters = cluster(pairs_of(edges), clusters="anchored")
-    head = naive.anchored(12, edges)
-    assert clusters.representatives[clusters.labels].tolist() == [head[x] for x in range(12)]
-    assert not np.isnan(clusters.similarity_to_representative).any()
-
-
-@given(EDGES, st.sampled_from(["components", "anchored"]), st.integers(1, 5), st.randoms())
+@given(EDGES, st.sampled_from(ClusterMethod), st.integers(1, 5), st.randoms())
 def test_cohesion_equals_its_definition(edges, method, cut, random):
     edges = sorted({(min(e), max(e)) for e in edges})
     values = [random.choice([0.3, 0.5, 0.7, np.nan]) for _ in edges]
@@ -69,17 +61,19 @@ def test_giant_chains():
     chain = [(k, k + 1) for k in range(GIANT - 1)]
     short = [(30 + k, 31 + k) for k in range(GIANT - 2)]
     whole = [(a, b) for a in range(60, 60 + GIANT) for b in range(a + 1, 60 + GIANT)]
-    for method, expected in (("components", [True, False, False]), ("anchored", [])):
+    for method, expected in (("components", [True, False, False]), ("leaders", [])):
         clusters = cluster(pairs_of(chain + short + whole, 100), clusters=method)
         held = cohesion(clusters, pairs_of(chain + short + whole, 100).chunks())
         assert held.of(clusters.labels[[0, 30, 60]]).chain.tolist() == (expected or [False] * 3)
 
 
 def test_priority_chooses_the_representative():
-    clusters = cluster(pairs_of([(0, 1), (1, 2)]), priority=-np.arange(12))
+    clusters = cluster(pairs_of([(0, 1), (1, 2)]), clusters="components", priority=-np.arange(12))
     assert clusters.representatives[clusters.labels[0]] == 2
     assert clusters.similarity_to_representative[:3].tolist()[1:] == [0.5, 1.0]
     assert np.isnan(clusters.similarity_to_representative[0])  # connected through row 1 only
+    led = cluster(pairs_of([(0, 1), (1, 2)]), priority=-np.arange(12))
+    assert led.representatives[led.labels[:3]].tolist() == [0, 2, 2]
 
 
 def test_clusters_read_as_the_label_of_each_row():

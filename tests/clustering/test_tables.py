@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pair_files import on_disk, random_pairs
 from strategies import examples
-from test_grouping import on_disk, random_pairs
 
 from spotsigs.clustering import parquet_tables as parquet
+from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide
-from spotsigs.clustering.grouping import group
 from spotsigs.clustering.tables import write_tables
 from spotsigs.exact_duplicates import Copies
 from spotsigs.records import Measure, Overlap
@@ -34,12 +34,13 @@ def test_chunks_do_not_show(tmp_path_factory, seed, n, m, new_from, measure):
     pairs = random_pairs(rng, n, m)
     stored = on_disk(folder, pairs, 3, rng).within(int(rng.integers(50, 5000)))
     overlap = measure and Overlap(rng.integers(5, 90, n).astype(np.uint8), measure)
-    groups = group(pairs)
+    groups = cluster(pairs, clusters=list(ClusterMethod)[int(rng.integers(2))])
+    held = cohesion(groups, pairs.chunks())
     stands = np.maximum(np.sort(rng.integers(0, n, n)).astype(np.int32), np.arange(n, dtype=np.int32))
     flags = rng.random((2, n)) < 0.5
     decisions = decide(
-        groups.nearest,
-        groups.clusters,
+        pairs,
+        groups,
         list(Keep)[int(rng.integers(len(Keep)))],
         copies=Copies(stands, stands),
         compared=flags[0],
@@ -51,6 +52,6 @@ def test_chunks_do_not_show(tmp_path_factory, seed, n, m, new_from, measure):
         for name, found in (("memory", pairs), ("disk", stored)):
             (folder / name).mkdir()
             object.__setattr__(found, "overlap", overlap)
-            write_tables(folder / name, ids, found, decisions, groups.cohesion, new_from=min(new_from, n))
+            write_tables(folder / name, ids, found, decisions, held, new_from=min(new_from, n))
     assert set(written(folder / "memory")) == TABLES
     assert written(folder / "disk") == written(folder / "memory")

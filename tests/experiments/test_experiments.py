@@ -137,11 +137,11 @@ def test_code_version_leaves_out_what_has_no_part_in_a_measurement():
 
 
 def test_every_data_file_belongs_to_the_module_that_names_it():
-    from experiments.work.result_cache import WORDS, _word_lists
+    from experiments.work.result_cache import DATA_SUFFIXES, _data_files
 
     rooms = [ROOT / room for room in ("spotsigs", "baselines", "data/collections", "data/formats", "experiments")]
-    named = {path for room in rooms for module in room.rglob("*.py") for path in _word_lists(module)}
-    assert named == {path for room in rooms for path in room.rglob("*") if path.suffix in WORDS}
+    named = {path for room in rooms for module in room.rglob("*.py") for path in _data_files(module)}
+    assert named == {path for room in rooms for path in room.rglob("*") if path.suffix in DATA_SUFFIXES}
 
 
 def drawn_curve(seed=0, clusters=12, taus=(0.2, 0.4, 0.6)):

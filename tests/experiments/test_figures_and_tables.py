@@ -21,7 +21,7 @@ from experiments.claims.verdicts import Verdict
 from experiments.config import GROUPS, quoted, settings
 from experiments.studies.figure4 import cosine_within
 from experiments.studies.lcs_tables import Sets, site_of
-from experiments.studies.partition_sizes import pairs_left, partition_sizes
+from experiments.studies.partition_sizes import pairs_to_compare, partition_sizes
 from experiments.studies.threads import thread_counts
 from experiments.work.curves import Curve, judge
 from experiments.work.extracted_collections import Source, read
@@ -67,7 +67,7 @@ def results(tmp_path_factory):
     for experiment, overrides in (
         ("figure4", ()),
         ("figure5", (STEP,)),
-        ("chain_length", (STEP, "experiment.values=[2,3]")),
+        ("chain_length", (STEP,)),
         ("exactness", ("experiment.collections=2", "experiment.documents=30")),
         ("partitions", ("data=wt10g_like", "data.documents=2000")),
         ("claims", ()),
@@ -205,7 +205,7 @@ def test_a_changed_file_is_read_again(tmp_path):
 def test_a_curve_needs_truth(tmp_path):
     chosen = settings_for("data=wt10g_like", "data.documents=100")
     stored = read(Source(collection=chosen.collection), tmp_path, Serial())
-    with pytest.raises(ValueError, match="brings no truth"):
+    with pytest.raises(ValueError, match="has no truth"):
         judge(stored=stored, idf_filter=IdfFilter(), matcher=SpotSigs(), taus=[0.5])
 
 
@@ -260,7 +260,7 @@ def test_sets_are_judged_as_the_slides_define():
 def test_partition_sizes_and_pairs():
     sizes = partition_sizes(np.array([1, 1, 2, 5, 9]), np.array([1, 2, 4]))
     assert sizes.tolist() == [2, 1, 2]
-    assert pairs_left(sizes) == pytest.approx((1 + 0 + 1 + 2 + 2) / 10)
+    assert pairs_to_compare(sizes) == pytest.approx((1 + 0 + 1 + 2 + 2) / 10)
 
 
 def test_the_report_of_a_folder_without_results(tmp_path):

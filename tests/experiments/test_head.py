@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 
 from spotsigs.arrays import row_blocks as spans
-from spotsigs.clustering.clusters import ClusterMethod
+from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.clustering.tables import write_tables
 from spotsigs.exact_duplicates import Copies
-from spotsigs.outofcore.cluster_tasks import group_files
 from spotsigs.outofcore.pipeline import BYTES_A_RESULT
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.records import Overlap
 from spotsigs.storage.store import opened, writing
 
-FEW, MANY = 100_000, 200_000
+FEW, MANY = 200_000, 400_000
 TASK = 20_000
 """Pairs in a file."""
 
@@ -45,22 +44,6 @@ def chain(n):
     return np.arange(n - 1), np.arange(1, n)
 
 
-class Elsewhere:
-    """An engine that counts nothing of what its tasks hold, but what they leave in this process."""
-
-    processes = 1
-
-    def __init__(self):
-        self.peak = 0
-
-    def map(self, function, tasks):
-        for task in tasks:
-            self.peak = max(self.peak, tracemalloc.get_traced_memory()[1])
-            result = function(task)
-            tracemalloc.reset_peak()
-            yield result
-
-
 def held(folder, make, method, keep, n):
     """Return the bytes held at most while pairs become clusters, decisions and tables."""
     folder.mkdir()
@@ -73,14 +56,13 @@ def held(folder, make, method, keep, n):
     copies = Copies.none(n)
     tracemalloc.start()
     order = priority(keep, n, np.arange(n) if keep is Keep.longest else None)
-    engine = Elsewhere()
-    groups = group_files(pairs, folder, engine, memory=10**9, clusters=method, priority=order)
+    clusters = cluster(pairs, clusters=method, priority=order)
     del order
-    clusters, together = groups.clusters, groups.cohesion
+    together = cohesion(clusters, pairs.chunks())
     compared, boilerplate = np.ones(n, np.bool_), np.zeros(n, np.bool_)
-    decisions = decide(groups.nearest, clusters, keep, copies=copies, compared=compared, boilerplate=boilerplate)
+    decisions = decide(pairs.chunks(), clusters, keep, copies=copies, compared=compared, boilerplate=boilerplate)
     write_tables(folder, names, pairs, decisions, together)
-    peak = max(engine.peak, tracemalloc.get_traced_memory()[1])
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak + copies.stands.nbytes + copies.content.nbytes + pairs.overlap.lengths.nbytes
 
@@ -88,10 +70,10 @@ def held(folder, make, method, keep, n):
 @pytest.mark.parametrize(
     ("make", "method", "keep"),
     [
-        (alone, ClusterMethod.components, Keep.first),
-        (twos, ClusterMethod.components, Keep.first),
+        (alone, ClusterMethod.leaders, Keep.first),
+        (twos, ClusterMethod.leaders, Keep.first),
         (twos, ClusterMethod.components, Keep.longest),
-        (chain, ClusterMethod.anchored, Keep.none),
+        (chain, ClusterMethod.leaders, Keep.none),
     ],
 )
 def test_bytes_a_page(tmp_path, make, method, keep):

@@ -60,7 +60,7 @@ def test_pieces_that_hold_all_count_all(vectors):
     matcher = MATCHERS["SpotSigs"]
     index = matcher.index(vectors)
     n = len(index.rows) // 50 * 50
-    pieces = sampled.spans(n, 50, n // 50, np.random.default_rng(0))
+    pieces = sampled.sampled_blocks(n, 50, n // 50, np.random.default_rng(0))
     assert pieces == [(k * n // 50, (k + 1) * n // 50) for k in range(50)]
     probed = sampled._probed(matcher, index, [*pieces, (n, len(index.rows))], 2)
     whole = matcher(Corpus(vectors))
@@ -74,7 +74,7 @@ def test_what_fits_the_budget_is_not_sampled(vectors):
 
 def test_pieces_lie_in_their_parts():
     for n, strata, size in [(1000, 10, 7), (1000, 10, 100), (64, 64, 1)]:
-        pieces = sampled.spans(n, strata, size, np.random.default_rng(3))
+        pieces = sampled.sampled_blocks(n, strata, size, np.random.default_rng(3))
         for k, (start, stop) in enumerate(pieces):
             assert k * n // strata <= start
             assert stop - start == size

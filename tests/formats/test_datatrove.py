@@ -55,7 +55,7 @@ def test_a_pipeline_keeps_what_one_call_keeps(tmp_path, tasks):
 
 
 def test_signatures_that_depend_on_other_pages_are_refused(tmp_path):
-    with pytest.raises(InputError, match="FramedSpots looks at all documents at once"):
+    with pytest.raises(InputError, match="FramedSpots needs all documents"):
         NearDuplicateSignatures(str(tmp_path), scheme=FramedSpots())
 
 

@@ -22,7 +22,6 @@ from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
 
 from data.collections import downloads
 from data.collections.package_docs import PackageDocs
-from data.collections.public_downloads import CoreDeduplication, NewsCopy
 from data.collections.tiny import Tiny
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -837,96 +836,6 @@ def test_package_docs_refuses_a_release_without_documentation(tmp_path, index):
     with pytest.raises(InputError, match=r"holds no new .txt or .rst under docs/"):
         collection.shards()
     assert not list((tmp_path / "cache").glob("*.jsonl"))
-
-
-# public collections
-
-
-def test_news_copy_form(tmp_path):
-    columns = {
-        "article": ["the news", "the  news", "else"],
-        "idx": [0, 1, 2],
-        "cluster": [0, 0, 2],
-        "duplicates": [[1]] * 3,
-    }
-    pq.write_table(pa.table(columns), tmp_path / "test.parquet")
-    found = documents(NewsCopy(path=str(tmp_path / "test.parquet")))
-    assert [(d.id, d.cluster, d.content) for d in found] == [
-        ("0", "0", "the news"),
-        ("1", "0", "the  news"),
-        ("2", "2", "else"),
-    ]
-
-
-def test_news_copy_asks_about_the_licence(tmp_path):
-    with pytest.raises(InputError, match=r"states no licence.*data.accept_licence=true"):
-        NewsCopy(cache=str(tmp_path)).shards()
-
-
-def test_core_form(tmp_path):
-    rows = [
-        {
-            "core_id": "1",
-            "labelled_duplicates": ["3"],
-            "original_title": "A",
-            "original_abstract": "The a",
-            "cat": "exact_dup",
-        },
-        {"core_id": "2", "labelled_duplicates": [], "original_title": "B", "original_abstract": "", "cat": "non_dup"},
-        {"core_id": "3", "labelled_duplicates": ["1", "4"], "original_title": "A.", "original_abstract": "The a"},
-        {"core_id": 4, "labelled_duplicates": None, "original_title": "A", "original_abstract": "The"},
-    ]
-    path = tmp_path / "train.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    found = documents(CoreDeduplication(path=str(path), cache=str(tmp_path / "cache")))
-    assert [(d.id, d.cluster) for d in found] == [("1", "1"), ("2", "2"), ("3", "1"), ("4", "1")]
-    assert [d.content for d in found] == ["A\n\nThe a", "B", "A.\n\nThe a", "A\n\nThe"]
-    path.write_text('{"core_id": 1}')
-    with pytest.raises(InputError, match=r"line 1 of .* has no core_id or no labelled_duplicates"):
-        CoreDeduplication(path=str(path), cache=str(tmp_path / "cache")).shards()
-
-
-class Repository:
-    """Stands for the network: a file and, beside it, the checksum its repository records."""
-
-    def __init__(self, content, checksum):
-        self.content, self.checksum = content, checksum
-
-    def get(self, url, **_):
-        import requests
-
-        answer = requests.Response()
-        answer.status_code = 200
-        pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{self.checksum}\nsize 3\n".encode()
-        answer.raw = io.BytesIO(pointer if "/raw/" in url else self.content)
-        answer.headers["content-length"] = str(len(self.content))
-        return answer
-
-
-def test_fetching_checks_the_published_checksum(tmp_path, monkeypatch):
-    import hashlib
-
-    import requests
-
-    row = json.dumps({"core_id": "1", "labelled_duplicates": [], "original_title": "A"}).encode()
-    monkeypatch.setattr(requests, "get", Repository(row, hashlib.sha256(row).hexdigest()).get)
-    assert [d.id for d in documents(CoreDeduplication(cache=str(tmp_path)))] == ["1"]
-    monkeypatch.setattr(requests, "get", Repository(b"changed", hashlib.sha256(row).hexdigest()).get)
-    assert [d.id for d in documents(CoreDeduplication(cache=str(tmp_path)))] == ["1"]
-    with pytest.raises(InputError, match="is not the file that was published"):
-        CoreDeduplication(cache=str(tmp_path / "other")).shards()
-    assert not list((tmp_path / "other").rglob("*.jsonl"))
-
-
-def test_fetching_without_network(tmp_path, monkeypatch):
-    import requests
-
-    def fail(*_, **__):
-        raise requests.ConnectionError
-
-    monkeypatch.setattr(requests, "get", fail)
-    with pytest.raises(InputError, match=r"could not be fetched .*\(is there a network\?\).*data.path="):
-        CoreDeduplication(cache=str(tmp_path)).shards()
 
 
 @pytest.mark.parametrize("pack", ["", ".gz"])

@@ -1,6 +1,5 @@
-"""Copies without duplicates, the lists that explain them, and the decisions behind both."""
+"""Copies of collections without removed documents, in every format."""
 
-import csv
 import errno
 import gzip
 import json
@@ -13,12 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
-from hypothesis import given
-from hypothesis import strategies as st
 
-from spotsigs.clustering.clusters import cluster, cohesion
-from spotsigs.clustering.decisions import Keep, decide, priority
-from spotsigs.clustering.tables import harmless, write_cluster_list, write_lists, write_table
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.arc import Arc
@@ -29,10 +23,9 @@ from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
 from spotsigs.formats.writers import target_of, write_copy
-from spotsigs.records import Document, Pairs
+from spotsigs.records import Document
 from spotsigs.signatures.extract import extract, is_readable
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.storage.store import Renumbered, Strings
 from spotsigs.text.visible import MainText
 
 N = 30
@@ -333,221 +326,6 @@ def test_a_disk_that_is_full_is_never_taken_for_the_end_of_the_input(tmp_path, m
     with pytest.raises(InputError, match=r"the copy .* cannot be written: No space left on device; give another place"):
         write_copy(collection, [d.id for d in found], kept, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-# decisions
-
-
-def drawn_pairs(n):
-    ends = st.tuples(st.integers(0, n - 2), st.integers(1, n - 1)).filter(lambda pair: pair[0] < pair[1])
-    values = st.sampled_from([0.5, 1 / 3, 0.1234567, 1.0, float("nan")])
-    return st.dictionaries(ends, values, max_size=2 * n).map(
-        lambda found: Pairs.build(*np.array([*found], int).reshape(-1, 2).T, np.array([*found.values()], float), n)
-    )
-
-
-def reason(decisions, row):
-    return decisions.reasons(np.array([row]), NAMES)[0].as_py()
-
-
-def pairs_of(edges, n):
-    i, j, similarity = (np.array(column) for column in zip(*edges, strict=True)) if edges else ([], [], [])
-    return Pairs.build(np.array(i, int), np.array(j, int), np.array(similarity, float), n)
-
-
-EDGES = [(0, 1, 0.9), (1, 2, 0.5), (3, 4, 1.0)]  # 0 and 2 are connected by way of 1; 5 is alone
-NAMES = ["a", "b", "c", "d", "e", "f"]
-
-
-@pytest.mark.parametrize(
-    ("keep", "kept", "instead"),
-    [
-        (Keep.first, "adf", "-aa-d-"),
-        (Keep.longest, "cef", "cc-e--"),
-        (Keep.newest, "bdf", "b-b-d-"),
-        (Keep.none, "f", "------"),
-    ],
-)
-def test_policies(keep, kept, instead):
-    pairs = pairs_of(EDGES, 6)
-    dates = ["2024-01-01", "2024-01-01T10:00:00+02:00", "not a date", None, None, "1999-12-31"]
-    rank = priority(keep, 6, lengths=np.array([1, 2, 3, 4, 5, 6]), dates=dates)
-    decisions = decide(pairs, cluster(pairs, priority=rank), keep)
-    assert "".join(n for n, k in zip(NAMES, decisions.kept, strict=True) if k) == kept
-    assert "".join(NAMES[r] if r >= 0 else "-" for r in decisions.instead(np.arange(6))) == instead
-
-
-def test_reasons_name_partner_and_similarity():
-    pairs = pairs_of(EDGES, 6)
-    decisions = decide(pairs, cluster(pairs), Keep.first)
-    assert reason(decisions, 1) == "near-duplicate of a (similarity 0.900), which is kept"
-    assert reason(decisions, 2) == "in one cluster with a, which is kept, by way of b (similarity 0.500)"
-    assert reason(decide(pairs, cluster(pairs), Keep.none), 3) == (
-        "near-duplicate of e (similarity 1.000), and no document that has one is kept"
-    )
-    unknown = pairs_of([(0, 1, np.nan)], 2)
-    assert reason(decide(unknown, cluster(unknown)), 1) == "near-duplicate of a, which is kept"
-
-
-@given(st.data())
-def test_decisions_against_counting(data):
-    n = data.draw(st.integers(1, 12))
-    edges = data.draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20))
-    edges = sorted({(min(e), max(e)) for e in edges if e[0] != e[1]})
-    values = data.draw(st.lists(st.sampled_from([0.5, 0.75, 1.0]), min_size=len(edges), max_size=len(edges)))
-    weighted = [(a, b, v) for (a, b), v in zip(edges, values, strict=True)]
-    pairs = pairs_of(weighted, n)
-    for method in ("components", "anchored"):
-        groups = cluster(pairs, clusters=method)
-        decisions = decide(pairs, groups, Keep.first)
-        for row in range(n):
-            own = [(-v, b if a == row else a) for a, b, v in weighted if row in (a, b)]
-            expected = (min(own)[1], -min(own)[0]) if own else (-1, None)
-            assert decisions.partner[row] == expected[0]
-            assert (
-                np.isnan(decisions.similarity[row]) if expected[1] is None else decisions.similarity[row] == expected[1]
-            )
-        assert decisions.kept.sum() == len(groups.sizes)
-        assert np.all(
-            groups.labels[decisions.instead(np.flatnonzero(~decisions.kept))] == groups.labels[~decisions.kept]
-        )
-        assert decide(pairs, groups, Keep.none).kept.sum() == sum(size == 1 for size in groups.sizes)
-
-
-def test_policies_refuse_what_they_cannot_know():
-    with pytest.raises(InputError, match="keep=longest needs the documents' lengths"):
-        priority(Keep.longest, 3)
-    with pytest.raises(InputError, match="keep=newest needs dates"):
-        priority(Keep.newest, 2, dates=["no", None])
-
-
-def test_lists(tmp_path):
-    pairs = pairs_of(EDGES, 6)
-    names = ["=a", "b,1", "@c", "d", "-e", "f"]
-    write_lists(decide(pairs, cluster(pairs)), names, tmp_path)
-    assert (tmp_path / "kept.csv").read_text() == "doc,compared\n'=a,yes\nd,yes\nf,yes\n"
-    header, b, c, e = (tmp_path / "removed.csv").read_text().splitlines()
-    assert header == "doc,kept_instead,partner,similarity,reason"
-    assert b == '"b,1",\'=a,\'=a,0.9,"near-duplicate of =a (similarity 0.900), which is kept"'
-    assert c.startswith("'@c,'=a,\"b,1\",0.5,")
-    assert e.startswith("'-e,d,d,1.0,")
-
-
-CELLS = st.text(st.sampled_from(list("=+-@＝ab,\"'\r\n\t \x1c\x85\u3000é")), max_size=6)
-
-
-def naive_line(cells):
-    """Return a line of CSV, cell by cell."""
-    cells = [
-        f"'{cell}" if cell.lstrip()[:1] in tuple("=+-@＝") or cell[:1] in tuple("\t\r\n") else cell for cell in cells
-    ]
-    quoted = [f'"{cell.replace(chr(34), chr(34) * 2)}"' if set(cell) & set(',"\r\n') else cell for cell in cells]
-    return ",".join(quoted if cells != [""] else ['""']) + "\n"
-
-
-@given(st.integers(1, 3).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=8)))
-def test_tables_are_those_written_cell_by_cell(tmp_path_factory, rows):
-    path = tmp_path_factory.mktemp("csv") / "t.csv"
-    batches = [rows[:3], rows[3:]] if rows[3:] else [rows]
-    columns = [[pa.array(column, pa.string()) for column in zip(*batch, strict=True)] for batch in batches]
-    write_table(path, ["name"] * len(rows[0]), columns)
-    _, body = path.read_bytes().decode().split("\n", 1)
-    assert body == "".join(map(naive_line, rows))
-    with path.open(newline="", encoding="utf-8") as file:
-        assert [[cell.removeprefix("'") for cell in row] for row in list(csv.reader(file))[1:]] == [
-            [cell.removeprefix("'") for cell in row] for row in rows
-        ]
-
-
-def naive_reason(decisions, row, names):
-    """Say in one sentence why a removed document was removed."""
-
-    def percent(similarity):
-        return "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
-
-    partner, similarity = names[int(decisions.partner[row])], decisions.similarity[row]
-    instead = int(decisions.instead(np.array([row]))[0])
-    if instead < 0:
-        return f"near-duplicate of {partner}{percent(similarity)}, and no document that has one is kept"
-    kept, to_kept = names[instead], decisions.clusters.similarity_to_representative[row]
-    if kept == partner or not np.isnan(to_kept):
-        return f"near-duplicate of {kept}{percent(to_kept)}, which is kept"
-    return f"in one cluster with {kept}, which is kept, by way of {partner}{percent(similarity)}"
-
-
-@given(st.integers(2, 12).flatmap(drawn_pairs), st.sampled_from([Keep.first, Keep.none]), st.booleans())
-def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, stored):
-    folder = tmp_path_factory.mktemp("lists")
-    ids = [f"page {row}, {'é' * (row % 3)}" for row in range(pairs.n)]
-    names = ids
-    if stored:
-        ends = np.cumsum([len(name.encode()) for name in ids])
-        back = np.arange(pairs.n)[::-1]
-        names = Renumbered(Renumbered(Strings(np.frombuffer("".join(ids).encode(), np.uint8), ends), back), back)
-    clusters = cluster(pairs)
-    decisions = decide(pairs, clusters, keep)
-    write_lists(decisions, names, folder, new_from=1)
-    instead = decisions.instead(np.arange(pairs.n))
-    removed = [
-        [
-            ids[row],
-            ids[instead[row]] if instead[row] >= 0 else "",
-            ids[decisions.partner[row]],
-            "" if np.isnan(decisions.similarity[row]) else repr(float(decisions.similarity[row])),
-            naive_reason(decisions, row, ids),
-        ]
-        for row in range(pairs.n)
-        if not decisions.kept[row]
-    ]
-    header = ["doc", "kept_instead", "partner", "similarity", "reason"]
-    assert (folder / "removed.csv").read_text("utf-8") == "".join(map(naive_line, [header, *removed]))
-    kept = [[ids[row], "yes"] for row in range(1, pairs.n) if decisions.kept[row]]
-    assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [["doc", "compared"], *kept]))
-
-    held = cohesion(clusters, pairs.chunks())
-    write_cluster_list(folder / "clusters.csv", names, clusters, held)
-    with (folder / "clusters.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert [int(row["size"]) for row in rows] == sorted(clusters.sizes[clusters.sizes > 1].tolist(), reverse=True)
-    for row in rows:
-        label = int(row["cluster"])
-        assert row["representative"] == ids[clusters.representatives[label]]
-        own = held.of(np.array([label]))
-        assert (int(row["pairs"]), int(row["apart"])) == (own.pairs[0], own.apart[0])
-        assert row["min_similarity"] == ("" if np.isnan(own.minimum[0]) else repr(float(own.minimum[0])))
-        assert row["mean_similarity"] == ("" if np.isnan(own.mean[0]) else repr(float(own.mean[0])))
-        assert row["chain"] == str(bool(own.chain[0])).lower()
-
-
-def test_a_name_that_is_not_utf8_is_said(tmp_path):
-    names = Strings(np.frombuffer(b"a\xff", np.uint8), np.array([1, 2]))
-    with pytest.raises(InputError, match="a name in the store is not UTF-8"):
-        names.arrow(np.array([0, 1]))
-    assert names.arrow(np.array([0, 0])).to_pylist() == ["a", "a"]
-    assert len(names.arrow(np.empty(0, np.int64))) == 0
-
-
-@pytest.mark.parametrize("start", "=+-@\t\r")
-def test_formulas_are_quoted(start):
-    assert harmless(f"{start}1") == f"'{start}1"
-    assert harmless(f"x{start}") == f"x{start}"
-
-
-def test_what_breaks_lines_is_quoted(tmp_path):
-    pairs = pairs_of(EDGES, 6)
-    names = ["a\r=cmd()|x", "b\n=x", "c\r\n@y", "d", "e", "f\x85\u2028-1"]
-    write_lists(decide(pairs, cluster(pairs)), names, tmp_path)
-    with (tmp_path / "kept.csv").open(newline="", encoding="utf-8") as file:
-        assert list(csv.reader(file)) == [["doc", "compared"], *([name, "yes"] for name in (names[0], "d", names[5]))]
-    for raw in (tmp_path / "kept.csv").read_bytes(), (tmp_path / "removed.csv").read_bytes():
-        quoted = [part for k, part in enumerate(raw.split(b'"')) if k % 2]
-        assert raw.count(b"\r") == sum(part.count(b"\r") for part in quoted) > 0
-
-
-def test_the_newest_is_told_by_microseconds():
-    dates = ["2024-01-01T00:00:00.25Z", "2024-01-01T00:00:00.750001Z", "2024-01-01T00:00:00.75Z", None]
-    rank = priority(Keep.newest, 4, dates=dates)
-    assert np.argsort(rank, kind="stable").tolist() == [1, 2, 0, 3]
 
 
 def test_tiny_can_be_copied(tmp_path):

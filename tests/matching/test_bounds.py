@@ -36,14 +36,14 @@ def test_each_table(tau, longest):
     assert all(table.dtype == np.int32 for table in tables)
     assert len(tables.least) == 2 * longest + 1
     assert tables.least.tolist() == [least(tau, total) for total in range(2 * longest + 1)]
-    for table in (tables.shortest, tables.longest, tables.meetings, tables.probed):
+    for table in (tables.shortest, tables.longest, tables.common, tables.probed):
         assert len(table) == longest + 1
     assert (tables.shortest[0], tables.probed[0]) == (1, 0)  # an empty document looks for nothing
     for length in range(1, longest + 1):
         possible = partners(tau, length, longest)
         k = meetings(tau, length, longest)
         assert (tables.shortest[length], tables.longest[length]) == (possible[0], possible[-1])
-        assert tables.meetings[length] == k
+        assert tables.common[length] == k
         assert tables.probed[length] == length - least(tau, length + possible[0]) + k
 
 
@@ -54,8 +54,8 @@ def test_prefixes_of_some_lengths_are_those_of_the_tables(tau, most):
     tables = bounds(tau, 250)
     shortest, k, prefix = prefixes(tau, lengths, most)
     assert shortest.tolist() == tables.shortest[lengths].tolist()
-    assert k.tolist() == np.minimum(tables.meetings[lengths], most).tolist()
-    assert prefix.tolist() == (tables.probed[lengths].astype(int) - tables.meetings[lengths] + k).tolist()
+    assert k.tolist() == np.minimum(tables.common[lengths], most).tolist()
+    assert prefix.tolist() == (tables.probed[lengths].astype(int) - tables.common[lengths] + k).tolist()
 
 
 def test_tables_of_no_documents_reach_to_length_1():
@@ -89,7 +89,7 @@ def test_a_prefix_serves_every_probing_document_of_its_band(tau, a, b, own_side)
     for lowest, highest in ((b, b), (max(1, b - 5), b), (b, min(120, b + 5))):
         shortest, taken = indexed_prefixes(tables, lowest, highest, own_side)
         if shortest <= a < shortest + len(taken):
-            assert taken[a - shortest] >= min(a, a - least(tau, a + b) + tables.meetings[b])
+            assert taken[a - shortest] >= min(a, a - least(tau, a + b) + tables.common[b])
 
 
 @pytest.mark.parametrize("tau", [0.44, 0.9, 1.0])

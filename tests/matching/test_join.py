@@ -267,7 +267,7 @@ def test_bounds_are_the_tests_own(tau):
     for length in range(1, 151):
         partners = [b for b in range(1, 151) if min(b, length) / max(b, length) >= tau]
         assert (tables.shortest[length], tables.longest[length]) == (partners[0], partners[-1])
-        assert 1 <= tables.meetings[length] <= tables.least[length + partners[0]]
+        assert 1 <= tables.common[length] <= tables.least[length + partners[0]]
         assert tables.probed[length] <= length
 
 
@@ -283,7 +283,7 @@ def test_similar_documents_meet_often_enough_in_their_prefixes(seed, tau, own_si
     tables = bounds(tau, 300)
     shortest, taken = indexed_prefixes(tables, max(1, len(b) - 3), len(b) + 3, own_side)
     met = np.intersect1d(b[: tables.probed[len(b)]], a[: taken[len(a) - shortest]])
-    assert len(met) >= tables.meetings[len(b)]
+    assert len(met) >= tables.common[len(b)]
 
 
 def product_pairs(collection, tau):

@@ -58,7 +58,7 @@ def test_clusters_against_networkx(edges, priority):
     graph.add_nodes_from(range(N))
     graph.add_edges_from(edges)
     pairs = pairs_of(edges)
-    clusters = cluster(pairs, priority=np.array(priority))
+    clusters = cluster(pairs, clusters="components", priority=np.array(priority))
     components = sorted(nx.connected_components(graph), key=min)
     assert [set(np.flatnonzero(clusters.labels == k).tolist()) for k in range(len(clusters.sizes))] == components
     assert clusters.representatives.tolist() == [min(members, key=priority.__getitem__) for members in components]
@@ -66,9 +66,11 @@ def test_clusters_against_networkx(edges, priority):
     for k, members in enumerate(components):
         assert held.pairs[k] == graph.subgraph(members).number_of_edges()
         assert held.apart[k] == len(members) - 1 - graph.degree[int(clusters.representatives[k])]
-    heads = cluster(pairs, clusters="anchored", priority=np.array(priority)).representatives.tolist()
+    heads = cluster(pairs, clusters="leaders", priority=np.array(priority)).representatives.tolist()
     assert nx.is_dominating_set(graph, heads)
     assert graph.subgraph(heads).number_of_edges() == 0
+    colors = nx.greedy_color(graph, strategy=lambda graph, colors: np.argsort(priority).tolist())
+    assert sorted(heads) == sorted(row for row, color in colors.items() if color == 0)  # the first independent set
 
 
 def told(quality):

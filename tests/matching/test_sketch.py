@@ -153,7 +153,7 @@ class TestSteps:
         )
         keep = threshold(by_pair[2], 2)
         pairs = Pairs.build(by_pair[0][keep], by_pair[1][keep], by_pair[2][keep], len(self.SKETCHES))
-        groups = cluster(pairs)
+        groups = cluster(pairs, clusters="components")
         assert clusters == [{0, 1, 2}, {3}, {4, 5}]
         assert groups.representatives[groups.labels].tolist() == [0, 0, 0, 3, 4, 4]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
@@ -62,19 +62,22 @@ def components(n: int, pairs: Sequence[tuple[int, int]]) -> list[set[int]]:
     return list(groups.values())
 
 
-def anchored(n: int, pairs: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """The representative of each document when the first free document takes its free partners."""
-    partners: dict[int, set[int]] = {x: set() for x in range(n)}
-    for i, j in pairs:
-        partners[i].add(j)
-        partners[j].add(i)
-    head: dict[int, int] = {}
-    for x in range(n):
-        if x in head:
-            continue
-        head[x] = x
-        for y in partners[x]:
-            head.setdefault(y, x)
+def leaders(
+    pairs: Mapping[tuple[int, int], float], order: Sequence[int], removed: Iterable[int] = ()
+) -> dict[int, int]:
+    """The leader of each document: those in order that no earlier leader is a pair with, then the most similar one."""
+
+    def similarity(a: int, b: int) -> float | None:
+        return pairs.get((min(a, b), max(a, b)))
+
+    kept: list[int] = []
+    for x in order:
+        if x not in removed and all(similarity(x, y) is None for y in kept):
+            kept.append(x)
+    head = {}
+    for x in order:
+        near = [(-1.0 if s != s else s, -kept.index(y), y) for y in kept if (s := similarity(x, y)) is not None]
+        head[x] = x if x in kept else max(near, default=(0, 0, x))[2]
     return head
 
 

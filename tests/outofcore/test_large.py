@@ -40,7 +40,7 @@ def same(one, other, names=("pairs.parquet", "clusters.parquet", "clusters.csv",
     return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
-@pytest.mark.parametrize("choices", [[], ["keep=longest", "sets=true"], ["clusters=anchored", "keep=none"]])
+@pytest.mark.parametrize("choices", [[], ["keep=longest", "sets=true"], ["clusters=components", "keep=none"]])
 def test_a_run_on_disk_writes_the_files_of_a_run_in_memory(tmp_path, choices):
     asked = ["data=tiny", "tau=0.25", "engine=serial", "page=true", *choices]
     ran(tmp_path / "memory", *asked)

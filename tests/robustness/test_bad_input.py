@@ -198,17 +198,6 @@ def test_a_store_on_a_full_disk_is_absent(fails, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
-def test_no_network(front_door, results, tmp_path, monkeypatch):
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    arguments = ["data=news_copy", "data.accept_licence=true", f"data.cache={tmp_path}/cache"]
-    says = (
-        "news_copy/test.parquet could not be fetched from … (is there a network?): …; fetch it elsewhere and give its "
-        "place by data.path="
-    )
-    refused(front_door, results, tmp_path, arguments, says)
-
-
 # what is odd, and no error
 
 
@@ -393,14 +382,11 @@ A run that cannot continue prints one sentence that names the file, record or ke
 raises `spotsigs.InputError` with the same sentence.
 
 `tests/bad_input.py` lists {count} bad inputs, and the tests compare the whole sentence of each. This page shows those
-that concern a collection. The others concern a key of the configuration, a damaged store or an argument of a function,
-which their messages name. … represents the folder, or the words of another library.
+about records, which do not end a run. The others name the file, the key or the argument that they are about. …
+represents the folder, or the words of another library.
 """
 
-HEADINGS = {
-    "Collections": "A run ends with:",
-    "Records": "The record is skipped and listed in `skipped.csv`. With `strict=true`, the run ends with:",
-}
+HEADINGS = {"Records": "The record is skipped and listed in `skipped.csv`. With `strict=true`, the run ends with:"}
 
 CONCLUSION = """## What is accepted
 

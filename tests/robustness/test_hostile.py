@@ -118,9 +118,6 @@ REVIEWED = {
         r"(^|/)\.": "no repetition",
         r"[*?\[]": "the user's own path",
     },
-    "data/collections/public_downloads.py": {
-        r"oid sha256:([0-9a-f]{64})": "reads 1,000 characters",
-    },
     "spotsigs/formats/http_response.py": {
         r"""charset\s*+=\s*+[\"']?+\s*+([\w.:+-]+)""": "possessive",
         r"\r?\n[ \t]*\r?\n": "runs between line ends do not overlap",

@@ -1,0 +1,44 @@
+"""Pairs on disk, as a join writes them, and engines that record their tasks."""
+
+import numpy as np
+
+from spotsigs.outofcore.prefix_partition_join import PairFiles
+from spotsigs.records import Pairs
+from spotsigs.storage.store import writing
+
+
+def on_disk(folder, pairs, files, rng):
+    """Distribute pairs over files, each sorted."""
+    which = rng.integers(0, files, len(pairs))
+    folders = [folder / f"{number:08d}" for number in range(files)]
+    for number, one in enumerate(folders):
+        own = which == number
+        with writing(one, "pairs") as out:
+            out.put("i", pairs.i[own].astype(np.int64))
+            out.put("j", pairs.j[own].astype(np.int64))
+            out.put("similarity", pairs.similarity[own])
+            out.facts = {"pairs": int(own.sum())}
+    return PairFiles(tuple(folders), pairs.n)
+
+
+def random_pairs(rng, n, m):
+    i, j = rng.integers(0, n, (2, m))
+    some = i != j
+    i, j = np.minimum(i, j)[some], np.maximum(i, j)[some]
+    return Pairs.build(i, j, (1 + (i * 7 + j * 13) % 9) / 10, n)
+
+
+class Counting:
+    """An engine that records the name of each task, and stops before one of them."""
+
+    processes = 0
+
+    def __init__(self, stop=None):
+        self.tasks, self.stop = [], stop
+
+    def map(self, function, tasks):
+        for task in tasks:
+            if len(self.tasks) == self.stop:
+                raise KeyboardInterrupt
+            self.tasks.append(function.__name__)
+            yield function(task)

@@ -1,0 +1,319 @@
+"""Documents that are kept and removed: the promise of leaders, policies, reasons, and the tables that list them."""
+
+import csv
+
+import naive
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pair_files import on_disk
+from strategies import examples
+
+from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
+from spotsigs.clustering.decisions import Keep, decide, priority
+from spotsigs.clustering.tables import harmless, write_cluster_list, write_lists, write_table
+from spotsigs.errors import InputError
+from spotsigs.records import Pairs
+from spotsigs.storage.store import Renumbered, Strings
+
+# the promise of leaders
+
+
+@st.composite
+def graphs(draw):
+    """Draw pairs of up to 14 documents, their priority, and the decisions of an earlier run on the first of them."""
+    n = draw(st.integers(1, 14))
+    ends = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda pair: pair[0] < pair[1])
+    values = draw(st.sampled_from([[0.5, 0.75, 1.0], [0.5, 0.75, 1.0, float("nan")], [float("nan")]]))
+    found = draw(st.dictionaries(ends, st.sampled_from(values), max_size=3 * n)) if n > 1 else {}
+    lengths = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    dates = draw(st.lists(st.sampled_from([None, "no", "2008-07-20", "2009-01-01"]), min_size=n, max_size=n))
+    earlier = draw(st.lists(st.booleans(), max_size=n - 1))
+    return n, found, lengths, [*dates[1:], "2007-01-01"], earlier
+
+
+def pairs_from(found, n):
+    i, j = np.array([*found], np.int64).reshape(-1, 2).T
+    return Pairs.build(i, j, np.array([*found.values()], float), n)
+
+
+@examples(400, long=20_000)
+@given(graphs(), st.sampled_from(Keep), st.sampled_from([None, 100, 400, 10**6]), st.booleans())
+def test_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pages_are_a_pair(
+    tmp_path_factory, graph, keep, memory, add
+):
+    n, found, lengths, dates, earlier = graph
+    earlier = np.array(earlier if add else [], np.bool_)
+    old = len(earlier)
+    found = {pair: value for pair, value in found.items() if pair[1] >= old}  # as a run with add reports them
+    pairs = pairs_from(found, n)
+    if memory is not None:
+        pairs = on_disk(tmp_path_factory.mktemp("pairs"), pairs, 3, np.random.default_rng(n)).within(memory)
+    rank = priority(keep, n, np.array(lengths), dates)
+    rank = np.arange(n) if rank is None else rank
+    rank[:old] = rank.min() - 1
+    removed = np.concatenate([~earlier, np.zeros(n - old, np.bool_)])
+    groups = cluster(pairs, priority=rank, removed=removed)
+    told = decide(pairs.chunks(), groups, keep, earlier=earlier)
+    kept, new = set(np.flatnonzero(told.kept).tolist()), range(old, n)
+    assert [row in kept for row in range(old)] == earlier.tolist()
+    if keep is Keep.none:
+        assert kept & set(new) == set(new) - {row for pair in found for row in pair}
+        assert (told.instead(np.array(new)) == -1).all()
+        return
+    for row in set(new) - kept:  # first half: a kept page reaches tau, and it is the one that is named and quoted
+        [instead] = told.instead(np.array([row])).tolist()
+        assert instead in kept
+        assert instead == told.partner[row]
+        quoted = found[min(row, instead), max(row, instead)]
+        np.testing.assert_equal(told.similarity[row], quoted)
+        np.testing.assert_equal(groups.similarity_to_representative[row], quoted)
+    assert not [pair for pair in found if set(pair) <= kept]  # second half
+    order = sorted(range(n), key=lambda row: (removed[row], rank[row], row))
+    heads = naive.leaders(found, order, np.flatnonzero(removed).tolist())
+    assert groups.representatives[groups.labels].tolist() == [heads[row] for row in range(n)]
+
+
+@examples(60, long=2000)
+@given(graphs(), st.sampled_from(ClusterMethod), st.sampled_from([100, 400]), st.booleans())
+def test_clusters_and_decisions_on_disk_are_those_in_memory(tmp_path_factory, graph, method, memory, ordered):
+    n, found, lengths, _, _ = graph
+    pairs = pairs_from(found, n)
+    files = on_disk(tmp_path_factory.mktemp("pairs"), pairs, 3, np.random.default_rng(n)).within(memory)
+    rank = -np.array(lengths) if ordered else None
+    one, other = (cluster(some, clusters=method, priority=rank) for some in (pairs, files))
+    for name in ("labels", "representatives", "similarity_to_representative"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    for keep in Keep:
+        left, right = decide(pairs, one, keep), decide(files.chunks(), other, keep)
+        for name in ("kept", "partner", "similarity"):
+            np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
+
+
+# policies and reasons
+
+
+def drawn_pairs(n):
+    ends = st.tuples(st.integers(0, n - 2), st.integers(1, n - 1)).filter(lambda pair: pair[0] < pair[1])
+    values = st.sampled_from([0.5, 1 / 3, 0.1234567, 1.0, float("nan")])
+    return st.dictionaries(ends, values, max_size=2 * n).map(
+        lambda found: Pairs.build(*np.array([*found], int).reshape(-1, 2).T, np.array([*found.values()], float), n)
+    )
+
+
+def reason(decisions, row):
+    return decisions.reasons(np.array([row]), NAMES)[0].as_py()
+
+
+def pairs_of(edges, n):
+    i, j, similarity = (np.array(column) for column in zip(*edges, strict=True)) if edges else ([], [], [])
+    return Pairs.build(np.array(i, int), np.array(j, int), np.array(similarity, float), n)
+
+
+EDGES = [(0, 1, 0.9), (1, 2, 0.5), (3, 4, 1.0)]  # 0 and 2 are connected through 1; 5 is alone
+NAMES = ["a", "b", "c", "d", "e", "f"]
+
+
+@pytest.mark.parametrize(
+    ("method", "keep", "kept", "instead"),
+    [
+        ("components", Keep.first, "adf", "-aa-d-"),
+        ("components", Keep.longest, "cef", "cc-e--"),
+        ("components", Keep.newest, "bdf", "b-b-d-"),
+        ("components", Keep.none, "f", "------"),
+        ("leaders", Keep.first, "acdf", "-a--d-"),
+        ("leaders", Keep.longest, "acef", "-a-e--"),
+        ("leaders", Keep.newest, "bdf", "b-b-d-"),
+        ("leaders", Keep.none, "f", "------"),
+    ],
+)
+def test_policies(method, keep, kept, instead):
+    pairs = pairs_of(EDGES, 6)
+    dates = ["2024-01-01", "2024-01-01T10:00:00+02:00", "not a date", None, None, "1999-12-31"]
+    rank = priority(keep, 6, lengths=np.array([1, 2, 3, 4, 5, 6]), dates=dates)
+    decisions = decide(pairs, cluster(pairs, clusters=method, priority=rank), keep)
+    assert "".join(n for n, k in zip(NAMES, decisions.kept, strict=True) if k) == kept
+    assert "".join(NAMES[r] if r >= 0 else "-" for r in decisions.instead(np.arange(6))) == instead
+
+
+def test_reasons_name_partner_and_similarity():
+    pairs = pairs_of(EDGES, 6)
+    decisions = decide(pairs, cluster(pairs, clusters="components"), Keep.first)
+    assert reason(decisions, 1) == "near-duplicate of a (similarity 0.900), which is kept"
+    assert reason(decisions, 2) == "in one cluster with a, which is kept, through b (similarity 0.500)"
+    assert reason(decide(pairs, cluster(pairs), Keep.none), 3) == (
+        "near-duplicate of e (similarity 1.000), and no document that has one is kept"
+    )
+    unknown = pairs_of([(0, 1, np.nan)], 2)
+    assert reason(decide(unknown, cluster(unknown)), 1) == "near-duplicate of a, which is kept"
+
+
+@given(st.data())
+def test_decisions_against_counting(data):
+    n = data.draw(st.integers(1, 12))
+    edges = data.draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20))
+    edges = sorted({(min(e), max(e)) for e in edges if e[0] != e[1]})
+    values = data.draw(st.lists(st.sampled_from([0.5, 0.75, 1.0]), min_size=len(edges), max_size=len(edges)))
+    weighted = [(a, b, v) for (a, b), v in zip(edges, values, strict=True)]
+    pairs = pairs_of(weighted, n)
+    for method in ClusterMethod:
+        groups = cluster(pairs, clusters=method)
+        decisions = decide(pairs, groups, Keep.first)
+        for row in range(n):
+            head = groups.representatives[groups.labels[row]]
+            own = [(-v, b if a == row else a) for a, b, v in weighted if row in (a, b)]
+            own = [pair for pair in own if pair[1] == head] or own
+            expected = (min(own)[1], -min(own)[0]) if own else (-1, None)
+            assert decisions.partner[row] == expected[0]
+            assert (
+                np.isnan(decisions.similarity[row]) if expected[1] is None else decisions.similarity[row] == expected[1]
+            )
+        assert decisions.kept.sum() == len(groups.sizes)
+        assert np.all(
+            groups.labels[decisions.instead(np.flatnonzero(~decisions.kept))] == groups.labels[~decisions.kept]
+        )
+        alone = set(range(n)) - {row for pair in edges for row in pair}
+        assert set(np.flatnonzero(decide(pairs, groups, Keep.none).kept).tolist()) == alone
+
+
+def test_policies_refuse_what_they_cannot_know():
+    with pytest.raises(InputError, match="keep=longest needs the documents' lengths"):
+        priority(Keep.longest, 3)
+    with pytest.raises(InputError, match="keep=newest needs dates"):
+        priority(Keep.newest, 2, dates=["no", None])
+
+
+def test_lists(tmp_path):
+    pairs = pairs_of(EDGES, 6)
+    names = ["=a", "b,1", "@c", "d", "-e", "f"]
+    write_lists(decide(pairs, cluster(pairs, clusters="components")), names, tmp_path)
+    assert (tmp_path / "kept.csv").read_text() == "doc,compared\n'=a,yes\nd,yes\nf,yes\n"
+    header, b, c, e = (tmp_path / "removed.csv").read_text().splitlines()
+    assert header == "doc,kept_instead,partner,similarity,reason"
+    assert b == '"b,1",\'=a,\'=a,0.9,"near-duplicate of =a (similarity 0.900), which is kept"'
+    assert c.startswith("'@c,'=a,\"b,1\",0.5,")
+    assert e.startswith("'-e,d,d,1.0,")
+
+
+CELLS = st.text(st.sampled_from(list("=+-@＝ab,\"'\r\n\t \x1c\x85\u3000é")), max_size=6)
+
+
+def naive_line(cells):
+    """Return a line of CSV, cell by cell."""
+    cells = [
+        f"'{cell}" if cell.lstrip()[:1] in tuple("=+-@＝") or cell[:1] in tuple("\t\r\n") else cell for cell in cells
+    ]
+    quoted = [f'"{cell.replace(chr(34), chr(34) * 2)}"' if set(cell) & set(',"\r\n') else cell for cell in cells]
+    return ",".join(quoted if cells != [""] else ['""']) + "\n"
+
+
+@given(st.integers(1, 3).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=8)))
+def test_tables_are_those_written_cell_by_cell(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("csv") / "t.csv"
+    batches = [rows[:3], rows[3:]] if rows[3:] else [rows]
+    columns = [[pa.array(column, pa.string()) for column in zip(*batch, strict=True)] for batch in batches]
+    write_table(path, ["name"] * len(rows[0]), columns)
+    _, body = path.read_bytes().decode().split("\n", 1)
+    assert body == "".join(map(naive_line, rows))
+    with path.open(newline="", encoding="utf-8") as file:
+        assert [[cell.removeprefix("'") for cell in row] for row in list(csv.reader(file))[1:]] == [
+            [cell.removeprefix("'") for cell in row] for row in rows
+        ]
+
+
+def naive_reason(decisions, row, names):
+    """Say in one sentence why a removed document was removed."""
+
+    def percent(similarity):
+        return "" if np.isnan(similarity) else f" (similarity {similarity:.3f})"
+
+    partner, similarity = names[int(decisions.partner[row])], decisions.similarity[row]
+    instead = int(decisions.instead(np.array([row]))[0])
+    if instead < 0:
+        return f"near-duplicate of {partner}{percent(similarity)}, and no document that has one is kept"
+    kept = names[instead]
+    if kept == partner:
+        return f"near-duplicate of {kept}{percent(similarity)}, which is kept"
+    return f"in one cluster with {kept}, which is kept, through {partner}{percent(similarity)}"
+
+
+@given(
+    st.integers(2, 12).flatmap(drawn_pairs),
+    st.sampled_from([Keep.first, Keep.none]),
+    st.sampled_from(ClusterMethod),
+    st.booleans(),
+)
+def test_lists_are_those_written_row_by_row(tmp_path_factory, pairs, keep, method, stored):
+    folder = tmp_path_factory.mktemp("lists")
+    ids = [f"page {row}, {'é' * (row % 3)}" for row in range(pairs.n)]
+    names = ids
+    if stored:
+        ends = np.cumsum([len(name.encode()) for name in ids])
+        back = np.arange(pairs.n)[::-1]
+        names = Renumbered(Renumbered(Strings(np.frombuffer("".join(ids).encode(), np.uint8), ends), back), back)
+    clusters = cluster(pairs, clusters=method)
+    decisions = decide(pairs, clusters, keep)
+    write_lists(decisions, names, folder, new_from=1)
+    instead = decisions.instead(np.arange(pairs.n))
+    removed = [
+        [
+            ids[row],
+            ids[instead[row]] if instead[row] >= 0 else "",
+            ids[decisions.partner[row]],
+            "" if np.isnan(decisions.similarity[row]) else repr(float(decisions.similarity[row])),
+            naive_reason(decisions, row, ids),
+        ]
+        for row in range(1, pairs.n)
+        if not decisions.kept[row]
+    ]
+    header = ["doc", "kept_instead", "partner", "similarity", "reason"]
+    assert (folder / "removed.csv").read_text("utf-8") == "".join(map(naive_line, [header, *removed]))
+    kept = [[ids[row], "yes"] for row in range(1, pairs.n) if decisions.kept[row]]
+    assert (folder / "kept.csv").read_text("utf-8") == "".join(map(naive_line, [["doc", "compared"], *kept]))
+
+    held = cohesion(clusters, pairs.chunks())
+    write_cluster_list(folder / "clusters.csv", names, clusters, held)
+    with (folder / "clusters.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["size"]) for row in rows] == sorted(clusters.sizes[clusters.sizes > 1].tolist(), reverse=True)
+    for row in rows:
+        label = int(row["cluster"])
+        assert row["representative"] == ids[clusters.representatives[label]]
+        own = held.of(np.array([label]))
+        assert (int(row["pairs"]), int(row["apart"])) == (own.pairs[0], own.apart[0])
+        assert row["min_similarity"] == ("" if np.isnan(own.minimum[0]) else repr(float(own.minimum[0])))
+        assert row["mean_similarity"] == ("" if np.isnan(own.mean[0]) else repr(float(own.mean[0])))
+        assert row["chain"] == str(bool(own.chain[0])).lower()
+
+
+def test_a_name_that_is_not_utf8_is_said(tmp_path):
+    names = Strings(np.frombuffer(b"a\xff", np.uint8), np.array([1, 2]))
+    with pytest.raises(InputError, match="a name in the store is not UTF-8"):
+        names.arrow(np.array([0, 1]))
+    assert names.arrow(np.array([0, 0])).to_pylist() == ["a", "a"]
+    assert len(names.arrow(np.empty(0, np.int64))) == 0
+
+
+@pytest.mark.parametrize("start", "=+-@\t\r")
+def test_formulas_are_quoted(start):
+    assert harmless(f"{start}1") == f"'{start}1"
+    assert harmless(f"x{start}") == f"x{start}"
+
+
+def test_what_breaks_lines_is_quoted(tmp_path):
+    pairs = pairs_of(EDGES, 6)
+    names = ["a\r=cmd()|x", "b\n=x", "c\r\n@y", "d", "e", "f\x85\u2028-1"]
+    write_lists(decide(pairs, cluster(pairs, clusters="components")), names, tmp_path)
+    with (tmp_path / "kept.csv").open(newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file)) == [["doc", "compared"], *([name, "yes"] for name in (names[0], "d", names[5]))]
+    for raw in (tmp_path / "kept.csv").read_bytes(), (tmp_path / "removed.csv").read_bytes():
+        quoted = [part for k, part in enumerate(raw.split(b'"')) if k % 2]
+        assert raw.count(b"\r") == sum(part.count(b"\r") for part in quoted) > 0
+
+
+def test_the_newest_is_told_by_microseconds():
+    dates = ["2024-01-01T00:00:00.25Z", "2024-01-01T00:00:00.750001Z", "2024-01-01T00:00:00.75Z", None]
+    rank = priority(Keep.newest, 4, dates=dates)
+    assert np.argsort(rank, kind="stable").tolist() == [1, 2, 0, 3]

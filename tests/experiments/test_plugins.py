@@ -1,0 +1,101 @@
+"""Methods of other packages: by class name, or as choices of an entry point."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+MODULE = """
+from dataclasses import dataclass
+from typing import ClassVar
+from spotsigs.matching.brute_force import BruteForce
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(BruteForce):
+    label: ClassVar[str] = "My matcher"
+    k: int = 3
+
+    @property
+    def hash_tables(self):
+        return self.k, 7
+
+@dataclass(frozen=True, kw_only=True)
+class Broken(Mine):
+    def __call__(self, corpus):
+        pairs = super().__call__(corpus)
+        return type(pairs).build(pairs.i[1:], pairs.j[1:], pairs.similarity[1:], pairs.n, pairs.seconds)
+"""
+
+POINTS = "[spotsigs.matcher]\nmine = mine:Mine\nmissing = mine:Missing\n"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder on the path with an installed package of one module and its entry points."""
+    folder = tmp_path_factory.mktemp("site")
+    about = folder / "mine-1.0.dist-info"
+    about.mkdir()
+    (folder / "mine.py").write_text(MODULE)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(POINTS)
+    return folder
+
+
+def run(site, folder, *words):
+    path = os.pathsep.join([str(ROOT), str(site)])
+    return subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), "data=tiny", "tau=0.5", *words],
+        cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def metrics_of(folder):
+    [path] = (folder / "results").rglob("metrics.json")
+    return json.loads(path.read_text())
+
+
+@pytest.mark.parametrize(
+    "words", [["matcher=mine", "matcher.k=4"], ["matcher._target_=mine.Mine", "+matcher.k=4"]], ids=["point", "class"]
+)
+def test_a_matcher_of_another_package_takes_its_own_parameters(site, tmp_path, words):
+    done = run(site, tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    assert "My matcher" in done.stdout
+    found = metrics_of(tmp_path)
+    assert (found["tau"], found["k"], found["l"]) == (0.5, 4, 7)
+
+
+def test_a_parameter_that_the_class_lacks_is_refused(site, tmp_path):
+    done = run(site, tmp_path, "matcher._target_=mine.Mine", "matcher.rho=3")
+    assert done.returncode == 1
+    assert "matcher.rho: Mine has no such parameter; it has" in done.stderr
+    assert "k" in done.stderr
+
+
+def test_an_entry_point_without_its_class_is_one_sentence(site, tmp_path):
+    done = run(site, tmp_path, "matcher=missing")
+    assert done.returncode == 1
+    assert "Missing" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("name", "message"), [("Mine", None), ("Broken", "brute force")])
+def test_another_package_checks_the_contract_of_its_matcher(site, monkeypatch, name, message):
+    from spotsigs.testing import check_matcher
+
+    monkeypatch.syspath_prepend(str(site))
+    import mine
+
+    matcher = getattr(mine, name)(tau=0.44)
+    if message is None:
+        check_matcher(matcher)
+    else:
+        with pytest.raises(AssertionError, match=f"{message}|order"):
+            check_matcher(matcher)
