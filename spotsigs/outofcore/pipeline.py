@@ -219,37 +219,42 @@ class Store:
         with self.locked(), pages_up_to(BUDGET_PAGE):
             began = perf_counter()
             earlier, added = self._extract(collection, add, strict)
-            if not added.sizes().sum():
-                raise nothing_readable(added.skipped)
-            segments, new_from = earlier + added, int(earlier.sizes().sum())
-            extracted = perf_counter()
-            copies = segments.copies(settings.sameness)
-            if isinstance(self.scheme, CollectionScheme):
-                distinct = segments.only(copies.distinct)
-                segments = refine_segments(self.folder / "refined", distinct, self.scheme, memory=self.budget)
-            stored = self._vectorize(segments, settings, copies)
-            made = fingerprint(self.vectors)
-            laid_out = perf_counter()
-            pairs = self._join(stored, tau, new_from)
-            require(  # a remote store has no lock
-                fingerprint(self.vectors) == made,
-                f"another run changed the store {self.folder} in the meantime; give the same command again",
-            )
-            seconds = {
-                "extract": extracted - began,
-                "sort_hash": laid_out - extracted,
-                "cluster": perf_counter() - laid_out,
-            }
-            return Matched(
-                doc_ids=stored.doc_ids,
-                signatures=segments,
-                vectors=stored.vectors,
-                rows=stored.rows,
-                copies=stored.copies,
-                pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
-                skipped=added.skipped,
-                new_from=new_from,
-            )
+            return self._match(earlier, added, tau, settings, perf_counter() - began)
+
+    def _match(
+        self, earlier: Segments, added: Segments, tau: float, settings: VectorSettings, extract_seconds: float
+    ) -> Matched[Segments, PairFiles]:
+        if not added.sizes().sum():
+            raise nothing_readable(added.skipped)
+        segments, new_from = earlier + added, int(earlier.sizes().sum())
+        extracted = perf_counter()
+        copies = segments.copies(settings.sameness)
+        if isinstance(self.scheme, CollectionScheme):
+            distinct = segments.only(copies.distinct)
+            segments = refine_segments(self.folder / "refined", distinct, self.scheme, memory=self.budget)
+        stored = self._vectorize(segments, settings, copies)
+        made = fingerprint(self.vectors)
+        laid_out = perf_counter()
+        pairs = self._join(stored, tau, new_from)
+        require(  # a remote store has no lock
+            fingerprint(self.vectors) == made,
+            f"another run changed the store {self.folder} in the meantime; give the same command again",
+        )
+        seconds = {
+            "extract": extract_seconds,
+            "sort_hash": laid_out - extracted,
+            "cluster": perf_counter() - laid_out,
+        }
+        return Matched(
+            doc_ids=stored.doc_ids,
+            signatures=segments,
+            vectors=stored.vectors,
+            rows=stored.rows,
+            copies=stored.copies,
+            pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
+            skipped=added.skipped,
+            new_from=new_from,
+        )
 
     def query(self, page: Document, tau: float) -> list[Match]:
         """Find the documents that are similar to a page; the store is not changed.

@@ -119,14 +119,7 @@ def join_store(
         new_from=new_from,
         memory=min(memory, MOST_MEMORY),
     )
-    try:
-        done = job.result("done").facts
-        require("stores" in done, f"{folder} holds the pairs of a former version")
-        for pairs in stores(job, dict(enumerate(done["stores"]))):
-            opened(pairs, "pairs", verify=None)
-    except InputError:
-        _forget_former(job)
-        done = job.checkpoint("done", work=lambda out: out.facts.update(_joined(job, engine)))
+    done = _run_or_resume(job, engine)
     for name in ROUNDS:
         remove_tree(folder / name)
     lengths = stored.vectors.lengths
@@ -135,6 +128,19 @@ def join_store(
     return PairFiles(
         tuple(stores(job, dict(enumerate(done["stores"])))), len(stored), counters=done["counters"], overlap=overlap
     )
+
+
+def _run_or_resume(job: Job, engine: Engine) -> dict[str, Any]:
+    """Return the number of stores of pairs of each of the last tasks, and the counters, of a complete join."""
+    try:
+        done = job.result("done").facts
+        require("stores" in done, f"{job.folder} holds the pairs of a former version")
+        for pairs in stores(job, dict(enumerate(done["stores"]))):
+            opened(pairs, "pairs", verify=None)
+    except InputError:
+        _forget_former(job)
+        done = job.checkpoint("done", work=lambda out: out.facts.update(_joined(job, engine)))
+    return done
 
 
 def _forget_former(job: Job) -> None:

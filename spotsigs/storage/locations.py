@@ -73,18 +73,18 @@ def as_path(name: str | Path) -> Path:
 
 
 def is_remote(path: Path) -> bool:
-    """Whether a place is reached through fsspec."""
+    """Return whether a path is a URL of another file system."""
     return not isinstance(path, Path)
 
 
 def absolute(path: str | Path) -> str:
-    """Return a place as workers in other folders name it."""
+    """Return a path as workers with another working directory name it."""
     path = as_path(path)
     return str(path) if is_remote(path) else str(path.resolve())
 
 
 def require_reachable(path: Path) -> None:
-    """Refuse a remote place whose bucket is missing, or cannot be asked; it may be empty or absent."""
+    """Refuse a remote path whose bucket is missing or cannot be reached; the path may be empty or absent."""
     if not is_remote(path):
         return
     with _reaching(path):
@@ -98,7 +98,7 @@ def require_reachable(path: Path) -> None:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is such a file now."""
+    """Return whether a file exists now."""
     if not is_remote(path):
         return path.exists()
     with _reaching(path):
@@ -127,9 +127,9 @@ def read(path: Path, start: int = 0, stop: int | None = None) -> bytes:
 
 
 def content_of(path: Path) -> tuple[int, str]:
-    """Return size and checksum of a file: what tells whether it is the same, whenever it was written.
+    """Return size and checksum of a file, which identify its content.
 
-    A remote file has the checksum that the storage keeps of it, if it keeps one. What cannot be read has none.
+    The checksum of a remote file is that of the storage, if it has one. A file that cannot be read has none.
     """
     try:
         if is_remote(path):
@@ -164,7 +164,7 @@ def _remote_content(path: Path) -> tuple[int, str]:
 
 
 def pieces(path: Path, size: int) -> Iterator[bytes]:
-    """Iterate over the content of a remote file of known size."""
+    """Yield the content of a remote file of known size in pieces."""
     for start in range(0, size, PIECE):
         yield read(path, start, min(start + PIECE, size))
 
@@ -182,7 +182,7 @@ def fetch(path: Path, target: Path) -> None:
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """Return the size of each file of a folder; none where the folder is missing."""
+    """Return the size of each file of a folder; none if the folder is missing."""
     if not is_remote(folder):
         return _local_sizes(folder)
     with _reaching(folder):
@@ -199,15 +199,15 @@ def _local_sizes(folder: Path) -> dict[str, int]:
     found = {}
     with suppress(FileNotFoundError, NotADirectoryError):
         for path in folder.iterdir():
-            with suppress(OSError):  # another process puts its store there
+            with suppress(OSError):  # another process is writing its store
                 found[path.name] = path.stat().st_size
     return found
 
 
 def files_below(root: Path, pattern: str | None = None) -> list[str]:
-    """Return the names of all remote files below a place, or of those that match a URL with wildcards.
+    """Return the names of all remote files below a path, or of those that match a URL with wildcards.
 
-    The place itself, if it is a file, has the empty name.
+    The path itself, if it is a file, has the empty name.
     """
     with _reaching(root):
         remote, top = _file_system(root), _key(root).rstrip("/")
@@ -217,14 +217,14 @@ def files_below(root: Path, pattern: str | None = None) -> list[str]:
 
 
 def put(sources: Sequence[Path], folder: Path) -> None:
-    """Upload files into a folder, small ones at once; an object store shows each when it is complete.
+    """Upload files into a folder, small ones concurrently; on an object store each appears when it is complete.
 
     Parameters
     ----------
     sources : sequence of Path
-        Local files, which are deleted on the way.
+        Local files, which are deleted after the upload.
     folder : Path
-        Where they go, under their names.
+        The remote folder.
     """
     with _reaching(folder):
         remote = _file_system(folder)
@@ -240,7 +240,7 @@ def put(sources: Sequence[Path], folder: Path) -> None:
 
 
 def create_remote(path: Path, content: bytes) -> None:
-    """Write a small remote file unless there is one, where the storage can tell (Amazon's can, and most others)."""
+    """Write a small remote file unless it exists, on a storage with conditional writes such as S3."""
     with _reaching(path):
         remote = _file_system(path)
         if not _is_flat(path):
@@ -254,7 +254,7 @@ def create_remote(path: Path, content: bytes) -> None:
 
 
 def _batches(sources: Sequence[Path]) -> Iterator[list[Path]]:
-    """Put files together while they fit into a piece; a larger one stands alone."""
+    """Group files while they fit into a piece; a larger one is a group of its own."""
     batch: list[Path] = []
     held = 0
     for source in sources:
@@ -276,7 +276,7 @@ def _put_large(remote: Any, source: Path, key: str) -> None:
 
 
 def remove(path: Path, *, recursive: bool = False) -> None:
-    """Delete what is at a remote place, if anything is."""
+    """Delete a remote path, if it exists."""
     with _reaching(path):
         remote = _file_system(path)
         with suppress(FileNotFoundError):
@@ -293,7 +293,7 @@ def _key(path: Path) -> str:
 
 
 def _is_flat(path: Path) -> bool:
-    """Whether a place lies in a bucket, where folders need not be made."""
+    """Return whether a path is in a bucket, where folders need not be created."""
     from upath.implementations.cloud import CloudPath
 
     return isinstance(path, CloudPath)
@@ -301,7 +301,7 @@ def _is_flat(path: Path) -> bool:
 
 @contextmanager
 def _reaching(path: Path) -> Iterator[None]:
-    """Say in a sentence why a place cannot be reached; every library of a storage has errors of its own."""
+    """Turn the errors of all storage libraries into an `InputError`."""
     try:
         yield
     except (InputError, FileNotFoundError):
