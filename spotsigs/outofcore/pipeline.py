@@ -224,7 +224,7 @@ class Store:
     def _match(
         self, earlier: Segments, added: Segments, tau: float, settings: VectorSettings, extract_seconds: float
     ) -> Matched[Segments, PairFiles]:
-        if not added.sizes().sum():
+        if not added.sizes().sum() and len(added.skipped):
             raise nothing_readable(added.skipped)
         segments, new_from = earlier + added, int(earlier.sizes().sum())
         extracted = perf_counter()

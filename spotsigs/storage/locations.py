@@ -211,9 +211,12 @@ def files_below(root: Path, pattern: str | None = None) -> list[str]:
     """
     with _reaching(root):
         remote, top = _file_system(root), _key(root).rstrip("/")
-        keys = remote.find(top) if pattern is None else remote.glob(remote._strip_protocol(pattern))
-        files = keys if pattern is None else [key for key in keys if remote.isfile(key)]
-    return [str(key)[len(top) :].lstrip("/") for key in files]
+        if pattern is None:
+            keys = remote.find(top)
+        else:
+            found = remote.glob(remote._strip_protocol(pattern), detail=True)
+            keys = [key for key, facts in found.items() if facts["type"] == "file"]
+    return [str(key)[len(top) :].lstrip("/") for key in keys]
 
 
 def put(sources: Sequence[Path], folder: Path) -> None:
