@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from spotsigs import __version__, interrupts, progress
+from spotsigs.defaults import TAU
 from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.startup import at_home, import_numba, open_streams, say_when_compiling
 
@@ -166,7 +167,7 @@ def _take_input(verb: argparse.ArgumentParser) -> None:
 
 
 def _take_tau(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--tau", default="0.44", help="least similarity of near-duplicates (0.44), or auto")
+    verb.add_argument("--tau", default=str(TAU), help=f"least similarity of near-duplicates ({TAU}), or auto")
 
 
 def settings_of(asked: argparse.Namespace) -> Any:
@@ -228,7 +229,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
         collection=collection,
         text=VisibleText(),
         signature=SpotSignatures(language=_language(asked)),
-        idf_filter=IdfFilter(idf_min=0.2, idf_max=1.0),
+        idf_filter=IdfFilter(),
         matcher=Containment(tau=tau) if contained else SpotSigsTight(tau=tau),
         engine=Processes(workers=workers),
         experiment=None,

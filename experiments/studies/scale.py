@@ -34,6 +34,7 @@ from spotsigs.outofcore.segments import Segments, extract_segments
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.output_files import read_json, write_json
 from spotsigs.runs.provenance import TreeMemory
+from spotsigs.signatures.idf import IdfFilter
 
 STAGES = ("extract", "layout", "join", "clusters", "tables")
 TOLD = {"memory": "extract", "layout": "layout", "join": "join"}
@@ -179,9 +180,8 @@ class Scale(Experiment):
             memory=budget,
             say=say,
         )
-        of = VectorSettings(  # without duplicates: the join is measured, and compared with that in memory
-            idf_filter=settings.idf_filter, sets=settings.sets, sameness=Sameness.off
-        )
+        # the band of the experiment, whatever that of data=; without duplicates, to measure the join
+        of = VectorSettings(idf_filter=IdfFilter(), sets=settings.sets, sameness=Sameness.off)
         found = store.match(Jsonl(path=str(folder / "pages")), settings.tau, of)
         pairs = found.pairs
         memory.stage = "clusters"

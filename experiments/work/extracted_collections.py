@@ -1,13 +1,15 @@
-"""Collections, extracted once for a whole experiment and kept beside its cells."""
+"""Collections that are extracted once for all experiments, or for a sweep, and cached with their results."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,11 +17,12 @@ from experiments.work.cached_outlines import Outlined
 from experiments.work.result_cache import code_version
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError
+from spotsigs.exact_duplicates import Sameness
 from spotsigs.outofcore.segments import source_of
 from spotsigs.output_files import replacing
-from spotsigs.records import Corpus, Document, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
+from spotsigs.records import Corpus, Document, RowNumbers, Shard, Signatures, SignatureScheme, Skipped, Truth, Vectors
 from spotsigs.runs.provenance import QUIET, ForeignLoad
-from spotsigs.signatures.extract import extract, extract_shard, nothing_readable, texts
+from spotsigs.signatures.extract import concatenate, extract, extract_shard, nothing_readable, texts, texts_for
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.template_removal import FramedSpots
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures
@@ -28,40 +31,43 @@ from spotsigs.text.visible import VisibleText
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """What is read, and how.
+    """Collection with its extraction.
 
     Attributes
     ----------
     collection : Collection
-        Documents, or vectors.
+        Collection of documents or of vectors.
     text : callable or None
-        ``(document) -> str``; None for a collection of vectors.
+        Function from a document to its text; None for a collection of vectors.
     signature : SignatureScheme or None
-        Tokens to signatures; None for a collection of vectors.
+        Function from tokens to signatures; None for a collection of vectors.
+    sameness : Sameness
+        Which documents are exact duplicates, of which a scheme that reads the whole collection uses one.
     """
 
     collection: Any
     text: Any = None
     signature: SignatureScheme | None = None
+    sameness: Sameness = field(default=Sameness.off, repr=False)  # off in all experiments, whose cells are named by it
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """A text extractor that looks up what it said of the same document before, for the next kind of signatures.
+    """Text extractor that caches its results on disk, for use with several kinds of signatures.
 
     Attributes
     ----------
     text : callable
-        ``(document) -> str``.
+        Function from a document to its text.
     folder : Path
-        Holds a file for each document.
+        Folder with a file for each document.
     """
 
     text: Any
     folder: Path
 
     def __call__(self, document: Document) -> str:
-        """Return the document's text."""
+        """Return the text of a document."""
         content = document.content
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         about = f"{type(content).__name__} {document.media_type} {document.charset}\n".encode()
@@ -78,19 +84,19 @@ class Remembered:
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """A source that has been read and lies in a store; it prints what its content depends on.
+    """Extracted source in a store; its ``repr`` has everything that the content depends on.
 
     Attributes
     ----------
     source : Source
-        What was read.
+        Source of the store.
     checksum : str
         SHA-256 over the arrays of the store: ids, truth, signatures and counts of the documents.
     path : Path
-        The store of signatures; of a collection of vectors, ids stand in place of their hashes.
+        Store of signatures; for a collection of vectors, ids replace the hashes.
     parse_seconds : float or None
-        Wall seconds of reading and extracting in one process that has done so before; None if nobody asked, or other
-        processes ran beside.
+        Wall seconds of reading and extracting in one process with loaded kernels; None if not measured, or if other
+        processes were active.
     """
 
     source: Source
@@ -99,13 +105,13 @@ class Stored:
     parse_seconds: float | None = field(repr=False, compare=False)
 
     def signatures(self) -> Signatures:
-        """Return the signatures of the documents, in memory of their own: what kernels read is writable there."""
+        """Return a writable copy of the signatures in memory, as kernels require."""
         found = load_signatures(self.path, verify=None)
         own = {name: np.array(getattr(found, name)) for name in ("indptr", "hashes", "counts")}
         return replace(found, **own)
 
     def corpus(self, idf_filter: IdfFilter | None = None, *, sets: bool = False) -> Corpus:
-        """Return the corpus after the filter; a collection of vectors is taken as it is."""
+        """Return the corpus after the filter; a collection of vectors is not filtered."""
         source = self.source
         if source.signature is None:
             store = opened(self.path, "signatures")
@@ -118,7 +124,7 @@ class Stored:
         return Corpus(vectors.as_sets() if sets else vectors, lambda: texts(source.collection, source.text))
 
     def truth(self) -> Truth | None:
-        """Return what the collection says is duplicate."""
+        """Return the truth of the collection, or None."""
         if self.source.signature is None:
             return None
         found = load_signatures(self.path, verify=None)
@@ -126,26 +132,119 @@ class Stored:
         return truth
 
 
-def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -> Stored:
-    """Read a source, or find it where it was kept.
+@dataclass(frozen=True)
+class Computed:
+    """An engine whose results were computed before.
+
+    Attributes
+    ----------
+    results : sequence
+        In task order.
+    """
+
+    results: Sequence[Any]
+    processes: ClassVar[int] = 0
+
+    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+        """Yield the results."""
+        yield from self.results
+
+
+def read_together(sources: Sequence[Source], folder: Path, engine: Engine, code: str) -> list[Stored]:
+    """Read several sources, as `read` does; those of one collection and text in one pass over the pages.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Without vectors.
+    folder, engine
+        As for `read`.
+    code : str
+        Identifies the code, so that no source file is read for that.
+    """
+    groups: dict[str, list[Source]] = {}
+    for source in sources:
+        if not _is_stored(_path(source, folder, code)):
+            groups.setdefault(repr((source.collection, source.text)), []).append(source)
+    for group in groups.values():
+        if len(group) > 1:
+            each = partial(_in_each, text=group[0].text, schemes=[source.signature for source in group])
+            parts = list(engine.map(each, group[0].collection.shards()))
+            for k, source in enumerate(group):
+                _extract(source, _path(source, folder, code), Computed([part[k] for part in parts]), False)
+    return [read(source, folder, engine, code=code) for source in sources]
+
+
+CHUNK = 4_000_000
+"""Bytes of content after which the pages of a shard are extracted in all schemes."""
+
+
+def _in_each(shard: Shard, *, text: Any, schemes: Sequence[SignatureScheme]) -> list[Signatures]:
+    """Extract a shard in several schemes; each page is read, and its text extracted, once."""
+    parts: list[list[Signatures]] = [[] for _ in schemes]
+
+    def extract_chunk(records: list[Document | Skipped]) -> None:
+        known: dict[tuple[str, int], str] = {}
+        for scheme, found in zip(schemes, parts, strict=True):
+            extractor = texts_for(scheme, text)
+
+            def looked_up(document: Document, extractor: Any = extractor) -> str:
+                key = repr(extractor), id(document)
+                if key not in known:
+                    known[key] = extractor(document)
+                return known[key]
+
+            found.append(extract_shard(lambda: iter(records), looked_up, scheme))
+
+    records: list[Document | Skipped] = []
+    size = 0
+    for record in shard():
+        records.append(record)
+        size += len(record.content) if isinstance(record, Document) else 0
+        if size >= CHUNK:
+            extract_chunk(records)
+            records, size = [], 0
+    extract_chunk(records)
+    return [concatenate(found) for found in parts]
+
+
+def _path(source: Source, folder: Path, code: str) -> Path:
+    """Return the path of a source's store, which its content, its code and the collection's files determine."""
+    parts: list[Any] = [source_of(source.collection, source.text, source.signature), code]
+    if source.sameness is not Sameness.off:
+        parts.append(source.sameness.value)
+    return folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
+
+
+def _is_stored(path: Path) -> bool:
+    try:
+        opened(path, "signatures")
+    except InputError:
+        return False
+    return True
+
+
+def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False, code: str | None = None) -> Stored:
+    """Read a source, or open it in the cache.
 
     Parameters
     ----------
     source : Source
         Collection, text and signature.
     folder : Path
-        Where inputs are kept.
+        Folder of the cache.
     engine : Engine
-        Where extraction runs.
+        Engine that runs the extraction.
     timed : bool
-        Read it, again if need be, in this process alone, so that its time is known.
+        Measure the time of reading, in this process alone; this may read the source again.
+    code : str, optional
+        Identifies the code; the hash of the source files that the parts of the source need if omitted.
 
     Returns
     -------
     Stored
     """
-    parts = source_of(source.collection, source.text, source.signature), code_version(source)
-    path = folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
+    path = _path(source, folder, code or code_version(source))
     try:
         seconds = opened(path, "signatures").facts["parse_seconds"]
         found = seconds is not None or not timed
@@ -158,8 +257,8 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
 
 
 def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> float | None:
-    """Put the signatures of a source into a store; return the seconds that took if they are known."""
-    if source.signature is not None and timed:  # a first share loads all that the whole needs
+    """Write the signatures of a source to a store; return the seconds if they were measured."""
+    if source.signature is not None and timed:  # the first shard loads all kernels
         extract_shard(source.collection.shards()[0], source.text, source.signature)
     with ForeignLoad() as load:
         began = perf_counter()
@@ -177,15 +276,16 @@ def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> float |
 
 
 def _pages(source: Source, kept: Path | None, engine: Engine) -> Signatures:
-    """Return the signatures of pages; what takes long, outlines and some texts, is looked up in a folder, if given."""
+    """Return the signatures of pages; slow steps, outlines and some texts, are cached in a folder, if given."""
     text, scheme = source.text, source.signature
     assert scheme is not None
-    if kept is not None and isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined):
+    outlined = kept is not None and source.sameness is Sameness.off  # copies are found among pages, not outlines
+    if kept is not None and outlined and isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined):
         return scheme.refine(read(replace(source, signature=Outlined.of(scheme)), kept, engine).signatures())
     if kept is not None and not isinstance(text, VisibleText):
         version = hashlib.sha256(f"{text!r} {code_version(text)}".encode()).hexdigest()[:24]
         text = Remembered(text, kept / f"texts-{version}")
-    found = extract(source.collection, text, scheme, engine)
-    if not len(found):
+    found = extract(source.collection, text, scheme, engine, sameness=source.sameness)
+    if not len(found) and (found.skipped or source.sameness is Sameness.off):
         raise nothing_readable(found.skipped)
     return found

@@ -5,27 +5,30 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spotsigs import progress
-from spotsigs.arrays.row_blocks import own
+from spotsigs.arrays.row_blocks import gathered, own
 from spotsigs.clustering.clusters import GIANT
 from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
 from spotsigs.evaluation.threshold import Suggestion
 from spotsigs.formats.writers import require_free, write_copy
+from spotsigs.in_memory import Matched
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
-from spotsigs.records import CopyableCollection, Document, VectorCollection
-from spotsigs.runs.pipeline import Outcome, outcome_of, readable_texts
+from spotsigs.records import CopyableCollection, Document, Signatures, VectorCollection
+from spotsigs.runs.pipeline import Outcome, Reuse, outcome_of, readable_texts
 from spotsigs.runs.provenance import MIB, TreeMemory, provenance
 from spotsigs.runs.settings import Settings
 from spotsigs.runs.stores import ask, discard, own_store
-from spotsigs.signatures.extract import is_readable, name_hash
+from spotsigs.signatures.extract import is_readable, name_hash, unique_names
+from spotsigs.signatures.idf import IdfFilter
 from spotsigs.storage.atomic import locked
 from spotsigs.storage.store import Renumbered
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
@@ -33,8 +36,15 @@ from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 COMPLETE = "metrics.json"
 """The file that comes last: a folder without it does not hold all results of one run."""
 
-QUALITY_COLUMNS = {"Prec.": "precision", "Rec.": "recall", "F1": "f1"}
-"""Columns of the paper's row that a collection without truth does not have."""
+ROW = {
+    "IDF": ("idf", ""), "tau": ("tau", "g"), "k": ("k", "g"), "l": ("l", "g"), "#Spots": ("signatures", ",.0f"),
+    "MB": ("memory_mib", ".1f"), "Sort/Hash(msec)": ("sort_hash_ms", ",.0f"), "Clust.(msec)": ("cluster_ms", ",.0f"),
+    "Total(msec)": ("total_ms", ",.0f"), "Prec.": ("precision", ".3f"), "Rec.": ("recall", ".3f"), "F1": ("f1", ".3f"),
+}  # fmt: skip
+"""Columns of the paper's Table 1 by title: the key of ``metrics.json`` and the format of numbers."""
+
+QUALITY = ("precision", "recall", "f1")
+"""Keys that a collection without truth lacks."""
 
 OPTIONAL = ("skipped.csv", "undated.csv", "clusters.html", "histogram.csv")
 
@@ -44,7 +54,9 @@ def run(
     folder: str | Path,
     *,
     contended: bool = False,
+    reuse: Reuse | None = None,
     about: Mapping[str, str] | None = None,
+    published: Mapping[str, Any] | None = None,
     say: Callable[[str], object] = print,
 ) -> str:
     """Run one configuration and put its results into its folder, ``metrics.json`` last.
@@ -58,16 +70,20 @@ def run(
     folder : str or Path
         The run's folder.
     contended : bool
-        Other jobs run beside this one, so its times say nothing.
+        Other jobs run at the same time, so the times of this one do not compare.
+    reuse : Reuse, optional
+        What other runs on the same signatures have computed.
     about : mapping of str to str, optional
         Files that say how the run was configured, by their names in the folder ``.hydra``.
+    published : mapping, optional
+        The published row of the same method, by the keys of ``metrics.json``; printed above the measured one.
     say : callable
         Called with what a run on disk is going to take.
 
     Returns
     -------
     str
-        The row in the paper's columns, where the folder lies, and what to do next.
+        The row in the paper's columns, what its figures mean, and the path of the folder.
     """
     if settings.query is not None:
         return ask(settings)
@@ -84,7 +100,7 @@ def run(
         with ExitStack() as undo:
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with _within_budget(settings) as memory:
-                    outcome = outcome_of(settings, folder, say)
+                    outcome = outcome_of(settings, folder, say, reuse)
                     copy_kept(outcome, settings, undo)
                     write_outcome(new, outcome)
                     if settings.page:
@@ -96,7 +112,7 @@ def run(
         if settings.memory is not None and settings.store is None:
             discard(own_store(settings, folder))  # the results stand on their own
     suggestion = outcome.suggestion
-    return (f"\n{suggestion}" if suggestion else "") + summary(metrics, settings, outcome, folder)
+    return (f"\n{suggestion}" if suggestion else "") + summary(metrics, settings, outcome, folder, published)
 
 
 @contextmanager
@@ -149,6 +165,7 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
         "removed": int(np.count_nonzero(~kept)),
         "kept": int(np.count_nonzero(kept)),
         "skipped": len(matched.skipped),
+        "documents_above_band": _above_band(matched, settings.idf_filter),
         "signatures": vectors.n_signatures,
         "occurrences": vectors.n_occurrences,
         "pairs": len(pairs),
@@ -165,12 +182,13 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
         "sort_hash_ms": seconds["sort_hash"] * 1000,
         "cluster_ms": seconds["cluster"] * 1000,
         "total_ms": (seconds["sort_hash"] + seconds["cluster"]) * 1000,
+        "joined_at": outcome.joined_at,
         "stage_seconds": dict(pairs.seconds),
         "counters": dict(pairs.counters),
         "tau": matcher.threshold,
         "idf_min": settings.idf_filter.idf_min,
         "idf_max": settings.idf_filter.idf_max,
-        **dict(zip("kl", matcher.hash_tables or (None, None), strict=True)),
+        **dict(zip("kl", matcher.hash_tables, strict=True)),
         "memory_budget_mb": None if settings.memory is None else settings.memory / 1e6,
         "exact": matcher.exact,
         "verified": matcher.verified,
@@ -179,6 +197,17 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
         "signature": settings.names["signature"],
         "matcher": settings.names["matcher"],
     }
+
+
+def _above_band(matched: Matched[Any, Any], idf_filter: IdfFilter) -> int | None:
+    """Count the documents that the upper bound of the band alone leaves without signatures; None for a run on disk."""
+    empty, signatures = ~matched.compared(), matched.signatures
+    if idf_filter.idf_max >= 1 or not empty.any():
+        return 0
+    if not isinstance(signatures, Signatures):
+        return None
+    lengths = replace(idf_filter, idf_max=1.0)(signatures, matched.copies).lengths
+    return int(np.count_nonzero(empty & gathered(lengths > 0, matched.copies.stands)))
 
 
 def _over(function: Callable[[Any], Any], values: Any) -> float | None:
@@ -194,7 +223,10 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
             folder, matched.doc_ids, matched.pairs, outcome.decisions, outcome.cohesion, new_from=matched.new_from
         )
     if len(matched.skipped):
-        write_csv(folder / "skipped.csv", ("doc", "reason"), ((record.id, record.reason) for record in matched.skipped))
+        names = unique_names(lambda: chain(matched.doc_ids, (record.id for record in matched.skipped)))
+        own = islice(names, len(matched.doc_ids), None)  # unlike that of any document
+        rows = ((name, record.reason) for name, record in zip(own, matched.skipped, strict=True))
+        write_csv(folder / "skipped.csv", ("doc", "reason"), rows)
     if outcome.suggestion:
         write_histogram(folder, outcome.suggestion)
 
@@ -248,29 +280,37 @@ def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable
     )
 
 
-def summary(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:
-    """Return the row in the column order of the paper's Table 1, and what surrounds it."""
-    columns = {
-        "": _named(settings, outcome.label),
-        "IDF": f"[{metrics['idf_min']:g}, {metrics['idf_max']:g}]",
-        "tau": _or_na(metrics["tau"], "g"),
-        "k": _or_na(metrics["k"], "d"),
-        "l": _or_na(metrics["l"], "d"),
-        "#Spots": f"{metrics['signatures']:,}",
-        "MB": f"{metrics['memory_mib']:.1f}",
-        "Sort/Hash(msec)": f"{metrics['sort_hash_ms']:,.0f}",
-        "Clust.(msec)": f"{metrics['cluster_ms']:,.0f}",
-        "Total(msec)": f"{metrics['total_ms']:,.0f}",
-    }
-    if outcome.quality is not None:
-        columns |= {title: _or_na(metrics[key], ".3f") for title, key in QUALITY_COLUMNS.items()}
-    widths = [max(len(name), len(value)) for name, value in columns.items()]
-    lines = [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in (columns, columns.values())
-    ]
-    said = [_answer(metrics, settings, folder), "", *lines, "", *_remarks(metrics, outcome, settings)]
-    return "\n".join(["", *said, f"results: {_shown(folder)}", *_next(metrics)])
+def summary(
+    metrics: dict[str, Any],
+    settings: Settings,
+    outcome: Outcome,
+    folder: Path,
+    published: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the row in the columns of the paper's Table 1, and the sentences before and after it."""
+    name = _named(settings, outcome.label)
+    rows = {name: metrics} if published is None else {f"{name}, published": published, f"{name}, measured": metrics}
+    titles = [title for title, (key, _) in ROW.items() if outcome.quality is not None or key not in QUALITY]
+    cells = [["", *titles], *([label, *(row_cell(row, title) for title in titles)] for label, row in rows.items())]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
+    before = ["", _answer(metrics, settings, folder), ""]
+    return "\n".join([*before, *lines, "", *_remarks(metrics, outcome, settings), f"results: {shown_path(folder)}"])
+
+
+def row_cell(row: Mapping[str, Any], title: str) -> str:
+    """Return the cell of a column of the paper's Table 1, by the keys of ``metrics.json``."""
+    key, form = ROW[title]
+    if key == "idf":
+        return f"[{row['idf_min']:g}, {row['idf_max']:g}]"
+    value = row.get(key)
+    return _or_na(value, form) if value is None or isinstance(value, (int, float)) else str(value)
+
+
+def _meaning(metrics: Mapping[str, Any]) -> str:
+    """Return what the figures of quality mean, in one sentence."""
+    precision, recall = (f"{metrics[key]:.1%}".replace("%", " %") for key in ("precision", "recall"))
+    return f"of the reported pairs, {precision} are duplicates; of the pairs of duplicates, {recall} are reported"
 
 
 def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
@@ -278,11 +318,13 @@ def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
     removed, kept = metrics["removed"], metrics["kept"]
     pages = removed + kept  # without a store's earlier ones
     share = removed / pages if pages else 0
-    where = _shown(folder / "kept.csv") if settings.copy is None else f"{_shown(Path(settings.copy).absolute())}/"
+    where = (
+        shown_path(folder / "kept.csv") if settings.copy is None else f"{shown_path(Path(settings.copy).absolute())}/"
+    )
     return f"{counted(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
 
 
-def _shown(folder: Path) -> Path:
+def shown_path(folder: Path) -> Path:
     """Return the folder as seen from here, where it lies below."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
@@ -300,7 +342,8 @@ def _or_na(value: float | None, form: str) -> str:
 
 def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> list[str]:
     seconds = metrics["parse_ms"] / 1000
-    lines = [
+    lines = [_meaning(metrics)] if metrics["f1"] is not None else []
+    lines += [
         f"{counted(metrics['documents'], 'document')}, {counted(metrics['pairs'], 'pair')} in "
         f"{counted(metrics['clusters'], 'cluster')}; "
         f"read and extracted in {seconds:.1f} s, {_peak(metrics)}"
@@ -326,7 +369,13 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
     if metrics["boilerplate"]:
         say = counted(metrics["boilerplate"], "document says", "documents say")
         lines.append(f"{say} nothing but what many sites say: boilerplate in kept.csv")
-    empty = metrics["documents"] - metrics["documents_matched"] - metrics["boilerplate"]
+    above, bound = metrics["documents_above_band"] or 0, settings.idf_filter.idf_max
+    empty = metrics["documents"] - metrics["documents_matched"] - metrics["boilerplate"] - above
+    if above:
+        lines.append(
+            f"{counted(above, 'document')} without a signature in the IDF band: all are rarer than idf_max={bound:g} "
+            "allows; idf_max=1 keeps them"
+        )
     if empty:
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
@@ -353,9 +402,3 @@ def _peak(metrics: dict[str, Any]) -> str:
     if metrics["memory_budget_mb"] is None:
         return f"peak memory while matching {peak} MB"
     return f"peak memory of all processes {peak} of {metrics['memory_budget_mb']:,.0f} MB"
-
-
-def _next(metrics: dict[str, Any]) -> list[str]:
-    if metrics["precision"] is None:
-        return ["next: look at the clusters with page=true, or try other thresholds with -m tau=0.3,0.44,0.6"]
-    return ["next: try other thresholds with -m tau=0.3,0.44,0.6 or another matcher, as in matcher=brute_force"]

@@ -29,7 +29,7 @@ class Settings:
         Called with these settings instead of a single run.
     auto : bool
         The threshold is to be suggested; ``tau`` and the matcher's own hold the lowest one looked at.
-    tau, sets, copies, clusters, keep, copy, page, store, add, query, workers, threads, seed, strict
+    tau, sets, copies, clusters, keep, copy, page, store, add, query, workers, threads, seed, strict, timing
         Root keys.
     memory : int or None
         Bytes for all processes of a run on disk; None for a run in memory.
@@ -65,3 +65,4 @@ class Settings:
     strict: bool
     names: dict[str, str]
     boilerplate: Boilerplate = Boilerplate.keep
+    timing: bool = False
