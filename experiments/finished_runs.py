@@ -16,6 +16,7 @@ from typing import Any
 from experiments.show.tables import Column, Table
 from spotsigs.errors import InputError, counted, require
 from spotsigs.output_files import read_json
+from spotsigs.runs.comparison import COMPLETE, MEASURES, flat
 from spotsigs.runs.provenance import git
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +31,6 @@ COMPARED = ("matcher", "signature", "tau")
 LONGEST = 120
 """Characters of a folder's name that stay readable; the rest is a checksum."""
 
-COMPLETE = "metrics.json"
 IDENTITY = "cell.json"
 """File of the folder ``.hydra`` of a cell: what its results depend on besides the configuration."""
 
@@ -40,19 +40,7 @@ SWEEP = "SPOTSIGS_SWEEP"
 JOBS = "jobs.jsonl"
 """File of the folder of a sweep that lists its finished jobs."""
 
-MEASURES = [
-    Column(name="documents", title="Documents", form=",.0f"),
-    Column(name="signatures", title="#Spots", form=",.0f"),
-    Column(name="pairs", title="Pairs", form=",.0f"),
-    Column(name="clusters", title="Clusters", form=",.0f"),
-    Column(name="largest_cluster", title="Largest", form=",.0f"),
-    Column(name="precision", title="Prec.", form=".3f"),
-    Column(name="recall", title="Rec.", form=".3f"),
-    Column(name="f1", title="F1", form=".3f"),
-    Column(name="macro_f1", title="Macro F1", form=".3f"),
-    Column(name="total_ms", title="Total (ms)", form=",.0f"),
-    Column(name="peak_mb", title="Peak MB", form=",.0f"),
-]
+COLUMNS = [Column(name=name, title=title, form=form) for name, (title, form) in MEASURES.items()]
 
 
 def variant(overrides: Iterable[str], leave_out: Iterable[str] = ()) -> str:
@@ -107,7 +95,7 @@ def require_same(folder: Path, config: str) -> None:
     """
     if not (folder / COMPLETE).is_file():
         return
-    former, now = parameters(folder), dict(_flat(_plain(config)))
+    former, now = parameters(folder), dict(flat(_plain(config)))
     changed = [f"{key} was {former[key]}, is {now[key]}" for key in former if now.get(key, former[key]) != former[key]]
     changed = [change for change in changed if change.partition(" ")[0] not in SAME]
     require(
@@ -167,7 +155,7 @@ def score(folder: Path) -> float | None:
 def parameters(folder: Path) -> dict[str, Any]:
     """Return the whole configuration of a run, a value for each key in its dotted form."""
     path = folder / ".hydra" / "config.yaml"
-    return dict(_flat(_plain(path.read_text(encoding="utf-8")))) if path.exists() else {}
+    return dict(flat(_plain(path.read_text(encoding="utf-8")))) if path.exists() else {}
 
 
 def _plain(text: str) -> Any:
@@ -177,23 +165,13 @@ def _plain(text: str) -> Any:
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-def _flat(node: Any, prefix: str = "") -> Iterable[tuple[str, Any]]:
-    if not isinstance(node, dict):
-        yield prefix, ", ".join(map(str, node)) if isinstance(node, list) else node
-        return
-    for key, value in node.items():
-        refers = isinstance(value, str) and value.startswith("${")  # to another key, which is in the table
-        if key != "_target_" and not refers:
-            yield from _flat(value, f"{prefix}.{key}" if prefix else str(key))
-
-
 def run_row(folder: Path) -> dict[str, Any]:
     """Return a run as a row: its choices, its whole configuration, its figures, and its folder."""
     if not (folder / COMPLETE).is_file():
         raise InputError(f"{folder} is not the folder of a finished run: it has no {COMPLETE}")
     metrics = read_json(folder / COMPLETE)
     choices = {group: metrics[group] for group in ("data", "text", "signature", "matcher")}
-    measured = {column.name: metrics[column.name] for column in MEASURES}
+    measured = {name: metrics[name] for name in MEASURES}
     tau = {} if metrics["tau"] is None else {"tau": metrics["tau"]}  # a suggested one is not in the configuration
     configured = {key if key not in measured else f"{key}=": value for key, value in parameters(folder).items()}
     times = {"contended": read_json(folder / "run.json")["contended"], "joined_at": metrics.get("joined_at")}
@@ -216,12 +194,12 @@ def runs_table(folders: Sequence[Path], caption: str) -> Table:
         The csv has every parameter; printed are those that differ, and the figures.
     """
     rows = [run_row(folder) for folder in folders]
-    figures = {column.name for column in MEASURES} | {"contended", "joined_at", "folder"}
+    figures = MEASURES.keys() | {"contended", "joined_at", "folder"}
     keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in figures]
     keys = [key for key in keys if key.partition(".")[0] not in SAME]
     differing = {key for key in keys if len({str(row.get(key)) for row in rows}) > 1}
     columns = [Column(name=key, title=key if key in differing else "") for key in keys]
-    known = [replace(c, title=c.title if any(row[c.name] is not None for row in rows) else "") for c in MEASURES]
+    known = [replace(c, title=c.title if any(row[c.name] is not None for row in rows) else "") for c in COLUMNS]
     last = [Column(name=name) for name in ("contended", "joined_at", "folder")]
     return Table(caption=caption, columns=[*columns, *known, *last], rows=rows)
 
@@ -285,56 +263,6 @@ def is_finished(folder: Path, about: Mapping[str, str]) -> bool:
     path = folder / ".hydra" / IDENTITY
     if not ((folder / COMPLETE).is_file() and path.is_file() and path.read_text(encoding="utf-8") == about[IDENTITY]):
         return False
-    before, now = parameters(folder), dict(_flat(_plain(about["config.yaml"])))
+    before, now = parameters(folder), dict(flat(_plain(about["config.yaml"])))
     same = all(before.get(key) == now.get(key) for key in {*before, *now} - {"workers", "threads", "debug"})
     return same and now.get("copy") is None and now.get("query") is None
-
-
-def compared(runs: Sequence[str]) -> str:
-    """Return finished runs side by side: what was configured differently, the figures, and which pairs each reports.
-
-    Parameters
-    ----------
-    runs : sequence of str
-        Folders of finished runs, two or more.
-
-    Returns
-    -------
-    str
-        For the terminal; nothing is written.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two, or one is not the folder of a finished run.
-    """
-    if len(runs) < 2:
-        raise InputError('name the folders of two or more runs, as in experiment.runs=\'["one","other"]\'')
-    folders = [Path(run) for run in runs]
-    table = runs_table(folders, f"{len(folders)} runs side by side")
-    names = [f"{number}: {folder}" for number, folder in enumerate(folders, 1)]
-    numbered = [{"run": number, **row} for number, row in enumerate(table.rows, 1)]
-    shown = replace(table, columns=[Column(name="run", title="Run", form="d"), *table.columns], rows=numbered)
-    return "\n".join(["", shown.text(), "", *names, "", _in_common(folders)])
-
-
-def _in_common(folders: Sequence[Path]) -> str:
-    """Return how many pairs the runs share with the first, and the largest difference of a similarity."""
-    first, *others = (_similarities(folder) for folder in folders)
-    lines = []
-    for number, other in enumerate(others, 2):
-        both = first.keys() & other.keys()
-        line = f"pairs of runs 1 and {number}: {len(both):,} in both, {len(first) - len(both):,} only in 1, "
-        line += f"{len(other) - len(both):,} only in {number}"
-        apart = max((abs(first[pair] - other[pair]) for pair in both), default=0.0)
-        lines.append(line + (f"; similarities differ by {apart:.3f} at most" if apart > 0 else ""))
-    return "\n".join(lines)
-
-
-def _similarities(folder: Path) -> dict[tuple[str, str], float]:
-    """Return the pairs that a run reported."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(folder / "pairs.parquet")
-    a, b, similarity = (table[name].to_pylist() for name in ("doc_a", "doc_b", "similarity"))
-    return dict(zip(zip(a, b, strict=True), similarity, strict=True))

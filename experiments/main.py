@@ -22,7 +22,7 @@ from experiments.config import files, moved, overrides, sentence, settings
 from experiments.finished_runs import next_command, replaced_results, require_same, score
 from spotsigs import interrupts
 from spotsigs.runs.settings import Settings
-from spotsigs.startup import at_home
+from spotsigs.startup import expand_home
 
 CONF = Path(__file__).parents[1] / "conf"
 """The configuration of the checkout."""
@@ -96,7 +96,7 @@ def _listed(found: re.Match[str]) -> str:
 def enter() -> None:
     """Run what the command line asks for; end with a sentence and exit code 1 where it cannot be."""
     interrupts.end_on_interrupt()
-    sys.argv[1:] = decimals(at_home(sys.argv[1:]))
+    sys.argv[1:] = decimals(expand_home(sys.argv[1:]))
     try:
         main()
         sys.stdout.flush()

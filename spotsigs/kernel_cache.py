@@ -1,4 +1,4 @@
-"""Cache folder of compiled kernels, on machines where numba finds none."""
+"""The folder of compiled kernels, on machines where numba finds none by itself."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def _is_mine(folder: Path) -> bool:
 
 
 def forgive_former_versions() -> None:
-    """Let numba recompile kernels whose cache index names a type that was removed by an upgrade.
+    """Compile kernels again whose index names a type that no longer exists, as after an upgrade in place.
 
     Numba unpickles an index before it checks whether the source has changed, so that a renamed type would end the first
-    call of the kernel with an AttributeError.
+    call of the kernel with an AttributeError. There is no public hook: the method that reads the index is replaced.
     """
     from numba.core import caching
 

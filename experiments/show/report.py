@@ -14,17 +14,16 @@ from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import Judged, judge_all
 from experiments.claims.verdicts import RULES, Verdict
 from experiments.config import Experiment, Settings
+from experiments.show.page_pairs import KINDS, Sample, sample_pairs
 from experiments.work.study import Line, Work
 from spotsigs.errors import require
 from spotsigs.output_files import read_json, replacing
 from spotsigs.records import VectorCollection
-from spotsigs.reports import cluster_page
-from spotsigs.reports.page_pairs import KINDS, Sample, sample_pairs
 from spotsigs.runs.provenance import provenance
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-OURS, FRAMED = "SpotSigs", "SpotSigs, framed"
+OURS, FRAMED = "SpotSigs", "SpotSigs, templates removed"
 """Methods of the main finding, by their names in the experiments."""
 
 SECTIONS = {
@@ -51,12 +50,9 @@ SECTIONS = {
     "Beyond the paper": (
         "beyond/beyond",
         "beyond/drift",
-        "beyond/principles",
-        "beyond/boilerplate",
         "beyond/teasers",
         "beyond/text",
         "beyond/cost",
-        "beyond/ablations",
         "today/cost",
         "today/today",
         "beyond/promise",
@@ -65,10 +61,10 @@ SECTIONS = {
 """Tables and figures of each section by their path in the results folder; all others follow."""
 
 LEADS = {
-    "Beyond the paper": "Nothing here is the paper's: signatures that leave out the frame of today's pages, found by "
-    "the links that pages of a site share, beside the paper's own and beside extractors of the main text. Generated "
-    "pages come from seeds that nothing was tuned on, except for the ablations; the last table shows where framed "
-    "signatures fall behind plain ones. docs/beyond.md has the definitions.",
+    "Beyond the paper": "Nothing here is the paper's: signatures without the templates of today's pages, found by the "
+    "links that pages of a site share, compared with the paper's own and with extractors of the main text. Generated "
+    "pages come from seeds that nothing was tuned on; the last table shows where template removal is below plain "
+    "signatures. docs/boilerplate.md has the definitions.",
 }
 """Introductions of sections."""
 
@@ -245,9 +241,7 @@ def render(
 
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    environment = Environment(
-        loader=FileSystemLoader([TEMPLATES, cluster_page.TEMPLATES]), autoescape=True, undefined=StrictUndefined
-    )
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
     counts = Counter(item.verdict for item in judged)
     return environment.get_template("report.html").render(
         script=Markup(script),

@@ -20,6 +20,7 @@ from spotsigs.clustering.dates import UNKNOWN, microseconds
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import CONTENT, TEXT, Copies
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
+from spotsigs.spelling import option
 from spotsigs.storage.store import names
 
 
@@ -64,12 +65,15 @@ def priority(
     """
     if keep is Keep.longest:
         if lengths is None:
-            raise InputError("keep=longest needs the documents' lengths")
+            raise InputError(f"{option('keep', 'longest')} needs the documents' lengths")
         return -np.asarray(lengths, dtype=np.int64)
     if keep is Keep.newest:
         times = np.fromiter(map(microseconds, () if dates is None else dates), np.int64)
         known = times != UNKNOWN
-        require(bool(known.any()), "keep=newest needs dates, and no document has one that can be read (give ISO 8601)")
+        require(
+            bool(known.any()),
+            f"{option('keep', 'newest')} needs dates, and no document has one that can be read (give ISO 8601)",
+        )
         times[~known] = times[known].min() - 1
         return -times
     return None
@@ -96,8 +100,6 @@ class Decisions:
         Exact duplicates.
     compared : ndarray of bool, shape (n,)
         True for a document with enough signatures to be compared.
-    boilerplate : ndarray of bool, shape (n,)
-        True for a document that has only text that many sites share.
     """
 
     clusters: Clusters
@@ -107,7 +109,6 @@ class Decisions:
     similarity: FloatArray
     copies: Copies
     compared: NDArray[np.bool_]
-    boilerplate: NDArray[np.bool_]
 
     def instead(self, rows: IntArray) -> NDArray[np.int32]:
         """Return the kept row that replaces each removed one; -1 for kept rows, and with ``none``."""
@@ -166,7 +167,6 @@ def decide(
     earlier: NDArray[np.bool_] | None = None,
     copies: Copies | None = None,
     compared: NDArray[np.bool_] | None = None,
-    boilerplate: NDArray[np.bool_] | None = None,
 ) -> Decisions:
     """Decide which documents are kept.
 
@@ -184,8 +184,6 @@ def decide(
         Exact duplicates; none by default.
     compared : ndarray of bool, shape (n,), optional
         True for each document with enough signatures to be compared; all by default.
-    boilerplate : ndarray of bool, shape (n,), optional
-        True for each document that has only text that many sites share; none by default.
 
     Returns
     -------
@@ -202,8 +200,7 @@ def decide(
         kept[: len(earlier)] = earlier
     copies = Copies.none(n) if copies is None else copies
     compared = np.ones(n, np.bool_) if compared is None else compared
-    boilerplate = np.zeros(n, np.bool_) if boilerplate is None else boilerplate
-    return Decisions(clusters, keep, kept, partner, similarity, copies, compared, boilerplate)
+    return Decisions(clusters, keep, kept, partner, similarity, copies, compared)
 
 
 @njit(cache=True, nogil=True)

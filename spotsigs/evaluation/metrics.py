@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -280,7 +281,9 @@ def resampled_macro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
 def ends(resampled: FloatArray, level: float = 0.95) -> FloatArray:
     """Return the percentile interval over the resamples (first axis) that define a value, shape (2, ...)."""
     tail = (1 - level) / 2
-    interval: FloatArray = np.nanquantile(resampled, [tail, 1 - tail], axis=0)
+    with catch_warnings():
+        simplefilter("ignore", RuntimeWarning)  # values that no resample defines stay NaN
+        interval: FloatArray = np.nanquantile(resampled, [tail, 1 - tail], axis=0)
     return interval
 
 

@@ -26,6 +26,7 @@ from spotsigs.records import Collection, CollectionScheme, Document, Signatures,
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
+from spotsigs.spelling import option
 from spotsigs.storage.atomic import alone, place_of
 from spotsigs.storage.identity import difference, identity, values_of
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
@@ -72,7 +73,7 @@ def data_budget(memory: int, workers: int = 0) -> int:
         least = (workers + 1) * PROGRAM + max(workers, 1) * LEAST
         processes = counted(workers + 1, "process", "processes")
         raise InputError(
-            f"memory={memory / 1e6:,.0f}MB is too little for {processes}, whose code alone takes "
+            f"{option('memory', f'{memory / 1e6:,.0f}MB')} is too little for {processes}, whose code alone takes "
             f"{PROGRAM / 1e6:,.0f} MB{' each' if workers else ''}; give at least {least / 1e6:,.0f}MB"
             + (", or fewer workers" if workers else "")
         )
@@ -280,13 +281,14 @@ class Store:
         tau = as_tau(tau)
         require(
             not isinstance(self.scheme, CollectionScheme),
-            "a page cannot be asked for alone where its signatures depend on the other pages; add it with add=true",
+            "a page cannot be searched for alone if its signatures depend on the other pages of its site; "
+            f"add it with {option('add', 'true')}",
         )
         require_reachable(self.folder)
         batches = _batches(self.folder)
         require(
             bool(batches) and exists(self.vectors / "store.json"),
-            f"{self.folder} holds no finished store; make it by a run that names it as its store",
+            f"{self.folder} contains no finished store; make it by a run that names it as its store",
         )
         self._require_same_scheme(batches[0])
 
@@ -346,14 +348,14 @@ class Store:
             number = 0
             require(
                 len(batches) < 2,
-                f"the store {self.folder} holds documents that were added; add=true adds more, "
-                "data=stored matches them all",
+                f"the store {self.folder} holds documents that were added; {option('add', 'true')} adds more",
             )
             if batches and not same:
                 finished_segments(batches[0])
             require(
                 not batches or bool(same),
-                f"the store {self.folder} holds other documents; add=true adds to them, or give another place",
+                f"the store {self.folder} contains other documents; {option('add', 'true')} adds to them, "
+                "or name another store",
             )
         target = _batch(self.folder, number)
         new = extract_segments(target, collection, self.text, self.scheme, self.engine, strict=strict)

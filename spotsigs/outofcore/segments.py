@@ -7,7 +7,7 @@ from collections.abc import Collection as SizedIterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -257,12 +257,6 @@ class Segments:
             last = first + int(reader.facts["rows"])
             yield Part(reader, None if self.rows is None else self.rows[first:last])
             first = last
-
-    @cached_property
-    def boilerplate(self) -> NDArray[np.bool_]:
-        """Whether each document has only text that many sites share, bool; empty if that was not determined."""
-        looked = (store for store in self._readers() if "boilerplate.npy" in store.facts["files"])
-        return np.concatenate([np.empty(0, np.bool_), *(store.array("boilerplate", np.bool_) for store in looked)])
 
     def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
         """Yield the checksums of content and text, shape (rows, 4), in document order, in pieces."""

@@ -31,7 +31,7 @@ from spotsigs.storage.store import (
 
 _MADE_OF = "made_of.json"
 
-_RULES = 4
+_RULES = 5
 """Counts up when the same outlines give other signatures, so that those of an earlier release are made again."""
 
 BYTES_A_LINK = 48
@@ -102,7 +102,7 @@ def _made_of(marker: Path) -> Any:
 
 def _require_memory(outlines: Signatures, memory: int) -> None:
     links = sum(
-        int(np.count_nonzero(outlines.counts[k : k + (1 << 20)] == LINK))
+        int(np.count_nonzero(outlines.counts[k : k + (1 << 20)] >= LINK))
         for k in range(0, len(outlines.counts), 1 << 20)
     )
     needed = links * BYTES_A_LINK + len(outlines) * BYTES_A_DOCUMENT
@@ -140,6 +140,5 @@ def _parts(signatures: Signatures, outlines: Segments) -> Iterator[Signatures]:
             indptr=indptr - indptr[0],
             hashes=signatures.hashes[span],
             counts=signatures.counts[span],
-            boilerplate=signatures.boilerplate[start : start + len(names)],
         )
         start += len(names)

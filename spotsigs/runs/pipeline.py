@@ -45,6 +45,7 @@ from spotsigs.runs.settings import AUTO, Settings
 from spotsigs.runs.stores import kept_store, own_store
 from spotsigs.signatures.extract import nothing_readable, texts
 from spotsigs.signatures.languages import count_in_shingles
+from spotsigs.spelling import option
 
 if TYPE_CHECKING:
     from spotsigs.outofcore.prefix_partition_join import PairFiles
@@ -141,7 +142,6 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
             earlier=found.earlier,
             copies=matched.copies,
             compared=None if trial.matcher.reads_texts else matched.compared(),
-            boilerplate=matched.only_boilerplate(),
         )
     # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
     known = not matched.new_from and not isinstance(collection, VectorCollection)
@@ -272,12 +272,13 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
     method = matcher.on_store()
     if method is None:
         raise InputError(
-            f"matcher={settings.names['matcher']} has no form for vectors on disk, which memory= and store= need; "
-            "take matcher=spotsigs_tight or spotsigs, or leave them out"
+            f"matcher={settings.names['matcher']} has no form for vectors on disk, which "
+            f"{option('memory')} and {option('store')} need; take matcher=spotsigs_tight or spotsigs, or leave them out"
         )
     require(
         not isinstance(collection, VectorCollection),
-        f"memory= and store= read pages, and data={settings.names['data']} brings vectors; leave them out",
+        f"{option('memory')} and {option('store')} read pages, and data={settings.names['data']} has vectors; "
+        "leave them out",
     )
     store = Store(
         folder=own_store(settings, folder) if settings.store is None else kept_store(settings.store),
@@ -330,7 +331,10 @@ def suggested(vectors: Vectors, signature: SignatureScheme | None) -> Suggestion
     if suggestion.tau is None and isinstance(signature, CollectionScheme):
         return suggestion.falling_back()
     if suggestion.tau is None:
-        raise InputError(f"tau={AUTO} finds no threshold here: {suggestion.reason}; give one, as in tau={TAU}")
+        raise InputError(
+            f"{option('tau', AUTO)} finds no threshold: {suggestion.reason}; set one, as in {option('tau', TAU)}, "
+            f"or remove the templates that pages of one site share, the usual cause: {option('boilerplate', 'remove')}"
+        )
     return suggestion
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, fields, replace
@@ -12,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from spotsigs import progress
+from spotsigs import interrupts, progress
 from spotsigs.arrays.row_blocks import gathered, own
 from spotsigs.clustering.clusters import GIANT
+from spotsigs.clustering.dates import unreadable_dates
+from spotsigs.clustering.decisions import Keep
 from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
 from spotsigs.evaluation.threshold import Suggestion
-from spotsigs.formats.writers import require_free, write_copy
+from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free, withdraw_copy
 from spotsigs.in_memory import Matched
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
 from spotsigs.records import CopyableCollection, Document, Signatures, VectorCollection
@@ -29,7 +30,9 @@ from spotsigs.runs.settings import Settings
 from spotsigs.runs.stores import ask, discard, own_store
 from spotsigs.signatures.extract import is_readable, name_hash, unique_names
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.storage.atomic import locked
+from spotsigs.spelling import option
+from spotsigs.storage.atomic import beside, locked
+from spotsigs.storage.locations import local_folder
 from spotsigs.storage.store import Renumbered
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 
@@ -68,7 +71,7 @@ def run(
     settings : Settings
         What to run.
     folder : str or Path
-        The run's folder.
+        The run's folder, on this machine.
     contended : bool
         Other jobs run at the same time, so the times of this one do not compare.
     reuse : Reuse, optional
@@ -87,27 +90,39 @@ def run(
     """
     if settings.query is not None:
         return ask(settings)
+    copy = None
     if settings.copy is not None:
         require(
             isinstance(settings.collection, CopyableCollection),
-            f"data={settings.names['data']} cannot be copied; use kept.csv",
+            f"{option('data', settings.names['data'])} cannot be copied; use kept.csv",
         )
-        require_free(settings.copy)
-    folder = Path(folder)
+        copy = require_free(settings.copy, overwrite=settings.overwrite)
+    folder = local_folder(folder)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        with ExitStack() as undo:
+        with ExitStack() as stack, ExitStack() as undo:
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with _within_budget(settings) as memory:
                     outcome = outcome_of(settings, folder, say, reuse)
-                    copy_kept(outcome, settings, undo)
-                    write_outcome(new, outcome)
+                    progress.doing("writing")
+                    if settings.store is not None:
+                        _record_kept(settings.store, outcome)
+                    if copy is not None:
+                        temporary = stack.enter_context(_beside(copy))
+                        with copy_errors(copy):
+                            _write_copy(outcome, settings, temporary)
+                    write_outcome(new, outcome, settings)
                     if settings.page:
                         write_page(new, outcome, settings, say)
                 peak = outcome.peak_rss_bytes if memory is None else memory.peak_bytes
                 metrics = measured(outcome, settings, peak)
                 _finish(new, outcome, metrics, settings, contended, about or {})
+                stack.enter_context(interrupts.uninterrupted())  # copy and results are put in place together
+                if copy is not None:
+                    with copy_errors(copy):
+                        undo.callback(withdraw_copy, temporary, copy)
+                        publish_copy(temporary, copy)
             undo.pop_all()
         if settings.memory is not None and settings.store is None:
             discard(own_store(settings, folder))  # the results stand on their own
@@ -158,7 +173,6 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
     return {
         "documents": len(vectors),
         "documents_matched": int(np.count_nonzero(matched.compared())),
-        "boilerplate": int(np.count_nonzero(matched.only_boilerplate())),
         "documents_in_shingles": outcome.in_shingles,
         "copies_content": len(copies) - contents,
         "copies_text": contents - int(np.count_nonzero(copies.distinct)),
@@ -215,8 +229,8 @@ def _over(function: Callable[[Any], Any], values: Any) -> float | None:
     return None if np.isnan(values).all() else float(function(values))
 
 
-def write_outcome(folder: Path, outcome: Outcome) -> None:
-    """Write all tables, ``skipped.csv`` and ``histogram.csv``."""
+def write_outcome(folder: Path, outcome: Outcome, settings: Settings) -> None:
+    """Write all tables, and those of `OPTIONAL` that there is something to list in."""
     matched = outcome.matched
     with writing(folder):
         write_tables(
@@ -227,37 +241,46 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
         own = islice(names, len(matched.doc_ids), None)  # unlike that of any document
         rows = ((name, record.reason) for name, record in zip(own, matched.skipped, strict=True))
         write_csv(folder / "skipped.csv", ("doc", "reason"), rows)
+    if settings.keep is Keep.newest:
+        undated = unreadable_dates(matched.doc_ids, matched.signatures.dates)
+        if (first := next(undated, None)) is not None:
+            write_csv(folder / "undated.csv", ("doc", "date"), chain([first], undated))
     if outcome.suggestion:
         write_histogram(folder, outcome.suggestion)
 
 
-def copy_kept(outcome: Outcome, settings: Settings, undo: ExitStack) -> None:
-    """Write the copy of the collection on request, before any previous result is replaced; record what is kept.
+def _record_kept(store: str, outcome: Outcome) -> None:
+    """Record in a store which of its documents are kept."""
+    from spotsigs.outofcore.pipeline import put_decided
 
-    If the results cannot be written after it, `undo` removes the copy, so that the same command can be repeated.
-    """
-    progress.doing("writing")
-    matched, kept, added_from = outcome.matched, outcome.decisions.kept, outcome.added_from
-    doc_ids = matched.doc_ids
-    if settings.store is not None:
-        from spotsigs.outofcore.pipeline import put_decided
+    put_decided(store, outcome.decisions.kept)
 
-        put_decided(settings.store, kept)
-    if settings.copy is not None:
-        new = Renumbered(doc_ids, np.arange(added_from, len(doc_ids)))
-        failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
 
-        def judged(document: Document) -> bool:
-            name = np.uint64(name_hash(document.id))
-            position = int(np.searchsorted(failed, name))
-            return (
-                position == len(failed)
-                or failed[position] != name
-                or is_readable(document, settings.text, settings.signature)
-            )
+@contextmanager
+def _beside(copy: Path) -> Iterator[Path]:
+    """Return a temporary folder for a copy; report errors of the system as such of the copy."""
+    with ExitStack() as stack:
+        with copy_errors(copy):
+            temporary = stack.enter_context(beside(copy))
+        yield temporary
 
-        write_copy(settings.collection, new, kept[added_from:], settings.copy, judged=judged)
-        undo.callback(shutil.rmtree, settings.copy, ignore_errors=True)
+
+def _write_copy(outcome: Outcome, settings: Settings, temporary: Path) -> None:
+    """Write the copy of the collection into a temporary folder."""
+    matched, added_from = outcome.matched, outcome.added_from
+    new = Renumbered(matched.doc_ids, np.arange(added_from, len(matched.doc_ids)))
+    failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
+
+    def judged(document: Document) -> bool:
+        name = np.uint64(name_hash(document.id))
+        position = int(np.searchsorted(failed, name))
+        return (
+            position == len(failed)
+            or failed[position] != name
+            or is_readable(document, settings.text, settings.signature)
+        )
+
+    prepare_copy(settings.collection, new, outcome.decisions.kept[added_from:], temporary, judged=judged)
 
 
 def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable[[str], object]) -> None:
@@ -267,7 +290,8 @@ def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable
     matched = outcome.matched
     pairs = matched.pairs.in_memory()
     if pairs is None:
-        say(f"clusters.html is left out: {len(matched.pairs):,} pairs do not fit into memory={settings.memory}")
+        held = f"{len(matched.pairs):,} pairs do not fit into {option('memory', settings.memory)}"
+        say(f"clusters.html is left out: {held}")
         return
     write_cluster_page(
         folder / "clusters.html",
@@ -295,7 +319,9 @@ def summary(
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
     before = ["", _answer(metrics, settings, folder), ""]
-    return "\n".join([*before, *lines, "", *_remarks(metrics, outcome, settings), f"results: {shown_path(folder)}"])
+    return "\n".join(
+        [*before, *lines, "", *_remarks(metrics, outcome, settings, folder), f"results: {shown_path(folder)}"]
+    )
 
 
 def row_cell(row: Mapping[str, Any], title: str) -> str:
@@ -340,7 +366,7 @@ def _or_na(value: float | None, form: str) -> str:
     return "n/a" if value is None or value != value else format(value, form)
 
 
-def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> list[str]:
+def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, folder: Path) -> list[str]:
     seconds = metrics["parse_ms"] / 1000
     lines = [_meaning(metrics)] if metrics["f1"] is not None else []
     lines += [
@@ -359,18 +385,15 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         chains = counted(metrics["giant_chains"], "giant chain")
         lines.append(
             f"{chains} ({GIANT} documents or more, most of whose pairs do not reach tau): see clusters.csv; "
-            "clusters=leaders cuts them up"
+            f"{option('clusters', 'leaders')} splits them"
         )
     if outcome.quality and "f1" in outcome.quality.intervals:
         low, high = outcome.quality.intervals["f1"]
         lines.append(
             f"F1 95 % interval {low:.3f} to {high:.3f} (clusters resampled); macro F1 {metrics['macro_f1']:.3f}"
         )
-    if metrics["boilerplate"]:
-        say = counted(metrics["boilerplate"], "document says", "documents say")
-        lines.append(f"{say} nothing but what many sites say: boilerplate in kept.csv")
     above, bound = metrics["documents_above_band"] or 0, settings.idf_filter.idf_max
-    empty = metrics["documents"] - metrics["documents_matched"] - metrics["boilerplate"] - above
+    empty = metrics["documents"] - metrics["documents_matched"] - above
     if above:
         lines.append(
             f"{counted(above, 'document')} without a signature in the IDF band: all are rarer than idf_max={bound:g} "
@@ -380,9 +403,9 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
     if shingled := metrics["documents_in_shingles"]:
+        spots: Any = getattr(settings.signature, "signature", settings.signature)
         lines.append(
-            f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of "
-            f"{settings.signature.c} tokens"  # type: ignore[attr-defined]
+            f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of {spots.c} tokens"
         )
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
@@ -394,6 +417,8 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
         lines.append(f"{counted(metrics['skipped'], 'record')} could not be read: see skipped.csv")
+    if (folder / "undated.csv").exists():
+        lines.append("dates that cannot be read count as the oldest: see undated.csv")
     return lines
 
 

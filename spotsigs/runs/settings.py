@@ -38,6 +38,8 @@ class Settings:
     boilerplate : Boilerplate
         Treatment of boilerplate. ``signature`` is already wrapped by
         `spotsigs.signatures.boilerplate.with_boilerplate`.
+    overwrite : bool
+        Whether a copy replaces one that is there.
     """
 
     collection: Any
@@ -65,4 +67,5 @@ class Settings:
     strict: bool
     names: dict[str, str]
     boilerplate: Boilerplate = Boilerplate.keep
+    overwrite: bool = False
     timing: bool = False

@@ -924,8 +924,6 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.put("hashes", signatures.hashes)
         store.put("counts", signatures.counts)
         store.put("digests", signatures.digests.reshape(-1))
-        if len(signatures.boilerplate):
-            store.put("boilerplate", signatures.boilerplate)
         store.put("has_cluster", np.array([cluster is not None for cluster in signatures.clusters], dtype=np.bool_))
         store.strings("doc_ids", signatures.doc_ids)
         store.strings("clusters", (cluster or "" for cluster in signatures.clusters))
@@ -954,12 +952,10 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
     skipped, reasons, doc_ids = store.strings("skipped"), store.strings("reasons"), store.strings("doc_ids")
     indptr, hashes = store.array("indptr", np.int64), store.array("hashes", np.uint64)
     counts, digests = store.array("counts", np.int32), store.array("digests", np.uint64)
-    looked = "boilerplate.npy" in store.facts["files"]
-    boilerplate = store.array("boilerplate", np.bool_) if looked else np.empty(0, np.bool_)
     if verify:
         _check_entries(store, indptr, hashes, counts)
         fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
-        fits = fits and len(digests) in (0, 4 * len(doc_ids)) and len(boilerplate) in (0, len(doc_ids))
+        fits = fits and len(digests) in (0, 4 * len(doc_ids))
         _require_sound(fits, store)
     return Signatures(
         doc_ids=tuple(doc_ids),
@@ -971,7 +967,6 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
         content_bytes=store.facts["content_bytes"],
         dates=tuple(date or None for date in store.strings("dates")),
         digests=digests.reshape(-1, 4),
-        boilerplate=boilerplate,
     )
 
 

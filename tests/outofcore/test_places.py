@@ -105,12 +105,13 @@ def copies_with_a_vocabulary(seed, n=80):
     return Vectors(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, vectors.doc_ids, hashes)
 
 
-def test_frames_are_looked_for_elsewhere_too(tmp_path, memory):
+def test_templates_are_removed_in_remote_stores_too(tmp_path, memory):
     from spotsigs.formats.folder import Folder
-    from spotsigs.signatures.template_removal import FramedSpots
+    from spotsigs.signatures.spots import SpotSignatures
+    from spotsigs.signatures.template_removal import TemplateRemoval
     from spotsigs.text.visible import VisibleText
 
-    parts = (VisibleText(), FramedSpots(), PARTS[2])
+    parts = (VisibleText(), TemplateRemoval(signature=SpotSignatures(d=1, c=2)), PARTS[2])
     tiny = Folder(path=str(ROOT / "data" / "tiny"))
     here, there = (
         match_on_disk(folder, tiny, *parts, 0.25, Serial(), memory=MEMORY) for folder in (tmp_path / "store", memory)
