@@ -126,7 +126,7 @@ def test_a_store_refuses_what_does_not_belong_there(tmp_path):
     rows = stories(40)
     one, two = written(tmp_path / "1.jsonl", rows[:30]), written(tmp_path / "2.jsonl", rows[30:])
     run(tmp_path / "s", one)
-    with pytest.raises(InputError, match="holds other documents; add=true adds to them"):
+    with pytest.raises(InputError, match="contains other documents; add=true adds to them"):
         run(tmp_path / "s", two)
     with pytest.raises(InputError, match=r"was made with another signature= \(.*, not 2\); give the same"):
         match_on_disk(
@@ -157,7 +157,7 @@ def test_one_page_is_looked_up(tmp_path):
         assert {match.doc: match.similarity for match in matches} == expected
         values = [match.similarity for match in matches]
         assert values == sorted(values, reverse=True)
-    with pytest.raises(InputError, match="holds no finished store"):
+    with pytest.raises(InputError, match="contains no finished store"):
         query_page(tmp_path / "none", page, PARTS[0], PARTS[1], 0.3)
 
 

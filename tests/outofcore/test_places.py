@@ -276,7 +276,7 @@ def test_what_goes_wrong_is_said(tmp_path, bucket, monkeypatch):
         front_door("nosuch://x", tmp_path)
     with pytest.raises(InputError, match="x/y is no store of documents; make it by a run that names it"):
         ran(tmp_path, "store=s3://crawls/x/y", "data=stored", "engine=serial")
-    with pytest.raises(InputError, match="x/y holds no finished store; make it by a run that names it"):
+    with pytest.raises(InputError, match="x/y contains no finished store; make it by a run that names it"):
         ran(tmp_path, "store=s3://crawls/x/y", f"query={ROOT / 'data/tiny/chess/daily.html'}")
     for module in ("s3fs", "upath", "fsspec"):
         with monkeypatch.context() as patch:
