@@ -405,8 +405,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, fold
     if shingled := metrics["documents_in_shingles"]:
         spots: Any = getattr(settings.signature, "signature", settings.signature)
         lines.append(
-            f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of "
-            f"{spots.c} tokens"
+            f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of {spots.c} tokens"
         )
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(
