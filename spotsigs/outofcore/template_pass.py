@@ -17,6 +17,7 @@ from spotsigs.outofcore.segments import Segments
 from spotsigs.records import CollectionScheme, Signatures
 from spotsigs.signatures.main_content import LINK
 from spotsigs.storage.atomic import beside, replacing
+from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import as_path, exists, read
 from spotsigs.storage.store import (
     concatenated_on_disk,
@@ -70,7 +71,8 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
         If the budget is too small for the collection's links.
     """
     folder = as_path(folder)
-    made_of = xxhash.xxh64_hexdigest(("".join(map(fingerprint, outlines.folders)) + f"{scheme!r} {_RULES}").encode())
+    content = "".join(map(fingerprint, outlines.folders))
+    made_of = xxhash.xxh64_hexdigest(f"{content}{identity(scheme)} {_RULES}".encode())
     if outlines.rows is not None:
         made_of += xxhash.xxh64_hexdigest(outlines.rows.tobytes())
     places = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))

@@ -46,7 +46,6 @@ from spotsigs.runs.stores import kept_store, own_store
 from spotsigs.signatures.extract import nothing_readable, texts
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.spelling import option
-from spotsigs.storage.locations import as_path
 
 if TYPE_CHECKING:
     from spotsigs.outofcore.prefix_partition_join import PairFiles
@@ -267,7 +266,7 @@ def _in_memory(settings: Settings, trial: Trial, reuse: Reuse) -> Matched[Signat
 
 
 def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> Found:
-    from spotsigs.outofcore.pipeline import decided, fitting, match_on_disk, store_locked
+    from spotsigs.outofcore.pipeline import Store, VectorSettings, decided, fitting
 
     matcher, collection = settings.matcher, settings.collection
     method = matcher.on_store()
@@ -281,34 +280,27 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         f"{option('memory')} and {option('store')} read pages, and data={settings.names['data']} has vectors; "
         "leave them out",
     )
-    store = own_store(settings, folder) if settings.store is None else kept_store(settings.store)
-    engine = fitting(settings.engine, memory)
+    store = Store(
+        folder=own_store(settings, folder) if settings.store is None else kept_store(settings.store),
+        text=settings.text,
+        scheme=settings.signature,
+        engine=fitting(settings.engine, memory),
+        memory=memory,
+        say=say,
+    )
+    of = VectorSettings(idf_filter=settings.idf_filter, sets=settings.sets, sameness=settings.copies)
 
     def match(collection: Collection | None, add: bool) -> Matched[Segments, PairFiles]:
-        return match_on_disk(
-            store,
-            collection,
-            settings.text,
-            settings.signature,
-            settings.idf_filter,
-            method.tau,
-            engine,
-            memory=memory,
-            sets=settings.sets,
-            add=add,
-            sameness=settings.copies,
-            strict=settings.strict,
-            say=say,
-        )
+        return store.match(collection, method.tau, of, add=add, strict=settings.strict)
 
     matched = match(None if isinstance(collection, StoredCollection) else collection, settings.add)
     added_from = matched.new_from
-    earlier = decided(store, added_from) if added_from else None
+    earlier = decided(store.folder, added_from) if added_from else None
     if added_from and earlier is None:
-        say(f"no finished run has decided the {added_from:,} earlier documents of {store}: all are decided now")
+        say(f"no finished run has decided the {added_from:,} earlier documents of {store.folder}: all are decided now")
         matched = match(None, add=False)
     end_workers()  # what follows uses memory for each document
-    return Found(matched, method.label, store_locked(as_path(store), say), earlier, added_from)
+    return Found(matched, method.label, store.locked(), earlier, added_from)
 
 
 def _priority(settings: Settings, found: Found) -> dict[str, Any]:

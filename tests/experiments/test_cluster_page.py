@@ -35,7 +35,7 @@ def pairs_of(edges, n):
 def write(path, texts, edges, ids=None, **options):
     pairs = pairs_of(edges, len(texts))
     ids = ids or [f"doc{k}" for k in range(len(texts))]
-    write_cluster_page(path, ids, pairs, cluster(pairs), texts, **{"scheme": SCHEME, **options})
+    write_cluster_page(path, ids, pairs, cluster(pairs, clusters="components"), texts, **{"scheme": SCHEME, **options})
     return path
 
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stores import match_on_disk, query_page
 
 import spotsigs
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.outofcore.pipeline import match_on_disk, query_page, stored_language
+from spotsigs.outofcore.pipeline import stored_language
 from spotsigs.records import Document
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import IN_SHINGLES, RAREST, language_of, languages, stopwords_of

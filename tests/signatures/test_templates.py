@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import templates as naive
-from stores import named, segments_of
+from stores import match_on_disk, named, segments_of
 from strategies import examples
 
 from data.collections.gold import GoldVersions
@@ -23,7 +23,6 @@ from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore import template_pass as kept_signatures
-from spotsigs.outofcore.pipeline import match_on_disk
 from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.records import Collection, Corpus, Document, Signatures
 from spotsigs.signatures import template_kernels as kernels
