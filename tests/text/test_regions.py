@@ -177,7 +177,7 @@ def test_outline_of_any_page(html):
 
 
 @given(st.text(alphabet="abΣσİéÉ漢字ก .Ж\x1e\x1f\f", max_size=20))
-def test_links_of_any_marked_text(text):
+def test_links_of_a_marked_text_that_is_lower_cased(text):
     tokens = tokenize_marked(text)
     assert tokens.words == tokenize(unmarked(text)).words
     assert tokens.links.tolist() == naive_frames.links(text)
