@@ -34,6 +34,9 @@ MEASURES = [
     Column(name="recall", title="Rec.", form=".3f"),
     Column(name="f1", title="F1", form=".3f"),
     Column(name="macro_f1", title="Macro F1", form=".3f"),
+    Column(name="stories_lost", title="Lost", form=",.0f"),
+    Column(name="duplicates_left", title="Left", form=",.0f"),
+    Column(name="bcubed_f1", title="B-cubed F1", form=".3f"),
     Column(name="total_ms", title="Total (ms)", form=",.0f"),
     Column(name="peak_mb", title="Peak MB", form=",.0f"),
 ]
@@ -134,7 +137,7 @@ def run_row(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder} is not the folder of a finished run: it holds no {COMPLETE}")
     metrics = read_json(folder / COMPLETE)
     choices = {group: metrics[group] for group in ("data", "text", "signature", "matcher")}
-    measured = {column.name: metrics[column.name] for column in MEASURES}
+    measured = {column.name: metrics.get(column.name) for column in MEASURES}  # absent in runs of earlier versions
     tau = {} if metrics["tau"] is None else {"tau": metrics["tau"]}  # a suggested one is not in the configuration
     configured = {key if key not in measured else f"{key}=": value for key, value in parameters(folder).items()}
     return choices | configured | tau | measured | {"folder": str(folder)}

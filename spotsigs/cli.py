@@ -248,6 +248,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
         threads=None,
         seed=2008,
         strict=getattr(asked, "strict", False),
+        door="command",
         names={
             "data": name, "text": "visible", "signature": "spotsigs", "engine": "processes",
             "matcher": "containment" if contained else "spotsigs_tight", "experiment": "None",

@@ -17,9 +17,9 @@ from experiments.config import Experiment, Settings
 from experiments.show.figures import Panel, Point
 from experiments.show.quality_figures import curve_points, thresholds
 from experiments.show.tables import Column, Table
-from experiments.work.curves import Curve
+from experiments.work.curves import Curve, decision_measures
 from experiments.work.study import Work
-from spotsigs.clustering.clusters import cluster, cohesion
+from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import tallies
 from spotsigs.evaluation.threshold import Suggestion, suggest
@@ -42,7 +42,6 @@ COLUMNS = [
     Column(name="pairs", title="Pairs", form=",.0f"),
     Column(name="clusters", title="Clusters", form=",.0f"),
     Column(name="largest", title="Largest", form=",.0f"),
-    Column(name="chains", title="Giant chains", form=",.0f"),
     Column(name="removed", title="Removed", form=",.0f"),
     Column(name="removed_share", title="Share", form=".1%"),
 ]
@@ -52,6 +51,9 @@ QUALITY = [
     Column(name="f1", title="F1", form=".3f"),
     Column(name="f1_low"),
     Column(name="f1_high"),
+    Column(name="lost", title="Stories lost", form=".1%"),
+    Column(name="left", title="Duplicates left", form=".1%"),
+    Column(name="bcubed_f1", title="B-cubed F1", form=".3f"),
 ]
 
 
@@ -116,6 +118,8 @@ class Threshold(Experiment):
         rows = [at_tau(pairs, tau) for tau in sorted({*taus, *(candidate.tau for candidate in candidates)})]
         if curve is not None and truth is not None:
             rows = [row | _quality(quality_curve(pairs, truth, [row["tau"]])) for row in rows]
+        if truth is not None and truth.judged is None:
+            rows = [decision_measures(pairs.at(row["tau"]), truth) | row for row in rows]
         table = Table(
             caption=f"What each threshold reports and removes, data={settings.names['data']}",
             columns=[*COLUMNS, *(QUALITY if truth is not None else [])],
@@ -258,7 +262,6 @@ def at_tau(pairs: Pairs, tau: float) -> dict[str, Any]:
         "pairs": len(reported),
         "clusters": int(np.count_nonzero(groups.sizes > 1)),
         "largest": int(groups.sizes.max(initial=0)),
-        "chains": int(np.count_nonzero(cohesion(groups, reported.chunks()).chain)),
         "removed": removed,
         "removed_share": removed / max(pairs.n, 1),
     }

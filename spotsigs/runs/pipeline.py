@@ -145,7 +145,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
         decisions=decisions,
         cohesion=held,
         added_from=found.added_from,
-        quality=None if truth is None else evaluate(matched.pairs.chunks(), truth, groups),
+        quality=None if truth is None else evaluate(matched.pairs.chunks(), truth, groups, kept=decisions.kept),
         checksum=checksum(*_content(settings, matched)),
         in_shingles=_in_shingles(settings, matched.signatures),
         suggestion=trial.suggestion,

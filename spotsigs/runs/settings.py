@@ -38,6 +38,8 @@ class Settings:
     boilerplate : Boilerplate
         Treatment of boilerplate. ``signature`` is already wrapped by
         `spotsigs.signatures.boilerplate.with_boilerplate`.
+    door : str
+        ``command`` for the command ``spotsigs``, ``run`` for ``python run.py``: messages use its syntax.
     """
 
     collection: Any
@@ -65,3 +67,8 @@ class Settings:
     strict: bool
     names: dict[str, str]
     boilerplate: Boilerplate = Boilerplate.keep
+    door: str = "run"
+
+    def option(self, key: str, value: object) -> str:
+        """Return an option as it is typed."""
+        return f"--{key} {value}" if self.door == "command" else f"{key}={value}"

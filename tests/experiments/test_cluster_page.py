@@ -35,7 +35,7 @@ def pairs_of(edges, n):
 def write(path, texts, edges, ids=None, **options):
     pairs = pairs_of(edges, len(texts))
     ids = ids or [f"doc{k}" for k in range(len(texts))]
-    write_cluster_page(path, ids, pairs, cluster(pairs), texts, **{"scheme": SCHEME, **options})
+    write_cluster_page(path, ids, pairs, cluster(pairs, clusters="components"), texts, **{"scheme": SCHEME, **options})
     return path
 
 
@@ -324,7 +324,9 @@ def test_ten_thousand_clusters_stay_fluid(tmp_path):
     edges = [(k, k + step, 0.5 + step / 10) for k in range(0, n, 3) for step in (1, 2)]
     pairs = pairs_of(edges, n)
     path = tmp_path / "p.html"
-    write_cluster_page(path, [f"page/{k}.html" for k in range(n)], pairs, cluster(pairs), texts, scheme=SCHEME)
+    write_cluster_page(
+        path, [f"page/{k}.html" for k in range(n)], pairs, cluster(pairs, clusters="components"), texts, scheme=SCHEME
+    )
     with Browser() as browser:
         browser.open(path)
         assert browser.text("#counts").startswith("10,000 clusters")
