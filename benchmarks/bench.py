@@ -1,8 +1,8 @@
 """Measure all tools on the same vectors: ``python -m benchmarks.bench [--collection ...] [--tool ...] [--tau ...]``.
 
-Every cell (collection, tool, tau, threads) runs in a process of its own with a time limit. Finished cells are kept, so
-that a run that was stopped goes on where it was; cells that other processes disturbed are measured again in the whole
-run. Writes what `benchmarks.charts` says.
+Every cell (collection, tool, tau, threads) runs in its own process with a time limit. Finished cells are cached, so an
+interrupted run resumes. A complete run measures cells again that other processes disturbed. `benchmarks.charts` writes
+the tables and the plot.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from spotsigs.runs.provenance import provenance
 ROOT = Path(__file__).parents[1]
 
 LIMIT_SECONDS = 180
-"""What a cell's process may take, preparing its input included."""
+"""Maximal seconds of a cell's process, including the preparation of its input."""
 BUDGET_MINUTES = 26
-"""After which nothing is measured again and no cell is started; what is left out says so."""
+"""Minutes after which no cell starts; the remaining cells are marked as omitted."""
 ATTEMPTS = 3
-"""Times a cell that other processes disturbed is measured."""
+"""Maximal number of measurements of a contended cell."""
 PROFILED, PROFILE_TAUS = ["short 1.17M"], (0.9, 0.5)
 STEEPEST = 2.0
-"""Exponent up to which a tool's growth is believed when the time of the next collection is foreseen."""
+"""Maximal exponent of growth in the forecast of a tool's time on the next collection."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is measured once."""
+    """Unit of measurement."""
 
     collection: str
     tool: str
@@ -62,7 +62,7 @@ class Cell:
 
 
 def plan(collections: list[str], tools: list[str], taus: list[float]) -> list[Cell]:
-    """List the cells, small collections first, since they tell what to expect of larger ones; ours first in each."""
+    """Return the cells: small collections first, for the forecast of larger ones, and our tools first in each."""
     cells = [
         Cell(name, tool, tau, threads)
         for name in COLLECTIONS
@@ -71,11 +71,11 @@ def plan(collections: list[str], tools: list[str], taus: list[float]) -> list[Ce
         for tau in TOOLS[tool].taus
         if (name in collections or not collections) and (tool in tools or not tools) and (tau in taus or not taus)
     ]
-    return [cell for cell in cells if _worth_asking(cell)]
+    return [cell for cell in cells if _is_selected(cell)]
 
 
-def _worth_asking(cell: Cell) -> bool:
-    """Return whether a cell tells something others do not, so that a run ends within its time."""
+def _is_selected(cell: Cell) -> bool:
+    """Return whether a cell is part of a run; redundant ones are omitted to limit its time."""
     collection, tool = COLLECTIONS[cell.collection], TOOLS[cell.tool]
     single = cell.threads < max(tool.threads)
     if single or collection.documents <= 20_000 or (collection.mean_length and cell.tool != JOIN):
@@ -84,7 +84,7 @@ def _worth_asking(cell: Cell) -> bool:
 
 
 class Bench:
-    """A run: its finished cells and what they say of those to come."""
+    """Benchmark run: its finished cells, and forecasts for the others."""
 
     def __init__(self, kept: Path, scratch: Path, minutes: float) -> None:
         self.kept, self.scratch, self.minutes = kept, scratch, minutes
@@ -93,11 +93,11 @@ class Bench:
         self._folders: dict[str, Path] = {}
 
     def measure(self, cell: Cell) -> None:
-        """Take a finished cell from an earlier run, or measure it, or say why not."""
+        """Read a cell from the cache, measure it, or store the reason for its omission."""
         path = self._path(cell)
         result = read_json(path) if path.exists() else None
         if result is None and time.monotonic() > self.deadline:
-            result = {"status": "left out", "reason": "the time was over"}
+            result = {"status": "omitted", "reason": "the time was over"}
         elif result is None:
             reason = self._too_slow(cell)
             result = {"status": "too slow", "reason": reason} if reason else self._run(cell)
@@ -112,7 +112,7 @@ class Bench:
         return self.kept / f"{_key(cell)}.json"
 
     def measure_again(self) -> None:
-        """Measure the cells again that other processes disturbed; of two such runs the faster one stays."""
+        """Measure contended cells again; of two contended runs the faster one is kept."""
         for cell, before in self.done.items():
             if before.get("contended") and time.monotonic() < self.deadline:
                 again = self._run(cell)
@@ -136,22 +136,22 @@ class Bench:
         except subprocess.TimeoutExpired:
             return {"status": "limit", "reason": f"> {LIMIT_SECONDS} s"}
         if done.returncode != 0:
-            said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-            return {"status": "failed", "reason": said[-1]}
+            lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+            return {"status": "failed", "reason": lines[-1]}
         return dict(json.loads(done.stdout.splitlines()[-1]))
 
     def _too_slow(self, cell: Cell) -> str:
-        """Return why a cell would take too long; an empty string if it would not."""
+        """Return the reason why a cell takes too long, or an empty string."""
         for other, result in self.done.items():
             same = (other.collection, other.tool, other.threads) == (cell.collection, cell.tool, cell.threads)
             if same and other.tau > cell.tau and result["status"] in ("limit", "too slow"):
                 return f"too slow at tau {other.tau}"
-        return f"> {LIMIT_SECONDS} s foreseen" if self._foreseen(cell) > LIMIT_SECONDS else ""
+        return f"> {LIMIT_SECONDS} s expected" if self._expected_seconds(cell) > LIMIT_SECONDS else ""
 
-    def _foreseen(self, cell: Cell) -> float:
-        """Return about how many seconds the cell will take, from the two next smaller collections; 0 if unknown.
+    def _expected_seconds(self, cell: Cell) -> float:
+        """Return the expected seconds of a cell from the two next smaller collections, or 0 if unknown.
 
-        Between those the exponent of growth is measured, and taken to be at least 1: no tool reads its input faster.
+        The exponent of growth between these collections is measured, and at least 1, since tools read their input.
         """
         smaller = SMALLER.get(cell.collection)
         if smaller is None:
@@ -159,8 +159,8 @@ class Bench:
         small = self._seconds(cell, smaller)
         smallest = self._seconds(cell, SMALLER.get(smaller, ""))
         if small is None:
-            said = self.done.get(Cell(smaller, cell.tool, cell.tau, cell.threads), {"status": ""})["status"]
-            return math.inf if said in ("limit", "too slow") else 0.0
+            status = self.done.get(Cell(smaller, cell.tool, cell.tau, cell.threads), {"status": ""})["status"]
+            return math.inf if status in ("limit", "too slow") else 0.0
         steps = _ratio(cell.collection, smaller)
         exponent = 1.0
         if smallest is not None:
@@ -172,7 +172,7 @@ class Bench:
         return None if result is None or result["status"] != "ok" else result["seconds"] + result["prepare_seconds"]
 
     def _folder(self, name: str) -> Path:
-        """Return where the arrays of a collection lie, drawn at first use."""
+        """Return the folder with the arrays of a collection, which are generated on first use."""
         if name not in self._folders:
             folder = self.scratch / name.replace(" ", "-")
             folder.mkdir()
@@ -188,7 +188,7 @@ def _ratio(larger: str, smaller: str) -> float:
 
 
 def _key(cell: Cell) -> str:
-    """Return a name for everything a cell's result depends on: itself, the code, the libraries, the machine."""
+    """Return a hash of all that a cell's result depends on: its parameters, code, libraries and machine."""
     ours = {"spotsigs_tight": SpotSigsTight, "spotsigs": SpotSigs, "lsh_native": LshNative}
     code = code_version(ours.get(cell.tool, SpotSigsTight)(), COLLECTIONS[cell.collection])
     files = ("measured_join.py", "compared_tools.py") + (
@@ -201,7 +201,7 @@ def _key(cell: Cell) -> str:
 
 @cache
 def machine() -> dict[str, str]:
-    """Return what the figures depend on besides the code."""
+    """Return the machine and the versions of libraries."""
     from importlib.metadata import PackageNotFoundError, version
 
     about = provenance()
@@ -222,7 +222,7 @@ def machine() -> dict[str, str]:
 
 
 def main() -> None:
-    """Measure and report."""
+    """Measure the cells and write the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench", description=__doc__)
     parser.add_argument("--collection", nargs="*", default=[], choices=list(COLLECTIONS), help="only these")
     parser.add_argument("--tool", nargs="*", default=[], choices=list(TOOLS), help="only these")
@@ -240,7 +240,7 @@ def main() -> None:
                 bench.measure(cell)
         for _ in range(0 if any(chosen) else ATTEMPTS - 1):
             bench.measure_again()
-    beside: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    other: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "extraction": lambda: extraction.measure(few=any(chosen)),
         "startup": startup.measure,
         "profile": lambda: [
@@ -250,7 +250,7 @@ def main() -> None:
             for row in profile.measure(name, tau, charts.OUR_THREADS)
         ],
     }
-    others = {} if arguments.tool else {name: pd.DataFrame(measured()) for name, measured in beside.items()}
+    others = {} if arguments.tool else {name: pd.DataFrame(measured()) for name, measured in other.items()}
     charts.write_csvs(out, cells=pd.json_normalize(list(bench.rows())), machine=pd.Series(machine()), **others)
     charts.main(["--folder", str(out)])
     print(out / "bench.md")

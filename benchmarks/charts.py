@@ -1,7 +1,7 @@
-"""Tables, goals and a plot from what was measured: ``python -m benchmarks.charts`` makes them again.
+"""Tables, goals and a plot of the measurements: ``python -m benchmarks.charts`` writes them again.
 
-Of a folder with ``cells.csv``, ``extraction.csv``, ``startup.csv``, ``profile.csv`` and ``machine.csv`` it makes
-``goals.csv``, ``crossing.csv``, ``bench.md``, ``bench.svg``, ``bench.png`` and, of the whole run, the tables in
+From a folder with ``cells.csv``, ``extraction.csv``, ``startup.csv``, ``profile.csv`` and ``machine.csv`` it writes
+``goals.csv``, ``crossing.csv``, ``bench.md``, ``bench.svg``, ``bench.png`` and, for a complete run, the tables in
 ``docs/performance.md``.
 """
 
@@ -35,7 +35,7 @@ MARKERS = "<!-- bench: made by benchmarks/charts.py -->", "<!-- end of bench -->
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What one run measured, one frame a file; a frame is empty where nothing was."""
+    """Measurements of a run, one data frame for each file; it is empty if the file is missing."""
 
     cells: pd.DataFrame
     extraction: pd.DataFrame
@@ -45,29 +45,29 @@ class Measured:
 
     @classmethod
     def read(cls, folder: Path) -> Measured:
-        """Read the frames of a folder."""
+        """Read the data frames of a folder."""
         paths = {name: folder / f"{name}.csv" for name in cls.__dataclass_fields__}
         return cls(**{name: pd.read_csv(path) if path.exists() else pd.DataFrame() for name, path in paths.items()})
 
     def cell(self, where: str, tool: str, tau: float, threads: int | None = None) -> pd.Series | None:
-        """Return a measured cell, with the most threads where their number is not given; None if there is none."""
+        """Return a measured cell, or None; without `threads`, that with the most threads."""
         cells = self.cells
         at = (cells.collection == where) & (cells.tool == tool) & (cells.tau == tau) & (cells.status == "ok")
         found = cells[at if threads is None else at & (cells.threads == threads)]
         return None if found.empty else found.sort_values("threads").iloc[-1]
 
     def value(self, column: str, where: str, tool: str, tau: float, threads: int | None = None) -> float | None:
-        """Return a figure of a cell, None if there is none."""
+        """Return a value of a cell, or None if it is missing."""
         cell = self.cell(where, tool, tau, threads)
         return None if cell is None or pd.isna(cell[column]) else float(cell[column])
 
 
 def ratio(above: float | None, below: float | None) -> float | None:
-    """Return a quotient, None if a part is missing."""
+    """Return a quotient, or None if a part is missing."""
     return above / below if above is not None and below else None
 
 
-# What a goal can be about; each takes what was measured and the goal's row.
+# Measures of goals: functions of the measurements and the row of a goal.
 
 
 def seconds(measured: Measured, goal: Any) -> float | None:
@@ -81,19 +81,19 @@ def peak_mb(measured: Measured, goal: Any) -> float | None:
 
 
 def times_ours(measured: Measured, goal: Any) -> float | None:
-    """Return how many times our seconds on all threads the tool took."""
+    """Return the ratio of a tool's seconds to ours on all threads."""
     ours = measured.value("seconds", goal.where, JOIN, goal.tau, OUR_THREADS)
     return ratio(measured.value("seconds", goal.where, goal.tool, goal.tau), ours)
 
 
 def least_times_ours(measured: Measured, goal: Any) -> float | None:
-    """Return the least such quotient over all thresholds."""
+    """Return the smallest such ratio over all thresholds."""
     rows = [goal._replace(tau=tau) for tau in TOOLS[goal.tool].taus]
     return min((q for q in (times_ours(measured, row) for row in rows) if q is not None), default=None)
 
 
 def times_our_join(measured: Measured, goal: Any) -> float | None:
-    """Return how many times our seconds behind the sorted input, on one thread, the fastest of several tools took."""
+    """Return the ratio of the fastest of several tools to ours on one thread, without sorting the input."""
     ours = [
         measured.value(f"details.seconds.{stage}", goal.where, JOIN, goal.tau, 1)
         for stage in JOIN_STAGES
@@ -129,7 +129,7 @@ def linear_share(measured: Measured, goal: Any) -> float | None:
 
 
 def startup(measured: Measured, goal: Any) -> float | None:
-    """Return the seconds of a start."""
+    """Return the seconds of a start-up."""
     return None if measured.startup.empty else float(measured.startup.seconds.iloc[0])
 
 
@@ -141,19 +141,19 @@ MEASURES: dict[str, Callable[[Measured, Any], float | None]] = {
 }  # fmt: skip
 
 
-def met(value: float, sense: str, goal: float) -> bool:
-    """Return whether a figure reaches a goal."""
+def reaches(value: float, sense: str, goal: float) -> bool:
+    """Return whether a value reaches a goal."""
     return {">=": value >= goal, "<=": value <= goal, ">": value > goal}[sense]
 
 
 def goals(measured: Measured) -> pd.DataFrame:
-    """Return each goal beside what was measured; the verdicts are computed."""
+    """Return each goal with the measured value and a verdict."""
     listed = pd.read_csv(Path(__file__).with_name("goals.csv"), keep_default_na=False, dtype={"tau": "string"})
     rows = []
     for goal in listed.itertuples(index=False):
         goal = goal._replace(tau=float(goal.tau) if goal.tau else math.nan)
         value = MEASURES[goal.measure](measured, goal) if len(measured.cells) else None
-        verdict = "not measured" if value is None else "met" if met(value, goal.sense, goal.value) else "missed"
+        verdict = "not measured" if value is None else "met" if reaches(value, goal.sense, goal.value) else "missed"
         verdict += " †" if value is not None and _disturbed(measured, goal) else ""
         row = {"goal": goal.goal, "wanted": f"{goal.sense} {goal.value:g} {goal.unit}".strip()}
         rows.append(row | {"measured": "" if value is None else shown(value), "verdict": verdict})
@@ -161,7 +161,7 @@ def goals(measured: Measured) -> pd.DataFrame:
 
 
 def _disturbed(measured: Measured, goal: Any) -> bool:
-    """Return whether other processes disturbed anything a goal's figure may stand on."""
+    """Return whether other processes disturbed a measurement that a goal may depend on."""
     if goal.measure in ("mb_per_s", "linear_share", "startup"):
         return bool((measured.startup if goal.measure == "startup" else measured.extraction).contended.any())
     cells = measured.cells
@@ -170,10 +170,10 @@ def _disturbed(measured: Measured, goal: Any) -> bool:
 
 
 def crossing(measured: Measured, where: str = "short 1.17M") -> pd.DataFrame:
-    """Return seconds of our three matchers by threshold, and where each exact one overtakes LSH.
+    """Return seconds of our three matchers by threshold, and the thresholds at which each exact one crosses LSH.
 
-    The paper's curves cross at tau 0.78. ``crosses`` holds the thresholds between which the faster of the two changes,
-    by interpolation of the logarithm of their quotient; where there is none the column says which one is faster.
+    The paper's curves cross at tau 0.78. Crossings are interpolated on the logarithm of the quotient; without any, the
+    column states which matcher is always faster.
     """
     taus = sorted(TOOLS["lsh_native"].taus)
     rows = []
@@ -192,7 +192,7 @@ def crossing(measured: Measured, where: str = "short 1.17M") -> pd.DataFrame:
 
 
 def shown(value: float) -> str:
-    """Return a figure in three digits."""
+    """Return a number with three significant digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -206,7 +206,7 @@ def markdown(table: pd.DataFrame) -> str:
 
 
 def wide(cells: pd.DataFrame, text: Callable[[Any], str]) -> pd.DataFrame:
-    """Return one row a tool and one column a threshold."""
+    """Return a table with one row for each tool and one column for each threshold."""
     several = len(cells.threads.unique()) > 1
     named = pd.DataFrame(
         {
@@ -225,7 +225,7 @@ def _label(row: Any) -> str:
 
 
 def _timed(measured: Measured, row: Any) -> str:
-    """Return seconds, how many times ours they are, and whether other processes disturbed them."""
+    """Return seconds, their ratio to ours, and a mark if other processes disturbed them."""
     if row.status != "ok":
         return str(row.reason)
     ours = measured.value("seconds", row.collection, JOIN, row.tau, OUR_THREADS)
@@ -284,7 +284,7 @@ def _contended(done: pd.DataFrame) -> str:
 
 
 def stages(done: pd.DataFrame) -> pd.DataFrame:
-    """Return the stages of our join on the collections of the goals."""
+    """Return the seconds of each stage of our join."""
     ours = done[(done.tool == JOIN) & done.tau.isin([0.5, 0.7, 0.9, 1.0])]
     named = {
         stage: ours[column].map(shown, na_action="ignore")
@@ -295,7 +295,7 @@ def stages(done: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared_table(measured: Measured) -> str:
-    """Return tools by collection and threshold, with seconds and recall."""
+    """Return seconds and recall of each tool by collection and threshold."""
     rows = []
     for tool in TOOLS:
         row: dict[str, str] = {"": f"**{tool}**" if tool == JOIN else tool}
@@ -324,7 +324,7 @@ def _verdicts(measured: Measured) -> str:
 
 
 def profiled(profile: pd.DataFrame) -> pd.DataFrame:
-    """Return wall seconds of stages and core seconds of kernels, one column a threshold."""
+    """Return wall seconds of stages and core seconds of kernels, one column for each threshold."""
     if profile.empty:
         return profile
     parts = list(dict.fromkeys(profile.part))
@@ -344,11 +344,11 @@ def with_table(page: str, table: str) -> str:
 
 
 def _rank(column: pd.Series) -> pd.Series:
-    return column.map({tool: place for place, tool in enumerate(TOOLS)}) if column.name == "tool" else column
+    return column.map({tool: position for position, tool in enumerate(TOOLS)}) if column.name == "tool" else column
 
 
 def plot(measured: Measured, path: Path) -> None:
-    """Draw seconds over the threshold, one panel a collection, one line a tool."""
+    """Draw seconds over the threshold, one panel for each collection and one line for each tool."""
     cells = measured.cells
     names = [name for name in PLOTTED if ((cells.collection == name) & (cells.status == "ok")).any()]
     names = names or list(dict.fromkeys(cells[cells.status == "ok"].collection))[: len(PLOTTED)]
@@ -363,7 +363,7 @@ def plot(measured: Measured, path: Path) -> None:
 
 
 def write_csvs(folder: Path, **frames: pd.DataFrame | pd.Series) -> None:
-    """Write frames as csv files."""
+    """Write data frames as csv files."""
     for name, frame in frames.items():
         with replacing(folder / f"{name}.csv") as temporary:
             frame.to_csv(temporary, index=isinstance(frame, pd.Series), header=True, lineterminator="\n")

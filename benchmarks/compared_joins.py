@@ -1,8 +1,8 @@
-"""Tools compared in `benchmarks.end_to_end`, each run as its documentation does: from files to kept documents.
+"""Tools compared in `benchmarks.end_to_end`, each used as in its documentation, from files to kept documents.
 
 ``python -m benchmarks.compared_joins NAME INPUT OUT`` reads ``INPUT`` (JSON lines with ``id`` and ``html`` or ``text``)
-and writes below ``OUT`` the documents that it keeps, and which belong together: ``pairs.csv`` or ``groups.csv``. To add
-one, write such a function, and its features, and name it in `CONTESTANTS`.
+and writes to ``OUT`` the kept documents, and the near-duplicates as ``pairs.csv`` or ``groups.csv``. To add a tool,
+write such a function and its features, and add it to `CONTESTANTS`.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _NOT_A_WORD = re.compile(r"\W", re.UNICODE)
 
 @dataclass(frozen=True, kw_only=True)
 class Contestant:
-    """One who runs.
+    """Compared tool.
 
     Attributes
     ----------
     run : callable
-        ``(input, out) -> None``.
+        Function ``(input, out) -> None``.
     tau : float
-        The threshold that its documentation takes, on the Jaccard similarity of its features.
+        Threshold of its documentation for the Jaccard similarity of its features.
     features : callable
-        What it compares of a text: for the exact pairs that it is judged by.
+        Function from a text to the compared features, which define the exact pairs for its evaluation.
     settings : str
-        How it was run, in a few words.
+        Short description of its settings.
     """
 
     run: Callable[[Path, Path], None]
@@ -52,20 +52,20 @@ class Contestant:
 
 
 def main_text(html: str) -> str:
-    """Return the main text of a page, by trafilatura with its defaults."""
+    """Return the main content of a page, extracted by trafilatura with its defaults."""
     import trafilatura
 
     return trafilatura.extract(html) or ""
 
 
 def documents(path: Path) -> Iterator[dict[str, Any]]:
-    """Iterate over the documents of a file of JSON lines."""
+    """Yield the documents of a file of JSON lines."""
     with path.open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
 
 def with_texts(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    """Iterate over documents and their texts; those of pages are extracted in a process for each core."""
+    """Yield documents with their texts; texts of pages are extracted in one process for each core."""
     with path.open(encoding="utf-8") as lines, ProcessPoolExecutor(all_cores()) as pool:
         for line, text in pool.map(_with_text, lines, chunksize=64):
             yield json.loads(line), text
@@ -77,13 +77,13 @@ def _with_text(line: str) -> tuple[str, str]:
 
 
 def words5(text: str) -> list[str]:
-    """Return the chains of five words, as text-dedup makes them."""
+    """Return the 5-grams of words as in text-dedup."""
     words = [word for word in _NOT_A_WORD.split(text.lower()) if word]
     return [" ".join(words[at : at + 5]) for at in range(max(len(words) - 4, 1 if words else 0))]
 
 
 def _text_dedup(path: Path, out: Path) -> None:
-    """text_dedup.minhash with its defaults; it reads JSON lines itself, of pages those of their main texts."""
+    """Run text_dedup.minhash with its defaults on JSON lines of texts, for pages their main content."""
     texts = out / "texts.jsonl"
     with texts.open("w", encoding="utf-8") as file:
         for document, text in with_texts(path):
@@ -98,7 +98,7 @@ def _text_dedup(path: Path, out: Path) -> None:
 
 
 def _datatrove(path: Path, out: Path) -> None:
-    """The four steps of datatrove's example, on its local executor, a task for each core."""
+    """Run the four steps of datatrove's example on its local executor, with a task for each core."""
     from datatrove.executor import LocalPipelineExecutor
     from datatrove.pipeline.dedup import MinhashDedupSignature
     from datatrove.pipeline.dedup.minhash import MinhashDedupBuckets, MinhashDedupCluster, MinhashDedupFilter
@@ -108,7 +108,7 @@ def _datatrove(path: Path, out: Path) -> None:
 
     is_html = "html" in next(documents(path))
     tasks = 4 * all_cores()
-    parts = out / "parts"  # a file is a task's smallest share
+    parts = out / "parts"  # a task reads at least one file
     parts.mkdir()
     with path.open(encoding="utf-8") as lines:
         files = [(parts / f"{k:03d}.jsonl").open("w", encoding="utf-8") for k in range(tasks)]
@@ -136,9 +136,9 @@ def _datatrove(path: Path, out: Path) -> None:
 
 
 def _datatrove_groups(out: Path) -> Iterator[tuple[str, int]]:
-    """Iterate over the documents in clusters, and the number of each one's cluster.
+    """Yield the documents in clusters, with the number of the cluster.
 
-    The filter tells them only where it removes something; they stand in a file for each task.
+    The filter writes them, to a file for each task, only if it removes documents.
     """
     for rank, texts in enumerate(sorted((out / "texts").rglob("*.jsonl"))):
         clusters = out / "remove" / f"{rank:06d}.clusters"
@@ -164,7 +164,7 @@ def _datatrove_tokenizer() -> Any:
 
 
 def _datasketch(path: Path, out: Path) -> None:
-    """MinHashLSH as in datasketch's example: look a document up, then insert it."""
+    """Run MinHashLSH as in datasketch's example: query each document, then insert it."""
     from datasketch import MinHash, MinHashLSH
 
     index = MinHashLSH()
@@ -186,7 +186,7 @@ _RENSA_TAU = 0.8
 
 
 def _rensa(path: Path, out: Path) -> None:
-    """RMinHashLSH as in rensa's example: candidates whose estimate reaches the threshold."""
+    """Run RMinHashLSH as in rensa's example: candidates whose estimate reaches the threshold."""
     from rensa import RMinHash, RMinHashLSH
 
     index = RMinHashLSH(threshold=_RENSA_TAU, num_perm=PERMUTATIONS, num_bands=16)
@@ -208,7 +208,7 @@ def _rensa(path: Path, out: Path) -> None:
 
 
 class _kept:  # noqa: N801
-    """Gives a function that writes a document that stays."""
+    """Context manager whose value is a function that writes a kept document."""
 
     def __init__(self, out: Path) -> None:
         self._file = (out / "kept.jsonl").open("w", encoding="utf-8")

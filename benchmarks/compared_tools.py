@@ -1,10 +1,10 @@
-"""The tools of the benchmark: each takes vectors and returns ``run(tau, threads)``, which returns verified pairs.
+"""Tools of the benchmark: functions from vectors to ``run(tau, threads)``, which returns verified pairs.
 
-What a tool does before it returns ``run`` is the conversion into its own form of input; it is timed apart. Peers that
-work on sets get every (signature, number of its occurrence) as an element, so that all compute the same multiset
-Jaccard, and peers that return candidates have them verified by the compiled loop `verified`, in their time.
+The conversion of the input is done before a function returns ``run``, and timed separately. Tools on sets get every
+(signature, number of its occurrence) as an element, so that all compute the same multiset Jaccard. Candidates are
+verified by the compiled loop `verified`, which counts in the tool's time.
 
-To add a tool, write such a function and name it in `TOOLS`.
+To add a tool, write such a function and add it to `TOOLS`.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from spotsigs.records import Corpus, Matcher, Vectors
 Found = tuple[NDArray[Any], NDArray[Any]]
 """Rows of similar pairs."""
 Run = Callable[[float, int], Any]
-"""``(tau, threads) -> Found``, or, for tools that only flag rows, a boolean array."""
+"""Function ``(tau, threads) -> Found``; tools that only flag rows return a boolean array."""
 
 ALL_TAUS = (1.0, 0.9, 0.78, 0.7, 0.6, 0.5, 0.4, 0.3)
 PEER_TAUS = (1.0, 0.9, 0.7, 0.5)
 SKETCH_TAUS = (0.9, 0.5)
-"""Thresholds of tools whose time hardly depends on it."""
+"""Thresholds of tools whose time hardly depends on the threshold."""
 
 
 class UnavailableError(Exception):
-    """The tool cannot run here: why, in one sentence."""
+    """Error of a tool that cannot run on this machine, with the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A tool and what it is asked for.
+    """Tool with its parameters in the benchmark.
 
     Attributes
     ----------
     prepare : callable
-        Vectors to ``run``.
+        Function from vectors to ``run``.
     exact : bool
-        Whether it finds every pair.
+        True if it finds every pair.
     taus : tuple of float
-        Thresholds, descending: where one takes too long, lower ones are not asked for.
+        Thresholds, descending: if one takes too long, lower ones are omitted.
     threads : tuple of int
-        Numbers of threads; (1,) for those that have no threads.
+        Numbers of threads; (1,) for single-threaded tools.
     flags : bool
-        Whether it only flags the rows that have a near duplicate.
+        True if it only flags the rows that have a near-duplicate.
     """
 
     prepare: Callable[[Vectors], Run]
@@ -67,7 +67,7 @@ class Tool:
 
 
 def own(build: Callable[[float, int], Matcher], vectors: Vectors) -> Run:
-    """Our matcher; its stages and counters are kept in ``run.details``."""
+    """Return ``run`` of one of our matchers; stages and counters are in ``run.details``."""
 
     def run(tau: float, threads: int) -> Found:
         pairs = build(tau, threads)(Corpus(vectors))
@@ -99,7 +99,7 @@ def lsh_native(tau: float, threads: int) -> Matcher:
 
 
 def datasketch(vectors: Vectors) -> Run:
-    """datasketch MinHashLSH, k = 6, l = 32; tokens are given as hashes."""
+    """datasketch MinHashLSH, k = 6, l = 32, on hashes of tokens."""
     from datasketch import MinHash, MinHashLSH
 
     sets = _as_lists(vectors, _hashes)
@@ -131,7 +131,7 @@ def rensa(vectors: Vectors) -> Run:
 
 
 def rensa_flags(vectors: Vectors) -> Run:
-    """rensa's rho pipeline, its fastest: which rows have a near duplicate by estimate, no pairs, nothing verified."""
+    """rensa's rho pipeline, its fastest: flags rows with a near-duplicate by estimate, without pairs."""
     from rensa import RMinHash, RMinHashLSH
 
     hashes = _hashes(_tokens(vectors))
@@ -145,7 +145,7 @@ def rensa_flags(vectors: Vectors) -> Run:
 
 
 def gaoya(vectors: Vectors) -> Run:
-    """gaoya MinHashStringIndex (Rust), 32 bands of 6; its own estimate of the similarity is not used."""
+    """gaoya MinHashStringIndex (Rust), 32 bands of 6, without its own estimate of the similarity."""
     from gaoya.minhash import MinHashStringIndex
 
     names = _as_lists(vectors, lambda tokens: np.char.mod("t%d", tokens).astype(object))
@@ -184,7 +184,7 @@ def scipy_product(vectors: Vectors) -> Run:
 
 
 def sparse_dot_topn(vectors: Vectors) -> Run:
-    """sparse_dot_topn X·Xᵀ in blocks of rows (C++), exact: all entries are kept, as no n bounds the partners."""
+    """sparse_dot_topn X·Xᵀ in blocks of rows (C++), exact: all entries are kept."""
     from sparse_dot_topn import sp_matmul
 
     matrix = _matrix(vectors)
@@ -197,13 +197,13 @@ def sparse_dot_topn(vectors: Vectors) -> Run:
 
 
 def cpp(positional: bool, vectors: Vectors) -> Run:
-    """Our C++ yardstick, AllPairs or PPJoin, exact; ordering and sorting the sets is not in its time."""
+    """AllPairs or PPJoin in our C++ implementation, exact; ordering and sorting the sets is not timed."""
     from spotsigs.matching.bounds import bounds
 
     library = ctypes.CDLL(str(_compiled(Path(__file__).with_name("allpairs.cpp"))))
     rows, indptr, tokens = _ordered_sets(vectors)
-    room = 64 * len(vectors) + 1000  # pages that are not written cost nothing
-    out = np.empty((2, room), np.int32)
+    capacity = 64 * len(vectors) + 1000  # the system allocates only pages that are written
+    out = np.empty((2, capacity), np.int32)
     integers, wide = np.ctypeslib.ndpointer(np.int32), np.ctypeslib.ndpointer(np.int64)
     library.join.restype = ctypes.c_int64
     library.join.argtypes = [
@@ -214,8 +214,8 @@ def cpp(positional: bool, vectors: Vectors) -> Run:
     def run(tau: float, threads: int) -> Found:
         least = bounds(tau, int(vectors.lengths.max())).least
         n_tokens = int(tokens.max()) + 1
-        n = library.join(indptr, tokens, len(vectors), n_tokens, least, tau, int(positional), out[0], out[1], room)
-        if n > room:
+        n = library.join(indptr, tokens, len(vectors), n_tokens, least, tau, int(positional), out[0], out[1], capacity)
+        if n > capacity:
             raise UnavailableError(f"{n:,} pairs do not fit in its buffer")
         return rows[out[0, :n]], rows[out[1, :n]]
 
@@ -236,17 +236,17 @@ TOOLS = {
     "sparse_dot_topn": Tool(prepare=sparse_dot_topn, exact=True, taus=(0.9,), threads=(2,)),
     "scipy": Tool(prepare=scipy_product, exact=True, taus=(0.9,)),
 }
-"""What is measured, ours first."""
+"""Tools by name, ours first."""
 
 JOIN = "spotsigs_tight"
 PRODUCTS = ("sparse_dot_topn", "scipy")
-"""Tools whose work is every pair that shares anything, whatever the threshold."""
+"""Tools that process every pair with a common token, whatever the threshold."""
 OURS = (JOIN, "lsh_native", "spotsigs")
 PACKAGES = ("datasketch", "rensa", "gaoya", "SetSimilaritySearch", "sparse_dot_topn", "scipy")
 
 
 def verified(vectors: Vectors, candidates: Iterable[Iterable[int]], tau: float) -> Found:
-    """Keep, of the candidates of each row in turn, the later rows that are similar by the exact test."""
+    """Return the pairs of each row and its later candidates that pass the exact test."""
     kept: list[Found] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     rows: list[int] = []
     partners: list[NDArray[np.int64]] = []
@@ -290,7 +290,7 @@ def _compare(indptr: Any, ids: Any, counts: Any, lengths: Any, i: Any, j: Any, t
 
 
 def _tokens(vectors: Vectors) -> NDArray[np.int64]:
-    """Number (signature, number of its occurrence) densely, row by row."""
+    """Return contiguous ids of (signature, number of its occurrence), row by row."""
     counts = vectors.counts.astype(np.int64)
     number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     keys = np.repeat(vectors.ids.astype(np.int64), counts) * (int(counts.max(initial=1)) + 1) + number
@@ -304,7 +304,7 @@ def _hashes(tokens: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 
 def _as_lists(vectors: Vectors, name: Callable[[NDArray[np.int64]], NDArray[Any]]) -> list[list[Any]]:
-    """Return each row as a list of its tokens' names; equal names are one object."""
+    """Return each row as a list of the names of its tokens; equal names are the same object."""
     tokens = _tokens(vectors)
     names = name(np.arange(int(tokens.max()) + 1)).tolist()
     ends = np.cumsum(vectors.lengths)
@@ -351,7 +351,7 @@ def _ordered_sets(vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def _compiled(source: Path) -> Path:
-    """Compile the yardstick for this process."""
+    """Compile the C++ implementation for this process."""
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         raise UnavailableError("no C++ compiler is installed")

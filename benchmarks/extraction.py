@@ -1,6 +1,6 @@
-"""Extraction in MB/s beside the bare HTML parser, on real documentation pages or, where those are missing, on gold.
+"""Speed of extraction and of the HTML parser alone, on real documentation pages or, without these, on gold.
 
-Each step is a function that takes the pages; to add a step, write one and name it in `STEPS`.
+Each step is a function of the pages; to add a step, write one and add it to `STEPS`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FEW_MEGABYTES = 5.0
 
 
 def bare_parser(documents: Sequence[Document]) -> None:
-    """selectolax (lexbor): parse and take the body's text."""
+    """Parse with selectolax (lexbor) and return the text of the body."""
     from selectolax.lexbor import LexborHTMLParser
 
     for document in documents:
@@ -41,13 +41,13 @@ def bare_parser(documents: Sequence[Document]) -> None:
 
 
 def text(documents: Sequence[Document]) -> None:
-    """Our visible text: encoding, parser, hidden elements."""
+    """Extract the visible text: encoding, simplification, parser."""
     for document in documents:
         visible_text(document)
 
 
 def signatures(documents: Sequence[Document]) -> None:
-    """Pages to counted spot signatures, one process."""
+    """Extract and count spot signatures in one process."""
     extract_shard(lambda: iter(documents), VisibleText(), SpotSignatures())
 
 
@@ -59,7 +59,7 @@ STEPS: dict[str, Callable[[Sequence[Document]], None]] = {
 
 
 def measure(*, few: bool) -> list[dict[str, Any]]:
-    """Return MB/s of each step, one process, then of pages to signatures in as many as there are cores."""
+    """Return MB/s of each step in one process, then of pages to signatures on all cores."""
     name, documents = _pages(FEW_MEGABYTES if few else MEGABYTES)
     size = sum(len(page.content) for page in documents) / 1e6
     about = {"collection": name, "pages": len(documents), "mb": size}
@@ -71,7 +71,7 @@ def measure(*, few: bool) -> list[dict[str, Any]]:
 
 
 def _speed(size: float, run: Callable[[], Any]) -> dict[str, Any]:
-    """Return the median MB/s of the passes beside which the machine was quiet, after one that loads kernels."""
+    """Return the median MB/s of the undisturbed passes, after one that loads the kernels."""
     run()
     passes: list[tuple[float, float]] = []
     while sum(cores <= QUIET for cores, _ in passes) < PASSES and len(passes) < MOST_PASSES:
@@ -87,7 +87,7 @@ def _speed(size: float, run: Callable[[], Any]) -> dict[str, Any]:
 
 
 def _pages(megabytes: float) -> tuple[str, list[Document]]:
-    """Return real HTML pages as bytes, if they can be had, else generated ones."""
+    """Return real HTML pages as bytes if they can be fetched, else generated ones."""
     real = PackageDocs(
         package="SQLAlchemy",
         versions=["1.4.54", "2.0.36"],

@@ -1,4 +1,4 @@
-"""The collections that are measured; see ``docs/wt10g_like.md``."""
+"""Collections of the benchmark; see ``docs/wt10g_like.md``."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ COLLECTIONS = {
     "short 1.17M": Wt10gLike(documents=DOCUMENTS),
 }
 SMALLER = {"short 100k": "short 20k", "long 20k": "short 20k", "long 100k": "long 20k", "short 1.17M": "short 100k"}
-"""The collection whose times tell whether a slow tool can be asked for this one."""
+"""Next smaller collection, from whose times those of a collection are forecast."""

@@ -1,4 +1,4 @@
-"""One measured cell in its own process: ``python -m benchmarks.measured_join '{"tool": ..., ...}'``."""
+"""Measurement of a cell in its own process: ``python -m benchmarks.measured_join '{"tool": ..., ...}'``."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from spotsigs.records import RowNumbers, Vectors
 from spotsigs.runs.provenance import QUIET, ForeignLoad
 
 BATCH_SECONDS = 0.5
-"""Runs are timed in batches at least this long, so that the load of other processes beside them can be seen."""
+"""Minimal seconds of a batch of runs, long enough to measure the load of other processes."""
 ENOUGH_SECONDS = 1.5
-"""Quiet runs are collected for so long; one run suffices if it takes longer."""
+"""Total seconds of undisturbed runs; a longer run is not repeated."""
 PATIENCE_SECONDS = 4.0
-"""Seconds of disturbed runs after which the cell is given back as contended."""
+"""Seconds of disturbed runs after which the cell is contended."""
 ARRAYS = ("indptr", "ids", "counts", "lengths")
 
 
 def measure(tool: str, collection: str, tau: float, threads: int) -> dict[str, Any]:
-    """Run one tool on one collection and compare what it found with our exact join."""
+    """Run a tool on a collection and compare its pairs with those of our exact join."""
     arrays = {name: np.load(Path(collection, f"{name}.npy")) for name in ARRAYS}
     vectors = Vectors(**arrays, doc_ids=RowNumbers(len(arrays["lengths"])))
     try:
@@ -59,7 +59,7 @@ def measure(tool: str, collection: str, tau: float, threads: int) -> dict[str, A
 
 
 def _timed(run: Run, tau: float, threads: int) -> tuple[list[dict[str, Any]], Any]:
-    """Run in batches until quiet ones add up to enough, or patience ends; return them and the last result."""
+    """Run in batches up to the time limit of undisturbed or disturbed ones; return them and the last result."""
     batches: list[dict[str, Any]] = []
     spent = {True: 0.0, False: 0.0}
     found = None
@@ -67,7 +67,7 @@ def _timed(run: Run, tau: float, threads: int) -> tuple[list[dict[str, Any]], An
         seconds: list[float] = []
         with ForeignLoad() as load:
             while sum(seconds) < BATCH_SECONDS:
-                found = None  # so that two results are never held at once
+                found = None  # free the previous result first
                 began = time.perf_counter()
                 found = run(tau, threads)
                 seconds.append(time.perf_counter() - began)
@@ -77,7 +77,7 @@ def _timed(run: Run, tau: float, threads: int) -> tuple[list[dict[str, Any]], An
 
 
 def _agreement(found: Any, vectors: Vectors, tau: float, tool: str) -> dict[str, Any]:
-    """Compare with the exact pairs; for flags, with the rows that are in one."""
+    """Compare with the exact pairs, or flags with the rows that are in a pair."""
     n = len(vectors)
     if tool == JOIN:
         return {"pairs": len(found[0]), "recall": None, "precision": None}
@@ -95,13 +95,13 @@ def _agreement(found: Any, vectors: Vectors, tau: float, tool: str) -> dict[str,
 
 
 def _forget_peak() -> None:
-    """Let the system forget this process's peak memory, where it can."""
+    """Reset the peak memory of this process, if the system can."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def _resident(field: str) -> float:
-    """Return a memory figure of this process in MB: VmRSS now, VmHWM its peak."""
+    """Return the memory of this process in MB: VmRSS is the current value, VmHWM the peak."""
     with suppress(OSError):
         status = Path("/proc/self/status").read_text().splitlines()
         return int(next(line for line in status if line.startswith(field)).split()[1]) * 1024 / 1e6
@@ -114,4 +114,4 @@ if __name__ == "__main__":
     cell = json.loads(sys.argv[1])
     print(json.dumps(measure(cell["tool"], cell["collection"], cell["tau"], cell["threads"])))
     sys.stdout.flush()
-    os._exit(0)  # freeing millions of a peer's Python objects one by one can take as long as the run
+    os._exit(0)  # skip freeing millions of Python objects, which can take as long as the run

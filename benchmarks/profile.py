@@ -1,8 +1,8 @@
-"""Where the join's time goes: ``python -m benchmarks.profile [--collection "short 1.17M"] [--tau 0.9 0.5]``.
+"""Profile of the join: ``python -m benchmarks.profile [--collection "short 1.17M"] [--tau 0.9 0.5]``.
 
-Tells, for each threshold, the wall seconds of each stage and, of every kernel, how often it was called and how many
-seconds of a core it took, in the fastest of several runs. Kernels run side by side, so these add up to more than the
-wall, and what is missing to the number of threads times the wall is Python, allocation and waiting.
+For each threshold, it lists the wall seconds of each stage, and the calls and core seconds of each kernel, in the
+fastest of several runs. Kernels run concurrently, so their seconds add up to more than the wall time. The difference to
+the number of threads times the wall time is Python, allocation and waiting.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from spotsigs.matching.prefix_join import self_join
 
 
 class Clock:
-    """Core seconds and calls by kernel."""
+    """Core seconds and calls of each kernel."""
 
     def __init__(self) -> None:
         self.busy: dict[str, float] = {}
@@ -32,7 +32,7 @@ class Clock:
         self._lock = Lock()
 
     def around(self, name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the kernel, timed."""
+        """Return the kernel with timing."""
 
         def timed(*arguments: Any) -> Any:
             began = time.thread_time()
@@ -48,7 +48,7 @@ class Clock:
 
 @contextmanager
 def watched() -> Iterator[Clock]:
-    """Time every kernel that the stages call."""
+    """Time every kernel that the stages call, within the context."""
     clock = Clock()
     kernels = {name: one for name, one in vars(join_kernels).items() if hasattr(one, "py_func")}
     public = {name: one for name, one in kernels.items() if not name.startswith("_")}
@@ -62,7 +62,7 @@ def watched() -> Iterator[Clock]:
 
 
 def measure(collection: str, tau: float, threads: int, repeats: int = 5) -> list[dict[str, Any]]:
-    """Return the stages and the kernels of the fastest of several runs, after one that loads the kernels."""
+    """Return stages and kernels of the fastest of several runs, after one that loads the kernels."""
     vectors = COLLECTIONS[collection].vectors()
     fastest, stages, best = math.inf, {}, Clock()
     for run in range(repeats + 1):
@@ -80,7 +80,7 @@ def measure(collection: str, tau: float, threads: int, repeats: int = 5) -> list
 
 
 def main() -> None:
-    """Profile and print."""
+    """Print the profile."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.profile", description=__doc__)
     parser.add_argument("--collection", choices=list(COLLECTIONS), default="short 1.17M")
     parser.add_argument("--tau", nargs="+", type=float, default=[0.9, 0.5])

@@ -1,4 +1,4 @@
-"""Seconds from typing ``python run.py`` to the first page it reads."""
+"""Seconds from the start of ``python run.py`` to the first page read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 RUNS = 7
 
-# Runs run.py as the command line would, and tells the time when the first page is opened for reading.
+# Run run.py as from the command line, and print the time when the first page is opened.
 _PROGRAM = """
 import os, runpy, sys, time
 
@@ -34,7 +34,7 @@ runpy.run_path("run.py", run_name="__main__")
 
 
 def measure() -> list[dict[str, Any]]:
-    """Return the median over several runs, after one that generates the pages and compiles."""
+    """Return the median of several runs, after one that generates the pages and compiles the kernels."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", _PROGRAM, f"hydra.run.dir={folder}"]
         _seconds(command)

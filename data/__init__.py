@@ -1,1 +1,1 @@
-"""Collections: readers and generators; each is a frozen dataclass with one YAML in `conf/data/`."""
+"""Collections of the reproduction; each is a frozen dataclass with a YAML file in ``conf/data``."""

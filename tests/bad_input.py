@@ -119,12 +119,12 @@ COLLECTIONS = [
     Case(given="an empty folder", says="the folder {here}/pages holds no file; give another path", make=empty_folder),
     Case(
         given="a folder without any page",
-        says="none of the 1 files of {here}/pages is a page; pages end in .html, .htm, .xhtml, no ending, .txt, .text",
+        says="none of the 1 files of {here}/pages is a page; pages begin as HTML does, or end in .html, .htm, .xhtml, no ending, .txt, .text",
         make=file("pages/style.css", "p {}", "folder", "data.path={here}/pages"),
     ),
     Case(
         given="a folder without any file for CSV",
-        says="the folder {here}/pages holds no file ending in .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst; give another path",
+        says="{here}/pages/x.html: the file is not CSV: it begins with b'<p>'",
         make=file("pages/x.html", "<p>", "csv", "data.path={here}/pages"),
     ),
     Case(
@@ -136,11 +136,6 @@ COLLECTIONS = [
         given="a pattern that matches nothing",
         says="no file matches {here}/*.warc.gz; give another path",
         make=lambda here: ["data=warc", f"data.path='{here}/*.warc.gz'"],
-    ),
-    Case(
-        given="a file of 0 bytes for JSON lines",
-        says="the collection holds no readable document",
-        make=file("x.jsonl", b"", "jsonl"),
     ),
     Case(
         given="only white space for JSON lines",
@@ -198,9 +193,9 @@ COLLECTIONS = [
         make=file("x.trec", b"<html>", "trec"),
     ),
     Case(
-        given="a CSV file of 0 bytes",
-        says="{here}/x.csv: the file is empty: its first row must name the columns",
-        make=file("x.csv", b"", "csv"),
+        given="a CSV file of white space",
+        says="{here}/x.csv: its first row must name the columns",
+        make=file("x.csv", b" \n", "csv"),
     ),
     Case(
         given="UTF-16 for CSV",
@@ -234,7 +229,7 @@ COLLECTIONS = [
     ),
     Case(
         given="content of numbers",
-        says="the collection holds no readable document; the first of 1 that cannot be read is a: 'text' is of type float, not text",
+        says="the collection holds no readable document; the first of 1 that cannot be read is a (x.parquet#0): 'text' is of type float, not text",
         make=parquet({"id": ["a"], "text": [1.5]}),
     ),
     Case(
@@ -352,17 +347,17 @@ RECORDS = [
     ),
     Case(
         given="a record without content",
-        says="bad: the row has neither 'html' nor 'text'",
+        says="bad (x.jsonl@363): the row has neither 'html' nor 'text'; its columns are id",
         make=file("x.jsonl", jsonl({"id": "bad"}), "jsonl"),
     ),
     Case(
         given="content that is a number",
-        says="bad: 'text' is of type int, not text",
+        says="bad (x.jsonl@363): 'text' is of type int, not text",
         make=file("x.jsonl", jsonl({"id": "bad", "text": 3}), "jsonl"),
     ),
     Case(
         given="content that is NaN",
-        says="bad: 'text' is of type float, not text",
+        says="bad (x.jsonl@363): 'text' is of type float, not text",
         make=file("x.jsonl", jsonl(b'{"id": "bad", "text": NaN}'), "jsonl"),
     ),
     Case(
@@ -392,7 +387,7 @@ RECORDS = [
     ),
     Case(
         given="a file of another kind in a folder of pages",
-        says="x.css: a file ending in '.css' is taken for no page",
+        says="x.css: a file ending in '.css' that does not begin as HTML does is no page",
         make=pages(lambda here: (here / "x.css").touch()),
     ),
     Case(
@@ -405,15 +400,20 @@ RECORDS = [
         says="x.html: the file is no longer there",
         make=pages(lambda here: (here / "x.html").symlink_to("none")),
     ),
+    Case(
+        given="a link to a folder in a folder of pages",
+        says="x/: a link to a folder is not followed; give its target",
+        make=pages(lambda here: (here / "x").symlink_to(here.parent)),
+    ),
     Case(given="a page of 300 MiB", says="huge.html: the page has 300 MiB, more than 256 MiB", make=pages(sparse)),
     Case(
         given="a WARC record that is cut short",
-        says="http://x/bad: the record is truncated: 266 of 562 bytes are there",
+        says="http://x/bad (x.warc@397): the record is truncated: 266 of 562 bytes are there",
         make=warc(WARC, CUT),
     ),
     Case(
         given="a WARC gzip member that is cut short",
-        says="http://x/bad: the record is truncated: 49 of 562 bytes are there",
+        says="http://x/bad (x.warc.gz@299): the record is truncated: 49 of 562 bytes are there",
         make=warc(gzip.compress(WARC), gzip.compress(CUT)[:-20], name="x.warc.gz"),
     ),
     Case(
@@ -423,22 +423,32 @@ RECORDS = [
     ),
     Case(
         given="a gzip bomb in an HTTP body",
-        says="http://x/bad: its body unpacks to more than 256 MiB",
+        says="http://x/bad (x.warc@397): its body unpacks to more than 256 MiB",
         make=warc(WARC, response(gzip.decompress(BOMB), "Content-Encoding: gzip\r\n")),
     ),
     Case(
         given="an HTTP body in an unknown encoding",
-        says="http://x/bad: its encoding 'zip' is unknown; known are chunked, gzip, deflate, br and zstd",
+        says="http://x/bad (x.warc@397): its encoding 'zip' is unknown; known are chunked, gzip, deflate, br and zstd",
         make=warc(WARC, response(b"x", "Content-Encoding: zip\r\n")),
     ),
     Case(
         given="an HTTP body encoded 1,000 times",
-        says="http://x/bad: its body is encoded 1000 times; 8 are undone at most",
+        says="http://x/bad (x.warc@397): its body is encoded 1000 times; 8 are undone at most",
         make=warc(WARC, response(b"x", f"Content-Encoding: {'gzip,' * 1000}\r\n")),
     ),
     Case(
+        given="a chunked HTTP body without its last chunk",
+        says="http://x/bad (x.warc@397): its chunked body is cut short: no last chunk",
+        make=warc(WARC, response(b"3\r\n<p>\r\n", "Transfer-Encoding: chunked\r\n")),
+    ),
+    Case(
+        given="an HTTP body of fewer bytes than its Content-Length",
+        says="http://x/bad (x.warc@397): its body is cut short: 3 of 9 bytes are there",
+        make=warc(WARC, response(b"<p>", "Content-Length: 9\r\n")),
+    ),
+    Case(
         given="an ARC record that is cut short",
-        says="http://x/good: the record is truncated: 120 of 159 bytes are there",
+        says="http://x/good (x.arc@212): the record is truncated: 120 of 159 bytes are there",
         make=file("x.arc", ARC + ARC[:-40], "arc"),
     ),
     Case(
@@ -448,7 +458,7 @@ RECORDS = [
     ),
     Case(
         given="a TREC document without an end",
-        says="2: the document has no </DOC>: it is truncated",
+        says="2 (x@124): the document has no </DOC>: it is truncated",
         make=file("x", f"<DOC>\n<DOCNO>1</DOCNO>\n{PROSE}\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\nx\n", "trec"),
     ),
     Case(

@@ -1,1 +1,1 @@
-"""Collections that are generated, fetched or stored."""
+"""Collections that are generated, fetched or part of the checkout."""

@@ -1,4 +1,4 @@
-"""Generated cases of pages on many sites: consent texts that they share, and teasers of articles."""
+"""Generated pages of many sites: with shared consent texts, and with teasers of articles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spotsigs.errors import require
 from spotsigs.records import Collection, Document, Shard, Skipped
 
 STRENGTH = 3
-"""How heavily each copy of a story is edited, of 10."""
+"""Strength of the edits of each copy of a story, of 10."""
 
 CONSENT = (
     "We and the partners who work with us store information on a device, such as a cookie, and have access to it. "
@@ -36,23 +36,23 @@ CONSENT = (
     "too old or an extension is in the way of the check. The number below is of use to the owner of the site, who "
     "can be told what was done when the page was blocked.",
 )
-"""Three texts that sites get from the platforms behind them."""
+"""Three texts that sites use from common platforms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MadeConsent(Collection):
-    """One page a site, each with one of three consent texts, and some pages that hold nothing else.
+    """One page per site, each with one of three consent texts, and some pages of such a text alone.
 
-    Every story stands on two sites, in versions of their own.
+    Every story occurs on two sites, in different versions.
 
     Parameters
     ----------
     seed : int
-        Same seed, same bytes.
+        Seed; the same seed yields the same bytes.
     sites : int
-        Sites.
+        Number of sites.
     blocked : int
-        Pages, besides, that show the consent text only; they belong to no cluster.
+        Number of additional pages with the consent text only, each in its own cluster.
     """
 
     seed: int = 1
@@ -61,25 +61,25 @@ class MadeConsent(Collection):
 
     def __post_init__(self) -> None:
         _require_sites(self.sites)
-        require(0 <= self.blocked <= self.sites, f"blocked must lie between 0 and {self.sites}, got {self.blocked}")
+        require(0 <= self.blocked <= self.sites, f"blocked must be between 0 and {self.sites}, got {self.blocked}")
 
     def shards(self) -> Sequence[Shard]:
-        """Return all pages, made when they are asked for."""
+        """Return one shard, which generates all pages."""
         return [partial(_consented, self)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MadeTeasers(Collection):
-    """Articles on sites, and the beginning of each, as a paywall shows it, on another site.
+    """Articles on sites, and the beginning of each on another site, as shown before a paywall.
 
     Parameters
     ----------
     seed : int
-        Same seed, same bytes.
+        Seed; the same seed yields the same bytes.
     sites, stories : int
-        Sites, and articles of each; each site has as many teasers of its neighbour's articles.
+        Number of sites, and of articles of each. Each site also has the teasers of the next site's articles.
     part : float
-        Share in (0, 1] of an article's paragraphs that its teaser has, at least one.
+        Fraction in (0, 1] of an article's paragraphs in its teaser, at least one paragraph.
     """
 
     seed: int = 1
@@ -93,7 +93,7 @@ class MadeTeasers(Collection):
         require(0 < self.part <= 1, f"part, of an article, must lie in (0, 1], got {self.part}")
 
     def shards(self) -> Sequence[Shard]:
-        """Return all pages, made when they are asked for."""
+        """Return one shard, which generates all pages."""
         return [partial(_teased, self)]
 
 
@@ -102,7 +102,7 @@ def _require_sites(n: int) -> None:
 
 
 def _chosen(seed: int, n: int) -> list[Site]:
-    """Return sites; beyond those of the built-in collection, others of the same templates."""
+    """Return ``n`` sites; after those of the built-in collection, further ones with the same templates."""
     known = Dice(seed, "made sites").sample(sites(), len(sites()))
     made = [known[k % len(known)] for k in range(n)]
     return [
@@ -111,7 +111,7 @@ def _chosen(seed: int, n: int) -> list[Site]:
     ]
 
 
-def _told(seed: int, number: int) -> Story:
+def _story(seed: int, number: int) -> Story:
     dice = Dice(seed, "made story", number)
     topic = dice.pick([topic for topic in toml("words.toml") if topic != "general"])
     return tell(topic, dice.below(SPAN), dice.between(6, 30), dice)
@@ -120,7 +120,7 @@ def _told(seed: int, number: int) -> Story:
 def _consented(collection: MadeConsent) -> Iterator[Document | Skipped]:
     seed, outside = collection.seed, outside_stories(collection.seed)
     for number, site in enumerate(_chosen(seed, collection.sites)):
-        story = _told(seed, number // 2)
+        story = _story(seed, number // 2)
         dice = Dice(seed, "made consent", site.key)
         newsroom = Newsroom(site, seed, [story, *outside])
         html = newsroom.render(story, edit(story, site, STRENGTH, dice), 0, dice)
@@ -138,7 +138,7 @@ def _consented(collection: MadeConsent) -> Iterator[Document | Skipped]:
 def _teased(collection: MadeTeasers) -> Iterator[Document | Skipped]:
     seed, chosen = collection.seed, _chosen(collection.seed, collection.sites)
     n, outside = collection.stories, outside_stories(collection.seed)
-    stories = [[_told(seed, k * n + i) for i in range(n)] for k in range(len(chosen))]
+    stories = [[_story(seed, k * n + i) for i in range(n)] for k in range(len(chosen))]
     for k, site in enumerate(chosen):
         newsroom = Newsroom(site, seed, stories[k] + outside)
         for owner, is_teaser in ((k, False), ((k + 1) % len(chosen), True)):

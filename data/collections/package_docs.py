@@ -1,4 +1,4 @@
-"""The documentation of several releases of a Python package: real pages whose clusters are known by their paths."""
+"""Documentation of several releases of a Python package: real pages with clusters given by their paths."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ __legacy__ = sys.modules[__name__]
 class PackageDocs(CopyableCollection):
     """Documentation files of several releases; the same path in several releases is one cluster.
 
-    Source distributions are fetched by pip from wherever it is set up to look, checked against
-    ``data/collections/registry.txt`` and read in place, never unpacked. Files equal byte for byte to an earlier one, of
-    the same or another path, are left out: finding those needs no near-duplicate detection.
+    pip fetches the source distributions from its configured index. They are verified against
+    ``data/collections/registry.txt`` and read without unpacking. Files identical to an earlier one, of the same or
+    another path, are omitted, since they are not near-duplicates but exact duplicates.
 
     Parameters
     ----------
     package : str
         Name of the package.
     versions : list of str
-        Releases; the order decides which of equal files is kept.
+        Releases; the first of several equal files is kept.
     subfolder : str
-        Where the documentation lies in the distribution.
+        Folder of the documentation in the distribution.
     suffixes : list of str
-        Endings of documentation files.
+        Suffixes of documentation files.
     media_type : str
         ``text/plain`` or ``text/html``.
     cache : str
         Folder of fetched distributions and prepared collections.
     shard_bytes : int
-        Bytes of the prepared file that a worker takes at a time.
+        Bytes of the prepared file in a shard.
     """
 
     package: str
@@ -82,20 +82,20 @@ class PackageDocs(CopyableCollection):
         require(self.media_type in allowed, f"media_type must be one of {', '.join(allowed)}, got {self.media_type!r}")
 
     def shards(self) -> Sequence[Shard]:
-        """Return the collection's shares, fetching and preparing it the first time."""
+        """Return the shards; the first call fetches and prepares the collection."""
         return Jsonl(path=str(self.prepare()), shard_bytes=self.shard_bytes).shards()
 
     def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy the prepared file without the removed documents, see `spotsigs.formats.writers.Copied`."""
+        """Copy the prepared file without the removed documents; see `spotsigs.formats.writers.Copied`."""
         Jsonl(path=str(self.prepare())).copy(folder, keep)
 
     def prepare(self) -> Path:
-        """Return the collection as a jsonl file, made the first time.
+        """Return the path of the collection as a jsonl file, which the first call writes.
 
         Raises
         ------
         InputError
-            If a release cannot be fetched, differs from its checksum, or holds no documentation.
+            If a release cannot be fetched, differs from its checksum, or contains no documentation.
         """
         choices = {name: value for name, value in asdict(self).items() if name not in ("cache", "shard_bytes")}
         key = sha256(json.dumps([_FORM, choices], sort_keys=True).encode()).hexdigest()[:12]
@@ -115,7 +115,7 @@ class PackageDocs(CopyableCollection):
                         out.write(self._line(version, path, content))
                 if not kept:
                     raise InputError(
-                        f"{archive.name} holds no new {' or '.join(self.suffixes)} under {self.subfolder}/"
+                        f"{archive.name} contains no new {' or '.join(self.suffixes)} under {self.subfolder}/"
                     )
         return prepared
 
@@ -128,7 +128,7 @@ class PackageDocs(CopyableCollection):
         return json.dumps({"id": f"{version}/{path}", "cluster": path, kind: text}, ensure_ascii=False) + "\n"
 
     def _archive(self, version: str) -> Path:
-        """Return a release's source distribution, fetched the first time, checked every time."""
+        """Return the verified source distribution of a release, fetched if it is missing."""
         path = Path(self.cache, "sdists", f"{self.package}-{version}.tar.gz".lower())
         known = registered(path.name)
         if not path.exists():
@@ -139,13 +139,13 @@ class PackageDocs(CopyableCollection):
             _LOGGER.warning("registry.txt has no checksum of %s; this copy's SHA-256 is %s", path.name, digest)
         elif digest != known:
             raise InputError(
-                f"{path} has SHA-256 {digest}, data/collections/registry.txt says {known}; delete it to fetch it again"
+                f"{path} has SHA-256 {digest}, data/collections/registry.txt lists {known}; delete it to fetch it again"
             )
         return path
 
 
 def _members(archive: Path, subfolder: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    """Iterate over the documentation files of a distribution, by path below the documentation folder."""
+    """Yield path and content of the documentation files of a distribution."""
     try:
         with tarfile.open(archive) as tar:
             for member in tar:
@@ -159,7 +159,8 @@ def _members(archive: Path, subfolder: str, suffixes: tuple[str, ...]) -> Iterat
         raise InputError(f"{archive} cannot be read as a source distribution: {error}") from error
 
 
-def _fetch(package: str, version: str, known: str | None, target: Path, place: Path) -> None:
+def _fetch(package: str, version: str, known: str | None, target: Path, path: Path) -> None:
+    """Download a source distribution with pip to `target`; `path` is its final path, for messages."""
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         backend = Path(folder, "backend", "setuptools")
         backend.mkdir(parents=True)
@@ -187,7 +188,7 @@ def _fetch(package: str, version: str, known: str | None, target: Path, place: P
             messages = run.stderr.splitlines() or ["it found no .tar.gz"]
             errors = [line for line in messages if line.startswith("ERROR") and "from versions" not in line]
             raise InputError(
-                f"pip could not fetch the source distribution of {package} {version} (is there a network?), it says: "
-                f"{(errors or messages)[-1][:300]}; a copy of it may be put at {place}"
+                f"pip could not fetch the source distribution of {package} {version} (is there a network?): "
+                f"{(errors or messages)[-1][:300]}; or save a copy of it as {path}"
             )
         os.replace(found[0], target)

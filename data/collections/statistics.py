@@ -1,7 +1,8 @@
-"""What can be said of a collection's pages without any detector: ``python -m data.collections.statistics gold``.
+"""Statistics of a collection without any detector: ``python -m data.collections.statistics gold``.
 
-The counts that Table 1 of the paper publishes, and axes on which collections differ: how dense spots are in frames,
-what frames of one site and of two share, what versions of a story share, how many words a story has to itself.
+They are the counts in Table 1 of the paper, and properties in which collections differ: the density of spots in
+templates, the similarity of templates within and between sites, the similarity of versions of a story, and the fraction
+of words that occur in one story only.
 """
 
 from __future__ import annotations
@@ -25,29 +26,29 @@ from spotsigs.text.visible import visible_text
 BAND = (0.2, 0.85)
 """The paper's band of normalised IDF."""
 IMATCH_BAND = (0.4, 0.75)
-"""That of I-Match."""
+"""IDF band of I-Match."""
 PUBLISHED = {"spots": 6848, "words": 16097, "shingles": 65453, "imatch_words": 9473, "imatch_spots": 4575}
-"""Distinct signatures of the Gold Set in these bands (Table 1 of the paper)."""
+"""Numbers of distinct signatures of the Gold Set in these bands (Table 1 of the paper)."""
 PUBLISHED_MEMORY = {"words": 24.8 / 2.5, "shingles": 18.6 / 2.5}
-"""Its megabytes by SpotSigs' (Table 1)."""
+"""Memory of the Gold Set's shingles, divided by that of SpotSigs (Table 1)."""
 PUBLISHED_COSINE = 0.64
 ENTRY_BYTES, DOCUMENT_BYTES = 10, 4
-"""Of the paper's formula of memory (section 5.4.1)."""
+"""Constants of the paper's formula of memory (section 5.4.1)."""
 SAMPLE = 4000
-"""Pairs of pages that similarities of frames are averaged over."""
+"""Number of sampled pairs of pages for the similarity of templates."""
 A_CLUSTER = 60
-"""Pairs of each cluster that similarities of articles are averaged over, drawn with replacement."""
+"""Number of sampled pairs of each cluster for the similarity of articles, drawn with replacement."""
 
 
 class KnownPage(NamedTuple):
-    """A page whose article is known.
+    """Page with a known article.
 
     Attributes
     ----------
     cluster, site : str
-        Where it belongs.
+        Cluster and site of the page.
     text, article : str
-        Visible text of the page, and of its article alone.
+        Visible text of the page and of its article.
     """
 
     cluster: str
@@ -57,29 +58,29 @@ class KnownPage(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Axes:
-    """What was measured.
+class Properties:
+    """Measured properties.
 
     Attributes
     ----------
     pages, clusters, sites : int
-        How many.
+        Numbers of pages, clusters and sites.
     counts : mapping of str to int
-        Distinct signatures in the bands, named as in `PUBLISHED`.
+        Numbers of distinct signatures in the bands, named as in `PUBLISHED`.
     memory : mapping of str to float
-        Memory of shingles by that of spots, named as in `PUBLISHED_MEMORY`.
+        Memory of shingles divided by that of spots, named as in `PUBLISHED_MEMORY`.
     cosine : float
         Mean Cosine within a cluster, averaged over clusters.
     tokens, frame_tokens : float
-        Of a page, and of what is not its article.
+        Mean number of tokens of a page, and of its template.
     density : float
-        Antecedents per token of what is not the article.
+        Antecedents per token of the templates.
     same_site, other_site : float
-        Mean Jaccard similarity of the frames' words of two pages of different clusters.
+        Mean Jaccard similarity of the templates' words for pages of one site and of two, in different clusters.
     versions : float
-        Mean Jaccard similarity of the spots of the articles of two pages of one cluster.
+        Mean Jaccard similarity of the spots of two articles in a cluster.
     own : float
-        Share of the articles' words that only one cluster has.
+        Fraction of the articles' words that occur in one cluster only.
     """
 
     pages: int
@@ -97,25 +98,24 @@ class Axes:
     own: float
 
 
-def measure(pages: Iterable[KnownPage]) -> Axes:
+def measure(pages: Iterable[KnownPage]) -> Properties:
     """Measure a collection in one pass over its pages.
 
     Parameters
     ----------
     pages : iterable of KnownPage
-        At least two clusters of two pages.
+        Pages of at least two clusters, at least two in each.
 
     Returns
     -------
-    Axes
+    Properties
     """
     scheme = SpotSignatures()
-    antecedents = frozenset(scheme.antecedents)
     articles: dict[str, tuple[Counter[str], Counter[int]]] = {}
     clusters, sites, words, frames, versions = [], [], [], [], []
     spot_df: Counter[int] = Counter()
     shingle_df: Counter[tuple[str, ...]] = Counter()
-    met: dict[str, set[str]] = defaultdict(set)
+    words_of: dict[str, set[str]] = defaultdict(set)
     around, dense = 0, 0
     for page in pages:
         tokens = WORD.findall(page.text.lower())
@@ -126,10 +126,10 @@ def measure(pages: Iterable[KnownPage]) -> Axes:
         count = Counter(tokens)
         rest = count - article
         around += rest.total()
-        dense += sum(k for word, k in rest.items() if word in antecedents)
+        dense += sum(rest[word] for word in set(scheme.antecedents))
         spot_df.update(set(scheme(tokenize(page.text)).tolist()))
         shingle_df.update(set(zip(tokens, tokens[1:], tokens[2:], strict=False)))
-        met[page.cluster].update(article)
+        words_of[page.cluster].update(article)
         clusters.append(page.cluster)
         sites.append(page.site)
         words.append(count)
@@ -140,12 +140,11 @@ def measure(pages: Iterable[KnownPage]) -> Axes:
     counted = {"spots": spot_df.values(), "words": word_df.values(), "shingles": shingle_df.values()}
     found = {name: _in_band(df, n, BAND) for name, df in counted.items()}
     memory = {name: ENTRY_BYTES * entries + DOCUMENT_BYTES * n for name, (_, entries) in found.items()}
-    stories = Counter(word for story in met.values() for word in story)
     chance = random.Random(0)
     same, other = _frames_shared(clusters, sites, frames, chance)
-    return Axes(
+    return Properties(
         pages=n,
-        clusters=len(met),
+        clusters=len(words_of),
         sites=len(set(sites)),
         counts={name: distinct for name, (distinct, _) in found.items()}
         | {f"imatch_{name}": _in_band(counted[name], n, IMATCH_BAND)[0] for name in ("words", "spots")},
@@ -157,12 +156,18 @@ def measure(pages: Iterable[KnownPage]) -> Axes:
         same_site=same,
         other_site=other,
         versions=_versions_shared(clusters, versions, chance),
-        own=sum(k == 1 for k in stories.values()) / len(stories),
+        own=_own_share(words_of.values()),
     )
 
 
+def _own_share(stories: Iterable[set[str]]) -> float:
+    """Return the fraction of words that occur in one story only."""
+    counts = Counter(word for story in stories for word in story)
+    return sum(count == 1 for count in counts.values()) / len(counts)
+
+
 def _in_band(df: Iterable[int], n: int, band: tuple[float, float]) -> tuple[int, int]:
-    """Return how many signatures lie in a band of normalised IDF, and how many entries they have in all pages."""
+    """Return the number of signatures in a band of normalised IDF, and the number of their entries."""
     counts = np.array(list(df))
     idf = np.log(n / counts) / np.log(n)
     inside = counts[(idf >= band[0]) & (idf <= band[1])]
@@ -172,7 +177,7 @@ def _in_band(df: Iterable[int], n: int, band: tuple[float, float]) -> tuple[int,
 def _frames_shared(
     clusters: Sequence[str], sites: Sequence[str], frames: Sequence[frozenset[str]], chance: random.Random
 ) -> tuple[float, float]:
-    """Return the mean similarity of frames on one site and on two, over sampled pages of different clusters."""
+    """Return the mean similarity of templates within a site and between sites, over pages of different clusters."""
     at = defaultdict(list)
     for i, site in enumerate(sites):
         at[site].append(i)
@@ -201,14 +206,14 @@ def _versions_shared(clusters: Sequence[str], spots: Sequence[Counter[int]], cha
 
 
 def known_pages(name: str, seed: int, **choices: object) -> Iterator[KnownPage]:
-    """Iterate over the pages of a collection whose articles are known.
+    """Yield the pages of a collection whose articles are known.
 
     Parameters
     ----------
     name : str
         ``gold``, ``gold_prose`` or ``newsframes``.
     seed : int
-        Its seed.
+        Seed of the collection.
     **choices
         Fields of `data.collections.newsframes.NewsFrames`.
     """
@@ -237,8 +242,8 @@ def _text(html: str) -> str:
     return visible_text(Document(id="", content=html))
 
 
-def table(measured: Mapping[str, Axes]) -> str:
-    """Return collections' axes as a Markdown table, beside what is published."""
+def table(measured: Mapping[str, Properties]) -> str:
+    """Return the properties of collections as a Markdown table, with the published values."""
 
     def count(value: float) -> str:
         return f"{value:,.0f}"
@@ -285,7 +290,7 @@ def table(measured: Mapping[str, Axes]) -> str:
 
 
 def main() -> None:
-    """Write the axes of collections to standard output."""
+    """Write the properties of collections to standard output."""
     parser = argparse.ArgumentParser(prog="python -m data.collections.statistics", description=main.__doc__)
     parser.add_argument("names", nargs="+", choices=("gold", "gold_prose", "newsframes"))
     parser.add_argument("--seed", type=int, default=5)

@@ -1,8 +1,8 @@
-"""Pages made for runs at scale: as many as wanted, cheaply, in any order, the same on every machine.
+"""Generated pages for runs at scale: any number, in any order, identical on every machine.
 
-They are no English and judge no quality. What matters to time and memory is like a crawl's: lengths spread
-log-normally, words are Zipf distributed, four in ten are function words, stories are copied with edits by a few or by
-many sites, and each site has a frame of its own.
+The text is not English, and the pages are not for evaluating quality. Properties that affect time and memory are those
+of a crawl: log-normal lengths, Zipf-distributed words, 40 % function words, stories that several sites copy with edits,
+and one template for each site.
 """
 
 from __future__ import annotations
@@ -27,26 +27,29 @@ FUNCTION_WORDS = (
 CONTENT_WORDS = 60_000
 SITES = 2000
 BLOCK = 64
-"""Places among which stories are dealt out, and so the most pages that one story has."""
+"""Number of pages in a block, to which stories are assigned; the maximal number of pages of a story."""
 
-DEAL = 10**9 + 7
-"""A prime that scatters the pages of a story over the collection."""
+STRIDE = 10**9 + 7
+"""Prime that distributes the pages of a story over the collection."""
+
+LAYOUTS = 997
+"""Number of different layouts of a block."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Synthetic(Collection):
-    """A collection of made-up pages.
+    """Collection of generated pages.
 
     Attributes
     ----------
     documents : int
-        How many.
+        Number of pages.
     words : int
         Median length of a story, in words.
     seed : int
-        Not negative.
+        Seed, not negative.
     a_shard : int
-        Pages of a shard.
+        Number of pages in a shard.
     """
 
     documents: int = 20_000
@@ -55,60 +58,60 @@ class Synthetic(Collection):
     a_shard: int = 1000
 
     def __post_init__(self) -> None:
-        require(1 <= self.documents < DEAL, f"documents must lie in [1, {DEAL:,}), got {self.documents}")
+        require(1 <= self.documents < STRIDE, f"documents must lie in [1, {STRIDE:,}), got {self.documents}")
         require(self.words >= 10, f"words must be at least 10, got {self.words}")
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
         require(self.a_shard >= 1, f"a_shard must be at least 1, got {self.a_shard}")
 
     def shards(self) -> Sequence[Shard]:
-        """Return the collection's shares."""
+        """Return the shards of the collection."""
         edges = range(0, self.documents, self.a_shard)
         return [partial(_pages, self, start, min(start + self.a_shard, self.documents)) for start in edges]
 
     def page(self, number: int) -> Document:
-        """Make a page.
+        """Generate a page.
 
         Parameters
         ----------
         number : int
-            In ``range(documents)``.
+            Number of the page, in ``range(documents)``.
         """
-        place = number * DEAL % self.documents
-        story, copy = _story(self.seed, *divmod(place, BLOCK))
+        position = number * STRIDE % self.documents
+        story, copy = _story(self.seed, *divmod(position, BLOCK))
         site = int(np.random.default_rng([self.seed, 1, number]).integers(SITES))
         text = _edited(self.seed, story, copy, self.words)
-        frame = _frame(self.seed, site)
-        content = f"<html><head><title>{story}</title></head><body>{frame}<div>{text}</div></body></html>"
+        template = _template(self.seed, site)
+        content = f"<html><head><title>{story}</title></head><body>{template}<div>{text}</div></body></html>"
         return Document(id=f"http://site{site}.example/{number}.html", content=content, cluster=str(story))
 
 
 def write_jsonl(collection: Synthetic, folder: Path, engine: Engine, a_file: int = 20_000) -> Iterator[int]:
-    """Write a collection as jsonl files; those that are there stay.
+    """Write a collection as jsonl files; existing files are kept.
 
     Parameters
     ----------
     collection : Synthetic
-        What to write.
+        Collection to write.
     folder : Path
-        Where to.
+        Folder of the files.
     engine : Engine
-        Where the files are written.
+        Engine that writes the files.
     a_file : int
-        Pages of a file.
+        Number of pages in a file.
 
     Returns
     -------
     iterator of int
-        Pages of each file, when it is complete.
+        Number of pages of each file, after it is written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     starts = range(0, collection.documents, a_file)
-    spans = [(start, min(start + a_file, collection.documents)) for start in starts]
-    return engine.map(partial(_write_file, collection, folder), spans)
+    ranges = [(start, min(start + a_file, collection.documents)) for start in starts]
+    return engine.map(partial(_write_file, collection, folder), ranges)
 
 
-def _write_file(collection: Synthetic, folder: Path, span: tuple[int, int]) -> int:
-    start, stop = span
+def _write_file(collection: Synthetic, folder: Path, rows: tuple[int, int]) -> int:
+    start, stop = rows
     path = folder / f"{start:010d}-{stop:010d}.jsonl"
     if not path.exists():
         with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
@@ -123,7 +126,7 @@ def _pages(collection: Synthetic, start: int, stop: int) -> Iterator[Document | 
 
 @cache
 def _vocabulary(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the content words, and the cumulated probability of each word of any kind."""
+    """Return all words, and their cumulative probabilities."""
     rng = np.random.default_rng([seed, 2])
     syllables = np.array([a + b for a in "bcdfghjklmnprstvwz" for b in ("a", "e", "i", "o", "u", "an", "er", "is")])
     words: dict[str, None] = {}
@@ -145,33 +148,29 @@ def _zipf(n: int, exponent: float) -> np.ndarray:
 
 
 def _sentences(rng: np.random.Generator, seed: int, words: int) -> list[str]:
-    """Make sentences of about twelve words."""
+    """Generate sentences of twelve words."""
     vocabulary, chances = _vocabulary(seed)
     drawn = vocabulary[np.minimum(np.searchsorted(chances, rng.random(words)), len(vocabulary) - 1)].tolist()
     return [" ".join(drawn[at : at + 12]) + "." for at in range(0, words, 12)]
 
 
-def _story(seed: int, block: int, place: int) -> tuple[int, int]:
-    """Return the story at a place of a block, and which of its copies stands there."""
-    ends = _deal(seed, block)
-    number = int(np.searchsorted(ends, place, side="right"))
-    return block * BLOCK + number, place - (int(ends[number - 1]) if number else 0)
+def _story(seed: int, block: int, position: int) -> tuple[int, int]:
+    """Return the story at a position of a block, and the number of its copy."""
+    ends = _story_ends(seed, block % LAYOUTS)
+    number = int(np.searchsorted(ends, position, side="right"))
+    return block * BLOCK + number, position - (int(ends[number - 1]) if number else 0)
 
 
 @cache
-def _deal_cached(seed: int, kind: int) -> np.ndarray:
-    rng = np.random.default_rng([seed, 3, kind])
+def _story_ends(seed: int, layout: int) -> np.ndarray:
+    """Return the end of each story in a block."""
+    rng = np.random.default_rng([seed, 3, layout])
     sizes: list[int] = []
     while sum(sizes) < BLOCK:
         several = rng.random() < 0.25
         sizes.append(min(int(rng.zipf(1.7)) + 1, BLOCK) if several else 1)
     ends: np.ndarray = np.minimum(np.cumsum(sizes), BLOCK)
     return ends
-
-
-def _deal(seed: int, block: int) -> np.ndarray:
-    """Return where each story of a block ends; there are 997 ways to deal one."""
-    return _deal_cached(seed, block % 997)
 
 
 def _edited(seed: int, story: int, copy: int, words: int) -> str:
@@ -188,7 +187,7 @@ def _edited(seed: int, story: int, copy: int, words: int) -> str:
 
 
 @cache
-def _frame(seed: int, site: int) -> str:
+def _template(seed: int, site: int) -> str:
     rng = np.random.default_rng([seed, 6, site])
     links = " ".join(f'<a href="/{k}">{text}</a>' for k, text in enumerate(_sentences(rng, seed, 72)))
     return f"<ul>{links}</ul>"

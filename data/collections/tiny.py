@@ -1,4 +1,4 @@
-"""The small collection that comes with the package."""
+"""The small collection of the checkout."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from spotsigs.formats.folder import Folder, SortedBy
 
 @dataclass(frozen=True, kw_only=True)
 class Tiny(Folder):
-    """Some forty short pages, for trials and tests; wherever the package lies, from any folder.
+    """About forty short pages for trials and tests; the path does not depend on the working directory.
 
     Parameters
     ----------
     path : str
-        The pages.
+        Folder of the pages.
     clusters : SortedBy
-        Their sub-folders are the truth.
+        Source of the truth: the sub-folders.
     """
 
     path: str = str(Path(__file__).parents[1] / "tiny")

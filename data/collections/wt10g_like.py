@@ -1,9 +1,9 @@
 """Signature vectors with WT10g's published totals, for timing matchers at the paper's scale.
 
-The paper's Table 2 runs on the TREC WT10g crawl, which cannot be redistributed. What the paper publishes of it fixes
-most of what a join feels: 1,171,960 documents of at least five spot signatures, 25,033,143 occurrences, 86,579 distinct
-signatures, an IDF band of [0.4, 0.75]. `Wt10gLike` draws vectors (not pages) with exactly these totals; what is not
-published is drawn from the distributions described in ``docs/wt10g_like.md``.
+The paper's Table 2 uses the TREC WT10g crawl, which cannot be redistributed. The published totals determine most of the
+cost of a join: 1,171,960 documents of at least five spot signatures, 25,033,143 occurrences, 86,579 distinct
+signatures, an IDF band of [0.4, 0.75]. `Wt10gLike` draws vectors (not pages) with exactly these totals; all other
+properties are drawn from the distributions in ``docs/wt10g_like.md``.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class Wt10gLike(VectorCollection):
     Attributes
     ----------
     documents : int
-        Rows; 1,171,960 gives the published totals exactly.
+        Number of rows; 1,171,960 yields the published totals exactly.
     seed : int
-        Of everything random; the same seed gives the same vectors on every machine.
+        Seed; the same seed yields the same vectors on every machine.
     mean_length : float, optional
-        Mean occurrences of a document; the published 21.36 where omitted, `LONG` for the benchmarks' long documents.
+        Mean occurrences of a document; the published 21.36 if omitted, `LONG` for the benchmarks' long documents.
     skewed : bool
-        Lengths skewed to short documents, as the sources have them, instead of around a typical length.
+        Draw lengths skewed to short documents, as in the sources, instead of around a typical length.
     idf_min, idf_max : float
-        The band the document frequencies lie in: ``documents ** (1 - idf_max)`` to ``documents ** (1 - idf_min)``.
+        Band of the document frequencies: ``documents ** (1 - idf_max)`` to ``documents ** (1 - idf_min)``.
         The paper's is [0.4, 0.75]; 0.2 admits signatures sixteen times as frequent at full scale.
 
     References
@@ -105,7 +105,7 @@ class Wt10gLike(VectorCollection):
         Returns
         -------
         Vectors
-            ``documents`` rows in random order, ids numbered at random, multisets.
+            Multisets in ``documents`` rows in random order, with random ids.
         """
         rng = np.random.Generator(np.random.PCG64(self.seed))
         sizes = self._group_sizes(rng)
@@ -118,16 +118,16 @@ class Wt10gLike(VectorCollection):
         rates = np.where(kind == 0, 0.0, low + (np.array(EDIT_RATES)[kind] - low) * rng.random(n_edits))
         state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
 
-        # an edit at most doubles an occurrence
+        # an edit at most duplicates an occurrence
         capacity = max(self.occurrences, 2 * int(np.repeat(lengths[: len(sizes)], sizes).sum()) + MIN_SPOTS * grouped)
         tokens = np.empty(capacity, np.int32)
         starts = np.zeros(self.documents + 1, np.int64)
         _draw_groups(sizes, lengths, rates, guide.cumulative, guide.first, guide.shift, state, tokens, starts)
         singles = lengths[len(sizes) :]
-        _meet_total(singles, self.occurrences - int(starts[grouped]), rng)
+        _adjust_total(singles, self.occurrences - int(starts[grouped]), rng)
         starts[grouped + 1 :] = starts[grouped] + np.cumsum(singles)
         _draw_singles(grouped, guide.cumulative, guide.first, guide.shift, state, tokens, starts)
-        _meet_vocabulary(tokens[: starts[-1]], int(starts[grouped]), self.signatures, state)
+        _adjust_vocabulary(tokens[: starts[-1]], int(starts[grouped]), self.signatures, state)
 
         order = rng.permutation(self.documents)
         names = rng.permutation(self.signatures).astype(np.int32)
@@ -135,7 +135,7 @@ class Wt10gLike(VectorCollection):
         return Vectors(indptr, ids, counts, np.diff(starts)[order], RowNumbers(self.documents))
 
     def _group_sizes(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw sizes of near-duplicate groups, power-law, until they hold the grouped share of the documents."""
+        """Draw power-law sizes of near-duplicate groups up to the grouped fraction of the documents."""
         support = np.arange(2, min(LARGEST_GROUP, max(2, self.documents // 20)) + 1)
         weights = support**-GROUP_EXPONENT
         target = round(GROUPED * self.documents)
@@ -145,7 +145,7 @@ class Wt10gLike(VectorCollection):
         return sizes[:whole].astype(np.int64)
 
     def _lengths(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
-        """Draw lengths: five plus a log-normal of the published mean, or a log-normal's part from five on."""
+        """Draw lengths: five plus a log-normal of the published mean, or a log-normal truncated at five."""
         if self.skewed:
             mu, sigma = SHORT
             drawn = np.rint(np.exp(mu + sigma * rng.standard_normal(2 * n + 100))).astype(np.int64)
@@ -164,7 +164,7 @@ class Wt10gLike(VectorCollection):
         ranks = (np.arange(self.signatures) + 0.5) / self.signatures
 
         def quantiles(a: float) -> NDArray[np.float64]:
-            # density x**-(a + 1) on [low, high], so the survival function runs as x**-a
+            # density x**-(a + 1) on [low, high], so the survival function is proportional to x**-a
             return np.asarray((low**-a + ranks * (high**-a - low**-a)) ** (-1 / a))
 
         steep, flat = 8.0, -0.99
@@ -177,7 +177,7 @@ class Wt10gLike(VectorCollection):
 
 @dataclass(frozen=True)
 class _Guide:
-    """Weighted drawing in constant time: cumulative integer weights and, per leading bits, where to start looking."""
+    """Table for weighted draws in constant time: cumulative integer weights and a start index by leading bits."""
 
     cumulative: NDArray[np.uint64]
     first: NDArray[np.int32]
@@ -195,7 +195,7 @@ class _Guide:
 
 @njit(cache=True)
 def _next(state: Any) -> Any:
-    """Advance a SplitMix64 generator kept in ``state[0]``."""
+    """Advance the SplitMix64 generator in ``state[0]``."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -230,7 +230,7 @@ def _signature(cumulative: Any, first: Any, shift: Any, state: Any) -> Any:
 
 @njit(cache=True)
 def _draw_document(length: Any, cumulative: Any, first: Any, shift: Any, state: Any, tokens: Any, at: Any) -> Any:
-    """Write a fresh document of ``length`` occurrences at ``tokens[at:]``; some repeat an earlier one."""
+    """Write a new document of ``length`` occurrences at ``tokens[at:]``; some repeat an earlier occurrence."""
     for k in range(length):
         if k > 0 and _uniform(state) < REPEATED:
             tokens[at + k] = tokens[at + _below(state, k)]
@@ -243,7 +243,7 @@ def _draw_document(length: Any, cumulative: Any, first: Any, shift: Any, state: 
 def _draw_groups(
     sizes: Any, lengths: Any, rates: Any, cumulative: Any, first: Any, shift: Any, state: Any, tokens: Any, starts: Any
 ) -> None:
-    """Draw each group's original and its edited members; an edit drops, replaces or precedes an occurrence."""
+    """Draw each group's original and its edited members; an edit drops, replaces or inserts an occurrence."""
     row, member, at = 0, 0, 0
     for g in range(len(sizes)):
         origin = at
@@ -273,23 +273,23 @@ def _draw_groups(
 
 @njit(cache=True)
 def _draw_singles(row: Any, cumulative: Any, first: Any, shift: Any, state: Any, tokens: Any, starts: Any) -> None:
-    """Draw the documents from ``row`` on, whose places are known."""
+    """Draw the documents from ``row`` on, whose positions are known."""
     for r in range(row, len(starts) - 1):
         _draw_document(starts[r + 1] - starts[r], cumulative, first, shift, state, tokens, starts[r])
 
 
-def _meet_total(lengths: NDArray[np.int64], total: int, rng: np.random.Generator) -> None:
-    """Lengthen or shorten random documents by one until the lengths add up to ``total``."""
+def _adjust_total(lengths: NDArray[np.int64], total: int, rng: np.random.Generator) -> None:
+    """Lengthen or shorten random documents by one until the sum of the lengths is ``total``."""
     while (missing := total - int(lengths.sum())) != 0:
         able = np.arange(len(lengths)) if missing > 0 else np.flatnonzero(lengths > MIN_SPOTS)
-        require(len(able) > 0, "the collection is too small for WT10g's distributions; ask for more documents")
+        require(len(able) > 0, "the collection is too small for WT10g's distributions; increase data.documents")
         chosen = rng.permutation(able)[: abs(missing)]
         lengths[chosen] += np.sign(missing)
 
 
 @njit(cache=True)
-def _meet_vocabulary(tokens: Any, begin: Any, n: Any, state: Any) -> None:
-    """Give every signature an occurrence, at the cost of signatures that have several in ungrouped documents."""
+def _adjust_vocabulary(tokens: Any, begin: Any, n: Any, state: Any) -> None:
+    """Give every signature an occurrence, which replaces one of a signature with several in ungrouped documents."""
     seen = np.zeros(n, np.int64)
     for t in tokens:
         seen[t] += 1
@@ -304,7 +304,7 @@ def _meet_vocabulary(tokens: Any, begin: Any, n: Any, state: Any) -> None:
 
 @njit(cache=True)
 def _assemble(order: Any, names: Any, tokens: Any, starts: Any) -> Any:
-    """Rename signatures, put documents in order, sort and count each row."""
+    """Rename signatures, reorder documents, and sort and count each row."""
     n = len(order)
     indptr = np.zeros(n + 1, np.int64)
     ids = np.empty(starts[n], np.int32)

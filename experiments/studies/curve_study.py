@@ -31,7 +31,7 @@ class CurveStudy(Experiment):
         Words that a panel adds to each method. The label of a curve is then ``method, panel``. If empty, there is
         one panel, and the label is that of the method.
     marks : dict of str to list of dict
-        Published values by panel: the attributes of `Mark`.
+        Published values by panel, drawn on ``data=gold`` alone: the attributes of `Mark`.
     undrawn : list of str
         Methods that are compared, but neither drawn nor reported themselves.
     comparisons : dict of str to list of str
@@ -78,8 +78,9 @@ class CurveStudy(Experiment):
         curves = work.curves(lines_of(words, settings), thresholds(self.step), name)
         drawn = {(p, m): curves[self._label(m, p)] for p, m in keys if m not in self.undrawn}
         points = [point for (panel, method), curve in drawn.items() for point in curve_points(curve, panel, method)]
+        marks = self.marks if settings.names["data"] == "gold" else {}  # published values are about that collection
         panels = [
-            replace(f1_panel(panel), marks=[Mark(**mark) for mark in self.marks.get(panel, [])])
+            replace(f1_panel(panel), marks=[Mark(**mark) for mark in marks.get(panel, [])])
             for panel in self.panels or [""]
         ]
         written = work.lines(name, self.caption, panels, points)

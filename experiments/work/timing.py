@@ -68,19 +68,15 @@ def time_matcher(
         the tight join), and ``relative_recall`` with a base.
     """
     corpus = stored.corpus(idf_filter)
-    few = min(len(corpus.vectors), FEW)
-    matcher(Corpus(corpus.vectors.take(np.arange(few)), lambda: islice(corpus.texts(), few)))
-    measured = None
+    _load_kernels(matcher, corpus)
     with PeakMemory() as memory:
-        if budget is not None and isinstance(matcher, SpotSigs):
-            measured = _of_a_sample(matcher, corpus.vectors, budget)
-        if measured is None:
-            measured = _of_all(matcher, corpus, repeats)
-    times, pairs = measured
+        sampling = budget is not None and isinstance(matcher, SpotSigs)
+        sampled = _of_a_sample(matcher, corpus.vectors, budget) if sampling else None
+        times, pairs = sampled or _of_all(matcher, corpus, repeats)
     if pairs is None:
-        sampled = times.pop("sampled")
+        sample_found = times.pop("sampled")
         pairs = SpotSigsTight(tau=matcher.tau, threads=matcher.threads)(corpus)
-        times["agrees"] = sampled.agrees(pairs)
+        times["agrees"] = sample_found.agrees(pairs)
     vectors = corpus.vectors
     return times | {
         "peak_mb": memory.peak_bytes / 1e6,
@@ -91,6 +87,12 @@ def time_matcher(
         "occurrences": vectors.n_occurrences,
         "relative_recall": None if base is None else relative_recall(pairs, base(corpus)),
     }
+
+
+def _load_kernels(matcher: Matcher, corpus: Corpus) -> None:
+    """Match a few documents, which loads the compiled kernels."""
+    few = min(len(corpus.vectors), FEW)
+    matcher(Corpus(corpus.vectors.take(np.arange(few)), lambda: islice(corpus.texts(), few)))
 
 
 def _of_all(matcher: Matcher, corpus: Corpus, repeats: int) -> tuple[dict[str, Any], Pairs]:

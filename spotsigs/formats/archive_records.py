@@ -1,48 +1,40 @@
-"""Web archives (WARC, ARC): their records one by one, in shares that begin at a record, and copies of them.
+"""Web archives (WARC, ARC): their records one by one, in shards that begin at a record, and copies of them.
 
-A share begins at the first record behind its place in the file: a gzip member, a zstd frame or a header line whose
-content begins like a record. Nothing is decompressed but the first bytes of each candidate. An archive that itself
-holds an uncompressed copy of an archive may be entered inside that copy, so that its pages appear too; no record is
-ever lost by that, because the share before reads its last record to the end.
+A shard begins at the first record after its position in the file: a gzip member, a zstd frame or a header line whose
+content begins like a record. Only the first bytes of each candidate are decompressed. An archive that itself contains
+an uncompressed copy of an archive may be entered inside that copy, so that its pages appear too; no record is lost by
+that, because the previous shard reads its last record to the end.
 
-Members and frames are followed here, whatever they hold, rather than by a library that takes an empty one for the end.
+fastwarc 2.0 and warcio 1.8 are not used: fastwarc ends at an empty gzip member, raises at padding and at the first
+damaged member, and reads no ARC; warcio reads no zstd and no archive of a single gzip member. Tests compare with both.
 """
 
 from __future__ import annotations
 
 import io
 import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, ClassVar
 
-import zstandard
-
-from spotsigs.formats.input_files import (
-    END,
-    READ_ERRORS,
-    ZSTD_PIECE,
-    InputFile,
-    compression,
-    file_shards,
-    raw,
-    unreadable,
-    zstd_frame,
-)
-from spotsigs.formats.writers import Keep, copy_whole, packed, target_of
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.formats.compression import BLOCK, READ_ERRORS, Members, compression, raw
+from spotsigs.formats.file_collection import FileCollection
+from spotsigs.formats.input_files import END, InputFile, located
+from spotsigs.formats.writers import packed
+from spotsigs.records import Document, Skipped
+from spotsigs.text.size_limits import in_words, largest_page
 
 LINE = 1 << 16
 """Bytes of the longest line of a record's header."""
 
-_BLOCK = 1 << 20
-_READ = 1 << 16
 _OVERLAP = 4096
-_MOST_DICTIONARY = 64 << 20
-_MARKS = {"gzip": re.compile(rb"\x1f\x8b\x08[\x00-\x1f]"), "zstd": re.compile(rb"\x28\xb5\x2f\xfd")}
+_MARKS = {
+    "gzip": re.compile(rb"\x1f\x8b\x08[\x00-\x1f]"),
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
+    "bzip2": re.compile(rb"BZh[1-9]1AY&SY"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +44,11 @@ class Head:
     Attributes
     ----------
     text : bytes
-        As it stands, with the line end that closes it.
+        As stored, with the line end that closes it.
     uri : str
-        What was fetched; empty where the record does not say.
+        Address of the capture; empty if the record has none.
     length : int
-        Bytes of the block behind it.
+        Bytes of the block that follows.
     fields : mapping of str to str
         By lower-case names.
     """
@@ -69,21 +61,26 @@ class Head:
 
 @dataclass(slots=True)
 class Record:
-    """A record whose block is read as far as it is wanted.
+    """A record whose block is read as far as it is needed.
 
     Attributes
     ----------
-    place : str
-        File and byte, which name a record without URI.
+    position : str
+        File and byte.
     head : Head
         Its header.
     """
 
-    place: str
+    position: str
     head: Head
     stream: IO[bytes] = field(repr=False)
     _taken: list[bytes] = field(default_factory=list)
     _at: int = 0
+
+    @property
+    def name(self) -> str:
+        """The id of the record if it is skipped."""
+        return located(self.head.uri, self.position)
 
     @property
     def missing(self) -> int:
@@ -91,28 +88,32 @@ class Record:
         return self.head.length - self._at
 
     def take(self, size: int) -> bytes:
-        """Return the next bytes of the block, fewer where the file ends, and remember them."""
+        """Read the next bytes of the block, fewer where the file ends, and keep them."""
         block = self._next(size)
         self._taken.append(block)
         return block
 
     def pieces(self) -> Iterator[bytes]:
-        """Iterate over the block: what was taken, and the rest in pieces."""
+        """Iterate over the block: the bytes kept, and the rest in pieces."""
         yield from self._taken
-        while block := self._next(_BLOCK):
+        while block := self._next(BLOCK):
             yield block
 
-    def whole(self) -> bytes:
-        """Return the block, fewer bytes where the file ends, and remember it once."""
+    def whole(self) -> bytes | Skipped | None:
+        """Return the block; the reason if it is too large for a page; None if the file does not contain all of it."""
+        if self.head.length > largest_page():
+            self.skip()
+            reason = f"the record is larger than {in_words(largest_page())}"
+            return None if self.missing else Skipped(self.name, reason)
         if self.missing:
             self.take(self.missing)
         if len(self._taken) != 1:
             self._taken = [b"".join(self._taken)]
-        return self._taken[0]
+        return None if self.missing else self._taken[0]
 
     def skip(self) -> None:
-        """Pass over the rest of the block."""
-        while self._next(_BLOCK):
+        """Read the rest of the block without keeping it."""
+        while self._next(BLOCK):
             pass
 
     def _next(self, size: int) -> bytes:
@@ -121,251 +122,157 @@ class Record:
         return block
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveLayout:
-    """How the records of an archive format look.
-
-    Attributes
-    ----------
-    name : str
-        The format's name.
-    head : Pattern
-        Matches the first bytes of a record.
-    line : Pattern
-        Finds the first line of a record in uncompressed text; begins with a look-behind for the line end before it.
-    parse : callable
-        ``(first line, stream) -> Head``; what is no header is an OSError, one that is cut short an EOFError.
-    documents : callable
-        ``(record) -> iterator``: the document that a record holds, if it is a page and all there.
-    end : bytes
-        What stands behind a block.
-    """
-
-    name: str
-    head: re.Pattern[bytes]
-    line: re.Pattern[bytes]
-    parse: Callable[[bytes, IO[bytes]], Head]
-    documents: Callable[[Record], Iterator[Document | Skipped]]
-    end: bytes
-
-
 def block_length(digits: bytes) -> int:
-    """Return the length that a header declares; what no file can hold is an OSError."""
+    """Return the length that a header declares; an impossible one is an OSError."""
     if not re.fullmatch(rb"\d{1,18}", digits):
         raise OSError(f"{digits[:30]!r} is no length of a record")
     return int(digits)
 
 
-def archive_shards(sources: Sequence[InputFile], layout: ArchiveLayout, shard_bytes: int) -> list[Shard]:
-    """Return the shares of a collection of archives, see `spotsigs.formats.input_files.file_shards`."""
-    cut = partial(archive_shares, layout=layout, shard_bytes=shard_bytes)
-    return file_shards(sources, partial(fault, layout=layout), cut, partial(_read, layout=layout))
+@dataclass(frozen=True, kw_only=True)
+class Archive(FileCollection):
+    """A collection of archives of one format.
 
-
-def _read(source: InputFile, start: int, stop: int, layout: ArchiveLayout) -> Iterator[Document | Skipped]:
-    for record in records(source, layout, start, stop):
-        if isinstance(record, Skipped):
-            yield record
-        else:
-            yield from layout.documents(record)
-
-
-def records(source: InputFile, layout: ArchiveLayout, start: int = 0, stop: int = END) -> Iterator[Record | Skipped]:
-    """Iterate over the records that begin in a share; behind a damaged one go on where the next one begins.
-
-    A record whose block turns out to be damaged or cut short is followed by the reason.
+    Attributes
+    ----------
+    format : str
+        The format's name in messages.
+    first : Pattern
+        Matches the first bytes of a record.
+    line : Pattern
+        Finds the first line of a record in uncompressed text; begins with a look-behind for the previous line end.
+    end : bytes
+        Bytes after a block.
     """
-    packing = compression(source.path)
-    while start < stop:
-        with raw(source.path) as file:
-            file.seek(start)
-            content = Members(file, packing)
-            stream: IO[bytes] = file if packing == "plain" else io.BufferedReader(content, _READ)
-            position = start
-            try:
-                while True:
-                    position, inner = content.position(stream)
-                    line = stream.readline(LINE) if position < stop else b""
-                    if not line:
-                        if position < stop and content.damage:
-                            raise content.damage
-                        return
-                    if line.strip():
-                        at = f"{source.name}@{position}{f'+{inner}' if inner else ''}"
-                        record = Record(at, layout.parse(line, stream), stream)
-                        yield record
-                        record.skip()
-                        if record.missing:
-                            yield _broken(record, content.damage)
-                            break
-            except READ_ERRORS as error:
-                yield Skipped(f"{source.name}@{position}", f"the record at this byte cannot be read: {error}")
-        start = next_record(source.path, layout, position + 1)
+
+    format: ClassVar[str]
+    first: ClassVar[re.Pattern[bytes]]
+    line: ClassVar[re.Pattern[bytes]]
+    end: ClassVar[bytes]
+
+    @abstractmethod
+    def parse(self, line: bytes, stream: IO[bytes]) -> Head:
+        """Read the header that begins with a line; raise OSError if it is none, EOFError if it is cut short."""
+
+    @abstractmethod
+    def documents(self, record: Record) -> Iterator[Document | Skipped]:
+        """Yield the document of a record, if it is a page and complete."""
+
+    def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
+        """Iterate over the documents that begin in a shard."""
+        for record in self._records(source, start, stop):
+            if isinstance(record, Skipped):
+                yield record
+            else:
+                yield from self.documents(record)
+
+    def _records(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Record | Skipped]:
+        """Iterate over the records that begin in a shard; after a damaged one, resume where the next one begins.
+
+        A record whose block turns out to be damaged or truncated is followed by the reason.
+        """
+        packing = compression(source.path)
+        while start < stop:
+            with raw(source.path) as file:
+                file.seek(start)
+                content = Members(file, packing, raises=False)
+                stream: IO[bytes] = file if packing == "plain" else io.BufferedReader(content, LINE)
+                position = start
+                try:
+                    while True:
+                        found = (file.tell(), 0) if packing == "plain" else content.position(stream)  # type: ignore[arg-type]
+                        position, inner = found or (position, 0)
+                        line = stream.readline(LINE) if position < stop and found else b""
+                        if not line:
+                            if position < stop and content.damage:
+                                raise content.damage
+                            return
+                        if line.strip():
+                            at = f"{source.name}@{position}{f'+{inner}' if inner else ''}"
+                            record = Record(at, self.parse(line, stream), stream)
+                            yield record
+                            record.skip()
+                            if record.missing:
+                                yield _broken(record, content.damage)
+                                break
+                except READ_ERRORS as error:
+                    yield Skipped(f"{source.name}@{position}", f"the record at this byte cannot be read: {error}")
+            start = self._next_record(source.path, position + 1)
+
+    def copy_file(self, source: InputFile, target: Path, keep: Callable[[Document], bool]) -> None:
+        """Copy every record but the removed documents', each compressed on its own."""
+        how = compression(source.path)
+        with target.open("xb") as out:
+            for record in self._records(source):
+                if isinstance(record, Skipped) or self._is_removed(record, keep):
+                    continue
+                begin = out.tell()
+                with packed(out, how) as stream:
+                    stream.write(record.head.text)
+                    for piece in record.pieces():
+                        stream.write(piece)
+                    stream.write(self.end)
+                if record.missing:  # it is damaged
+                    out.seek(begin)
+                    out.truncate()
+
+    def _is_removed(self, record: Record, keep: Callable[[Document], bool]) -> bool:
+        return any(isinstance(found, Document) and not keep(found) for found in self.documents(record))
+
+    def fault(self, path: Path) -> str | None:
+        """Return why a file is no archive of this format, or None if it is one."""
+        packing = compression(path)
+        with raw(path) as file:
+            if not file.read(1):
+                return f"the file is empty, not {self.format}"
+            begin = _beginning(file, 0, packing)
+        if not begin:
+            return "its compressed stream is damaged or ends before a record begins"
+        return None if self.first.match(begin) else f"the file is not {self.format}: it begins with {begin[:24]!r}"
+
+    def cut(self, path: Path) -> list[tuple[int, int]]:
+        """Return the shards of an archive as byte ranges of the file, each beginning at a record."""
+        size = path.stat().st_size
+        parts = 1 if compression(path) == "zstd with dictionary" else max(1, round(size / self.shard_bytes))
+        starts = [0]
+        for target in (size * k // parts for k in range(1, parts)):
+            if target > starts[-1]:
+                starts.append(self._next_record(path, target))
+        if starts[-1] >= size:
+            starts.pop()
+        return list(zip(starts, [*starts[1:], END], strict=True))
+
+    def _next_record(self, path: Path, position: int) -> int:
+        """Return the offset of the first record at or after a byte of the file, or the file's size."""
+        packing = compression(path)
+        mark = _MARKS.get(packing, self.line)
+        base = max(0, position - 1)  # one byte earlier, for the look-behind
+        with raw(path) as file:
+            while True:
+                file.seek(base)
+                block = file.read(BLOCK + _OVERLAP)
+                last = len(block) < BLOCK + _OVERLAP
+                for match in mark.finditer(block):
+                    start = base + match.start()
+                    if start < position or (match.start() > BLOCK and not last):
+                        continue
+                    if packing == "plain" or self.first.match(_beginning(file, start, packing)):
+                        return start
+                if last:
+                    return base + len(block)
+                base += BLOCK
+                position = max(position, base)
 
 
 def _broken(record: Record, damage: Exception | None) -> Skipped:
     if damage is not None and not isinstance(damage, EOFError):
-        return Skipped(record.place, f"the record at this byte cannot be read: {damage}")
+        return Skipped(record.position, f"the record at this byte cannot be read: {damage}")
     there, length = record.head.length - record.missing, record.head.length
-    return Skipped(record.head.uri or record.place, f"the record is truncated: {there} of {length} bytes are there")
-
-
-class Members(io.RawIOBase):
-    """The content of a file of gzip members or zstd frames, which knows where in the file the current one begins.
-
-    It ends where the file does, or at damage, which it keeps.
-    """
-
-    def __init__(self, file: IO[bytes], packing: str) -> None:
-        self._file, self._packing = file, packing
-        self._input, self._output = b"", memoryview(b"")
-        self._member: Any = None
-        self._start = self._given = 0
-        self.damage: Exception | None = None
-        self._dictionary = _dictionary(file) if packing == "zstd with dictionary" else None
-
-    def readable(self) -> bool:
-        """Return true."""
-        return True
-
-    def position(self, stream: IO[bytes]) -> tuple[int, int]:
-        """Return where the member of the byte that `stream` gives next begins, and how far that byte lies in it."""
-        if self._packing == "plain":
-            return self._file.tell(), 0
-        waiting = len(stream.peek(1))  # type: ignore[attr-defined]
-        if not waiting and self.damage is None:
-            return END, 0
-        return self._start, self._given - waiting
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Decompress into a buffer; nothing at the end."""
-        try:
-            while not self._output and self._fill(len(buffer)):
-                pass
-        except READ_ERRORS as error:
-            self.damage = error
-        size = min(len(buffer), len(self._output))
-        buffer[:size] = self._output[:size]
-        self._output = self._output[size:]
-        self._given += size
-        return size
-
-    def _fill(self, size: int) -> bool:
-        """Decompress a little; return whether the file goes on."""
-        if self.damage is not None:
-            return False
-        at_end = not self._input and not (more := self._file.read(_READ))
-        self._input = self._input or (b"" if at_end else more)
-        if self._member is None:
-            if self._packing == "gzip":
-                self._input = self._input.lstrip(b"\0")  # padding
-            if not self._input:
-                return not at_end
-            self._start, self._given = self._file.tell() - len(self._input), 0
-            self._member = self._decompressor()
-        if self._packing == "gzip":
-            self._output = memoryview(self._member.decompress(self._input, size))
-            rest = self._member.unconsumed_tail
-        else:
-            self._output = memoryview(self._member.decompress(self._input[:ZSTD_PIECE]))
-            rest = self._input[ZSTD_PIECE:]
-        if self._member.eof:
-            rest = self._member.unused_data + (b"" if self._packing == "gzip" else rest)
-            self._member = None
-        elif at_end and not self._output:
-            raise EOFError("the compressed stream is truncated")
-        self._input = rest
-        return True
-
-    def _decompressor(self) -> Any:
-        if self._packing == "gzip":
-            return zlib.decompressobj(zlib.MAX_WBITS | 16)
-        return zstd_frame(self._dictionary)
-
-
-def _dictionary(file: IO[bytes]) -> zstandard.ZstdCompressionDict:
-    """Read the dictionary in the skippable frame before the first record."""
-    size = int.from_bytes(file.read(8)[4:], "little")
-    content = file.read(min(size, _MOST_DICTIONARY))
-    if _MARKS["zstd"].match(content):
-        content = zstandard.ZstdDecompressor().decompress(content, _MOST_DICTIONARY)
-    return zstandard.ZstdCompressionDict(content)
-
-
-def copy_archives(sources: Sequence[InputFile], layout: ArchiveLayout, folder: Path, keep: Keep) -> None:
-    """Copy every record but the removed documents', each compressed on its own; what is no archive stays as it is."""
-    for source in sources:
-        if unreadable(source.path, partial(fault, layout=layout)):
-            copy_whole(source, folder)
-            continue
-        how = compression(source.path)
-        with target_of(folder, source).open("xb") as out:
-            for record in records(source, layout):
-                if not isinstance(record, Skipped) and not _removed(layout, record, keep):
-                    begin = out.tell()
-                    with packed(out, how) as stream:
-                        stream.write(record.head.text)
-                        for piece in record.pieces():
-                            stream.write(piece)
-                        stream.write(layout.end)
-                    if record.missing:  # it is damaged
-                        out.seek(begin)
-                        out.truncate()
-
-
-def _removed(layout: ArchiveLayout, record: Record, keep: Keep) -> bool:
-    return any(isinstance(found, Document) and not keep(found) for found in layout.documents(record))
-
-
-def fault(path: Path, layout: ArchiveLayout) -> str | None:
-    """Return why a file is no archive of this format, or None if it is one."""
-    packing = compression(path)
-    with raw(path) as file:
-        if not file.read(1):
-            return f"the file is empty, not {layout.name}"
-        begin = _beginning(file, 0, packing)
-    if not begin:
-        return "its compressed stream is damaged or ends before a record begins"
-    return None if layout.head.match(begin) else f"the file is not {layout.name}: it begins with {begin[:24]!r}"
-
-
-def archive_shares(path: Path, layout: ArchiveLayout, shard_bytes: int) -> list[tuple[int, int]]:
-    """Return the shares of an archive as byte ranges of the file, each beginning at a record."""
-    size = path.stat().st_size
-    parts = 1 if compression(path) == "zstd with dictionary" else max(1, round(size / shard_bytes))
-    starts = [0]
-    for target in (size * k // parts for k in range(1, parts)):
-        if target > starts[-1]:
-            starts.append(next_record(path, layout, target))
-    if starts[-1] >= size:
-        starts.pop()
-    return list(zip(starts, [*starts[1:], END], strict=True))
-
-
-def next_record(path: Path, layout: ArchiveLayout, position: int) -> int:
-    """Return where the first record at or behind a byte of the file begins; the file's size where none does."""
-    packing = compression(path)
-    mark = _MARKS.get(packing, layout.line)
-    base = max(0, position - 1)  # one byte earlier, for the look-behind
-    with raw(path) as file:
-        while True:
-            file.seek(base)
-            block = file.read(_BLOCK + _OVERLAP)
-            last = len(block) < _BLOCK + _OVERLAP
-            for match in mark.finditer(block):
-                start = base + match.start()
-                if start < position or (match.start() > _BLOCK and not last):
-                    continue
-                if packing == "plain" or layout.head.match(_beginning(file, start, packing)):
-                    return start
-            if last:
-                return base + len(block)
-            base += _BLOCK
-            position = max(position, base)
+    return Skipped(record.name, f"the record is truncated: {there} of {length} bytes are there")
 
 
 def _beginning(file: IO[bytes], start: int, packing: str) -> bytes:
-    """Decompress the first bytes from a place on; nothing where they do not."""
+    """Return the first unpacked bytes from an offset on; none if they cannot be unpacked."""
     file.seek(start)
-    stream = file if packing == "plain" else io.BufferedReader(Members(file, packing), _OVERLAP)
+    stream = file if packing == "plain" else io.BufferedReader(Members(file, packing, raises=False), _OVERLAP)
     return stream.read(_OVERLAP)

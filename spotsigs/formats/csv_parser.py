@@ -1,4 +1,4 @@
-"""The rows of CSV files: bytes as they stand, quotes that are closed, and quotes that are not."""
+"""Rows of CSV files as bytes, with quotes that are closed and quotes that are not."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Row(NamedTuple):
     Attributes
     ----------
     offset : int
-        Where it begins, in bytes.
+        Position of its first byte.
     text : bytes
-        As it stands.
+        As stored.
     fields : list of bytes, str or None
-        As they are encoded; empty for an empty line; a sentence where it is no row; None for the rest of a line whose
-        beginning was too long already.
+        In the file's encoding; empty for an empty line; the reason if it is no row; None for a further piece of a line
+        that is too long.
     """
 
     offset: int
@@ -35,9 +35,9 @@ class Row(NamedTuple):
 def csv_rows(stream: IO[bytes], delimiter: str) -> Iterator[Row]:
     """Iterate over the rows of a stream.
 
-    A row goes beyond its line where a quote is open at its end, up to the line that closes it. If none does within
-    the size of a page, or one closes it in the middle of a field, the quote was meant for none: this line alone is no
-    row, and the next line begins the next row. No line is parsed more than three times.
+    A row continues after its line if a quote is open there, up to the line that closes it. If no line closes it within
+    the size of a page, or one closes it in the middle of a field, the quote is an error: this line alone is no row,
+    and the next line begins the next row. No line is parsed more than three times.
 
     Parameters
     ----------
@@ -73,17 +73,17 @@ def csv_rows(stream: IO[bytes], delimiter: str) -> Iterator[Row]:
 
 
 class _Ahead:
-    """Lines of a stream, of which some are looked at before their turn."""
+    """Lines of a stream, with a look-ahead."""
 
     def __init__(self, stream: IO[bytes], delimiter: str) -> None:
         self._stream, self._delimiter = stream, delimiter
-        self._held: deque[bytes] = deque()  # none of which closes a quote, but perhaps the last one
-        self._size = 0  # of what is held
-        self._number = 0  # of the line that comes next
-        self._close, self._closes = -1, False  # the last line found that ends a quote, and whether it does so soundly
+        self._held: deque[bytes] = deque()  # at most the last one closes a quote
+        self._size = 0  # of the held lines
+        self._number = 0  # of the next line
+        self._close, self._closes = -1, False  # the last line found that ends a quote, and whether a field ends there
 
     def next(self) -> bytes:
-        """Return the next line, or a piece of one that is longer than a page; nothing at the end."""
+        """Return the next line, or a piece of one that is longer than a page; empty at the end."""
         self._number += 1
         if not self._held:
             return self._stream.readline(largest_page() + 1)
@@ -92,7 +92,7 @@ class _Ahead:
         return line
 
     def to_the_close(self, size: int) -> list[bytes]:
-        """Take the next lines up to the one that closes a quote; none where that is not there.
+        """Return the next lines up to the one that closes a quote; none without such a line.
 
         Parameters
         ----------
@@ -115,11 +115,11 @@ class _Ahead:
         return False
 
 
-_CLOSE = '"'  # behind what is parsed: a line of its own, unless it closes a quote
+_CLOSE = '"'  # appended to the parsed lines: a line of its own, unless it closes a quote
 
 
 def _fields(lines: list[bytes], delimiter: str) -> list[bytes] | str | None:
-    """Return the fields of a row; None where a quote is open at its end."""
+    """Return the fields of a row, or None if a quote is open at its end."""
     found = csv.reader([*map(_decoded, lines), _CLOSE], delimiter=delimiter)
     try:
         fields = next(found)
@@ -129,7 +129,7 @@ def _fields(lines: list[bytes], delimiter: str) -> list[bytes] | str | None:
 
 
 def _closes(line: bytes, delimiter: str) -> bool | None:
-    """Tell whether an open quote ends in this line, True if behind it comes what may; None if it stays open."""
+    """Return None if an open quote stays open in this line, else whether a field ends with it."""
     if b'"' not in line or len(line) > largest_page():
         return None
     found = csv.reader([f'"{_decoded(line)}', _CLOSE], delimiter=delimiter, strict=True)
@@ -141,9 +141,9 @@ def _closes(line: bytes, delimiter: str) -> bool | None:
 
 
 def _decoded(line: bytes) -> str:
-    """Return a line as text that stands for its bytes.
+    """Return a line as text with one character for each byte.
 
-    Latin-1 carries any bytes through the parser unchanged, so that each field can be decoded on its own. A carriage
+    Latin-1 passes any bytes through the parser unchanged, so that each field can be decoded by itself. A carriage
     return alone, which the parser refuses, counts as white space.
     """
     body = line.rstrip(b"\r\n")

@@ -1,4 +1,4 @@
-"""Detection of the format of an input by its content."""
+"""Detection of the format of an input by its content; names of files matter only where they are empty."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import csv
 import io
 import re
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from spotsigs.errors import InputError, require
 from spotsigs.formats.arc import Arc
 from spotsigs.formats.column_files import Csv, Parquet
+from spotsigs.formats.compression import READ_ERRORS
 from spotsigs.formats.folder import Folder
-from spotsigs.formats.input_files import READ_ERRORS, beginning, find_sources
+from spotsigs.formats.input_files import InputFile, beginning, find_sources, reason
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.trec import Trec
@@ -28,10 +28,10 @@ FORMATS: dict[str, type[Any]] = {
     "arc": Arc,
     "trec": Trec,
 }
-"""Readers, by the names of ``data=``."""
+"""Readers, by the names of ``--format`` and ``data=``."""
 
 SAMPLE = 20
-"""Files of a folder that are looked into."""
+"""Files of a folder whose beginnings are read."""
 
 CONTENT_COLUMNS = ("html", "text", "content")
 
@@ -41,6 +41,14 @@ _BEGINNINGS = (
     (rb"PAR1", "parquet"),
     (rb"\s*<DOC>", "trec"),
     (rb"(\xef\xbb\xbf)?\s*\{", "jsonl"),
+)
+_NAMES = (
+    (".csv", "csv"),
+    (".tsv", "csv"),
+    (".json", "jsonl"),
+    (".ndjson", "jsonl"),
+    (".warc", "warc"),
+    (".arc", "arc"),
 )
 
 
@@ -52,9 +60,9 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
     path : str
         A file, a folder, a glob pattern, a URL, or ``-`` for standard input.
     name : str, optional
-        One of `FORMATS`; detected by the content where omitted.
+        One of `FORMATS`; detected by the content if omitted.
     **columns : str or None
-        Columns of a table, such as ``text_column="body"``; those that are None keep their usual names.
+        Columns of a table, such as ``text_column="body"``; None for the usual name.
 
     Returns
     -------
@@ -65,7 +73,7 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
     Raises
     ------
     InputError
-        If nothing is there, or it is of none of the formats.
+        If no file is found, or it is of none of the formats.
     """
     require(name is None or name in FORMATS, f"format {name} is not known; choose one of: {', '.join(FORMATS)}")
     name = name or format_of(path)
@@ -75,12 +83,12 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
         f"{path} is of the format {name}, which has no columns; leave out {', '.join(given)}",
     )
     if name == "csv" and "delimiter" not in given:
-        given["delimiter"] = _delimiter(find_sources(path)[0].path)
+        given["delimiter"] = next((sign for source in find_sources(path) if (sign := _delimiter(source))), ",")
     return name, FORMATS[name](path=path, **given)
 
 
 def format_of(path: str) -> str:
-    """Return the name of the format that an input has.
+    """Return the name of the format of an input.
 
     Parameters
     ----------
@@ -90,41 +98,54 @@ def format_of(path: str) -> str:
     Returns
     -------
     str
-        One of `FORMATS`; of a folder, what most of its first files are.
+        One of `FORMATS`; that of most files of a sample, in which text that may be a page or not counts least. Every
+        other file is skipped with the reason when the input is read.
 
     Raises
     ------
     InputError
-        If nothing is there, or a single file is of none of the formats.
+        If no file is found, none can be read, or a single file is of none of the formats.
     """
     sources = find_sources(path)
-    found = Counter(_format_of(source.path) for source in sources[:SAMPLE])
-    name = found.most_common(1)[0][0]
-    if name is None and len(sources) == 1:
-        raise InputError(
-            f"{path} is of no known format: neither a page nor {', '.join(sorted(set(FORMATS) - {'folder'}))}; "
-            "name it with --format"
-        )
-    return name or "folder"
+    found = Counter(_guess(source, len(sources) == 1) for source in sources[:: max(1, len(sources) // SAMPLE)])
+    if len(sources) == 1:
+        [guess] = found
+        if guess is None:
+            raise InputError(
+                f"{path} is of no known format: neither a page nor {', '.join(sorted(set(FORMATS) - {'folder'}))}; "
+                "name it with --format"
+            )
+        return guess.removesuffix("?")
+    certain = [guess for guess, _ in found.most_common() if guess and not guess.endswith("?")]
+    weak = [guess for guess, _ in found.most_common() if guess and guess.endswith("?")]
+    return [*certain, *weak, "folder"][0].removesuffix("?")
 
 
-def _format_of(path: Path) -> str | None:
+def _guess(source: InputFile, alone: bool) -> str | None:
+    """Return the format of a file, with a question mark if its content does not show it; None of another file."""
+    if source.fault or not source.path.is_file():
+        return None
     try:
-        head = beginning(path, 1 << 14)
+        head = beginning(source.path, 1 << 14)
     except READ_ERRORS as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        if alone:
+            raise InputError(f"{source.path} {reason(error)}") from error
+        return None
+    if not head:
+        name = source.name.lower()
+        return next((f"{kind}?" for word, kind in _NAMES if word in name), "folder?")
     for pattern, name in _BEGINNINGS:
         if re.match(pattern, head):
             return name
-    if re.match(rb"\s*<", head) or path.suffix.lower() in (".html", ".htm", ".xhtml"):
+    if re.match(rb"\s*<", head):
         return "folder"
     if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return None
-    return "csv" if _has_columns(head) else "folder"
+    return "csv" if _has_columns(head) else "folder?"
 
 
 def _has_columns(head: bytes) -> bool:
-    """Return whether the first line names a column that holds pages."""
+    """Return whether the first line names a column of pages."""
     first = head.decode("utf-8-sig", "replace").partition("\n")[0].lower()
     cells = [
         cell.strip() for delimiter in ",\t;|" for cell in next(csv.reader(io.StringIO(first), delimiter=delimiter), [])
@@ -132,7 +153,11 @@ def _has_columns(head: bytes) -> bool:
     return any(name in cells for name in CONTENT_COLUMNS) and any(delimiter in first for delimiter in ",\t;|")
 
 
-def _delimiter(path: Path) -> str:
-    """Return the sign that stands most often in the first line."""
-    first = beginning(path, 1 << 14).decode("utf-8-sig", "replace").partition("\n")[0]
-    return max(",\t;|", key=first.count)
+def _delimiter(source: InputFile) -> str | None:
+    """Return the most frequent separator of the first line; None of a file that has no such line."""
+    try:
+        head = b"" if source.fault or not source.path.is_file() else beginning(source.path, 1 << 14)
+    except READ_ERRORS:
+        return None
+    first = head.decode("utf-8-sig", "replace").partition("\n")[0]
+    return max(",\t;|", key=first.count) if first and "\0" not in first else None

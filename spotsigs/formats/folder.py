@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from spotsigs.errors import InputError, require
+from spotsigs.formats.compression import READ_ERRORS, open_bytes
 from spotsigs.formats.input_files import (
     SHARD_BYTES,
     InputFile,
+    beginning,
     file_name,
     find_sources,
     lines,
     not_readable,
     reason,
 )
-from spotsigs.formats.writers import Keep, copy_whole, target_of
+from spotsigs.formats.writers import copy_whole
 from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 from spotsigs.text.size_limits import in_words, largest_page
 
+_PACKED = (".gz", ".zst", ".bz2")
+_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]*+>\s*+)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+
 
 class SortedBy(StrEnum):
-    """What says which pages of a folder are duplicates."""
+    """How the pages of a folder are sorted into duplicates."""
 
     none = "none"
     folders = "folders"
@@ -34,19 +40,22 @@ class SortedBy(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Folder(CopyableCollection):
-    """One file a page. Hidden files are left out; files with another ending are counted as skipped.
+    """One file a page, plain or compressed. A file that is no page is skipped, and copied as it is.
+
+    A page is a file with one of the suffixes below, or of any name if it begins as HTML does.
 
     Parameters
     ----------
     path : str
         Folder, single file, glob pattern, or ``-`` to read the names of files, one a line, from standard input.
     clusters : SortedBy
-        ``folders`` where somebody sorted duplicates into folders: the first level of sub-folders below `path` names
-        the clusters, files directly in `path` carry none. The folders of a mirrored site say nothing of the kind.
+        ``folders`` if duplicates are sorted into folders: the first level of sub-folders below `path` names the
+        clusters, files directly in `path` have none.
     html_suffixes, text_suffixes : list of str
-        Endings of HTML and of plain text files; the empty one stands for names without a dot.
+        Suffixes of HTML and of plain text files, before that of a compression; the empty one is that of names without
+        a dot.
     shard_bytes : int
-        Bytes of pages that a worker takes at a time.
+        Bytes of pages in a shard.
     """
 
     truth_by: ClassVar[str] = "data.clusters=folders does, where each sub-folder holds the duplicates of one page"
@@ -61,7 +70,7 @@ class Folder(CopyableCollection):
         require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
 
     def sources(self) -> list[InputFile]:
-        """Return the files the collection reads."""
+        """Return the files of the collection."""
         found = find_sources(self.path)
         if self.path != "-":
             return found
@@ -71,27 +80,38 @@ class Folder(CopyableCollection):
         return sources
 
     def shards(self) -> Sequence[Shard]:
-        """Return the collection's shares."""
+        """Return the shards of the collection."""
         sources = self.sources()
         if not any(self._media_type(source) for source in sources):
             endings = ", ".join(ending or "no ending" for ending in [*self.html_suffixes, *self.text_suffixes])
-            raise InputError(f"none of the {len(sources)} files of {self.path} is a page; pages end in {endings}")
+            raise InputError(
+                f"none of the {len(sources)} files of {self.path} is a page; "
+                f"pages begin as HTML does, or end in {endings}"
+            )
         return [partial(_read, self, batch) for batch in _batches(sources, self.shard_bytes)]
 
-    def copy(self, folder: Path, keep: Keep) -> None:
+    def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
         """Copy every file but the removed pages, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
             record = _record(self, source)
-            if isinstance(record, Skipped):
+            if isinstance(record, Skipped) or keep(record):
                 copy_whole(source, folder)
-            elif keep(record):
-                target_of(folder, source).write_bytes(cast("bytes", record.content))
 
     def _media_type(self, source: InputFile) -> str | None:
-        suffix = Path(source.name).suffix.lower()
+        """Return the media type of a page, or None of another file."""
+        name = Path(source.name)
+        suffix = Path(name.stem if name.suffix.lower() in _PACKED else name).suffix.lower()
+        if source.fault:
+            return None
         if suffix in self.html_suffixes:
             return "text/html"
-        return "text/plain" if suffix in self.text_suffixes else None
+        if suffix in self.text_suffixes:
+            return "text/plain"
+        try:
+            found = source.path.is_file() and _HTML.match(beginning(source.path, 1 << 10))
+        except READ_ERRORS:
+            return None
+        return "text/html" if found else None
 
 
 def _batches(sources: Sequence[InputFile], shard_bytes: int) -> Iterator[tuple[InputFile, ...]]:
@@ -120,8 +140,10 @@ def _read(collection: Folder, sources: Sequence[InputFile]) -> Iterator[Document
 
 def _record(collection: Folder, source: InputFile) -> Document | Skipped:
     media_type = collection._media_type(source)
+    if source.fault:
+        return Skipped(source.name, source.fault)
     if media_type is None:
-        return Skipped(source.name, f"a file ending in {Path(source.name).suffix!r} is taken for no page")
+        return Skipped(source.name, _no_page(source))
     folder, _, rest = source.name.partition("/")
     truth = collection.clusters == SortedBy.folders
     cluster = folder if truth and rest and collection.path != "-" else None
@@ -130,10 +152,24 @@ def _record(collection: Folder, source: InputFile) -> Document | Skipped:
     if (size := _size(source.path)) > largest_page():
         return Skipped(source.name, f"the page has {in_words(size)}, more than {in_words(largest_page())}")
     try:
-        with source.path.open("rb") as file:
-            content = file.read(largest_page() + 1)  # it may have grown
-    except OSError as error:
+        content = _content(source.path)
+    except READ_ERRORS as error:
         return Skipped(source.name, reason(error))
     if len(content) > largest_page():
         return Skipped(source.name, f"the page has more than {in_words(largest_page())}")
     return Document(id=source.name, content=content, media_type=media_type, cluster=cluster)
+
+
+def _no_page(source: InputFile) -> str:
+    if not source.path.is_file():
+        return not_readable(source.path)
+    return f"a file ending in {Path(source.name).suffix!r} that does not begin as HTML does is no page"
+
+
+def _content(path: Path) -> bytes:
+    """Return the unpacked content of a file, up to one byte more than a page may have."""
+    content = bytearray()
+    with open_bytes(path) as file:
+        while len(content) <= largest_page() and (block := file.read(min(1 << 20, largest_page() + 1 - len(content)))):
+            content += block
+    return bytes(content)

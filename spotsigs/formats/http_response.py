@@ -1,31 +1,30 @@
-"""A stored HTTP response, as WARC, ARC and TREC files keep it, and what it says about its content."""
+"""HTTP responses as WARC, ARC and TREC files store them."""
 
 from __future__ import annotations
 
+import io
 import re
-import zlib
 from dataclasses import dataclass
-from typing import Any
 
-import zstandard
-
-from spotsigs.formats.input_files import ZSTD_PIECE, zstd_frame
+from spotsigs.formats.compression import BLOCK, READ_ERRORS, Members, packing_of
+from spotsigs.formats.input_files import located
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import in_words, largest_page
 
 MOST_ENCODINGS = 8
 
 BEGINNING = 1 << 16
-"""Bytes of a response that tell what it is."""
+"""Bytes of a response that are read to find out what it is."""
+
+MOST_HEADER = 1 << 20
+"""Bytes of the longest header of a response."""
 
 HTML_TYPES = {"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"}
-# Possessive: a page may put any amount of white space wherever a pattern lets it stand.
+# Possessive, because a page may contain any amount of white space.
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([\w.:+-]+)", re.ASCII | re.IGNORECASE)
 _CHUNK = re.compile(rb"([0-9a-fA-F]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n")
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _FOLD = re.compile(rb"\r?\n[ \t]++")
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_FIRST_PIECE = 1 << 9  # of what may be a short gzip member
 _LISTS = ("transfer-encoding", "content-encoding")
 _HEAD_END = re.compile(rb"\r?\n[ \t]*\r?\n")
 _HTML_START = re.compile(
@@ -53,6 +52,8 @@ class Response:
         Transfer and content encodings, in the order in which they must be undone.
     body : bytes
         As stored.
+    length : int or None
+        Its declared Content-Length; None without one, or with a transfer encoding, which overrides it.
     """
 
     status: int | None
@@ -60,6 +61,7 @@ class Response:
     charset: str | None
     encodings: tuple[str, ...]
     body: bytes
+    length: int | None = None
 
     @property
     def is_page(self) -> bool:
@@ -101,20 +103,22 @@ def parse_response(block: bytes) -> Response:
     media_type, charset = content_type(headers.get("content-type", ""))
     encodings = [encoding.strip().lower() for name in _LISTS for encoding in reversed(headers.get(name, "").split(","))]
     applied = tuple(encoding for encoding in encodings if encoding not in ("", "identity"))
-    return Response(int(code[1]) if code else None, media_type, charset, applied, body)
+    declared = re.fullmatch(r"\d{1,18}", headers.get("content-length", ""), re.ASCII)
+    length = int(declared[0]) if declared and not headers.get("transfer-encoding") else None
+    return Response(int(code[1]) if code else None, media_type, charset, applied, body, length)
 
 
 def decode_body(response: Response) -> bytes:
     """Undo chunking and compression.
 
     A body that is not encoded as its headers claim is returned as stored: crawlers often undo an encoding and keep
-    the header.
+    the header. Compressed bytes and parts of a page are never returned.
 
     Raises
     ------
     ValueError
         If an encoding is unknown, there are more than `MOST_ENCODINGS`, the body unpacks to more than a page may have,
-        or is damaged or cut short: neither compressed bytes nor part of a page pass for the page.
+        is damaged, or is cut short: a compressed or chunked body without its end, or fewer bytes than Content-Length.
     """
     body = response.body
     if len(response.encodings) > MOST_ENCODINGS:
@@ -124,11 +128,14 @@ def decode_body(response: Response) -> bytes:
             raise ValueError(f"its encoding {encoding!r} is unknown; known are chunked, gzip, deflate, br and zstd")
         if body:
             body = _DECODERS[encoding](body)
+    undone = bool(response.encodings) and body is response.body  # its length is that of other bytes
+    if response.length is not None and len(response.body) < response.length and not undone:
+        raise ValueError(f"its body is cut short: {len(response.body)} of {response.length} bytes are there")
     return body
 
 
 def _unchunked(body: bytes) -> bytes:
-    chunks, position = [], 0
+    chunks, position = [], len(body) - len(body.lstrip())
     while line := _CHUNK.match(body, position):
         size = int(line[1], 16)
         position = line.end() + size
@@ -136,82 +143,53 @@ def _unchunked(body: bytes) -> bytes:
         if position > len(body):
             raise ValueError("its chunked body is cut short")
         if size == 0:
-            break
+            return b"".join(chunks)
         position += 2 if body.startswith(b"\r\n", position) else body.startswith(b"\n", position)
-    else:
-        if chunks and body[position:].strip():
-            raise ValueError("its chunked body is damaged")
-    return b"".join(chunks) if chunks else body
-
-
-def _gunzipped(body: bytes) -> bytes:
-    """Unpack all members; what stands behind the last is ignored, as browsers do."""
-    if not body.startswith(_GZIP):
+    if not chunks:
         return body
-    content, at = bytearray(), 0
-    while body.startswith(_GZIP, at):
-        at = _add_member(body, at, content)
+    raise ValueError("its chunked body is " + ("damaged" if body[position:].strip() else "cut short: no last chunk"))
+
+
+def _unpacked(body: bytes, packing: str) -> bytes:
+    """Unpack all members; bytes after the last are ignored, as browsers do."""
+    stream = Members(io.BytesIO(body), packing, trailing=True)
+    content = bytearray()
+    try:
+        while piece := stream.read(BLOCK >> 2):
+            content += piece
+            _require_room(len(content) <= largest_page())
+    except EOFError as error:
+        raise DamageError("its compressed body is cut short") from error
+    except READ_ERRORS as error:
+        raise DamageError(f"its compressed body is damaged: {error}") from error
     return bytes(content)
 
 
-def _add_member(body: bytes, at: int, content: bytearray) -> int:
-    """Unpack the member at a position; return the position behind it.
-
-    What it is given grows by and by: the decompressor copies what stands behind a member, and there may be many.
-    """
-    member, size = zlib.decompressobj(zlib.MAX_WBITS | 16), _FIRST_PIECE
-    while not member.eof:
-        piece = body[at : at + size]
-        if not piece:
-            raise DamageError("its compressed body is cut short")
-        try:
-            content += member.decompress(piece, largest_page() + 1 - len(content))
-        except zlib.error as error:
-            raise DamageError(f"its compressed body is damaged: {error}") from error
-        _require_room(len(content) <= largest_page())
-        at += len(piece) - len(member.unconsumed_tail) - len(member.unused_data)
-        size = min(2 * size, BEGINNING)
-    return at
+def _gunzipped(body: bytes) -> bytes:
+    return _members(body, "gzip")
 
 
 def _unzstd(body: bytes) -> bytes:
-    """Unpack all frames; what stands behind the last is ignored."""
-    content, at = bytearray(), 0
-    while body.startswith(_ZSTD, at):
-        frame = zstd_frame()
-        while not frame.eof:
-            piece = body[at : at + ZSTD_PIECE]
-            if not piece:
-                raise DamageError("its compressed body is cut short")
-            try:
-                content += frame.decompress(piece)
-            except (zstandard.ZstdError, OSError) as error:
-                raise DamageError(f"its compressed body is damaged: {error}") from error
-            _require_room(len(content) <= largest_page())
-            at += len(piece) - len(frame.unused_data)
-    return bytes(content) if at else body
+    return _members(body, "zstd")
+
+
+def _members(body: bytes, packing: str) -> bytes:
+    """Unpack a body that begins with the format's signature, perhaps after blank lines; text is returned as it is."""
+    start = body.lstrip(b"\r\n \t")
+    if packing_of(start) == packing:
+        return _unpacked(start, packing)
+    if _is_text(body):
+        return body
+    raise DamageError(f"its compressed body is damaged: it is not {packing}")
 
 
 def _inflated(body: bytes) -> bytes:
     try:
-        return _unpacked(
-            zlib.decompressobj(zlib.MAX_WBITS if body[0] & 15 == 8 else -zlib.MAX_WBITS), body, largest_page()
-        )
+        return _unpacked(body, "zlib" if body[0] & 15 == 8 else "deflate")
     except DamageError:
         if _is_text(body):
             return body
         raise
-
-
-def _unpacked(stream: Any, body: bytes, most: int) -> bytes:
-    try:
-        content: bytes = stream.decompress(body, most + 1)
-    except zlib.error as error:
-        raise DamageError(f"its compressed body is damaged: {error}") from error
-    _require_room(len(content) <= most)
-    if not stream.eof:
-        raise DamageError("its compressed body is cut short")
-    return content
 
 
 def _unbrotlied(body: bytes) -> bytes:
@@ -240,8 +218,8 @@ def _require_room(fits: bool) -> None:
 
 
 def _is_text(body: bytes) -> bool:
-    """Tell text from compressed bytes, which soon have control characters among them."""
-    return not _CONTROL.search(body, 0, 4096)
+    """Return whether a body is text; compressed bytes soon contain control characters."""
+    return body.startswith((b"\xff\xfe", b"\xfe\xff")) or not _CONTROL.search(body, 0, 4096)
 
 
 _DECODERS = {
@@ -254,21 +232,17 @@ _DECODERS = {
 }
 
 
-MOST_HEADER = 1 << 20
-"""Bytes of the longest header of a response."""
-
-
 def has_whole_header(block: bytes) -> bool:
-    """Tell whether the beginning of a stored response goes beyond its header."""
+    """Return whether the beginning of a stored response includes its whole header."""
     return not block.startswith(b"HTTP/") or _HEAD_END.search(block) is not None
 
 
-def page(doc_id: str, response: Response, date: str | None) -> Document | Skipped:
-    """Turn a response into a document."""
+def page(doc_id: str, response: Response, date: str | None, position: str) -> Document | Skipped:
+    """Return a response as a document; `position` is that of its record."""
     try:
         content = decode_body(response)
     except ValueError as error:
-        return Skipped(doc_id, str(error))
+        return Skipped(located(doc_id, position), str(error))
     return Document(id=doc_id, content=content, charset=response.charset, date=date)
 
 

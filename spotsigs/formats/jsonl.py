@@ -1,36 +1,29 @@
-"""Documents as JSON lines, plain, gzip or zstd."""
+"""Documents as JSON lines, plain or compressed."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from spotsigs.errors import InputError
-from spotsigs.formats.input_files import (
-    END,
-    READ_ERRORS,
-    InputFile,
-    beginning,
-    file_shards,
-    find_sources,
-    lines,
-    reason,
-    unreadable,
-    windows,
-)
-from spotsigs.formats.row_documents import RowCollection
-from spotsigs.formats.writers import Keep, copy_pieces, copy_whole
-from spotsigs.records import Document, Shard, Skipped
+from spotsigs.formats.compression import READ_ERRORS, compression
+from spotsigs.formats.file_collection import Piece
+from spotsigs.formats.input_files import END, InputFile, beginning, find_sources, lines, one_pass, reason, windows
+from spotsigs.formats.row_documents import RowCollection, value_of
+from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import MARK, in_words, largest_page, outweighs
 
-_VALUES = b",[{"  # what stands before a value of JSON, which holds more than its text
+_VALUES = b",[{"  # a value of JSON follows each, and holds more memory than its text
+_LINE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*[\[{]", re.MULTILINE)
+_SAMPLE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,69 +40,106 @@ class Jsonl(RowCollection):
 
     judgments: str | None = None
 
-    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst")
-
-    def shards(self) -> Sequence[Shard]:
-        """Return the collection's shares."""
-        cut = partial(windows, shard_bytes=self.shard_bytes)
-        return file_shards(self.sources(), _fault, cut, partial(_records, self))
-
     def judged(self, doc_ids: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]] | None:
-        """Return the judged pairs of rows; None where no file of them is given."""
+        """Return the judged pairs of rows, or None without a file of them."""
         return None if self.judgments is None else read_judgments(self.judgments, doc_ids)
 
-    def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every line but the removed documents', see `spotsigs.records.CopyableCollection`."""
-        for source in self.sources():
-            if unreadable(source.path, _fault):
-                copy_whole(source, folder)
-            else:
-                copy_pieces(source, folder, _lines(self, source, 0, END), keep)
+    def fault(self, path: Path) -> str | None:
+        """Return why a file is not JSON lines; an empty one is."""
+        head = beginning(path)
+        if b"\0" in head or (head and not _LINE.search(head)):
+            return f"the file is not JSON lines: it begins with {head[:24]!r}"
+        return None
+
+    def cut(self, path: Path) -> list[tuple[int, int]]:
+        """Return the shards of a file."""
+        self._check_keys(path)
+        return windows(path, self.shard_bytes)
+
+    def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
+        """Iterate over the records of a shard."""
+        if compression(source.path) == "plain":
+            found = _numbered(source.path, start, stop)
+        else:
+            found = one_pass(source.path, start, stop, "lines", lambda: _numbered(source.path))
+        for offset, (line, first) in found:
+            if first and line.strip():
+                yield self._record(source.name, offset, line)
+
+    def pieces(self, source: InputFile) -> Iterator[Piece]:
+        """Iterate over the lines of a file and the records that they are."""
+        for offset, (line, first) in _numbered(source.path):
+            yield line, self._record(source.name, offset, line) if first and line.strip() else None
+
+    def _record(self, name: str, offset: int, line: bytes) -> Document | Skipped:
+        position = f"{name}@{offset}"
+        if len(line) > largest_page():
+            return Skipped(position, f"the line is longer than {in_words(largest_page())}")
+        if outweighs(line, _VALUES):
+            most = in_words(largest_page())
+            return Skipped(position, f"the line is larger than {most}, its values counted for {MARK} bytes each")
+        try:
+            row = self._parsed(line)
+        except UnicodeDecodeError as error:
+            return Skipped(position, f"the line is not UTF-8: {error.reason} at byte {error.start}")
+        except (ValueError, RecursionError) as error:  # a number of too many digits is a bare ValueError
+            return Skipped(position, f"the line is not JSON: {error}")
+        if not isinstance(row, dict):
+            return Skipped(position, f"the line holds a JSON {type(row).__name__}, not an object")
+        return self.document(position, row)
+
+    def _parsed(self, line: bytes) -> Any:
+        """Parse a line by orjson, or by the standard library if the two may differ.
+
+        orjson refuses lone surrogates, NaN and a byte order mark, and rounds integers of more than 64 bits.
+        """
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            row = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode())
+            if isinstance(row, dict) and (b"\\ud" in line or b"\\uD" in line):
+                row = {key: _without_lone_surrogates(value) for key, value in row.items()}
+            return row
+        if isinstance(row, dict) and any(isinstance(value_of(row, column), float) for column in self.columns()):
+            return json.loads(line)
+        return row
+
+    def _check_keys(self, path: Path) -> None:
+        """Refuse a file if its first lines have no id where the user has named its key."""
+        wanted, keys = self.named_columns(), dict[str, None]()
+        if self.id_column not in wanted:
+            return
+        for number, (_, line) in enumerate(lines(path)):
+            if number == _SAMPLE:
+                break
+            try:
+                row = self._parsed(line) if len(line) <= largest_page() else None
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(row, dict):
+                if value_of(row, self.id_column) is not None:
+                    return
+                keys |= dict.fromkeys(row)
+        if keys:
+            raise InputError(f"{path} has no key {self.id_column!r} in its first lines; their keys are {_few(keys)}")
 
 
-def _fault(path: Path) -> str | None:
-    head = beginning(path)
-    if b"\0" in head or (head and b"{" not in head):
-        return f"the file is not JSON lines: it begins with {head[:24]!r}"
-    return None
+def _few(keys: Mapping[str, None]) -> str:
+    shown = [key if len(key) <= 40 else key[:39] + "…" for key in list(keys)[:20]]
+    return ", ".join(shown)
 
 
-def _records(collection: Jsonl, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
-    return (record for _, record in _lines(collection, source, start, stop) if record is not None)
-
-
-def _lines(
-    collection: Jsonl, source: InputFile, start: int, stop: int
-) -> Iterator[tuple[bytes, Document | Skipped | None]]:
-    """Iterate over the lines of a share and the records that they are; one that is too long comes in pieces."""
+def _numbered(path: Path, start: int = 0, stop: int = END) -> Iterator[tuple[int, tuple[bytes, bool]]]:
+    """Iterate over ``offset, (line, first)``; a line that is too long comes in pieces, of which one is the first."""
     inside = False
-    for offset, line in lines(source.path, start, stop):
-        yield line, _record(collection, source.name, offset, line) if not inside and line.strip() else None
+    for offset, line in lines(path, start, stop):
+        yield offset, (line, not inside)
         inside = (inside or len(line) > largest_page()) and not line.endswith(b"\n")
 
 
-def _record(collection: Jsonl, name: str, offset: int, line: bytes) -> Document | Skipped:
-    at = f"{name}@{offset}"
-    if len(line) > largest_page():
-        return Skipped(at, f"the line is longer than {in_words(largest_page())}")
-    if outweighs(line, _VALUES):
-        return Skipped(
-            at, f"the line is larger than {in_words(largest_page())}, its values counted for {MARK} bytes each"
-        )
-    try:
-        row = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode())
-    except UnicodeDecodeError as error:
-        return Skipped(at, f"the line is not UTF-8: {error.reason} at byte {error.start}")
-    except (ValueError, RecursionError) as error:  # a number of too many digits is a bare ValueError
-        return Skipped(at, f"the line is not JSON: {error}")
-    if not isinstance(row, dict):
-        return Skipped(at, f"the line holds a JSON {type(row).__name__}, not an object")
-    if b"\\ud" in line or b"\\uD" in line:
-        row = {key: _without_lone_surrogates(value) for key, value in row.items()}
-    return collection.document(at, row)
-
-
 def _without_lone_surrogates(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _without_lone_surrogates(inner) for key, inner in value.items()}
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
@@ -138,7 +168,7 @@ def read_judgments(path: str, doc_ids: Sequence[str]) -> tuple[NDArray[np.int32]
     """
     rows = {doc_id: row for row, doc_id in enumerate(doc_ids)}
     judged: dict[tuple[int, int], bool] = {}
-    for source in find_sources(path, Jsonl.suffixes):
+    for source in find_sources(path):
         try:
             for number, (_, line) in enumerate(lines(source.path), start=1):
                 if line.strip():

@@ -1,6 +1,7 @@
-"""What a Parquet file says of its columns, and how large their pages are: what a reader holds at once.
+"""Sizes of the pages of Parquet files, which a reader unpacks one at a time for each column.
 
-PyArrow tells the first, but ends the process where what a footer says of a column does not agree with the schema.
+A page may be as large as its row group (DuckDB writes such pages), and no function of PyArrow returns its size. The
+footer is read here too, because PyArrow ends the process if the statistics of a column contradict the schema.
 
 References
 ----------
@@ -17,8 +18,8 @@ from typing import IO, NamedTuple
 from spotsigs.storage.thrift import BINARY, LIST, STRUCT, Fields, StructReader, integer
 
 _GROUPS, _COLUMNS, _FACTS = 4, 1, 3  # fields of the footer, of a row group, of a column of it
-_PATH, _CODEC, _STORED_BYTES, _DATA, _DICTIONARY = 3, 4, 7, 9, 11  # of the facts about a column
-_UNPACKED, _STORED = 2, 3  # of a page's header
+_PATH, _CODEC, _STORED_BYTES, _DATA, _DICTIONARY = 3, 4, 7, 9, 11  # fields of the facts about a column
+_UNPACKED, _STORED = 2, 3  # fields of a page's header
 _MOST_HEADER = 1 << 20
 
 CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 5: "lz4", 6: "zstd", 7: "lz4"}
@@ -33,9 +34,9 @@ class Chunk(NamedTuple):
     column : str
         Name of the outermost field.
     codec : int
-        How its pages are packed.
+        Compression of its pages.
     start, stop : int
-        Where its pages lie in the file.
+        Range of its pages in the file.
     """
 
     column: str
@@ -64,7 +65,7 @@ def column_chunks(file: IO[bytes]) -> tuple[tuple[Chunk, ...], ...]:
     return _column_chunks(file.read(size))
 
 
-@lru_cache(maxsize=1)  # a worker reads one share of a file after the other
+@lru_cache(maxsize=1)  # a worker reads one shard of a file after the other
 def _column_chunks(footer: bytes) -> tuple[tuple[Chunk, ...], ...]:
     fields = StructReader(BytesIO(footer), len(footer)).fields({_GROUPS: _chunks})
     kind, groups = fields.get(_GROUPS, (0, None))
@@ -81,7 +82,7 @@ def _chunks(group: Fields) -> tuple[Chunk, ...]:
 def _chunk(column: Fields) -> Chunk:
     kind, facts = column.get(_FACTS, (0, None))
     if kind != STRUCT:
-        raise ValueError("nothing is said of a column")
+        raise ValueError("a column has no metadata")
     kind, path = facts.get(_PATH, (0, None))
     if kind != LIST or path[0] != BINARY or not path[1]:
         raise ValueError("a column has no name")

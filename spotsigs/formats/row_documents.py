@@ -1,4 +1,4 @@
-"""What jsonl, Parquet and CSV share: a row with named columns becomes a document."""
+"""Rows with named columns (JSON lines, Parquet, CSV) as documents."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from spotsigs.errors import InputError, require
-from spotsigs.formats.input_files import SHARD_BYTES, InputFile, find_sources
-from spotsigs.records import CopyableCollection, Document, Skipped
+from spotsigs.formats.file_collection import FileCollection
+from spotsigs.formats.input_files import located
+from spotsigs.records import Document, Skipped
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowCollection(CopyableCollection):
-    """A collection of rows.
+class RowCollection(FileCollection):
+    """A collection of rows. A column inside others is named by its path, such as ``doc.body.html``.
 
     Parameters
     ----------
     path : str
         File, folder, glob pattern, or ``-`` for standard input.
     id_column : str
-        Document id; rows without one are called by their file and place in it.
+        Document id; rows without one are named by their file and position in it.
     html_column, text_column : str
         Content. A row that has both counts as HTML.
     cluster_column : str
@@ -29,33 +30,28 @@ class RowCollection(CopyableCollection):
     date_column : str
         ISO 8601 capture time.
     shard_bytes : int
-        Bytes of a file that a worker takes at a time.
+        Bytes of a file in a shard.
     """
 
-    path: str
     id_column: str = "id"
     html_column: str = "html"
     text_column: str = "text"
     cluster_column: str = "cluster"
     date_column: str = "date"
-    shard_bytes: int = SHARD_BYTES
 
-    def __post_init__(self) -> None:
-        require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
-
-    suffixes: ClassVar[tuple[str, ...]] = ()
     truth_by: ClassVar[str] = "a column does, named by data.cluster_column=, that is the same for duplicates"
 
-    def sources(self) -> list[InputFile]:
-        """Return the files the collection reads."""
-        return find_sources(self.path, self.suffixes)
-
     def columns(self) -> list[str]:
-        """Return the names of the columns a document is made of."""
+        """Return the names of the columns of which documents are made."""
         return [self.id_column, self.html_column, self.text_column, self.cluster_column, self.date_column]
 
+    def named_columns(self) -> list[str]:
+        """Return the columns that do not have their usual names: the user has named them."""
+        names = [field for field in fields(self) if field.name.endswith("_column")]
+        return [getattr(self, field.name) for field in names if getattr(self, field.name) != field.default]
+
     def check_columns(self, path: Path, present: Iterable[str]) -> list[str]:
-        """Return the wanted columns that a table has; refuse one without content or without a column asked for.
+        """Return the columns that are read from a table.
 
         Parameters
         ----------
@@ -74,9 +70,8 @@ class RowCollection(CopyableCollection):
         for name in self.columns():
             number = present.count(name)
             require(number <= 1, f"{path} has {number} columns named {name!r}; rename all but one")
-        for field in fields(self):
-            name = getattr(self, field.name)
-            if field.name.endswith("_column") and name != field.default and name not in present:
+        for name in self.named_columns():
+            if name not in present:
                 raise InputError(f"{path} has no column {name!r}; its columns are {_listed(present)}")
         if self.html_column not in present and self.text_column not in present:
             raise InputError(
@@ -85,35 +80,54 @@ class RowCollection(CopyableCollection):
             )
         return [name for name in present if name in self.columns()]
 
-    def document(self, place: str, row: Mapping[str, Any]) -> Document | Skipped:
-        """Turn a row into a document.
+    def document(self, position: str, row: Mapping[str, Any]) -> Document | Skipped:
+        """Return the document of a row.
 
         Parameters
         ----------
-        place : str
-            Where the row lies, which is its id where it has none.
+        position : str
+            Position of the row, which is its id if it has none.
         row : mapping
             Column name to value.
         """
-        doc_id = _label(row.get(self.id_column)) or place
+        doc_id = _label(value_of(row, self.id_column)) or position
         for column, media_type in ((self.html_column, "text/html"), (self.text_column, "text/plain")):
-            content = row.get(column)
-            if content is None or (not content and row.get(self.text_column)):
+            content = value_of(row, column)
+            if content is None or (not content and value_of(row, self.text_column)):
                 continue
             if not isinstance(content, str | bytes):
-                return Skipped(doc_id, f"{column!r} is of type {type(content).__name__}, not text")
+                return Skipped(located(doc_id, position), f"{column!r} is of type {type(content).__name__}, not text")
             return Document(
                 id=doc_id,
                 content=content,
                 media_type=media_type,
-                cluster=_label(row.get(self.cluster_column)),
-                date=_label(row.get(self.date_column)),
+                cluster=_label(value_of(row, self.cluster_column)),
+                date=_label(value_of(row, self.date_column)),
             )
-        return Skipped(doc_id, f"the row has neither {self.html_column!r} nor {self.text_column!r}")
+        reason = f"the row has neither {self.html_column!r} nor {self.text_column!r}"
+        if self.html_column not in row and self.text_column not in row:
+            reason += f"; its columns are {_listed(list(map(str, row)))}"
+        return Skipped(located(doc_id, position), reason)
+
+
+def value_of(row: Mapping[str, Any], column: str) -> Any:
+    """Return a value of a row by the name of its column, or by its path through nested ones; None without one.
+
+    Examples
+    --------
+    >>> value_of({"doc": {"body": {"html": "<p>"}}}, "doc.body.html")
+    '<p>'
+    """
+    if column in row or "." not in column:
+        return row.get(column)
+    value: Any = row
+    for name in column.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _label(value: object) -> str | None:
-    """Return a value as a name; nothing for null, NaN and the empty string."""
+    """Return a value as a name; None for null, NaN and the empty string."""
     if value is None or value == "" or value != value:
         return None
     if isinstance(value, bytes):
@@ -126,4 +140,4 @@ def _listed(columns: list[str], most: int = 20, longest: int = 40) -> str:
     """Return the names of columns, cut where a file is not the table it was taken for."""
     shown = [name if len(name) <= longest else name[: longest - 1] + "…" for name in columns[:most]]
     more = f" and {len(columns) - most:,} more" if len(columns) > most else ""
-    return ", ".join(shown) + more
+    return (", ".join(shown) or "none") + more

@@ -1,4 +1,4 @@
-"""The documents that a store holds already."""
+"""The documents of a store."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from spotsigs.records import Collection, Shard
 
 @dataclass(frozen=True, kw_only=True)
 class StoredCollection(Collection):
-    """All documents of ``store=``, also those that were added later: nothing is read again."""
+    """All documents of ``store=``, including those added later; no page is read."""
 
     def shards(self) -> Sequence[Shard]:
-        """Refuse: a store holds signatures, no pages."""
-        raise InputError("data=stored stands for the documents of a store; name it with store=")
+        """Refuse: a store contains signatures, no pages."""
+        raise InputError("data=stored is the documents of a store; name it with store=")

@@ -6,48 +6,30 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 
-from spotsigs.errors import require
+from spotsigs.formats.compression import compression
+from spotsigs.formats.file_collection import FileCollection, Piece
 from spotsigs.formats.http_response import iso_date, parse_response
-from spotsigs.formats.input_files import (
-    END,
-    SHARD_BYTES,
-    InputFile,
-    beginning,
-    file_shards,
-    find_sources,
-    lines,
-    unreadable,
-    windows,
-)
-from spotsigs.formats.writers import Keep, copy_pieces, copy_whole
-from spotsigs.records import CopyableCollection, Document, Shard, Skipped
+from spotsigs.formats.input_files import END, InputFile, beginning, lines, located, one_pass, windows
+from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import in_words, largest_page
 
 _NUMBER = re.compile(rb"<DOCNO>", re.IGNORECASE), re.compile(rb"</DOCNO>\s*", re.IGNORECASE)
 _HEADER = re.compile(rb"<DOCHDR>", re.IGNORECASE), re.compile(rb"</DOCHDR>\r?\n?", re.IGNORECASE)
 _CLOSE = re.compile(rb"</DOC>\s*$", re.IGNORECASE)
 _HEAD_LINES, _HEAD_BYTES = 8, 1 << 16  # before <DOCNO>
-_BEFORE = 1 << 20  # bytes before a share in which it is looked whether a document is open at its beginning
+_BEFORE = 1 << 20  # bytes before a shard that show whether a document is open at its beginning
 _DATE = re.compile(rb"\S+ \S+ (\d{14}) ")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trec(CopyableCollection):
-    """One ``<DOC>`` a document, called by its ``<DOCNO>``.
+class Trec(FileCollection):
+    """One ``<DOC>`` a document, whose id is its ``<DOCNO>``.
 
-    A ``<DOCHDR>`` holds a line ``URL IP date type length`` and the HTTP header: date, media type and charset come from
-    there. The content is all that follows it, or all that follows the number where there is none.
-
-    Parameters
-    ----------
-    path : str
-        File, folder (every file in it), glob pattern, or ``-`` for standard input; plain, gzip or zstd.
-    shard_bytes : int
-        Bytes of a file that a worker takes at a time, see `.input_files.windows` for compressed files.
+    A ``<DOCHDR>`` contains a line ``URL IP date type length`` and the HTTP header, which give date, media type and
+    charset. The content is the text after it, or after the number if there is none.
 
     References
     ----------
@@ -55,47 +37,38 @@ class Trec(CopyableCollection):
     experiments*, Information Processing and Management 39(6), 2003 (WT10g).
     """
 
-    path: str
-    shard_bytes: int = SHARD_BYTES
+    def fault(self, path: Path) -> str | None:
+        """Return why a file is not in TREC form."""
+        found = b"<DOC>" in beginning(path).upper()
+        return None if found else "the file is not in TREC form: no <DOC> at its beginning"
 
-    def __post_init__(self) -> None:
-        require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
+    def cut(self, path: Path) -> list[tuple[int, int]]:
+        """Return the shards of a file."""
+        return windows(path, self.shard_bytes)
 
-    def sources(self) -> list[InputFile]:
-        """Return the files the collection reads."""
-        return find_sources(self.path)
+    def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
+        """Iterate over the records of a shard."""
+        if compression(source.path) == "plain":
+            found = _blocks(source, start, stop)
+        else:
+            found = one_pass(source.path, start, stop, "TREC", lambda: _blocks(source, 0, END))
+        return (record for _, (_, record) in found if record is not None)
 
-    def shards(self) -> Sequence[Shard]:
-        """Return the collection's shares."""
-        return file_shards(self.sources(), _fault, partial(windows, shard_bytes=self.shard_bytes), _records)
-
-    def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy every document but the removed ones, see `spotsigs.records.CopyableCollection`."""
-        for source in self.sources():
-            if unreadable(source.path, _fault):
-                copy_whole(source, folder)
-            else:
-                copy_pieces(source, folder, _blocks(source, 0, END), keep)
-
-
-def _fault(path: Path) -> str | None:
-    return None if b"<DOC>" in beginning(path).upper() else "the file is not in TREC form: no <DOC> at its beginning"
+    def pieces(self, source: InputFile) -> Iterator[Piece]:
+        """Iterate over the documents of a file and the lines between them."""
+        return (piece for _, piece in _blocks(source, 0, END))
 
 
-def _records(source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
-    return (record for _, record in _blocks(source, start, stop) if record is not None)
+def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[int, Piece]]:
+    """Iterate over the documents that begin in ``[start, stop)`` and the lines between them, each with its offset.
 
-
-def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[bytes, Document | Skipped | None]]:
-    """Iterate over the text of the documents that begin in ``[start, stop)``, and over the lines between them.
-
-    ``<DOC>`` opens a document only where ``<DOCNO>`` follows soon: a page may contain the tag itself. A document that
-    is too long comes in pieces, the first of which says so.
+    ``<DOC>`` opens a document only if ``<DOCNO>`` follows soon: a page may contain the tag itself. A document that is
+    too long comes in pieces, of which the first is skipped with the reason.
     """
     block: list[bytes] = []
     begin = size = 0
     before = max(0, start - _BEFORE)
-    between = before == 0  # surely in no document
+    between = before == 0  # not inside a document
     for offset, line, following in _with_following(lines(source.path, before)):
         opens = _opens(line, following)
         if offset < start:
@@ -112,7 +85,7 @@ def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[bytes, D
             block.append(line)
         else:
             lost = between and line.lstrip().upper().startswith(b"<DOC>")
-            yield line, Skipped(f"{source.name}@{offset}", "the document has no <DOCNO>") if lost else None
+            yield offset, (line, Skipped(f"{source.name}@{offset}", "the document has no <DOCNO>") if lost else None)
         size += len(line) if block else 0
         if _CLOSE.search(line):
             if block:
@@ -122,13 +95,13 @@ def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[bytes, D
         yield _finished(source, begin, block)
 
 
-def _finished(source: InputFile, begin: int, block: Sequence[bytes]) -> tuple[bytes, Document | Skipped]:
+def _finished(source: InputFile, begin: int, block: Sequence[bytes]) -> tuple[int, Piece]:
     text = b"".join(block)
-    return text, _document(f"{source.name}@{begin}", text)
+    return begin, (text, _document(f"{source.name}@{begin}", text))
 
 
 def _with_following(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, Sequence[bytes]]]:
-    """Give each line its offset and the first lines behind it, `_HEAD_LINES` at most, fewer where they are long."""
+    """Iterate over lines with their offset and the next lines, `_HEAD_LINES` at most, fewer where they are long."""
     held: deque[tuple[int, bytes]] = deque()
     size = 0
     for offset, line in chain(numbered, repeat((0, b""), _HEAD_LINES)):
@@ -145,7 +118,7 @@ def _with_following(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int
 
 
 def _opens(line: bytes, following: Sequence[bytes]) -> bool:
-    """Tell whether a document begins: ``<DOC>``, then ``<DOCNO>`` behind blank lines and other elements."""
+    """Return whether a document begins: ``<DOC>``, then ``<DOCNO>`` after blank lines and other elements."""
     start = line.lstrip().upper()
     if not start.startswith(b"<DOC>"):
         return False
@@ -160,10 +133,10 @@ def _opens(line: bytes, following: Sequence[bytes]) -> bool:
     return False
 
 
-def _document(place: str, block: bytes) -> Document | Skipped:
+def _document(position: str, block: bytes) -> Document | Skipped:
     number, begin = _element(block, *_NUMBER, 0, 1 << 12)
     if not number:
-        return Skipped(place, "the document has no <DOCNO>")
+        return Skipped(position, "the document has no <DOCNO>")
     doc_id = number.decode("utf-8", "replace")
     close = _CLOSE.search(block)
     if close is None:
@@ -172,7 +145,7 @@ def _document(place: str, block: bytes) -> Document | Skipped:
             if len(block) > largest_page()
             else "has no </DOC>: it is truncated"
         )
-        return Skipped(doc_id, f"the document {fault}")
+        return Skipped(located(doc_id, position), f"the document {fault}")
     header, begin = _element(block, *_HEADER, begin, begin + (1 << 16))
     if header is None:
         return Document(id=doc_id, content=block[begin : close.start()])
@@ -191,7 +164,7 @@ def _document(place: str, block: bytes) -> Document | Skipped:
 def _element(
     block: bytes, opening: re.Pattern[bytes], closing: re.Pattern[bytes], start: int, stop: int
 ) -> tuple[bytes | None, int]:
-    """Return the content of the first element between two places and where it ends; None and `start` without one."""
+    """Return the content and the end of the first element between two offsets; None and `start` without one."""
     first = opening.search(block, start, stop)
     last = closing.search(block, first.end(), stop) if first else None
     return (block[first.end() : last.start()].strip(), last.end()) if first and last else (None, start)

@@ -1,7 +1,8 @@
-"""What a collection looks like without its duplicates: a copy in its own format."""
+"""Copies of a collection without its removed documents, in its own format."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -14,15 +15,13 @@ import zstandard
 from numpy.typing import NDArray
 
 from spotsigs.errors import InputError, reason
-from spotsigs.formats.input_files import InputFile, compression, file_name, raw, until_damage
-from spotsigs.records import CopyableCollection, Document, Skipped
+from spotsigs.formats.compression import BLOCK, READ_ERRORS, raw
+from spotsigs.formats.input_files import InputFile, file_name
+from spotsigs.records import CopyableCollection, Document
 from spotsigs.storage.atomic import beside
 
 Keep = Callable[[Document], bool]
-"""Called with every readable document in order: whether it belongs to the copy."""
-
-
-_BLOCK = 1 << 20
+"""Called with every readable document in order; returns whether it belongs to the copy."""
 
 
 def write_copy(
@@ -38,7 +37,7 @@ def write_copy(
     Parameters
     ----------
     collection : CopyableCollection
-        What was matched.
+        The matched collection.
     doc_ids : sequence of str
         Ids of its documents, by row.
     kept : ndarray of bool, shape (n,)
@@ -46,7 +45,7 @@ def write_copy(
     folder : str or Path
         A new folder.
     judged : callable, optional
-        Whether a document of the collection is one of those matched; what is not, stays. All where omitted.
+        Whether a document of the collection was matched; others are copied. All by default.
 
     Raises
     ------
@@ -83,21 +82,21 @@ def write_copy(
 
 
 def require_free(folder: str | Path) -> None:
-    """Refuse a place for a copy that is taken."""
+    """Refuse a folder for a copy that is not empty."""
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is not empty; give another place for the copy")
 
 
 def target_of(folder: Path, source: InputFile) -> Path:
-    """Return where a file of the collection lies in a copy, never outside of it, with its folder made.
+    """Return the path of a file in a copy, never outside of it, and create its folder.
 
-    It keeps its name, whatever bytes that has; on Windows, signs that lead to another place are replaced.
+    The file keeps its name, whatever bytes that has; on Windows, characters with a meaning in paths are replaced.
 
     Raises
     ------
     InputError
-        If another file lies there already.
+        If the copy has a file of this path already.
     """
     depth = source.name.count("/") + 1
     own = Path(*source.path.parts[-depth:])  # a record's name shows bytes that are not UTF-8 as escapes
@@ -111,36 +110,36 @@ def target_of(folder: Path, source: InputFile) -> Path:
     return path
 
 
-def copy_pieces(
-    source: InputFile, folder: Path, pieces: Iterator[tuple[bytes, Document | Skipped | None]], keep: Keep
-) -> None:
-    """Copy a file piece by piece, each a document or not, but for the removed documents."""
-    with target_of(folder, source).open("xb") as file, packed(file, compression(source.path)) as out:
-        for piece, record in until_damage(pieces):
-            if not isinstance(record, Document) or keep(record):
-                out.write(piece)
-
-
 def copy_whole(source: InputFile, folder: Path) -> None:
-    """Copy a file that is no document as it is; one that cannot be read is left out, as it was from the matching."""
+    """Copy a file as it is stored; a file that cannot be read is omitted."""
     try:
         file = raw(source.path) if source.path.is_file() else None
     except OSError:
         file = None
-    if file is not None:
-        with file, target_of(folder, source).open("xb") as out:
-            for block in until_damage(iter(lambda: file.read(_BLOCK), b"")):
-                out.write(block)
+    if file is None:
+        return
+    with file, target_of(folder, source).open("xb") as out:
+        while True:
+            try:
+                block = file.read(BLOCK)
+            except READ_ERRORS:
+                return
+            if not block:
+                return
+            out.write(block)
 
 
 @contextmanager
 def packed(file: IO[bytes], how: str) -> Iterator[IO[bytes]]:
-    """Give a stream whose content goes into a file as one gzip member or zstd frame, or as it is."""
+    """Yield a stream whose content is written to a file as one gzip member, zstd frame or bzip2 stream, or plain."""
     if how == "gzip":
         with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as stream:
             yield cast("IO[bytes]", stream)
     elif how.startswith("zstd"):
         with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as stream:
+            yield cast("IO[bytes]", stream)
+    elif how == "bzip2":
+        with bz2.BZ2File(file, "wb") as stream:
             yield cast("IO[bytes]", stream)
     else:
         yield file

@@ -169,7 +169,7 @@ def match_on_disk(
     with store_locked(folder, say), pages_up_to(BUDGET_PAGE):
         began = perf_counter()
         earlier, added = _extracted(folder, collection, text, scheme, engine, add, strict)
-        if not added.sizes().sum():
+        if not added.sizes().sum() and len(added.skipped):
             raise nothing_readable(added.skipped)
         segments, new_from = earlier + added, int(earlier.sizes().sum())
         extracted = perf_counter()

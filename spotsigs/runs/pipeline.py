@@ -220,7 +220,7 @@ def _in_memory(settings: Settings, trial: Trial) -> Matched[Signatures, Pairs]:
     if key not in _LAST and not isinstance(collection, VectorCollection):
         _LAST.clear()
         _LAST[key] = extract_distinct(*of, **how)
-        if not len(_LAST[key].signatures):
+        if not len(_LAST[key].signatures) and _LAST[key].signatures.skipped:
             raise nothing_readable(_LAST[key].signatures.skipped)
     return match_in_memory(
         *of[:3], settings.idf_filter, trial, settings.engine, sets=settings.sets, **how, known=_LAST.get(key)

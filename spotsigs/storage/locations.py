@@ -228,15 +228,18 @@ def contents(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, byte
 
 
 def files_below(root: Path, pattern: str | None = None) -> list[str]:
-    """Return the names of all remote files below a place, or of those that match a URL with wildcards.
+    """Return the names of all remote files below a path, or of those that match a URL with wildcards.
 
-    The place itself, if it is a file, has the empty name.
+    The path itself, if it is a file, has the empty name.
     """
     with _reaching(root):
         remote, top = _file_system(root), _key(root).rstrip("/")
-        keys = remote.find(top) if pattern is None else remote.glob(remote._strip_protocol(pattern))
-        files = keys if pattern is None else [key for key in keys if remote.isfile(key)]
-    return [str(key)[len(top) :].lstrip("/") for key in files]
+        if pattern is None:
+            keys = remote.find(top)
+        else:
+            found = remote.glob(remote._strip_protocol(pattern), detail=True)
+            keys = [key for key, facts in found.items() if facts["type"] == "file"]
+    return [str(key)[len(top) :].lstrip("/") for key in keys]
 
 
 def put(sources: Sequence[Path], folder: Path) -> None:

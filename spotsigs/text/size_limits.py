@@ -1,4 +1,4 @@
-"""How large a page may be: its body as stored, what that unpacks to, and its text."""
+"""Limits of the size of a page: of its stored body, its unpacked body, and its text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from spotsigs.errors import InputError
 
 MAX_PAGE = 256 << 20
-"""Bytes of the largest page where no budget is given; more is taken for an attack."""
+"""Bytes of the largest page without a memory budget; larger pages count as attacks."""
 
 BUDGET_PAGE = 8 << 20
 """Bytes of the largest page within a memory budget: the same for every budget, so that none changes the results."""
@@ -17,24 +17,24 @@ BUDGET_PAGE = 8 << 20
 BYTES_A_BYTE = 32
 """Memory that a byte of a page takes at most, from its body to its signatures.
 
-31.3 were measured, for marked text that one emoji makes four bytes wide; 16 for ordinary text.
+Measured: 31.3 for marked text with an emoji, which Python stores in four bytes a character; 16 for ordinary text.
 """
 
 MARK = 8
-"""Bytes of text that an element of a page, a value of JSON and a field of CSV are counted for: what one of them holds
-beside its text, up to 250 bytes, by `BYTES_A_BYTE`."""
+"""Bytes added for an element of a page, a value of JSON or a field of CSV: the memory that one uses in addition to its
+text, up to 250 bytes, divided by `BYTES_A_BYTE`."""
 
 _largest = ContextVar("largest page", default=MAX_PAGE)
 
 
 def largest_page() -> int:
-    """Return how many bytes a page may have here: stored, unpacked, and as text."""
+    """Return the largest number of bytes of a page: stored, unpacked, and as text."""
     return _largest.get()
 
 
 @contextmanager
 def pages_up_to(size: int) -> Iterator[None]:
-    """Let pages have at most `size` bytes in this thread, and never more than `MAX_PAGE`."""
+    """Limit pages to `size` bytes in this thread, and never more than `MAX_PAGE`."""
     token = _largest.set(min(size, MAX_PAGE))
     try:
         yield
@@ -43,23 +43,23 @@ def pages_up_to(size: int) -> Iterator[None]:
 
 
 def weight(content: bytes, marks: bytes = b"<", again: int = 0) -> int:
-    """Return the size of what is parsed, with `MARK` bytes for each of the characters that make it hold more.
+    """Return the size of content, with `MARK` bytes added for each of some characters.
 
-    `again` is how many elements the parser makes beside those that the page has tags for.
+    `again` is the number of elements that the parser makes in addition to the tags of the page.
     """
     return len(content) + MARK * (again + sum(content.count(marks[k : k + 1]) for k in range(len(marks))))
 
 
 def outweighs(content: bytes, marks: bytes = b"<", again: int = 0) -> bool:
-    """Whether a page is larger than it may be, each of its elements counted for `MARK` bytes."""
+    """Return whether the `weight` of a page exceeds the limit."""
     most = largest_page()
-    if (1 + MARK) * len(content) + MARK * again <= most:  # nearly all pages: were every character one that counts
+    if (1 + MARK) * len(content) + MARK * again <= most:  # nearly all pages: even if every character counted
         return False
     return weight(content, marks, again) > most
 
 
 def require_room(content: bytes, marks: bytes = b"<", again: int = 0) -> None:
-    """Refuse a page that `outweighs` what it may have."""
+    """Refuse a page that `outweighs` the limit."""
     if outweighs(content, marks, again):
         found = weight(content, marks, again)
         raise InputError(
@@ -69,7 +69,7 @@ def require_room(content: bytes, marks: bytes = b"<", again: int = 0) -> None:
 
 
 def in_words(size: int) -> str:
-    """Return a size as a message says it.
+    """Return a size as messages show it.
 
     Examples
     --------

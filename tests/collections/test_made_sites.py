@@ -63,7 +63,7 @@ def test_same_seed_same_pages():
     ("make", "sentence"),
     [
         (lambda: MadeConsent(sites=1), "sites must be at least 2"),
-        (lambda: MadeConsent(blocked=41), "blocked must lie between 0 and 40"),
+        (lambda: MadeConsent(blocked=41), "blocked must be between 0 and 40"),
         (lambda: MadeTeasers(stories=0), "stories, of a site, must be at least 1"),
         (lambda: MadeTeasers(part=0.0), r"part, of an article, must lie in \(0, 1\]"),
     ],

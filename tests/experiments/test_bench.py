@@ -110,8 +110,9 @@ def test_tools_that_would_take_too_long_are_not_asked(tmp_path):
     for where, seconds in (("short 20k", 2.0), ("short 100k", 20.0)):
         result = {"status": "ok", "seconds": seconds, "prepare_seconds": 0.0, "contended": False}
         bench.done[Cell(where, "scipy", 0.9, 1)] = result
-    assert bench._foreseen(Cell("short 1.17M", "scipy", 0.9, 1)) == pytest.approx(20 * 11.7196**1.4307, rel=1e-3)
-    assert bench._too_slow(Cell("short 1.17M", "scipy", 0.9, 1)) == "> 180 s foreseen"
+    expected = bench._expected_seconds(Cell("short 1.17M", "scipy", 0.9, 1))
+    assert expected == pytest.approx(20 * 11.7196**1.4307, rel=1e-3)
+    assert bench._too_slow(Cell("short 1.17M", "scipy", 0.9, 1)) == "> 180 s expected"
     assert bench._too_slow(Cell("short 1.17M", "rensa", 0.9, 1)) == ""
     bench.done[Cell("short 1.17M", "rensa", 0.9, 2)] = {"status": "limit", "reason": "> 180 s"}
     assert bench._too_slow(Cell("short 1.17M", "rensa", 0.5, 2)) == "too slow at tau 0.9"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -36,28 +35,9 @@ def blocks(language):
     ]
 
 
-def commands():
-    for block in blocks("sh"):
-        for number, line in enumerate(block.values[0].splitlines()):
-            words = shlex.split(line, comments=True)
-            if words[:2] == ["python", "run.py"]:
-                small = {"data=tiny", "--help"} & set(words) or "data.path=data/tiny" in words
-                quick = small and block.id.startswith("README")
-                marks = [] if quick else [pytest.mark.long]
-                yield pytest.param(words[2:], id=f"{block.id}-{number}", marks=marks)
-
-
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_blocks_run(code):
     exec(compile(code, "a code block of the docs", "exec", dont_inherit=True), {"__name__": "docs"})
-
-
-@pytest.mark.parametrize("arguments", list(commands()))
-def test_commands_run(arguments):
-    done = subprocess.run(
-        [sys.executable, "run.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=1200
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_links_between_pages_lead_somewhere():

@@ -156,6 +156,15 @@ ZIPPED, BROTLI, DEFLATED = gzip.compress(PAGE, mtime=0), brotli.compress(PAGE), 
         ([b"Transfer-Encoding: chunked"], b"123456789abcdef\r\n" + PAGE),
         ([b"Transfer-Encoding: chunked"], b"3\r\nabc\r\nno chunk"),
         ([b"Transfer-Encoding:", b" chunked"], b"ffff\r\n" + PAGE),
+        ([b"Transfer-Encoding: chunked"], b"%x\r\n%b\r\n" % (len(PAGE), PAGE)),  # no last chunk
+        ([b"Transfer-Encoding: chunked"], b"%x\r\n%b" % (len(PAGE), PAGE)),
+        ([b"Transfer-Encoding: chunked"], b"\r\n%x\r\n%b\r\n" % (len(PAGE), PAGE)),
+        ([b"Content-Length: %d" % (len(PAGE) + 1)], PAGE),
+        ([b"Content-Length: %d" % len(ZIPPED), b"Content-Encoding: gzip"], ZIPPED[:-9]),
+        ([b"Content-Length: %d" % (len(ZIPPED) + 5), b"Content-Encoding: gzip"], ZIPPED),
+        ([b"Content-Encoding: gzip"], b"\r\n" + ZIPPED[:-9]),
+        ([b"Content-Encoding: gzip"], b"x" + ZIPPED),  # neither gzip nor text
+        ([b"Content-Encoding: zstd"], b"\n" + PACK[".zst"](PAGE)[:-4]),
     ],
 )
 def test_damaged_bodies_are_told(headers, body):
@@ -174,7 +183,14 @@ def test_damaged_bodies_are_told(headers, body):
             b"%x\r\n%b\r\n0\r\n" % (len(ZIPPED), ZIPPED),
         ),
         ([b"Transfer-Encoding: chunked"], b"%012x\r\n%b\r\n0\r\n" % (len(PAGE), PAGE)),
-        ([b"Transfer-Encoding: chunked"], b"%x\r\n%b\r\n" % (len(PAGE), PAGE)),
+        ([b"Content-Encoding: gzip"], b"\r\n" + ZIPPED),
+        ([b"Content-Encoding: zstd"], b"\r\n\r\n" + PACK[".zst"](PAGE)),
+        ([b"Transfer-Encoding: chunked"], b"\r\n%x\r\n%b\r\n0\r\n" % (len(PAGE), PAGE)),
+        ([b"Content-Length: %d" % len(PAGE)], PAGE),
+        ([b"Content-Length: 5"], PAGE),
+        ([b"Content-Length: many"], PAGE),
+        ([b"Content-Length: 999999", b"Content-Encoding: gzip"], PAGE),  # undone, the length is that of other bytes
+        ([b"Content-Length: 999999", b"Transfer-Encoding: chunked"], b"%x\r\n%b\r\n0\r\n" % (len(PAGE), PAGE)),
         *(([b"Content-Encoding: " + name], PAGE) for name in (b"gzip", b"br", b"deflate")),  # undone by the crawler
     ],
 )
@@ -209,7 +225,8 @@ def test_a_folded_charset_and_a_long_header(tmp_path):
     path.write_bytes(b"".join(records))
     first, second = read(Warc(path=str(path)))
     assert (first.id, first.content) == ("http://x/1", b"<p>page")
-    assert second == Skipped("http://x/2", "its HTTP header is longer than 1 MiB")
+    at = f"http://x/2 (x.warc@{len(records[0])})"
+    assert second == Skipped(at, "its HTTP header is longer than 1 MiB")
 
 
 # rows

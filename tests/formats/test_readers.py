@@ -27,9 +27,10 @@ from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.arc import Arc
 from spotsigs.formats.column_files import Csv, Parquet
+from spotsigs.formats.compression import open_bytes
 from spotsigs.formats.folder import Folder, SortedBy
 from spotsigs.formats.http_response import decode_body, iso_date, parse_response
-from spotsigs.formats.input_files import lines, open_bytes, windows
+from spotsigs.formats.input_files import lines, windows
 from spotsigs.formats.jsonl import Jsonl, read_judgments
 from spotsigs.formats.parquet_limits import CODECS, column_chunks
 from spotsigs.formats.trec import Trec
@@ -84,12 +85,16 @@ def test_folder_takes_the_first_level_for_the_cluster_on_request(tmp_path):
 def test_folder_counts_other_files_as_skipped(tmp_path):
     (tmp_path / "page.html").write_text("x")
     (tmp_path / "style.css").write_text("x")
-    assert skipped(Folder(path=str(tmp_path))) == [Skipped("style.css", "a file ending in '.css' is taken for no page")]
+    assert skipped(Folder(path=str(tmp_path))) == [
+        Skipped("style.css", "a file ending in '.css' that does not begin as HTML does is no page")
+    ]
 
 
 def test_folder_of_no_pages_is_refused(tmp_path):
     (tmp_path / "style.css").write_text("x")
-    with pytest.raises(InputError, match=r"none of the 1 files .* is a page; pages end in \.html"):
+    with pytest.raises(
+        InputError, match=r"none of the 1 files .* is a page; pages begin as HTML does, or end in \.html"
+    ):
         Folder(path=str(tmp_path)).shards()
 
 
@@ -136,10 +141,10 @@ def test_each_yaml_names_a_class_and_its_fields(name):
 
 
 def test_missing_empty_and_unmatched_paths_are_refused(tmp_path):
-    (tmp_path / "page.txt").touch()
+    (tmp_path / "page.txt").write_text("a page")
     for path, sentence in [
         (tmp_path / "none", "does not exist; give a file, a folder or a pattern"),
-        (tmp_path, "holds no file ending in .jsonl"),
+        (tmp_path, "is not JSON lines"),
         (tmp_path / "*.jsonl", "no file matches"),
     ]:
         with pytest.raises(InputError, match=sentence):
@@ -394,9 +399,9 @@ def test_parquet_whose_statistics_contradict_its_schema_does_not_end_the_process
     collection = Parquet(path=str(shutil.copy(found, tmp_path / "x.parquet")))
     if place == "read":
         (record,) = skipped(collection)
-        assert record.reason == "rows 0 to 1 cannot all be read: nothing is said of a column"
+        assert record.reason == "rows 0 to 1 cannot all be read: a column has no metadata"
     else:
-        with pytest.raises(InputError, match=r"x\.parquet cannot be copied, for it cannot all be read"):
+        with pytest.raises(InputError, match=r"x\.parquet cannot be copied, because it cannot all be read"):
             collection.copy(tmp_path / "copy", lambda _document: True)
 
 
@@ -436,7 +441,7 @@ def test_csv_ragged_rows_encodings_and_long_fields(tmp_path):
     ("content", "sentence"),
     [
         ("id,text\n1,x".encode("utf-16"), "UTF-16; save it as UTF-8"),
-        (b"", "empty: its first row must name the columns"),
+        (b" \n", "its first row must name the columns"),
         (b"PK\x03\x04\x00\x00", "is not CSV: it begins with"),
     ],
 )
@@ -535,7 +540,7 @@ def test_warc_takes_pages_and_nothing_else(tmp_path, pack):
         Document(id="http://x/saved", content=b"<p>saved", date=date),
         Document(id="http://x/text", content=b"the text", media_type="text/plain", date=date),
     ]
-    assert odd.id == "http://x/odd"
+    assert odd.id.startswith(f"http://x/odd (x.warc{pack}@")
     assert "encoding 'odd' is unknown" in odd.reason
 
 
@@ -748,9 +753,9 @@ def test_trec_without_header_and_damaged_documents(tmp_path):
     first, second, third, fourth, last = read(Trec(path=str(tmp_path)))
     assert first == Document(id="FT911-3", content=b"<TEXT>the news</TEXT>\n")
     assert second.reason == "the document has no <DOCNO>"
-    assert third == Skipped("open", "the document has no </DOC>: it is truncated")
+    assert third == Skipped("open (x@90)", "the document has no </DOC>: it is truncated")
     assert fourth == Document(id="low", content=b"<p>x\n")
-    assert last.id == "cut"
+    assert last.id.startswith("cut (x@")
 
 
 def test_what_is_no_trec_is_refused(tmp_path):
@@ -821,7 +826,7 @@ def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
             collection.shards()
         place = tmp_path / "cache" / "sdists" / "some-docs-1.0.tar.gz"
         place.write_bytes(next(index.iterdir()).read_bytes())
-        with pytest.raises(InputError, match=r"registry.txt says 0000.*; delete it to fetch it again"):
+        with pytest.raises(InputError, match=r"registry.txt lists 0000.*; delete it to fetch it again"):
             collection.shards()
         registry.write_text(f"some-docs-1.0.tar.gz {downloads.file_sha256(place)} MIT pip\n")
         downloads._registry.cache_clear()
@@ -833,7 +838,7 @@ def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
 def test_package_docs_refuses_a_release_without_documentation(tmp_path, index):
     sdist(index, "1.0", {"src/a.txt": "x"})
     collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
-    with pytest.raises(InputError, match=r"holds no new .txt or .rst under docs/"):
+    with pytest.raises(InputError, match=r"contains no new .txt or .rst under docs/"):
         collection.shards()
     assert not list((tmp_path / "cache").glob("*.jsonl"))
 

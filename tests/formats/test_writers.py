@@ -17,8 +17,9 @@ from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.arc import Arc
 from spotsigs.formats.column_files import Csv, Parquet
+from spotsigs.formats.compression import open_bytes
 from spotsigs.formats.folder import Folder
-from spotsigs.formats.input_files import InputFile, open_bytes
+from spotsigs.formats.input_files import InputFile
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc

@@ -117,9 +117,8 @@ def test_bombs_inside_a_warc_are_skipped(tmp_path, encodings):
     path = write(tmp_path / "in", "warc", [SMALL, BIG], encodings=encodings)
     first, second = read("warc", path)
     assert first.content == SMALL
-    assert second in [
-        Skipped("http://x/1", f"{what} than 64 KiB") for what in ("its body unpacks to more", "the record is larger")
-    ]
+    assert second.id.startswith("http://x/1 (x.warc@")
+    assert second.reason in ("its body unpacks to more than 64 KiB", "the record is larger than 64 KiB")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +189,7 @@ def test_a_shard_of_any_number_of_records_is_written_in_parts(tmp_path, monkeypa
         assert again == found
         told = found.skipped
         assert len(told) == 67
-        assert list(told)[1].id == "3"
+        assert list(told)[1].id == "3 (x.jsonl@98)"
         parts.append((list(found.doc_ids), list(told), found.occurrences().tolist(), found.content_bytes))
         assert len(found.folders) == (1 if most > 3000 else len(found.folders))
     assert len(found.folders) > 10

@@ -23,6 +23,7 @@ from test_on_disk import MEMORY, PARTS, named, run, stories, written
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
+from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.pipeline import match_on_disk, query_page
 from spotsigs.outofcore.prefix_partition_join import join_store
 from spotsigs.records import Document, Vectors
@@ -253,6 +254,9 @@ def test_a_run_writes_the_files_of_a_local_one(tmp_path, s3):
 
 
 def test_what_goes_wrong_is_said(tmp_path, bucket, monkeypatch):
+    for path in ("s3://nowhere/x.jsonl", "s3://nowhere/*.jsonl"):
+        with pytest.raises(InputError, match=r"there is no bucket nowhere"):
+            Jsonl(path=path).shards()
     with pytest.raises(InputError, match="s3://nowhere/x: there is no bucket nowhere; make it first"):
         front_door("s3://nowhere/x", tmp_path)
     with pytest.raises(InputError, match="nosuch://x is no place that can be reached: Protocol not known: nosuch"):

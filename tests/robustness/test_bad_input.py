@@ -140,7 +140,7 @@ def test_a_sentence_sends_nothing_to_the_terminal(front_door, results, tmp_path)
     bad = {"id": "\x1b]0;mine\x07\r\nerror: none\u202e", "text": 3}
     arguments = file("x.jsonl", jsonl(bad), "jsonl", "strict=true")(tmp_path)
     shown = "\\x1b]0;mine\\x07\\r\\nerror: none\\u202e"
-    says = f"{shown}: 'text' is of type int, not text (strict=true stops at the first)"
+    says = f"{shown} (x.jsonl@363): 'text' is of type int, not text (strict=true stops at the first)"
     refused(front_door, results, tmp_path, arguments, says)
 
 

@@ -16,11 +16,11 @@ from archives import warc_record
 from data.collections.package_docs import _members
 from spotsigs.api import near_duplicates
 from spotsigs.clustering.tables import harmless
-from spotsigs.formats.archive_records import fault
+from spotsigs.formats.compression import open_bytes
 from spotsigs.formats.http_response import parse_response
-from spotsigs.formats.input_files import InputFile, open_bytes
+from spotsigs.formats.input_files import InputFile
 from spotsigs.formats.trec import Trec
-from spotsigs.formats.warc import LAYOUT, Warc
+from spotsigs.formats.warc import Warc
 from spotsigs.formats.writers import target_of
 from spotsigs.records import Document, Skipped
 from spotsigs.text.charset import to_utf8
@@ -112,7 +112,18 @@ REVIEWED = {
     "spotsigs/formats/archive_records.py": {
         r"\x1f\x8b\x08[\x00-\x1f]": "four bytes",
         r"\x28\xb5\x2f\xfd": "four bytes",
+        r"BZh[1-9]1AY&SY": "ten bytes",
         r"\d{1,18}": "a bounded run",
+    },
+    "spotsigs/formats/folder.py": {
+        r"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]*+>\s*+)?<(?:!doctype\s+html|html|head|body)\b": "possessive; reads 1 KB",
+    },
+    "spotsigs/formats/jsonl.py": {
+        r"^(?:\xef\xbb\xbf)?[ \t]*[\[{]": "one run a line",
+    },
+    "spotsigs/clustering/dates.py": {
+        r"(\d{8})(\d{6})(?:\d{3})?": "a bounded run",
+        r"(\d{4})(?:-?(\d\d))?": "a bounded run",
     },
     "spotsigs/formats/input_files.py": {
         r"(^|/)\.": "no repetition",
@@ -123,6 +134,7 @@ REVIEWED = {
         r"\r?\n[ \t]*\r?\n": "runs between line ends do not overlap",
         r"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title)\b": "possessive; reads 2 KB",
         r"\s(\d{3})\b": "a fixed length",
+        r"\d{1,18}": "a bounded run",
         r"([0-9a-fA-F]++)[ \t]*+(?:;[^\r\n]*+)?\r?\n": "possessive, once a chunk",
         r"\r?\n[ \t]++": "possessive",
         r"[\0-\x08\x0e-\x1a\x1c-\x1f]": "one byte",
@@ -213,7 +225,7 @@ def test_a_zstd_bomb_is_unpacked_a_piece_at_a_time(opened, tmp_path):
             with open_bytes(path) as stream:
                 assert stream.read(10) == bytes(10)
         else:
-            assert "is not a WARC file" in fault(path, LAYOUT)
+            assert "is not a WARC file" in Warc(path=str(path)).fault(path)
         assert tracemalloc.get_traced_memory()[1] < 300 << 20
     finally:
         tracemalloc.stop()

@@ -22,7 +22,10 @@ from spotsigs.text.visible import VisibleText
 PARTS = VisibleText(), SpotSignatures()
 PROSE = "The council has approved the plan for a new bridge that will be built by the end of the year."
 BAD = (700, 701, 1500)  # in different shards, the first of them behind many pages
-SAYS = "bad700: the row has neither 'html' nor 'text' (strict=true stops at the first)"
+AT = len("".join(json.dumps({"id": f"p{k}", "text": f"{PROSE} {k}"}) + "\n" for k in range(BAD[0])))
+SAYS = (
+    f"bad700 (x.jsonl@{AT}): the row has neither 'html' nor 'text'; its columns are id (strict=true stops at the first)"
+)
 
 ENGINES = [
     pytest.param(Serial(), id="serial"),

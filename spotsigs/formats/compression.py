@@ -1,0 +1,295 @@
+"""Compressed content: gzip, zstd and bzip2, detected by its first bytes."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import zlib
+from pathlib import Path
+from typing import IO, Any, cast
+
+import zstandard
+from isal import igzip, igzip_lib
+
+from spotsigs.storage.locations import is_remote
+from spotsigs.text.size_limits import in_words, largest_page
+
+READ_ERRORS = (EOFError, OSError)
+"""Raised by reading a damaged or vanished file."""
+
+BLOCK = 1 << 20
+"""Bytes of a file that are read at a time."""
+
+_PIECE = 1 << 16
+_FIRST_PIECE = 1 << 9  # of a member that may be short: a decompressor copies the bytes after its member
+_ZSTD_PIECE = 1 << 9  # unpacks to 16 MiB at most, because zstd packs 128 KiB into four bytes; more for larger pages
+_MOST_DICTIONARY = 64 << 20
+_DAMAGE: tuple[type[Exception], ...] = (cast(Any, igzip_lib).IsalError, zlib.error, zstandard.ZstdError)
+_FAILURES: tuple[type[Exception], ...] = (*READ_ERRORS, *_DAMAGE)
+_HEADER_CHECKSUM = 2  # a flag of gzip that isal does not read if the header is cut into pieces
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x5d\x2a\x4d\x18": "zstd with dictionary",
+    b"BZh": "bzip2",
+}
+
+
+def raw(path: Path) -> IO[bytes]:
+    """Open a file for reading its stored bytes; a remote file is read a block at a time."""
+    if not is_remote(path):
+        return path.open("rb")
+    return io.BufferedReader(cast(io.RawIOBase, path.open("rb", BLOCK)), BLOCK)
+
+
+def packing_of(head: bytes) -> str:
+    """Return ``gzip``, ``zstd``, ``zstd with dictionary``, ``bzip2`` or ``plain`` for the first bytes of a file."""
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "plain")
+
+
+def compression(path: Path) -> str:
+    """Return the compression of a file, as `packing_of` names it."""
+    with raw(path) as file:
+        return packing_of(file.read(4))
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file for reading its unpacked content; a truncated one raises EOFError at its end."""
+    packing = compression(path)
+    if packing == "plain":
+        return raw(path) if is_remote(path) else path.open("rb", BLOCK)
+    if packing == "gzip":
+        return io.BufferedReader(_Gzip(path), BLOCK)
+    return io.BufferedReader(_File(raw(path), packing), BLOCK)
+
+
+class Members(io.RawIOBase):
+    """Unpacked content of a sequence of gzip members, zstd frames or bzip2 streams, any of which may be empty.
+
+    Parameters
+    ----------
+    file : binary file
+        Read from its current position.
+    packing : str
+        As `packing_of` names it; ``zlib`` and ``deflate`` are known too.
+    raises : bool
+        Raise EOFError where the file is truncated, and OSError where it is damaged; otherwise the content ends there.
+    trailing : bool
+        Ignore bytes after the last member that do not begin another one, as browsers do.
+
+    Attributes
+    ----------
+    damage : Exception or None
+        The reason why the content ends before the file.
+    """
+
+    def __init__(self, file: IO[bytes], packing: str, *, raises: bool = True, trailing: bool = False) -> None:
+        self._file, self._packing, self._raises, self._trailing = file, packing, raises, trailing
+        self._dictionary = _dictionary(file) if packing == "zstd with dictionary" else None
+        self._base = file.tell()  # offset of the input block in the file
+        self._input, self._at, self._size = b"", 0, _FIRST_PIECE
+        self._output = memoryview(b"")
+        self._member: Any = None
+        self._start = self._given = 0
+        self._any = False
+        self.damage: Exception | None = None
+
+    def readable(self) -> bool:
+        """Return true."""
+        return True
+
+    def position(self, buffered: io.BufferedReader) -> tuple[int, int] | None:
+        """Return the file offset of the member that contains the next byte, and the byte's offset in the member.
+
+        None at the end of the content. `buffered` is the reader that wraps this one.
+        """
+        waiting = len(buffered.peek(1))
+        return (self._start, self._given - waiting) if waiting else None
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        """Unpack into a buffer; return the number of bytes, 0 at the end."""
+        try:
+            while not self._output and self.damage is None and self._advance(len(buffer)):
+                pass
+        except _DAMAGE as error:
+            self.damage = OSError(f"damaged {self._packing} data: {error}")
+        except READ_ERRORS as error:
+            self.damage = error
+        if self._raises and self.damage is not None and not self._output:
+            raise self.damage
+        size = min(len(buffer), len(self._output))
+        buffer[:size] = self._output[:size]
+        self._output = self._output[size:]
+        self._given += size
+        return size
+
+    def _advance(self, size: int) -> bool:
+        """Unpack at most `size` bytes; return False at the end of the file."""
+        if self._member is None and not self._begins():
+            return False
+        piece = b""
+        if self._member.needs_input:
+            if self._at == len(self._input):
+                self._refill()
+            piece = self._input[self._at : self._at + self._size]
+            if not piece:
+                raise EOFError("the compressed stream is truncated")
+            self._at += len(piece)
+            self._size = min(2 * self._size, _PIECE)
+        self._output = memoryview(self._member.decompress(piece, size))
+        if self._member.eof:
+            self._at -= len(self._member.unused_data)
+            self._member = None
+        return True
+
+    def _begins(self) -> bool:
+        """Start the next member, after any padding; return False if there is none."""
+        while len(self._input) - self._at < 4 and self._refill():
+            pass
+        while self._packing == "gzip" and self._any and self._input[self._at : self._at + 1] == b"\0":
+            self._at = len(self._input) - len(self._input[self._at :].lstrip(b"\0"))
+            while len(self._input) - self._at < 4 and self._refill():
+                pass
+        head = self._input[self._at : self._at + 4]
+        if not head or (self._any and self._trailing and packing_of(head) != self._packing):
+            return False
+        self._start, self._given, self._size, self._any = self._base + self._at, 0, _FIRST_PIECE, True
+        self._member = self._decompressor(head)
+        return True
+
+    def _refill(self) -> bool:
+        """Append the next block of the file to the unread input; return False at the end of the file."""
+        block = self._file.read(_PIECE)
+        self._base += self._at
+        self._input, self._at = self._input[self._at :] + block, 0
+        return bool(block)
+
+    def _decompressor(self, head: bytes) -> Any:
+        match self._packing:
+            case "gzip" if not head[3:4] or head[3] & _HEADER_CHECKSUM:
+                return _Inflate(zlib.MAX_WBITS | 16)
+            case "gzip":
+                return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+            case "zlib":
+                return _Inflate(zlib.MAX_WBITS)
+            case "deflate":
+                return _Inflate(-zlib.MAX_WBITS)
+            case "bzip2":
+                return bz2.BZ2Decompressor()
+            case _:
+                return _ZstdFrame(self._dictionary)
+
+
+class _File(Members):
+    """Members of a file that is closed with them."""
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Gzip(io.RawIOBase):
+    """A gzip file, unpacked by isal, and from the first error on by the standard library.
+
+    The standard library returns all content before the damage, and reports it precisely.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._given, self._trusted = path, 0, True
+        self._file = raw(path)
+        self._stream: gzip.GzipFile = igzip.IGzipFile(fileobj=self._file, mode="rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        try:
+            content = self._stream.read1(len(buffer))
+        except _FAILURES:
+            if not self._trusted:
+                raise
+            self._trusted = False
+            self._reopen()
+            content = self._stream.read1(len(buffer))
+        buffer[: len(content)] = content
+        self._given += len(content)
+        return len(content)
+
+    def _reopen(self) -> None:
+        self._file.close()
+        self._file = raw(self._path)
+        self._stream = gzip.GzipFile(fileobj=self._file, mode="rb")
+        left = self._given
+        while left and (content := self._stream.read1(min(left, BLOCK))):
+            left -= len(content)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Inflate:
+    """A member that zlib unpacks, with the interface of `bz2.BZ2Decompressor`."""
+
+    def __init__(self, wbits: int) -> None:
+        self._stream = zlib.decompressobj(wbits)
+
+    def decompress(self, piece: bytes, size: int) -> bytes:
+        return self._stream.decompress(self._stream.unconsumed_tail + piece, size)
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._stream.unconsumed_tail
+
+    @property
+    def eof(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._stream.unused_data
+
+
+class _ZstdFrame:
+    """A zstd frame, with the interface of `bz2.BZ2Decompressor`; its window is limited as pages are."""
+
+    def __init__(self, dictionary: zstandard.ZstdCompressionDict | None) -> None:
+        self._most = max(8 << 20, largest_page())
+        self._piece = max(_ZSTD_PIECE, largest_page() >> 15)
+        self._frame = zstandard.ZstdDecompressor(dictionary, max_window_size=self._most).decompressobj()
+        self._input = memoryview(b"")
+        self.unused_data = b""
+
+    def decompress(self, piece: bytes, _size: int) -> bytes:
+        self._input = memoryview(piece) if piece else self._input
+        some, self._input = self._input[: self._piece], self._input[self._piece :]
+        try:
+            content: bytes = self._frame.decompress(some)
+        except zstandard.ZstdError as error:
+            if "too much memory" not in str(error):
+                raise
+            raise OSError(
+                f"its zstd window is larger than {in_words(self._most)}; unpack it (zstd -d --long=31), or omit "
+                "memory= and store="
+            ) from error
+        if self.eof:
+            self.unused_data = self._frame.unused_data + bytes(self._input)
+        return content
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._input
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._frame.eof)
+
+
+def _dictionary(file: IO[bytes]) -> zstandard.ZstdCompressionDict:
+    """Read the dictionary in the skippable frame before the first record."""
+    size = int.from_bytes(file.read(8)[4:], "little")
+    content = file.read(min(size, _MOST_DICTIONARY))
+    if packing_of(content) == "zstd":
+        content = zstandard.ZstdDecompressor().decompress(content, _MOST_DICTIONARY)
+    return zstandard.ZstdCompressionDict(content)

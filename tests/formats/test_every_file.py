@@ -1,0 +1,484 @@
+"""Every file of an input is read, or listed with the reason and copied; cut pages are skipped."""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import gzip
+import io
+import json
+import os
+import random
+import shutil
+import zlib
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from archives import PACK, crawl, packed, warc_record
+
+from spotsigs.cli import main
+from spotsigs.errors import InputError
+from spotsigs.formats.column_files import Csv, Parquet
+from spotsigs.formats.compression import Members, _Gzip, open_bytes
+from spotsigs.formats.detect_format import collection_of, format_of
+from spotsigs.formats.folder import Folder
+from spotsigs.formats.input_files import find_sources
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.formats.warc import Warc
+from spotsigs.records import Document, Skipped
+from spotsigs.text.size_limits import pages_up_to
+
+PACKED = {"": bytes, ".gz": PACK[".gz"], ".zst": PACK[".zst"], ".bz2": bz2.compress}
+
+
+def read(collection):
+    return [record for shard in collection.shards() for record in shard()]
+
+
+def ids(records):
+    return [record.id for record in records if isinstance(record, Document)]
+
+
+def skipped(records):
+    return {record.id: record.reason for record in records if isinstance(record, Skipped)}
+
+
+def rows(*names):
+    return b"".join(json.dumps({"id": name, "text": f"the page {name}"}).encode() + b"\n" for name in names)
+
+
+def copied(collection, folder):
+    """Return the names and unpacked contents of a copy from which nothing is removed."""
+    folder.mkdir()
+    collection.copy(folder, lambda _document: True)
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with open_bytes(path) as stream:
+                found[path.relative_to(folder).as_posix()] = stream.read()
+    return found
+
+
+# names and formats
+
+OUTPUTS = {
+    "C4": ["c4-train.00000-of-01024.json.gz", "c4-train.00001-of-01024.json.gz"],
+    "Dolma": ["v1_5-sample-0000.json.gz", "cc_en_head-0001.json.zst"],
+    "Spark": ["part-00000", "part-00001-5f1c8d0e-c000.json.gz", "part-00002-5f1c.json.bz2", "_SUCCESS"],
+    "logs": ["pages.jsonl.1", "pages.jsonl.2.gz", "pages.jsonl"],
+}
+
+
+@pytest.mark.parametrize("tool", OUTPUTS)
+def test_json_lines_are_read_whatever_their_names(tmp_path, tool):
+    for name in OUTPUTS[tool]:
+        pack = next((pack for ending, pack in PACKED.items() if ending and name.endswith(ending)), bytes)
+        (tmp_path / name).write_bytes(b"" if name == "_SUCCESS" else pack(rows(name)))
+    name, collection = collection_of(str(tmp_path))
+    assert name == "jsonl"
+    assert ids(read(collection)) == sorted(set(OUTPUTS[tool]) - {"_SUCCESS"})
+
+
+def test_parts_beside_a_file_with_a_suffix_do_not_vanish(tmp_path, monkeypatch):
+    """The input that began this: nine parts of C4 beside one .jsonl gave five pages of fifty, with exit code 0."""
+    (tmp_path / "in").mkdir()
+    for k in range(9):
+        (tmp_path / "in" / f"c4-train.{k:05}-of-00009.json.gz").write_bytes(
+            gzip.compress(rows(*(f"{k}-{n}" for n in range(5))))
+        )
+    (tmp_path / "in" / "x.jsonl").write_bytes(rows(*(f"x-{n}" for n in range(5))))
+    monkeypatch.chdir(tmp_path)
+    main(["dedup", "in", "--out", "out", "--workers", "1", "--tau", "1"])
+    kept = (tmp_path / "out-results" / "kept.csv").read_text().splitlines()[1:]
+    removed = (tmp_path / "out-results" / "removed.csv").read_text().splitlines()[1:]
+    assert len(kept) + len(removed) == 50
+    assert sorted(os.listdir("out")) == sorted(os.listdir("in"))
+
+
+@pytest.mark.parametrize("name", ["CC-MAIN-2024-10-00000.warc.gz.1", "crawl", "x.warc.gz.open"])
+def test_archives_are_read_whatever_their_names(tmp_path, name):
+    (tmp_path / name).write_bytes(packed(crawl(3, random.Random(1)), ".gz"))
+    (tmp_path / "y.warc").write_bytes(packed(crawl(2, random.Random(2)), ""))
+    (tmp_path / "manifest.txt").write_text("a list of files\n")
+    (tmp_path / "bagit.txt").write_text("BagIt-Version: 1.0\n")
+    found = read(collection_of(str(tmp_path))[1])
+    assert len(ids(found)) == 5
+    assert set(skipped(found)) == {"manifest.txt", "bagit.txt"}
+
+
+@pytest.mark.parametrize("pack", PACKED)
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "trec", "warc"])
+def test_every_compression_is_read_and_copied(tmp_path, kind, pack):
+    text = {
+        "jsonl": rows("a", "b"),
+        "csv": b"id,text\na,x\nb,y\n",
+        "trec": b"".join(b"<DOC>\n<DOCNO>%b</DOCNO>\nx\n</DOC>\n" % name for name in (b"a", b"b")),
+        "warc": b"".join(warc_record(name, b"<p>") for name in ("a", "b")),
+    }[kind]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / f"x{pack}").write_bytes(PACKED[pack](text))
+    name, collection = collection_of(str(tmp_path / "in"))
+    assert name == kind
+    assert ids(read(collection)) == ["a", "b"]
+    assert copied(collection, tmp_path / "out") == {f"x{pack}": text}
+
+
+def test_a_file_of_another_format_is_listed_and_copied(tmp_path):
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    for name, content in {"x.jsonl": rows("a"), "sub/y.csv": b"id,text\n1,x\n", "z.jpg": b"\xff\xd8\0\0"}.items():
+        (tmp_path / "in" / name).write_bytes(content)
+    collection = Jsonl(path=str(tmp_path / "in"))
+    found = read(collection)
+    assert ids(found) == ["a"]
+    assert set(skipped(found)) == {"sub/y.csv", "z.jpg"}
+    assert set(copied(collection, tmp_path / "out")) == {"x.jsonl", "sub/y.csv", "z.jpg"}
+
+
+def test_pages_are_known_by_their_content(tmp_path):
+    files = {
+        "a.html.gz": gzip.compress(b"<html>a"),
+        "b.php": b"\n<!DOCTYPE html><p>b",
+        "c.aspx@id=3": b"<html>c",
+        "d.txt.zst": PACK[".zst"](b"d"),
+        "e.HTML": b"e",
+        "f.css": b"p {}",
+        "g.html.gz": gzip.compress(b"<html>" + os.urandom(999))[:-20],
+    }
+    (tmp_path / "in").mkdir()
+    for name, content in files.items():
+        (tmp_path / "in" / name).write_bytes(content)
+    collection = Folder(path=str(tmp_path / "in"))
+    found = read(collection)
+    assert ids(found) == ["a.html.gz", "b.php", "c.aspx@id=3", "d.txt.zst", "e.HTML"]
+    assert found[0].content == b"<html>a"
+    assert found[3].media_type == "text/plain"
+    assert skipped(found)["g.html.gz"].startswith("the compressed stream is truncated")
+    (tmp_path / "out").mkdir()
+    collection.copy(tmp_path / "out", lambda _document: True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == files
+
+
+def test_a_compressed_page_may_not_unpack_to_more_than_a_page(tmp_path):
+    (tmp_path / "x.html.gz").write_bytes(gzip.compress(bytes(1 << 20)))
+    with pages_up_to(1 << 16):
+        [found] = read(Folder(path=str(tmp_path)))
+    assert found == Skipped("x.html.gz", "the page has more than 64 KiB")
+
+
+# folders
+
+
+def test_an_unreadable_folder_is_listed_and_stops_a_strict_run(tmp_path, monkeypatch):
+    for name in ("a/1.html", "b/2.html", "b/c/3.html"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text("<html>")
+    scan = os.scandir
+
+    def denied(path):
+        if not isinstance(path, int) and Path(path).name in ("b", "c"):
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    found = read(Folder(path=str(tmp_path / "in")))
+    assert ids(found) == ["a/1.html"]
+    assert skipped(found) == {"b/": "the folder cannot be read: permission denied"}
+    assert skipped(read(Folder(path=f"{tmp_path}/in/**/*.html"))) == {
+        "b/": "the folder cannot be read: permission denied"
+    }
+    assert skipped(read(Folder(path=f"{tmp_path}/in/*/*.html"))) == {
+        "b/": "the folder cannot be read: permission denied"
+    }
+    assert skipped(read(Folder(path=f"{tmp_path}/in/a*/*.html"))) == {}
+    with pytest.raises(InputError, match=r"b/: the folder cannot be read: permission denied"):
+        main_strict(tmp_path / "in", tmp_path / "out")
+    with pytest.raises(InputError, match=r"in/b cannot be read: permission denied"):
+        find_sources(str(tmp_path / "in" / "b"))
+
+
+def main_strict(source, target):
+    """Run the command; raise what it would say."""
+    from spotsigs.cli import DO, parser
+
+    asked = parser().parse_args(["dedup", str(source), "--out", str(target), "--strict", "--workers", "1"])
+    DO["dedup"](asked)
+
+
+def test_a_link_to_a_folder_is_listed(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "else").mkdir()
+    (tmp_path / "in" / "a.html").write_text("<html>")
+    (tmp_path / "else" / "b.html").write_text("<html>")
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "else")
+    (tmp_path / "in" / "round").symlink_to(tmp_path / "in")
+    found = read(Folder(path=str(tmp_path / "in")))
+    assert ids(found) == ["a.html"]
+    assert set(skipped(found)) == {"link/", "round/"}
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_one_unreadable_file_does_not_end_a_run(tmp_path, monkeypatch, at):
+    """Detection of the format read it too, and ended with an error."""
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / name).write_bytes(rows(name))
+    bad, opened = tmp_path / f"{'ab'[at]}.jsonl", Path.open
+
+    def denied(path, *arguments, **more):
+        if path == bad:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "open", denied)
+    name, collection = collection_of(str(tmp_path))
+    found = read(collection)
+    assert name == "jsonl"
+    assert ids(found) == ["ba"[at] + ".jsonl"]
+    assert skipped(found) == {bad.name: "cannot be read: permission denied"}
+    with pytest.raises(InputError, match=r"cannot be read: permission denied"):
+        format_of(str(bad))
+
+
+def test_a_pattern_that_matches_a_folder_reads_its_files(tmp_path):
+    for name in ("in/a/1.jsonl", "in/2.jsonl"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(rows(name))
+    assert ids(read(Jsonl(path=f"{tmp_path}/in/*"))) == ["in/2.jsonl", "in/a/1.jsonl"]
+
+
+def test_results_inside_the_input_are_no_pages(tmp_path, monkeypatch):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.html").write_text("<html>the page is a page")
+    monkeypatch.chdir(tmp_path)
+    main(["dedup", "in", "--out", "out", "--workers", "1"])
+    shutil.copytree("out-results", "in/results")
+    assert [source.name for source in find_sources("in")] == ["a.html"]
+
+
+# empty shards and columns
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.json"])
+@pytest.mark.parametrize("memory", [(), ("--memory", "1GB")])
+def test_an_empty_file_is_an_empty_collection(tmp_path, monkeypatch, name, memory):
+    if memory and name != "x.jsonl":
+        return
+    (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    main(["dedup", name, "--out", "out", "--workers", "1", *memory])
+    assert (tmp_path / "out" / name).read_bytes() == b""
+
+
+NESTED = {"doc": {"url": "u", "body": {"html": "<p>nested"}}, "html": "<p>flat"}
+
+
+def test_nested_columns(tmp_path):
+    names = {"id_column": "doc.url", "html_column": "doc.body.html"}
+    (tmp_path / "x.jsonl").write_text(json.dumps(NESTED) + "\n" + json.dumps({"doc.body.html": "<p>dotted"}))
+    first, second = read(Jsonl(path=str(tmp_path / "x.jsonl"), **names))
+    assert (first.id, first.content, second.content) == ("u", "<p>nested", "<p>dotted")
+    pq.write_table(pa.Table.from_pylist([NESTED, NESTED]), tmp_path / "x.parquet")
+    collection = Parquet(path=str(tmp_path / "x.parquet"), **names)
+    assert [(d.id, d.content) for d in read(collection)] == [("u", "<p>nested")] * 2
+    (tmp_path / "out").mkdir()
+    kept = iter([True, False])
+    collection.copy(tmp_path / "out", lambda _document: next(kept))
+    assert pq.read_table(tmp_path / "out" / "x.parquet").to_pylist() == [NESTED]
+    with pytest.raises(InputError, match=r"has no column 'doc.page'; its columns are doc, doc.url, doc.body, doc.bo"):
+        read(Parquet(path=str(tmp_path / "x.parquet"), html_column="doc.page"))
+
+
+def test_unknown_keys_list_those_that_exist(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"url": "u", "body": "x"}\n')
+    [record] = read(Jsonl(path=str(tmp_path / "x.jsonl"), text_column="boddy"))
+    assert record.reason == "the row has neither 'html' nor 'boddy'; its columns are url, body"
+    with pytest.raises(InputError, match=r"has no key 'uri' in its first lines; their keys are url, body"):
+        read(Jsonl(path=str(tmp_path / "x.jsonl"), text_column="body", id_column="uri"))
+
+
+def test_view_columns_of_parquet(tmp_path):
+    table = pa.table(
+        {
+            "id": ["a", "b", "c"],
+            "text": pa.array(["x", None, "z"]).cast(pa.string_view()),
+            "unused": pa.array([b"1", b"2", b"3"]).cast(pa.binary_view()),
+        }
+    )
+    pq.write_table(table, tmp_path / "x.parquet")
+    collection = Parquet(path=str(tmp_path / "x.parquet"))
+    found = read(collection)
+    assert [(r.id, getattr(r, "content", None)) for r in found] == [("a", "x"), ("b (x.parquet#1)", None), ("c", "z")]
+    (tmp_path / "out").mkdir()
+    collection.copy(tmp_path / "out", lambda document: document.id != "a")
+    assert pq.read_table(tmp_path / "out" / "x.parquet").to_pylist() == table.to_pylist()[1:]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id": 123456789012345678901234567890, "text": "x"}',
+        '{"id": 1.50, "text": "x", "more": NaN}',
+        '{"id": "a", "text": "lone \\ud800"}',
+        '{"id": 1e400, "text": "x"}',
+        '{"id": "a", "id": "b", "text": "x"}',
+        '{"id": "a", "text": "x", "deep": ' + "[" * 1500 + "]" * 1500 + "}",
+        '{"id": "\\u0000", "text": "\\ud83d\\ude00"}',
+        '{"id": 18446744073709551616, "text": "x"}',
+        '{"id": "a", "text": "x"} trailing',
+        '{"id": "a", "text": "tab\tin text"}',
+        "{'id': 1}",
+        '{"id": -0.0, "text": "x", "cluster": 12345678901234567890123}',
+    ],
+)
+def test_two_parsers_of_json_agree(tmp_path, monkeypatch, line):
+    import orjson
+
+    (tmp_path / "x.jsonl").write_text(line)
+    found = read(Jsonl(path=str(tmp_path / "x.jsonl")))
+
+    def refuse(_line):
+        raise orjson.JSONDecodeError("", "", 0)
+
+    monkeypatch.setattr(orjson, "loads", refuse)
+    assert found == read(Jsonl(path=str(tmp_path / "x.jsonl")))
+
+
+# captures
+
+BODY = b"<html><p>the plan is a new bridge " * 9
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ("Transfer-Encoding: chunked\r\n", b"%x\r\n%b\r\n" % (len(BODY), BODY)),
+        (f"Content-Length: {len(BODY) + 100}\r\n", BODY),
+        ("Content-Encoding: gzip\r\n", b"\r\n" + gzip.compress(BODY * 9)[:-30]),
+    ],
+)
+def test_a_cut_capture_does_not_replace_the_complete_one(tmp_path, headers, body):
+    """The cut one came first, was kept, and the complete one was removed as its duplicate."""
+    cut, whole = warc_record("http://x/a", body, headers=headers), warc_record("http://x/a", BODY)
+    (tmp_path / "x.warc").write_bytes(cut + whole)
+    first, second = read(Warc(path=str(tmp_path / "x.warc")))
+    assert first.id == "http://x/a (x.warc@0)"
+    assert "cut short" in first.reason
+    assert (second.id, second.content) == ("http://x/a", BODY)
+    assert copied(Warc(path=str(tmp_path / "x.warc")), tmp_path / "out")["x.warc"] == cut + whole
+
+
+def test_a_page_that_the_crawler_has_cut_is_skipped(tmp_path):
+    record = warc_record("http://x/a", BODY).replace(b"WARC-Type:", b"WARC-Truncated: length\r\nWARC-Type:")
+    (tmp_path / "x.warc").write_bytes(record)
+    [found] = read(Warc(path=str(tmp_path / "x.warc")))
+    assert found.reason == "the crawler has cut it: WARC-Truncated: length"
+
+
+def test_skipped_and_kept_captures_of_one_address_have_different_names(tmp_path):
+    bad = warc_record("http://x/a", b"<p>", headers="Content-Encoding: odd\r\n")
+    (tmp_path / "x.warc").write_bytes(bad + warc_record("http://x/a", b"<p>one") + bad)
+    found = read(Warc(path=str(tmp_path / "x.warc")))
+    assert [record.id for record in found] == [
+        "http://x/a (x.warc@0)", "http://x/a", f"http://x/a (x.warc@{(tmp_path / 'x.warc').stat().st_size - len(bad)})"
+    ]  # fmt: skip
+
+
+# compressed streams
+
+
+def members(content, packing, size=1 << 16, **more):
+    stream = io.BufferedReader(Members(io.BytesIO(content), packing, **more), size)
+    return stream.read()
+
+
+def gzip_header(flags):
+    """Return a gzip member of which the header has the optional fields of some flags."""
+    content = gzip.compress(BODY, mtime=0)
+    head = b"\x1f\x8b\x08" + bytes([flags]) + content[4:10]
+    head += (4).to_bytes(2, "little") + b"abcd" if flags & 4 else b""
+    head += b"name\0" if flags & 8 else b""
+    head += b"comment\0" if flags & 16 else b""
+    head += (zlib.crc32(head) & 0xFFFF).to_bytes(2, "little") if flags & 2 else b""
+    return head + content[10:]
+
+
+@pytest.mark.parametrize("flags", [0, 2, 4, 8, 16, 30])
+@pytest.mark.parametrize("read_size", [1, 3, 7, 12, 1000])
+def test_headers_of_gzip_may_be_cut_anywhere(monkeypatch, flags, read_size):
+    monkeypatch.setattr("spotsigs.formats.compression._PIECE", read_size)
+    monkeypatch.setattr("spotsigs.formats.compression._FIRST_PIECE", 1)
+    assert members(gzip_header(flags) * 3 + b"\0" * 9 + gzip_header(flags), "gzip") == BODY * 4
+
+
+@pytest.mark.parametrize("packing", ["gzip", "zstd", "bzip2"])
+def test_members_empty_truncated_and_followed_by_other_bytes(packing):
+    pack = {"gzip": gzip.compress, "zstd": zstandard.compress, "bzip2": bz2.compress}[packing]
+    one, empty = pack(BODY), pack(b"")
+    assert members(empty + one + empty * 2 + one + empty, packing) == BODY * 2
+    assert members(one + b"trailing bytes", packing, trailing=True) == BODY
+    with pytest.raises(OSError, match=r"damaged|Invalid data"):
+        members(one + b"trailing bytes", packing, size=1 << 10)
+    for cut in range(1, len(one)):
+        with pytest.raises(EOFError):
+            members(one[:cut], packing)
+    assert members(one * 2 + one[:-3], packing, raises=False).startswith(BODY * 2)
+
+
+@pytest.mark.parametrize("damage", ["cut", "checksum", "middle", "trailing", "padding", "header"])
+def test_damaged_gzip_is_read_as_the_standard_library_reads_it(tmp_path, damage):
+    content = b"".join(b"%d %b\n" % (k, random.Random(k).randbytes(60).hex().encode()) for k in range(9000))
+    whole = gzip.compress(content)
+    half = len(whole) // 2
+    (tmp_path / "x.gz").write_bytes(
+        {
+            "cut": whole[:half],
+            "checksum": whole[:-6] + bytes([whole[-6] ^ 1]) + whole[-5:],
+            "middle": whole[:half] + b"\7" * 50 + whole[half + 50 :],
+            "trailing": whole + b"trailing",
+            "padding": whole + bytes(99) + whole,
+            "header": whole[:5],
+        }[damage]
+    )
+
+    def lines_of(stream):
+        found = []
+        try:
+            found += iter(stream.readline, b"")
+        except (OSError, EOFError) as error:
+            return found, type(error), str(error)
+        return found
+
+    with open_bytes(tmp_path / "x.gz") as ours, gzip.open(tmp_path / "x.gz") as theirs:
+        assert lines_of(ours) == lines_of(theirs)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "trec"])
+@pytest.mark.parametrize("order", ["ascending", "descending", "some"])
+def test_shards_of_a_stream_share_a_pass(tmp_path, monkeypatch, kind, order):
+    """A worker that reads shards in order opens the file once; in any order the records are the same."""
+    text = {
+        "jsonl": rows(*map(str, range(500))),
+        "csv": b"id,text\n" + b"".join(b'%d,"x\ny"\n' % k for k in range(500)),
+        "trec": b"".join(b"<DOC>\n<DOCNO>%d</DOCNO>\nx\n</DOC>\n" % k for k in range(500)),
+    }[kind]
+    (tmp_path / "x.gz").write_bytes(gzip.compress(text))
+    collection = type(collection_of(str(tmp_path))[1])(path=str(tmp_path), shard_bytes=100)
+    shards = collection.shards()
+    assert len(shards) == 8
+    opened, begin = [], _Gzip.__init__
+    monkeypatch.setattr(_Gzip, "__init__", lambda self, path: (opened.append(path), begin(self, path))[1])
+    numbers = {"ascending": range(8), "descending": range(7, -1, -1), "some": [1, 3, 4, 7, 0, 2, 5, 6]}[order]
+    found = {number: ids(shards[number]()) for number in numbers}
+    assert [name for number in range(8) for name in found[number]] == list(map(str, range(500)))
+    assert len(opened) == {"ascending": 1, "descending": 8, "some": 2}[order]
+
+
+def test_a_changed_file_is_read_again(tmp_path):
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(b"id,text\n" + b"".join(b"%d,x\n" % k for k in range(500))))
+    shards = Csv(path=str(path), shard_bytes=100).shards()
+    assert ids(shards[0]())[0] == "0"
+    path.write_bytes(gzip.compress(b"id,text\n" + b"".join(b"%d,x\n" % k for k in range(1000, 1500))))
+    assert ids(shards[1]())[0].startswith("1")
