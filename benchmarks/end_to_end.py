@@ -89,7 +89,7 @@ NOTES = [
     "the tool's own threshold, by a join in memory; those of this package by its join on disk. SimHash has none. "
     "Precision, recall, F1: micro averages over pairs, against the truth where there is one.",
     "Kept: documents that the tool keeps; text-dedup drops those of fewer than 5 words without counting them. Stories "
-    "lost: truth clusters, single documents included, of which the tool keeps none; duplicates left: documents it keeps "
+    "lost: truth clusters, single documents included, of which the tool keeps none; duplicates left: kept documents "
     "beyond the first of each story.",
 ]
 

@@ -119,7 +119,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
     trial = Trial(settings)
     if settings.memory is None:
         matched, label = _in_memory(settings, trial), settings.matcher.label
-        found = Found(matched, label)
+        found = MatchedRun(matched, label)
     else:
         found = _on_disk(settings, folder, settings.memory, say)
     matched, collection = found.matched, settings.collection
@@ -154,7 +154,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
 
 
 @dataclass(frozen=True)
-class Found:
+class MatchedRun:
     """A matched collection, and what its place requires.
 
     Attributes
@@ -227,7 +227,7 @@ def _in_memory(settings: Settings, trial: Trial) -> Matched[Signatures, Pairs]:
     )
 
 
-def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> Found:
+def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> MatchedRun:
     from spotsigs.outofcore.pipeline import decided, fitting, match_on_disk, store_locked
 
     matcher, collection = settings.matcher, settings.collection
@@ -268,10 +268,10 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         say(f"no finished run has decided the {added_from:,} earlier documents of {store}: all are decided now")
         matched = match(None, add=False)
     end_workers()  # what follows uses memory for each document
-    return Found(matched, method.label, store_locked(as_path(store), say), earlier, added_from)
+    return MatchedRun(matched, method.label, store_locked(as_path(store), say), earlier, added_from)
 
 
-def _priority(settings: Settings, found: Found) -> dict[str, Any]:
+def _priority(settings: Settings, found: MatchedRun) -> dict[str, Any]:
     """Return the order in which documents are kept: those that an earlier run has kept come first."""
     signatures, n = found.matched.signatures, len(found.matched.doc_ids)
     lengths = signatures.occurrences() if settings.keep is Keep.longest else None
