@@ -1,1 +1,1 @@
-"""What the sources claim, and what became of it."""
+"""Claims of the sources, and their verdicts."""

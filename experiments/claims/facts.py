@@ -1,4 +1,4 @@
-"""Facts: measured values with a name, written by the experiments, read by the claims ledger."""
+"""Facts: named measured values, written by experiments and read by the claims ledger."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from spotsigs.output_files import write_csv
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """A measured value.
+    """Measured value.
 
     Attributes
     ----------
     name : str
-        Unique within its experiment.
+        Name, unique within the experiment.
     value : float
-        The value; 1 or 0 for what holds or does not.
+        Value; 1 or 0 for true or false.
     low, high : float or None
-        95 % interval, where there is one.
+        95 % interval, if there is one.
     over : str
-        What the ends are, if not of an interval: "runs" for the lowest and highest of several runs.
+        Meaning of the ends if they are no interval: "runs" for the range over several runs.
     text : str
-        What to print instead of the bare number.
+        Text to print instead of the number.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Fact:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval, or the value twice."""
+        """Interval, or the value twice."""
         return (self.value if self.low is None else self.low, self.value if self.high is None else self.high)
 
     def __str__(self) -> str:
@@ -50,14 +50,14 @@ class Fact:
 
 
 def write_facts(path: Path, facts: Sequence[Fact]) -> None:
-    """Write facts as csv, full figures."""
+    """Write facts as csv, without rounding."""
     write_csv(
         path, list(Fact.__dataclass_fields__), ([f.name, float(f.value), f.low, f.high, f.text, f.over] for f in facts)
     )
 
 
 def read_facts(path: Path) -> dict[str, Fact]:
-    """Return the facts of a file by name; none if there is no such file."""
+    """Return the facts of a file by name; none if the file does not exist."""
     if not path.exists():
         return {}
     with path.open(encoding="utf-8", newline="") as file:

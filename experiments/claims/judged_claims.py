@@ -1,4 +1,4 @@
-"""The claims ledger: every checkable statement of the sources and what became of it."""
+"""Claims ledger: every checkable statement of the sources with its verdict."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ HEADER = ("class", "claim", "where", "published", "command", "measured", "low", 
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """A claim, what was measured, and the verdict.
+    """Claim with the measured fact and the verdict.
 
     Attributes
     ----------
     claim : Claim
-        The statement.
+        Claim.
     fact : Fact or None
-        None where nothing was measured.
+        Measured fact; None without a measurement.
     """
 
     claim: Claim
@@ -34,7 +34,7 @@ class Judged:
 
     @property
     def verdict(self) -> Verdict:
-        """What the claim's rule makes of the fact."""
+        """Verdict of the claim's rule on the fact."""
         if self.fact is None:
             return Verdict.NOT_TESTABLE if isinstance(self.claim.rule, Untestable) else Verdict.NOT_MEASURED
         verdict = self.claim.rule.judge(self.fact)
@@ -43,12 +43,12 @@ class Judged:
 
     @property
     def failed(self) -> bool:
-        """Whether the claim does not hold here."""
+        """True if the claim does not hold."""
         return self.verdict in (Verdict.NOT_REPRODUCED, Verdict.CONTRADICTED)
 
     @property
     def remark(self) -> str:
-        """Why a claim cannot be tested, was not measured or does not hold, and what else is known."""
+        """Reason why a claim is not testable, not measured or does not hold, and further remarks."""
         if isinstance(self.claim.rule, Untestable):
             return self.claim.rule.reason
         if self.verdict is Verdict.NOT_MEASURED:
@@ -64,13 +64,13 @@ class Claims(Experiment):
     Attributes
     ----------
     results : Path
-        Folder with the experiments' facts; receives ``claims.md`` and ``claims.csv``.
+        Folder of the experiments' facts; receives ``claims.md`` and ``claims.csv``.
     """
 
     results: Path = Path("results")
 
     def __call__(self, settings: Settings) -> str:
-        """Write the ledger; return its count of verdicts."""
+        """Write the ledger; return the counts of verdicts."""
         judged = judge_all(self.results)
         write_ledger(self.results, judged)
         Work.begin(self.results, settings).record("claims")
@@ -78,13 +78,13 @@ class Claims(Experiment):
 
 
 def judge_all(results: Path) -> list[Judged]:
-    """Return every claim with the fact that a results folder has for it."""
+    """Return every claim with its fact in a results folder."""
     facts = {claim.experiment: read_facts(results / claim.experiment / "facts.csv") for claim in ledger()}
     return [Judged(claim=claim, fact=facts[claim.experiment].get(claim.fact)) for claim in ledger()]
 
 
 def summary(judged: Sequence[Judged]) -> str:
-    """Return how many claims of each class got which verdict."""
+    """Return the number of claims by class and verdict."""
     lines = [f"{len(judged)} claims"]
     for kind, name in KINDS.items():
         counts = Counter(item.verdict for item in judged if item.claim.kind == kind)
@@ -118,7 +118,7 @@ def _cells(item: Judged) -> list[str | float | None]:
 
 
 def markdown(judged: Sequence[Judged]) -> str:
-    """Return the ledger in Markdown: count, rules, one row a claim, and what does not hold."""
+    """Return the ledger in Markdown: counts, rules, a row for each claim, and the claims that do not hold."""
     rows = [
         [
             str(number),
@@ -149,7 +149,7 @@ def markdown(judged: Sequence[Judged]) -> str:
 
 
 def failures(judged: Sequence[Judged]) -> list[str]:
-    """Return a sentence for each claim that does not hold here, and why we think so."""
+    """Return a sentence for each claim that does not hold, with the assumed reason."""
     return [
         f"{item.claim.says} ({item.claim.where}): published {item.claim.published}, measured {item.fact}; "
         f"{item.verdict.value}. {item.claim.why}".rstrip()

@@ -1,4 +1,4 @@
-"""The claims: what the sources say, where, which fact tests it, and by which rule; the list is data."""
+"""Claims of the sources: statement, source, testing fact and rule, read from a data file."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ KINDS = {
     "efficiency": "efficiency",
     "errata": "errata of the sources",
 }
-"""The classes of claims; effectiveness is about the authors' Gold Set, which no other collection can contradict."""
+"""Classes of claims. Claims about effectiveness refer to the Gold Set; other collections cannot contradict them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A checkable statement.
+    """Checkable statement.
 
     Attributes
     ----------
     kind : str
         One of `KINDS`.
     where : str
-        Source and place.
+        Source and section.
     says : str
-        The statement.
+        Statement.
     published : str
-        The published value, as printed there.
+        Published value, as printed.
     experiment : str
-        The experiment whose fact tests it; empty where nothing is measured.
+        Experiment whose fact tests the claim; empty if the claim is not testable.
     fact : str
-        The fact's name.
+        Name of the fact.
     rule : Rule
-        How the fact is judged.
+        Rule for the verdict.
     why : str
-        What we take the reason to be, shown only where the claim does not hold.
+        Assumed reason, shown only if the claim does not hold.
     remark : str
-        What else is known, always shown.
+        Further remark, always shown.
     """
 
     kind: str
@@ -58,18 +58,18 @@ class Claim:
 
     @property
     def command(self) -> str:
-        """The command that tests the claim."""
+        """Command that tests the claim."""
         return f"python run.py experiment={self.experiment}" if self.experiment else ""
 
 
 @cache
 def ledger() -> tuple[Claim, ...]:
-    """Return all claims of ``experiments/claims/paper/claims.toml``, in its order.
+    """Return all claims of ``experiments/claims/paper/claims.toml``, in order.
 
     Raises
     ------
     InputError
-        If a claim has no rule, or several, or a key it should not have.
+        If a claim does not have exactly one rule, or has an unknown key.
     """
     entries = tomllib.loads((PAPER / "claims.toml").read_text(encoding="utf-8"))["claim"]
     return tuple(_claim(dict(entry)) for entry in entries)
@@ -87,7 +87,7 @@ def _claim(entry: dict[str, Any]) -> Claim:
 
 
 def _rule(name: str, entry: dict[str, Any]) -> Rule:
-    """Take the rule's keys out of the entry and return it."""
+    """Remove the keys of a rule from the entry and return the rule."""
     value = entry.pop(name)
     if name == "about":
         return About(published=value, tolerance=entry.pop("tolerance"), neutral=entry.pop("neutral", None))

@@ -1,4 +1,4 @@
-"""The published figures: what the sources print, as data."""
+"""Published figures of the sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def published(table: str) -> list[Row]:
     Returns
     -------
     list of dict
-        Numbers where the cell is one, None where it is empty.
+        Rows; numeric cells are numbers, empty cells None.
     """
     with (PAPER / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         return [{name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(file)]

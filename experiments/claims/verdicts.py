@@ -1,4 +1,4 @@
-"""How a claim is judged: measured values against published ones, by rules that look at nothing else."""
+"""Rules for verdicts on claims, from published and measured values only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ over all pairs of runs, which takes its place; it is marked as such.
 
 
 class Verdict(Enum):
-    """What became of a claim."""
+    """Verdict on a claim."""
 
     REPRODUCED = "reproduced"
     DIRECTION = "reproduced in direction only"
@@ -44,7 +44,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """A value: ``published`` within ``tolerance``; ``neutral`` tells the direction, where the claim has one."""
+    """Rule for a value: ``published`` within ``tolerance``; ``neutral`` defines the direction, if there is one."""
 
     published: float
     tolerance: float
@@ -63,7 +63,7 @@ class About:
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
-    """A direction without a value: the quantity lies above (or below) ``neutral``."""
+    """Rule for a direction: the quantity is above (or below) ``neutral``."""
 
     neutral: float
     above: bool = True
@@ -76,7 +76,7 @@ class Direction:
 
 @dataclass(frozen=True, kw_only=True)
 class Equal:
-    """A count, or anything else without error."""
+    """Rule for a count or another exact value."""
 
     published: float
 
@@ -87,12 +87,12 @@ class Equal:
 
 @dataclass(frozen=True, kw_only=True)
 class Untestable:
-    """Nothing here can decide it."""
+    """Rule for a claim that is not testable."""
 
     reason: str
 
     def judge(self, measured: Fact) -> Verdict:
-        """Apply rule 5, whatever was measured."""
+        """Apply rule 5."""
         return Verdict.NOT_TESTABLE
 
 
@@ -106,7 +106,7 @@ def _side(value: float, neutral: float) -> int:
 
 
 def _beside(low: float, high: float, neutral: float, side: int, good: Verdict) -> Verdict:
-    """Return ``good`` if the whole interval lies on the claimed side, contradicted if on the other."""
+    """Return ``good`` if the whole interval is on the claimed side, contradicted if it is on the other."""
     ends = {_side(low, neutral), _side(high, neutral)}
     if ends == {side}:
         return good

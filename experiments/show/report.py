@@ -1,4 +1,4 @@
-"""The report: one HTML file with every table, figure and claim, and pairs to look at. It loads nothing."""
+"""Report: one HTML file with all tables, figures and claims, and sample pairs; it loads no other file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from spotsigs.runs.provenance import provenance
 TEMPLATES = Path(__file__).parent / "templates"
 
 OURS, FRAMED = "SpotSigs", "SpotSigs, framed"
-"""Methods that the finding is about, as the experiments name them."""
+"""Methods of the main finding, by their names in the experiments."""
 
 SECTIONS = {
     "The finding": ("frames/frames", "matrix/quality", "matrix/matrix"),
@@ -62,7 +62,7 @@ SECTIONS = {
         "beyond/promise",
     ),
 }
-"""Sections of the report: tables and figures by their path below the results folder; what else is there follows."""
+"""Tables and figures of each section by their path in the results folder; all others follow."""
 
 LEADS = {
     "Beyond the paper": "Nothing here is the paper's: signatures that leave out the frame of today's pages, found by "
@@ -70,17 +70,17 @@ LEADS = {
     "pages come from seeds that nothing was tuned on, except for the ablations; the last table shows where framed "
     "signatures fall behind plain ones. docs/beyond.md has the definitions.",
 }
-"""What a section says first."""
+"""Introductions of sections."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report(Experiment):
-    """Put the results together for reading, and sample pairs for inspection.
+    """Report of all results, with sampled pairs for inspection.
 
     Attributes
     ----------
     results : Path
-        Folder with the experiments' results; receives ``report.html``.
+        Folder of the experiments' results; receives ``report.html``.
     each : int
         Number of true, of false and of missed pairs in the inspector.
     """
@@ -92,7 +92,7 @@ class Report(Experiment):
         require(self.each >= 0, f"each must not be negative, got {self.each}")
 
     def __call__(self, settings: Settings) -> str:
-        """Write the report; return where it lies."""
+        """Write the report; return its path."""
         work = Work.begin(self.results, settings)
         page = render(
             finding=finding(self.results),
@@ -108,7 +108,7 @@ class Report(Experiment):
         return f"report: {path}"
 
     def _samples(self, work: Work) -> list[Sample]:
-        """Draw pairs of SpotSigs at the paper's parameters; none where the collection has no clusters or no texts."""
+        """Sample pairs of SpotSigs at the paper's parameters; none if the collection has no clusters or no texts."""
         line = Line.composed("SpotSigs", "matcher=spotsigs idf_max=0.85 tau=0.44", work.settings)
         if not self.each or isinstance(work.settings.collection, VectorCollection):
             return []
@@ -121,7 +121,7 @@ class Report(Experiment):
 
 
 def finding(results: Path) -> list[str]:
-    """Return what the reproduction found, in five sentences, from the facts of ``matrix`` and ``frames``.
+    """Return the main findings in five sentences, from the facts of ``matrix`` and ``frames``.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def finding(results: Path) -> list[str]:
     Returns
     -------
     list of str
-        None of them where an experiment has not run, or without the real pages.
+        Empty if an experiment has not run, or without the real pages.
     """
     matrix, frames = (read_facts(results / name / "facts.csv") for name in ("matrix", "frames"))
     real, reverse = "newsframes", "gold_prose"
@@ -151,7 +151,7 @@ def finding(results: Path) -> list[str]:
     except (KeyError, IndexError):
         return []
     if not (on_real[0] > max(on_real[1:3]) and thin > max(thick, 0) and on_prose[0] < min(on_prose[1:3])):
-        return []  # the sentences would not be true
+        return []  # the sentences do not apply
     sentence = (
         "On real news stories in the frames of real news pages their best F1 is {:.3f}, against {:.3f} for 3-shingles "
     )
@@ -168,7 +168,7 @@ def finding(results: Path) -> list[str]:
 
 
 def sections(results: Path) -> list[dict[str, Any]]:
-    """Return every table and figure that a results folder has, by section, with its provenance."""
+    """Return all tables and figures of a results folder, by section, with their provenance."""
     named = {name for names in SECTIONS.values() for name in names}
     others = [
         path.relative_to(results).with_suffix("").as_posix()
@@ -198,7 +198,7 @@ def _item(results: Path, name: str) -> dict[str, Any] | None:
 
 
 def _origin(about: dict[str, Any]) -> dict[str, str]:
-    """Return what a reader needs to make a table or figure again."""
+    """Return the provenance that a reader needs to reproduce a table or figure."""
     cells = about["cells"]
     return {
         "command": f"python run.py experiment={about['experiment']}",
@@ -220,21 +220,21 @@ def render(
 ) -> str:
     """Return the report's HTML.
 
-    Page text, ids and everything else that comes from outside is escaped; the page's policy forbids every request and
-    every script but its own.
+    All external text, such as that of pages and ids, is escaped. The content security policy of the page forbids all
+    requests, and all scripts but its own.
 
     Parameters
     ----------
     sections : sequence of dict
-        As `sections` returns them.
+        Result of `sections`.
     judged : sequence of Judged
-        The claims.
+        Claims with verdicts.
     samples : sequence of Sample
-        Pairs to look at.
+        Sampled pairs.
     about : dict
         Command, commit, versions, machine.
     finding : sequence of str
-        The sentences it opens with.
+        Sentences of the introduction.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def render(
 
 
 def _beside(sections: Sequence[dict[str, Any]], judged: Sequence[Judged]) -> dict[str, list[Judged]]:
-    """Return the claims that each experiment's first table or figure has to do with, by the name of that."""
+    """Return the claims of each experiment, by the name of its first table or figure."""
     first: dict[str, str] = {}
     for section in sections:
         for item in section["items"]:
@@ -280,7 +280,7 @@ def _beside(sections: Sequence[dict[str, Any]], judged: Sequence[Judged]) -> dic
 
 
 def _by_reason(failed: Iterable[Judged]) -> dict[str, list[Judged]]:
-    """Return claims by what we take to be the reason, so that each reason stands there once."""
+    """Group claims by their assumed reason."""
     reasons: dict[str, list[Judged]] = {}
     for item in failed:
         reasons.setdefault(item.claim.why, []).append(item)

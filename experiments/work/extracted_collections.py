@@ -1,4 +1,4 @@
-"""Collections, extracted once for a whole experiment and kept beside its cells."""
+"""Collections that are extracted once for all experiments, and cached with their results."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from spotsigs.text.visible import VisibleText
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """What is read, and how.
+    """Collection with its extraction.
 
     Attributes
     ----------
     collection : Collection
-        Documents, or vectors.
+        Collection of documents or of vectors.
     text : callable or None
-        ``(document) -> str``; None for a collection of vectors.
+        Function from a document to its text; None for a collection of vectors.
     signature : SignatureScheme or None
-        Tokens to signatures; None for a collection of vectors.
+        Function from tokens to signatures; None for a collection of vectors.
     """
 
     collection: Any
@@ -47,21 +47,21 @@ class Source:
 
 @dataclass(frozen=True)
 class Remembered:
-    """A text extractor that looks up what it said of the same document before, for the next kind of signatures.
+    """Text extractor that caches its results on disk, for use with several kinds of signatures.
 
     Attributes
     ----------
     text : callable
-        ``(document) -> str``.
+        Function from a document to its text.
     folder : Path
-        Holds a file for each document.
+        Folder with a file for each document.
     """
 
     text: Any
     folder: Path
 
     def __call__(self, document: Document) -> str:
-        """Return the document's text."""
+        """Return the text of a document."""
         content = document.content
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         about = f"{type(content).__name__} {document.media_type} {document.charset}\n".encode()
@@ -78,19 +78,19 @@ class Remembered:
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """A source that has been read and lies in a store; it prints what its content depends on.
+    """Extracted source in a store; its ``repr`` has everything that the content depends on.
 
     Attributes
     ----------
     source : Source
-        What was read.
+        Source of the store.
     checksum : str
         SHA-256 over the arrays of the store: ids, truth, signatures and counts of the documents.
     path : Path
-        The store of signatures; of a collection of vectors, ids stand in place of their hashes.
+        Store of signatures; for a collection of vectors, ids replace the hashes.
     parse_seconds : float or None
-        Wall seconds of reading and extracting in one process that has done so before; None if nobody asked, or other
-        processes ran beside.
+        Wall seconds of reading and extracting in one process with loaded kernels; None if not measured, or if other
+        processes were active.
     """
 
     source: Source
@@ -99,13 +99,13 @@ class Stored:
     parse_seconds: float | None = field(repr=False, compare=False)
 
     def signatures(self) -> Signatures:
-        """Return the signatures of the documents, in memory of their own: what kernels read is writable there."""
+        """Return a writable copy of the signatures in memory, as kernels require."""
         found = load_signatures(self.path, verify=None)
         own = {name: np.array(getattr(found, name)) for name in ("indptr", "hashes", "counts")}
         return replace(found, **own)
 
     def corpus(self, idf_filter: IdfFilter | None = None, *, sets: bool = False) -> Corpus:
-        """Return the corpus after the filter; a collection of vectors is taken as it is."""
+        """Return the corpus after the filter; a collection of vectors is not filtered."""
         source = self.source
         if source.signature is None:
             store = opened(self.path, "signatures")
@@ -118,7 +118,7 @@ class Stored:
         return Corpus(vectors.as_sets() if sets else vectors, lambda: texts(source.collection, source.text))
 
     def truth(self) -> Truth | None:
-        """Return what the collection says is duplicate."""
+        """Return the truth of the collection, or None."""
         if self.source.signature is None:
             return None
         found = load_signatures(self.path, verify=None)
@@ -127,18 +127,18 @@ class Stored:
 
 
 def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -> Stored:
-    """Read a source, or find it where it was kept.
+    """Read a source, or open it in the cache.
 
     Parameters
     ----------
     source : Source
         Collection, text and signature.
     folder : Path
-        Where inputs are kept.
+        Folder of the cache.
     engine : Engine
-        Where extraction runs.
+        Engine that runs the extraction.
     timed : bool
-        Read it, again if need be, in this process alone, so that its time is known.
+        Measure the time of reading, in this process alone; this may read the source again.
 
     Returns
     -------
@@ -158,8 +158,8 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
 
 
 def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> float | None:
-    """Put the signatures of a source into a store; return the seconds that took if they are known."""
-    if source.signature is not None and timed:  # a first share loads all that the whole needs
+    """Write the signatures of a source to a store; return the seconds if they were measured."""
+    if source.signature is not None and timed:  # the first shard loads all kernels
         extract_shard(source.collection.shards()[0], source.text, source.signature)
     with ForeignLoad() as load:
         began = perf_counter()
@@ -177,7 +177,7 @@ def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> float |
 
 
 def _pages(source: Source, kept: Path | None, engine: Engine) -> Signatures:
-    """Return the signatures of pages; what takes long, outlines and some texts, is looked up in a folder, if given."""
+    """Return the signatures of pages; slow steps, outlines and some texts, are cached in a folder, if given."""
     text, scheme = source.text, source.signature
     assert scheme is not None
     if kept is not None and isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined):

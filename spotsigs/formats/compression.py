@@ -15,7 +15,7 @@ from isal import igzip, igzip_lib
 from spotsigs.storage.locations import is_remote
 from spotsigs.text.size_limits import in_words, largest_page
 
-READ_ERRORS = (EOFError, OSError)
+READ_ERRORS = (EOFError, OSError, zlib.error)
 """Raised by reading a damaged or vanished file."""
 
 BLOCK = 1 << 20

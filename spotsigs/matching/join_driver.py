@@ -6,7 +6,6 @@ one band of lengths after the other), `expand` (from distinct documents to rows)
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.contiguous_ids import renumbered
+from spotsigs.arrays.parallel import all_cores
 from spotsigs.matching import join_kernels as kernels
 from spotsigs.matching.bounds import Bounds, bounds, indexed_prefixes
 from spotsigs.matching.join_kernels import Documents, Links, Postings, Rows, Scratch, TokenOrder
@@ -40,7 +40,7 @@ class Stages:
     """Thread pool, wall seconds by stage and counters of one join; a context manager that stops the threads."""
 
     def __init__(self, threads: int | None) -> None:
-        self.threads = as_threads(threads) or _cores()
+        self.threads = as_threads(threads) or all_cores()
         self.pool = ThreadPoolExecutor(self.threads)
         self.seconds: dict[str, float] = {}
         self.counters = {"copies": 0, "postings": 0, "candidates": 0, "verifications": 0}
@@ -75,11 +75,6 @@ class Stages:
         """Cut rows into ranges of about equal size, ``times`` ranges for each thread."""
         sizes = np.linspace(indptr[0], indptr[-1], self.threads * times + 1, dtype=np.int64)[1:-1]
         return np.concatenate([[0], np.searchsorted(indptr, sizes), [len(indptr) - 1]])
-
-
-def _cores() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Input(NamedTuple):

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, fields
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from spotsigs.runs.provenance import MIB, TreeMemory, provenance
 from spotsigs.runs.settings import Settings
 from spotsigs.runs.stores import ask, discard, own_store
 from spotsigs.runs.warnings import near_tau, warning
-from spotsigs.signatures.extract import is_readable, name_hash
+from spotsigs.signatures.extract import is_readable, name_hash, unique_names
 from spotsigs.storage.atomic import locked
 from spotsigs.storage.store import Renumbered
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
@@ -195,7 +196,10 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
             folder, matched.doc_ids, matched.pairs, outcome.decisions, outcome.cohesion, new_from=matched.new_from
         )
     if len(matched.skipped):
-        write_csv(folder / "skipped.csv", ("doc", "reason"), ((record.id, record.reason) for record in matched.skipped))
+        names = unique_names(lambda: chain(matched.doc_ids, (record.id for record in matched.skipped)))
+        own = islice(names, len(matched.doc_ids), None)  # unlike that of any document
+        rows = ((name, record.reason) for name, record in zip(own, matched.skipped, strict=True))
+        write_csv(folder / "skipped.csv", ("doc", "reason"), rows)
     if outcome.suggestion:
         write_histogram(folder, outcome.suggestion)
 

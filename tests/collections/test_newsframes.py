@@ -321,9 +321,9 @@ def test_a_plan_that_cannot_be():
     stories, frames = made(n_frames=2)
     with pytest.raises(InputError, match="pages must be at least 6, two for each of 3 stories, got 5"):
         plan(stories, frames, 5, 0, 1)
-    with pytest.raises(InputError, match="do not fit its 4 places in frames"):
+    with pytest.raises(InputError, match="but only 4 combinations of versions and templates"):
         plan(stories, frames, 60, 0, 1)
-    with pytest.raises(InputError, match="served must lie between 0 and 2"):
+    with pytest.raises(InputError, match="served must be between 0 and 2"):
         plan(stories, frames, 6, 3, 1)
 
 
@@ -478,7 +478,7 @@ def test_the_licence_comes_first(tmp_path, tarballs):
 
 def test_other_packages_are_refused(tmp_path, tarballs):
     (tarballs / NAMES[2]).write_bytes(b"something else")
-    with pytest.raises(InputError, match=r"reuters.* has SHA-256 .*, data/collections/registry.txt says"):
+    with pytest.raises(InputError, match=r"reuters.* has SHA-256 .*, data/collections/registry.txt lists"):
         collection(tarballs).shards()
     (tarballs / NAMES[2]).unlink()
     with pytest.raises(InputError, match=r"reuters.*tgz does not exist; data.path= must be a folder"):

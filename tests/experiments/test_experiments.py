@@ -20,6 +20,7 @@ from experiments.claims.published import published
 from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Untestable, Verdict
 from experiments.show.figures import Panel, Point, draw_bars, draw_lines
 from experiments.show.tables import Column, Table
+from experiments.studies.curve_study import CurveStudy
 from experiments.studies.printed_algorithm import algorithm1
 from experiments.work.curves import Curve, difference
 from experiments.work.result_cache import Cells, Task, code_version
@@ -389,3 +390,36 @@ def test_foreign_load_does_not_count_our_workers():
     finally:
         worker.kill()
         worker.wait()
+
+
+def test_a_curve_study_compares_with_the_best_of_the_others():
+    curves = {name: drawn_curve(seed)[0] for seed, name in enumerate("abc")}
+    best = {name: float(np.nanmax(np.nan_to_num(curve.micro[2]))) for name, curve in curves.items()}
+    study = CurveStudy(
+        methods=dict.fromkeys("abc", ""),
+        undrawn=["c"],
+        comparisons={"a - the best other": ["a", "b", "c"], "a / b - 1": ["a", "b"]},
+        relative=["a / b - 1"],
+        spread="range",
+    )
+    facts = {fact.name: fact for fact in study._facts(curves, {name: curves[name] for name in "ab"})}
+    listed = ["a: best F1", "a: best tau", "b: best F1", "b: best tau", "a - the best other", "a / b - 1", "range"]
+    assert list(facts) == listed
+    assert facts["a - the best other"].value == pytest.approx(best["a"] - max(best["b"], best["c"]))
+    assert facts["a / b - 1"].value == pytest.approx(best["a"] / best["b"] - 1)
+    assert facts["range"].value == pytest.approx(abs(best["a"] - best["b"]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"undrawn": ["c"]}, "undrawn must name methods, got .'c'."),
+        ({"comparisons": {"x": ["a", "c"]}}, "'x' names .'c'.; the curves are .'a', 'b'."),
+        ({"comparisons": {"x": ["a"]}}, "'x' needs at least two curves"),
+        ({"relative": ["x"]}, "relative must name comparisons"),
+        ({"panels": {"P": ""}, "comparisons": {"x": ["a", "b"]}}, "the curves are .'a, P', 'b, P'."),
+    ],
+)
+def test_a_curve_study_checks_its_labels(wrong, says):
+    with pytest.raises(InputError, match=says):
+        CurveStudy(methods={"a": "", "b": ""}, **wrong)

@@ -385,6 +385,24 @@ def test_skipped_and_kept_captures_of_one_address_have_different_names(tmp_path)
     ]  # fmt: skip
 
 
+def test_a_page_whose_text_cannot_be_had_has_a_name_of_its_own(tmp_path):
+    """Both captures have the same id; the first has more tags than fit."""
+    pages = [{"id": "a", "html": "<p>" * 900_000}, {"id": "a", "html": "<p>the page is a page"}]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages))
+    main(["dedup", str(tmp_path / "x.jsonl"), "--out", str(tmp_path / "out"), "--workers", "1", "--memory", "1GB"])
+    assert "a," in (tmp_path / "out-results" / "kept.csv").read_text()
+    assert '\na#2,"the page is larger than 8 MiB' in (tmp_path / "out-results" / "skipped.csv").read_text()
+    assert (tmp_path / "out" / "x.jsonl").read_bytes() == (tmp_path / "x.jsonl").read_bytes()
+
+
+def test_nothing_equals_nothing():
+    """Equal bytes or equal words make exact duplicates; no bytes and no words make none."""
+    from spotsigs import dedup
+
+    shells = ["<html><script>a</script>", "<html><script>b</script>", "<p></p>", "<div></div>"]
+    assert dedup(["", "", *shells, "<p></p>"]) == ["", "", *shells]
+
+
 # compressed streams
 
 
@@ -426,7 +444,7 @@ def test_members_empty_truncated_and_followed_by_other_bytes(packing):
     assert members(one * 2 + one[:-3], packing, raises=False).startswith(BODY * 2)
 
 
-@pytest.mark.parametrize("damage", ["cut", "checksum", "middle", "trailing", "padding", "header"])
+@pytest.mark.parametrize("damage", ["cut", "checksum", "middle", "trailing", "padding", "header", "block"])
 def test_damaged_gzip_is_read_as_the_standard_library_reads_it(tmp_path, damage):
     content = b"".join(b"%d %b\n" % (k, random.Random(k).randbytes(60).hex().encode()) for k in range(9000))
     whole = gzip.compress(content)
@@ -439,6 +457,7 @@ def test_damaged_gzip_is_read_as_the_standard_library_reads_it(tmp_path, damage)
             "trailing": whole + b"trailing",
             "padding": whole + bytes(99) + whole,
             "header": whole[:5],
+            "block": whole[:10] + b"\0\x1f\x8b\x08" + whole[14:],
         }[damage]
     )
 
@@ -446,12 +465,14 @@ def test_damaged_gzip_is_read_as_the_standard_library_reads_it(tmp_path, damage)
         found = []
         try:
             found += iter(stream.readline, b"")
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             return found, type(error), str(error)
         return found
 
     with open_bytes(tmp_path / "x.gz") as ours, gzip.open(tmp_path / "x.gz") as theirs:
         assert lines_of(ours) == lines_of(theirs)
+    (tmp_path / "y.jsonl").write_bytes(rows("y"))
+    assert ids(read(Jsonl(path=str(tmp_path)))) == ["y"]
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "trec"])

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the fast code: Python counters, nested loops, textbook definitions."""
+"""Reference implementations: Python counters, nested loops, textbook definitions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Multiset = Counter[int]
 
 
 def jaccard(a: Multiset, b: Multiset) -> float:
-    """Multiset Jaccard (Equation 4); two empty documents are not similar."""
+    """Return the multiset Jaccard (Equation 4), 0 for two empty documents."""
     larger = sum((a | b).values())
     return sum((a & b).values()) / larger if larger else 0.0
 
 
 def similar_pairs(documents: Sequence[Multiset], tau: float) -> dict[tuple[int, int], float]:
-    """All pairs of similarity at least tau, by comparing every two documents."""
+    """Return all pairs of similarity at least tau by comparing every two documents."""
     found = {}
     for (i, a), (j, b) in combinations(enumerate(documents), 2):
         if a and b and jaccard(a, b) >= tau:
@@ -26,7 +26,7 @@ def similar_pairs(documents: Sequence[Multiset], tau: float) -> dict[tuple[int, 
 
 
 def contained_pairs(documents: Sequence[Multiset], tau: float) -> dict[tuple[int, int], float]:
-    """All pairs of which at least tau of the smaller lies within the other, by comparing every two documents."""
+    """Return all pairs of containment at least tau by comparing every two documents."""
     found = {}
     for (i, a), (j, b) in combinations(enumerate(documents), 2):
         smaller = min(a.total(), b.total())
@@ -36,7 +36,7 @@ def contained_pairs(documents: Sequence[Multiset], tau: float) -> dict[tuple[int
 
 
 def similar_pairs_exactly(documents: Sequence[Multiset], tau: Fraction) -> set[tuple[int, int]]:
-    """The same in rational arithmetic."""
+    """Return the similar pairs in rational arithmetic."""
     found = set()
     for (i, a), (j, b) in combinations(enumerate(documents), 2):
         larger = sum((a | b).values())
@@ -46,7 +46,7 @@ def similar_pairs_exactly(documents: Sequence[Multiset], tau: Fraction) -> set[t
 
 
 def components(n: int, pairs: Sequence[tuple[int, int]]) -> list[set[int]]:
-    """Connected components by textbook union-find."""
+    """Return connected components by union-find."""
     parent = list(range(n))
 
     def find(x: int) -> int:
@@ -65,7 +65,7 @@ def components(n: int, pairs: Sequence[tuple[int, int]]) -> list[set[int]]:
 def leaders(
     pairs: Mapping[tuple[int, int], float], order: Sequence[int], removed: Iterable[int] = ()
 ) -> dict[int, int]:
-    """The leader of each document: those in order that no earlier leader is a pair with, then the most similar one."""
+    """Return the leader of each document: itself if it is in no pair with an earlier one, else the most similar."""
 
     def similarity(a: int, b: int) -> float | None:
         return pairs.get((min(a, b), max(a, b)))
@@ -103,7 +103,7 @@ def b_cubed(clusters: Sequence[object], labels: Sequence[object]) -> tuple[float
 
 
 def idf_band(documents: Sequence[Multiset], low: float, high: float, prototype: bool = False) -> list[Multiset]:
-    """Keep the signatures whose normalised IDF lies in the band."""
+    """Keep the signatures whose normalised IDF is in the band."""
     from math import log
 
     n = len(documents)
@@ -114,7 +114,7 @@ def idf_band(documents: Sequence[Multiset], low: float, high: float, prototype: 
 
 
 def boundaries_as_printed(tau: Fraction, rho: int) -> list[int]:
-    """Section 4.2's series in rational arithmetic."""
+    """Return the series of section 4.2 in rational arithmetic."""
     series = [1]
     for length in range(2, rho + 1):
         if length - series[-1] > (1 - tau) * length:
@@ -123,7 +123,7 @@ def boundaries_as_printed(tau: Fraction, rho: int) -> list[int]:
 
 
 def cosine_pairs(documents: Sequence[Counter[str]], tau: float) -> dict[tuple[int, int], float]:
-    """All pairs of TF·IDF Cosine at least tau, idf = log(N / df)."""
+    """Return all pairs of TF·IDF Cosine at least tau, with idf = log(N / df)."""
     from math import log, sqrt
 
     n = len(documents)
@@ -134,7 +134,9 @@ def cosine_pairs(documents: Sequence[Counter[str]], tau: float) -> dict[tuple[in
     for i, j in combinations(range(n), 2):
         if squares[i] and squares[j]:
             product = sum(w * weighted[j].get(t, 0.0) for t, w in weighted[i].items())
-            similarity = min(1.0, product / sqrt(squares[i] * squares[j]))  # one root: equal rows give exactly 1
+            similarity = min(
+                1.0, product / sqrt(squares[i] * squares[j])
+            )  # a single root, so that equal rows have exactly 1
             if similarity >= tau:
                 found[i, j] = similarity
     return found

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the extraction kernels."""
+"""Reference implementations of the extraction kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HIDDEN = {"script", "style", "noscript", "iframe", "noembed", "noframes", "templ
 
 
 def visible_text(html: str | bytes) -> str:
-    """Walk the whole tree; elements that are not inline stand between spaces."""
+    """Traverse the whole tree; put spaces around elements that are not inline."""
     body = LexborHTMLParser(html, scripting=True).body
     parts: list[str] = []
 
@@ -65,7 +65,7 @@ def spots(
     stopwords: set[str],
     include_antecedent: bool = True,
 ) -> list[str]:
-    """Follow the paper's section 3.1 word by word."""
+    """Follow section 3.1 of the paper literally."""
     stop = stopwords | set(antecedents)
     signatures = []
     for i, word in enumerate(words):
@@ -100,7 +100,7 @@ def counted(signatures: list[str]) -> dict[int, int]:
 
 
 def unique_ids(ids: list[str]) -> tuple[str, ...]:
-    """Append #2, #3, … to repeated ids, never making one that another document has."""
+    """Append #2, #3, … to repeated ids, without creating the id of another document."""
     taken, occurrences, unique = set(ids), dict.fromkeys(ids, 0), []
     for name in ids:
         number = occurrences[name] + 1

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the hashing baselines: plain Python on sets, dicts and strings."""
+"""Reference implementations of the hashing baselines: plain Python on sets, dicts and strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MASK = 2**64 - 1
 
 
 def vectors(rows: Sequence[dict[int, int]], vocabulary: Sequence[int] | None = None) -> Vectors:
-    """Vectors whose row r counts each id of ``rows[r]``."""
+    """Return vectors whose row r counts each id of ``rows[r]``."""
     ids = [i for row in rows for i in sorted(row)]
     counts = [row[i] for row in rows for i in sorted(row)]
     indptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
@@ -36,7 +36,7 @@ def splitmix64(x: int) -> int:
 
 
 def imatch(rows: Sequence[dict[int, int]], lexica: Sequence[set[int]], low: float, high: float) -> set[Pair]:
-    """Pairs with the same SHA-1 over their terms within the band, under any lexicon; a term is its own hash."""
+    """Return pairs with the same SHA-1 of their terms in the band, under any lexicon; a term is its own hash."""
     n = len(rows)
     df = Counter(term for row in rows for term in row)
     pairs: set[Pair] = set()
@@ -54,7 +54,7 @@ def imatch(rows: Sequence[dict[int, int]], lexica: Sequence[set[int]], low: floa
 
 
 def simhash(row: dict[int, int], weight: dict[int, int], bits: int) -> int:
-    """Charikar's fingerprint of one row; a term is its own hash before mixing."""
+    """Return Charikar's fingerprint of a row; a term is its own hash before mixing."""
     fingerprint = 0
     for b in range(bits):
         total = sum(count * weight[t] * (1 if splitmix64(t) >> b & 1 else -1) for t, count in row.items())
@@ -63,7 +63,7 @@ def simhash(row: dict[int, int], weight: dict[int, int], bits: int) -> int:
 
 
 def hamming_pairs(fingerprints: Sequence[int], radius: int) -> dict[Pair, int]:
-    """Linear scan: all pairs of positions within the radius, with their distance."""
+    """Return all pairs of positions within the radius and their distance, by linear scan."""
     distances = {
         p: (fingerprints[p[0]] ^ fingerprints[p[1]]).bit_count() for p in combinations(range(len(fingerprints)), 2)
     }
@@ -71,7 +71,7 @@ def hamming_pairs(fingerprints: Sequence[int], radius: int) -> dict[Pair, int]:
 
 
 def lcs_length(a: Sequence[object], b: Sequence[object]) -> int:
-    """The textbook dynamic programme."""
+    """Return the length of the LCS by dynamic programming."""
     table = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i, x in enumerate(a):
         for j, y in enumerate(b):
@@ -80,7 +80,7 @@ def lcs_length(a: Sequence[object], b: Sequence[object]) -> int:
 
 
 def sketch(page: Sequence[str], other: Sequence[str], length: int) -> list[int]:
-    """Places of the tokens of a page in runs of that length that the other page has, too."""
+    """Return the positions of the tokens in runs of the given length that the other page shares."""
     if length == 0:
         return list(range(len(page)))
     runs = {tuple(other[q : q + length]) for q in range(len(other) - length + 1)}
@@ -91,15 +91,15 @@ def sketch(page: Sequence[str], other: Sequence[str], length: int) -> list[int]:
 def trusted_similarity(
     matches: Sequence[tuple[int, int]], n_a: int, n_b: int, coherence: float, central: float
 ) -> float:
-    """r of the trustable portion, from the places of the matched tokens, by trying every stretch."""
+    """Return r of the trustable portion from the positions of the matched tokens, by trying every segment."""
     best, r = 0.0, 0.0
     for end, (last_a, last_b) in enumerate(matches):
-        stretches = []
+        segments = []
         for start, (first_a, first_b) in enumerate(matches[: end + 1]):
             common = end - start + 1
             unmatched = last_a - first_a + 1 + last_b - first_b + 1 - 2 * common
-            stretches.append((common * (1 - coherence) - unmatched * coherence, start))
-        score, start = max(stretches)  # of equally good ones the shortest
+            segments.append((common * (1 - coherence) - unmatched * coherence, start))
+        score, start = max(segments)  # the shortest of equally good ones
         (first_a, first_b), common = matches[start], end - start + 1
         off_a, off_b = abs((first_a + last_a + 1) / 2 - n_a / 2), abs((first_b + last_b + 1) / 2 - n_b / 2)
         if score > best and off_a <= central * n_a / 2 and off_b <= central * n_b / 2:
@@ -121,7 +121,7 @@ def sentence_fingerprints(sentences: Sequence[str], buckets: int, smallest: int)
 
 
 def perhaps_similar(fingerprints: Sequence[Sequence[int]], max_set: int) -> list[set[int]]:
-    """Perhaps-similar sets of pages, given each page's fingerprints."""
+    """Return the perhaps-similar sets of pages, given the fingerprints of each page."""
     holders: dict[int, list[int]] = defaultdict(list)
     for page, values in enumerate(fingerprints):
         for value in values:

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the exact join: counters, and every two documents compared."""
+"""Reference implementations of the exact join: counters, and comparison of every two documents."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ Multiset = Counter[int]
 
 
 def similarity(a: Multiset, b: Multiset) -> float:
-    """Multiset Jaccard; empty documents are similar to none."""
+    """Return the multiset Jaccard, 0 for empty documents."""
     union = sum((a | b).values())
     return sum((a & b).values()) / union if a and b else 0.0
 
 
 def as_sets(documents: Sequence[Multiset]) -> list[Multiset]:
-    """Every count 1."""
+    """Return the documents with all counts replaced by 1."""
     return [Counter(list(document)) for document in documents]
 
 
 def self_join(documents: Sequence[Multiset], tau: float) -> list[tuple[int, int, float]]:
-    """All similar pairs of one collection, sorted."""
+    """Return all similar pairs of one collection, sorted."""
     n = len(documents)
     compared = ((i, j, similarity(documents[i], documents[j])) for i in range(n) for j in range(i + 1, n))
     return [pair for pair in compared if pair[2] >= tau]
 
 
 def join(left: Sequence[Multiset], right: Sequence[Multiset], tau: float) -> list[tuple[int, int, float]]:
-    """All similar pairs of a left and a right document, sorted."""
+    """Return all similar pairs of a left and a right document, sorted."""
     compared = ((i, j, similarity(a, b)) for i, a in enumerate(left) for j, b in enumerate(right))
     return [pair for pair in compared if pair[2] >= tau]
 
 
 def least_overlap(tau: float, total: int) -> int:
-    """The least overlap that makes two multisets of ``total`` occurrences similar."""
+    """Return the least overlap of two similar multisets with ``total`` occurrences."""
     return next(o for o in range(1, total + 1) if total - o > 0 and o / (total - o) >= tau)

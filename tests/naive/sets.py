@@ -1,4 +1,4 @@
-"""Slow, obvious twins of Cosine, LSH-S and the sketches: Python dictionaries, big integers, textbook definitions."""
+"""Reference implementations of Cosine, LSH-S and the sketches: dictionaries, big integers, textbook definitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Found = dict[tuple[int, int], float]
 
 
 def vectors_of(documents: Sequence[Multiset], vocabulary: Sequence[int] | None = None) -> Vectors:
-    """One row per document, ids ascending."""
+    """Return vectors with one row per document, ids ascending."""
     rows = [sorted(document.items()) for document in documents]
     return Vectors(
         np.cumsum([0, *map(len, rows)], dtype=np.int64),
@@ -30,7 +30,7 @@ def vectors_of(documents: Sequence[Multiset], vocabulary: Sequence[int] | None =
 
 
 def found(pairs, order=None) -> Found:
-    """Similarity by pair of documents, whatever the row order: row ``r`` is document ``order[r]``."""
+    """Return the similarity by pair of documents, where row ``r`` is document ``order[r]``."""
     order = list(range(pairs.n)) if order is None else list(order)
     ends = zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True)
     return {(min(order[a], order[b]), max(order[a], order[b])): s for a, b, s in ends}
@@ -55,7 +55,7 @@ def log_ratio(n: int, df: int) -> float:
 
 
 def weighted(documents: Sequence[Multiset]) -> list[dict[int, float]]:
-    """TF·IDF in ascending order of the id, counts reduced by their common divisor."""
+    """Return TF·IDF weights in order of ids, with counts divided by their common divisor."""
     frequency = Counter(s for document in documents for s in document)
     rows = []
     for document in documents:
@@ -84,7 +84,7 @@ def cosine_pairs(documents: Sequence[Multiset], tau: float) -> Found:
 
 
 def dense_cosine(documents: Sequence[Multiset]) -> np.ndarray:
-    """The matrix of all similarities as one dense product of unit vectors; rows without weight are 0."""
+    """Return all similarities as a dense product of unit vectors; rows without weight are 0."""
     n = len(documents)
     counts = np.zeros((n, 1 + max((s for document in documents for s in document), default=0)))
     for r, document in enumerate(documents):
@@ -102,13 +102,13 @@ def tokens(document: Multiset, first: Sequence[int]) -> list[int]:
 
 
 def min_hashes(document: Multiset, first: Sequence[int], functions) -> list[int]:
-    """The smallest value of each linear function, in big integers."""
+    """Return the smallest value of each linear function, in big integers."""
     coefficients = zip(functions.alpha.tolist(), functions.beta.tolist(), strict=True)
     return [min((a * x + b) % functions.prime for x in tokens(document, first)) for a, b in coefficients]
 
 
 def bucket_mates(signatures: dict[int, list[int]], k: int, tables: int) -> tuple[set[tuple[int, int]], int]:
-    """Pairs of documents with the same k-tuple in at least one table, and the number of buckets."""
+    """Return the pairs with the same k-tuple in at least one table, and the number of buckets."""
     pairs, buckets = set(), 0
     for t in range(tables):
         table: dict[tuple[int, ...], list[int]] = {}
@@ -136,7 +136,7 @@ def divisible(numbers: set[int], n: int) -> set[int]:
 
 
 def positions(shingles: set[int], keys: Sequence[int]) -> set[tuple[int, int]]:
-    """(position, shingle with the smallest number under its permutation)."""
+    """Return (position, shingle with the smallest number under the permutation) for each key."""
     if not shingles:
         return set()
     return {(f, min(shingles, key=lambda s, key=key: permuted(s, key))) for f, key in enumerate(keys)}
@@ -152,7 +152,7 @@ def resemblance_of_divisible(a: set[int], b: set[int]) -> float:
 
 
 def seven_steps(sketches: Sequence[set], least: int) -> tuple[Counter, list[set[int]]]:
-    """Common values by pair, and the clusters of the documents that share at least ``least``."""
+    """Return the common values by pair, and the clusters of documents that share at least ``least``."""
     pairs = [(shingle, document) for document, sketch in enumerate(sketches) for shingle in sketch]
     groups: dict = {}
     for shingle, document in pairs:
@@ -178,7 +178,7 @@ def components(n: int, pairs: Sequence[tuple[int, int]]) -> list[set[int]]:
 
 
 def copies(seed: int, n: int = 120, vocabulary: int = 400, longest: int = 40) -> list[Multiset]:
-    """Random documents, half of them edited copies of earlier ones, with rare and frequent signatures, one empty."""
+    """Return random documents with rare and frequent signatures, half of them edited copies, one of them empty."""
     rng = np.random.default_rng(seed)
     texts: list[list[int]] = []
     for _ in range(n - 1):

@@ -1,4 +1,4 @@
-"""The built-in collection: generated news pages that have the descriptive figures of the paper's Gold Set."""
+"""The built-in collection: generated news pages with the published statistics of the paper's Gold Set."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from data.collections.gold.pages import GoldPage
 
 SHARD_BYTES = 3_000_000
-"""Content a shard holds, at least, but for the last."""
+"""Minimal bytes of a shard, except the last."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Generated(Collection):
-    """Pages that are generated once and kept as files, one sub-folder a cluster; from then on they are read back."""
+    """Collection whose pages are generated on first use and cached as files, one sub-folder for each cluster."""
 
     seed: int = 2008
     cache: Path = Path("data/cache")
@@ -31,7 +31,7 @@ class _Generated(Collection):
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
 
     def _name(self) -> str:
-        """Return the name of the pages' folder, up to the generator's fingerprint."""
+        """Return the name of the cache folder without the fingerprint of the generator."""
         raise NotImplementedError
 
     def _pages(self) -> Iterator[GoldPage]:
@@ -39,7 +39,7 @@ class _Generated(Collection):
         raise NotImplementedError
 
     def shards(self) -> Sequence[Shard]:
-        """Return the pages in the order of their paths, in shares of about 3 MB; the first call generates them."""
+        """Return the pages in order of their paths, in shards of about 3 MB; the first call generates them."""
         folder = self.folder()
         shards, ids, size = [], [], 0
         for path in sorted(folder.glob("*/*.html")):
@@ -51,23 +51,21 @@ class _Generated(Collection):
         return [*shards, partial(_read, folder, tuple(ids))] if ids else shards
 
     def folder(self) -> Path:
-        """Return the folder of the pages, generated where it is missing: all of it or nothing."""
+        """Return the folder of the pages; a missing one is generated and appears when it is complete."""
         target = Path(self.cache) / f"{self._name()}-{_version()}"
         if target.is_dir():
             return target
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(
-                f"cache must be a folder that can be written, {self.cache} cannot: {reason(error)}"
-            ) from error
+            raise InputError(f"cache must be a writable folder, {self.cache} is not: {reason(error)}") from error
         with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as unfinished:
             pages = Path(unfinished) / "pages"
             self._write(pages)
             try:
                 pages.rename(target)
             except OSError:
-                if not target.is_dir():  # otherwise another process was first, with the same bytes
+                if not target.is_dir():  # another process may have generated the same pages
                     raise
         return target
 
@@ -82,22 +80,22 @@ class _Generated(Collection):
 
 @dataclass(frozen=True, kw_only=True)
 class Gold(_Generated):
-    """Near-duplicate news pages: lightly edited stories in frames of names, each site with its own and its encoding.
+    """Near-duplicate news pages: lightly edited stories in site templates that consist of lists of names.
 
-    The pages are generated once and kept as files, one sub-folder a cluster as in the original; from then on they are
-    read back. ``docs/gold.md`` says what is modelled and how it was calibrated on counts that the paper publishes. A
-    page's file name is its site's, a hyphen and the number of the crawl.
+    Each site has its own template and encoding. The pages are generated on first use and cached, one sub-folder for
+    each cluster as in the original. ``docs/gold.md`` describes the model and its calibration on the published counts. A
+    file name is the site, a hyphen and the number of the crawl.
 
     Parameters
     ----------
     seed : int
-        Same seed, same bytes, on every machine.
+        Seed; the same seed yields the same bytes on every machine.
     pages : int
-        Pages; at least two a cluster.
+        Number of pages, at least two for each cluster.
     clusters : int
-        Stories. Four or more include daily reports that differ in their figures only.
+        Number of stories. Four or more include daily reports that differ only in their figures.
     cache : Path
-        Folder under which generated collections are kept.
+        Folder of generated collections.
 
     References
     ----------
@@ -105,7 +103,7 @@ class Gold(_Generated):
 
     Deviations
     ----------
-    The Gold Set was never published; this one shares its description and none of its text.
+    The Gold Set was never published; this collection shares its statistics but none of its text.
     """
 
     pages: int = 2160
@@ -130,7 +128,7 @@ class Gold(_Generated):
 
 @dataclass(frozen=True, kw_only=True)
 class GoldProse(Gold):
-    """`Gold` as it was first made: frames full of prose, and heavier edits; the stress case of what frames can do.
+    """Variant of `Gold` with templates full of prose and heavier edits, as a stress test for templates.
 
     Parameters
     ----------
@@ -149,14 +147,14 @@ class GoldProse(Gold):
 
 @dataclass(frozen=True, kw_only=True)
 class GoldDrift(GoldProse):
-    """`GoldProse` with frames that change: each page replaces a share of the blocks around its article by others.
+    """Variant of `GoldProse` with changing templates: each page replaces a fraction of the blocks around its article.
 
     The article of a page is that of the same page without drift.
 
     Parameters
     ----------
     drift : float
-        Share of the blocks, in [0, 1]; `data.collections.gold.drift` says which.
+        Fraction of the blocks, in [0, 1]; see `data.collections.gold.drift`.
     seed, pages, clusters, cache : int, int, int, Path
         As in `Gold`.
     """
@@ -180,20 +178,20 @@ class GoldDrift(GoldProse):
 
 @dataclass(frozen=True, kw_only=True)
 class GoldVersions(_Generated):
-    """Archives of news sites: many pages in one frame, some of them versions of one another.
+    """Archives of news sites: many pages of the same template, some of them versions of one another.
 
-    No two sites share a story, so that all true pairs stand in the same frame, as do most false ones.
+    No two sites share a story, so all true pairs, and most false ones, have the same template.
 
     Parameters
     ----------
     seed : int
-        Same seed, same bytes, on every machine.
+        Seed; the same seed yields the same bytes on every machine.
     sites, stories : int
-        Sites, and stories of each.
+        Number of sites, and of stories of each.
     versions : int
-        Pages of a story: 1 up to this many.
+        Maximal number of pages of a story.
     rewritten : float
-        Share in [0, 1] of the paragraphs that a version replaces in the one before it.
+        Fraction in [0, 1] of the paragraphs that differ from the previous version.
     cache : Path
         As in `Gold`.
     """
@@ -228,7 +226,7 @@ def _read(folder: Path, ids: Sequence[str]) -> Iterator[Document | Skipped]:
 
 
 def _version() -> str:
-    """Return a fingerprint of the generator: its code, words, grammar, sites and frames."""
+    """Return a fingerprint of the generator: its code, words, grammar, sites and templates."""
     here = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=4)
     for path in sorted(here.rglob("*"), key=lambda path: path.relative_to(here).as_posix()):

@@ -1,4 +1,4 @@
-"""Inline styles and scripts: the bulk of a page's bytes, constant for a site, without a word of prose."""
+"""Inline styles and scripts: most of a page's bytes, constant for each site, without prose."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def js(dice: Dice, size: int) -> str:
 
 
 def _filled(text: str, name: str, dice: Dice) -> str:
-    """Fill the slots of a template of assets.toml."""
+    """Fill the slots of a text in assets.toml."""
     makers: dict[str, Terminal] = {
         "n": lambda: name,
         "c": lambda: f"{dice.below(1 << 24):06x}",

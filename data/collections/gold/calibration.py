@@ -1,6 +1,6 @@
-"""What frames full of prose were calibrated on: ``python -m data.collections.gold.calibration``.
+"""Calibration of `data.collections.gold.GoldProse`: ``python -m data.collections.gold.calibration``.
 
-No duplicate detector is run and no precision, recall or F1 is looked at; only what can be said of the pages themselves.
+The statistics are those of the pages alone. No duplicate detector runs, and no precision, recall or F1 is used.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ BAND = (0.2, 0.85)
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What was measured.
+    """Measured statistics.
 
     Attributes
     ----------
     content_bytes : int
         Bytes of all pages.
     sizes : ndarray of int64, shape (n_clusters,)
-        Pages in each cluster.
+        Number of pages in each cluster.
     cosines : ndarray of float64, shape (n_clusters,)
         Mean Cosine of the pairs of each cluster: visible tokens of the whole page, raw counts times ``log(N / df)``.
     tokens : float
-        Visible tokens a page.
+        Mean number of visible tokens of a page.
     article_share : float
-        Part of a page's visible tokens that belongs to the article, averaged over pages.
+        Fraction of a page's visible tokens in the article, averaged over pages.
     articles, closed_class : float
-        Share of *a*, *an*, *the*, and of closed-class words, among the tokens of the articles.
+        Fraction of *a*, *an*, *the*, and of closed-class words, in the tokens of the articles.
     vocabulary, shingles : int
-        Distinct tokens, and distinct runs of three tokens, inside the paper's IDF band.
+        Number of distinct tokens, and of distinct 3-shingles, in the paper's IDF band.
     """
 
     content_bytes: int
@@ -68,12 +68,12 @@ class Figures:
 
 
 def measure(pages: Iterable[GoldPage]) -> Figures:
-    """Measure a collection's figures, in one pass over its pages.
+    """Measure the statistics of a collection in one pass over its pages.
 
     Parameters
     ----------
     pages : iterable of GoldPage
-        As `data.collections.gold.pages.generate` yields them.
+        Result of `data.collections.gold.pages.generate`.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def visible_tokens(html: str) -> list[str]:
 def cluster_cosines(counts: list[Counter[str]], df: Counter[str], labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the mean Cosine over the pairs of each cluster; 1 for a cluster of one page.
 
-    Of unit vectors, the squared length of their sum is the sum of all Cosines, each vector's own included.
+    The squared length of a sum of unit vectors is the sum of all Cosines, including those of each vector with itself.
     """
     column = {word: i for i, word in enumerate(df)}
     idf = np.log(len(counts) / np.array(list(df.values())))
@@ -143,7 +143,7 @@ def _in_band(df: NDArray[np.int64], n: int) -> int:
 
 
 def table(figures: Figures) -> str:
-    """Return the figures as a Markdown table: what was aimed at beside what was measured."""
+    """Return target and measured statistics as a Markdown table."""
     f, low, high = figures, *np.percentile(figures.cosines, [25, 75])
     rows = [
         ("Calibrated on", "target", "measured"),

@@ -1,4 +1,4 @@
-"""Frames that change from fetch to fetch: a share of a page's short blocks is replaced, independently on each page."""
+"""Templates that change between crawls: each page independently replaces a fraction of its short blocks."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ LISTS = ("teasers", "headlines", "ads", "comments", "pitches")
 
 
 def drifted(newsroom: Newsroom, shown: dict[str, Any], story: Story, drift: float, dice: Dice) -> dict[str, Any]:
-    """Replace a share of the blocks around an article by others of their kind that were never shown before.
+    """Replace a fraction of the blocks around an article by new ones of the same kind.
 
     Parameters
     ----------
     newsroom : Newsroom
-        Whose page it is.
+        Generator of the site's pages.
     shown : dict
-        What its template is given.
+        Values for the template.
     story : Story
-        The page's, which comments are about.
+        Story of the page, which comments refer to.
     drift : float
-        Share in [0, 1]: each block is replaced with this probability. Blocks are the links of menus and listings of
+        Probability in [0, 1] of replacing a block. Blocks are the links of menus and listings of
         towns, teasers, headlines, advertisements, comments, subscription pitches, and each line of the day's boxes.
     dice : Dice
-        Stream of this page alone.
+        Random stream of the page.
 
     Returns
     -------
     dict
-        The same keys, lists of the same lengths.
+        Values with the same keys and lists of the same lengths.
     """
     writer = ProseWriter(story.lexicon, story.cast, dice, here=newsroom.site.town)
 

@@ -1,4 +1,4 @@
-"""What a site does to a wire story before it prints it."""
+"""Edits of a wire story by a site."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Block = Paragraph | ArticleTable
 
 @dataclass(frozen=True)
 class Version:
-    """A story as one site prints it, as HTML fragments.
+    """Version of a story on a site, as HTML fragments.
 
     Attributes
     ----------
     headline, byline, credit : str
-        Above the article.
+        Lines above the article.
     paragraphs : sequence of str
-        The article.
+        Paragraphs of the article.
     """
 
     headline: str
@@ -36,13 +36,13 @@ def edit(story: Story, site: Site, strength: int, dice: Dice) -> Version:
     Parameters
     ----------
     story : Story
-        As the wire sent it.
+        Story as sent by the wire service.
     site : Site
-        Who prints it.
+        Publishing site.
     strength : int
-        From 0 (as sent) to 10 (cut, reordered and localised).
+        Strength of the edits, from 0 (none) to 10 (cut, reordered and localised).
     dice : Dice
-        Where the choices come from.
+        Random stream.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def edit(story: Story, site: Site, strength: int, dice: Dice) -> Version:
 
 
 def _cut(paragraphs: Sequence[Block], strength: int, dice: Dice) -> list[Block]:
-    """Cut from the end, as desks do for space, and here and there."""
+    """Drop paragraphs at the end, and some others."""
     keep = len(paragraphs)
     if dice.chance(10 + 6 * strength):
         keep = max(2, keep * dice.between(100 - 7 * strength, 100) // 100)
@@ -87,7 +87,7 @@ def _cut(paragraphs: Sequence[Block], strength: int, dice: Dice) -> list[Block]:
 
 
 def _shorten(block: Block) -> Block:
-    """Drop a paragraph's last sentence, or the tail of its only one."""
+    """Drop the last sentence of a paragraph, or the end of its only one."""
     if isinstance(block, ArticleTable):
         return block
     if len(block) > 1:
@@ -97,7 +97,7 @@ def _shorten(block: Block) -> Block:
 
 
 def _rearrange(blocks: list[Block], strength: int, dice: Dice) -> list[Block]:
-    """Swap neighbours, run paragraphs together, break them up."""
+    """Swap, merge and split paragraphs."""
     result: list[Block] = []
     for block in blocks:
         last = result[-1] if result else None

@@ -1,4 +1,4 @@
-"""Inflection and a weighted grammar: how words become sentences."""
+"""Inflection of words, and a weighted grammar for sentences."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ Rules = Mapping[str, Bag[list[str]]]
 
 
 def compile_rules(texts: Mapping[str, str]) -> Rules:
-    """Compile rules: each a bag of alternatives, an alternative being literal, symbol, literal, … parts."""
+    """Compile rules to weighted alternatives; an alternative has alternating literals and symbols."""
     rules = {}
     for symbol, text in texts.items():
         alternatives, weights = [], []
@@ -140,18 +140,18 @@ Terminal = Callable[[], str]
 
 
 def expand(symbol: str, rules: Rules, terminals: Mapping[str, Terminal], dice: Dice) -> str:
-    """Rewrite a symbol until only text is left.
+    """Expand a symbol to text.
 
     Parameters
     ----------
     symbol : str
-        A terminal or the name of a rule; terminals win.
+        Terminal or name of a rule; terminals have precedence.
     rules : mapping
-        A compiled grammar.
+        Compiled grammar.
     terminals : mapping of str to callable
-        What the writer supplies.
+        Functions that return the text of terminals.
     dice : Dice
-        Where the choices come from.
+        Random stream.
 
     Returns
     -------
@@ -163,12 +163,12 @@ def expand(symbol: str, rules: Rules, terminals: Mapping[str, Terminal], dice: D
 
 
 def fill(parts: Sequence[str], rules: Rules, terminals: Mapping[str, Terminal], dice: Dice) -> str:
-    """Rewrite the symbols of one alternative: every second part, as `compile_rules` leaves them."""
+    """Expand the symbols of an alternative, which are every second part."""
     return "".join([expand(part, rules, terminals, dice) if i & 1 else part for i, part in enumerate(parts)])
 
 
 def tidy(text: str) -> str:
-    """Mend the seams of expanded text: *a* or *an*, blanks and commas before stops, capitals."""
+    """Correct *a* and *an*, blanks and commas before stops, and capitals in expanded text."""
     text = _DOUBLE_COMMA.sub(r"\1", _SPACE_BEFORE.sub("", text))
     text = _VOWEL_SOUND.sub(r"\1n ", text)
     text = _RAISED.sub(lambda match: match[1] + match[2].upper(), text)

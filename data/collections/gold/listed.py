@@ -1,7 +1,7 @@
-"""The collection calibrated on published counts: lightly edited news in frames of names, with hardly any prose.
+"""Generator of `data.collections.gold.Gold`, calibrated on published counts: light edits, templates without prose.
 
-What surrounds an article is its site's own: menus, a legal sentence, and long lists of names, of which some keep their
-order for days and the others change theirs from visit to visit. Small words stand before a few names.
+The template of a site consists of menus, a legal sentence, and long lists of names. Some of the names keep their order
+for days, the others are reordered for each crawl. A few names follow function words.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from data.collections.gold.random_streams import Dice
 from data.collections.gold.sites import Site, sites
 from data.collections.gold.stories import SPAN, Story, date_of, invent, make_lexicon, tell, title
 
-# Set by what `data.collections.statistics` measures on the pages, before any detector ran on them.
+# Calibrated with `data.collections.statistics` before any detector ran on the pages.
 SITES, LARGE, LARGE_WEIGHT, SMALL_WEIGHT = 16, 8, 14, 4
-"""Sites, how many of them are large, and how often a story reaches a large and a small one."""
+"""Number of sites, of large ones, and percentage of stories on a large and on a small site."""
 INVENTED = 24
-"""Made-up words among 100 of a story's."""
+"""Percentage of invented words in a story."""
 LENGTHS = ((13, 19), (16, 25), (20, 29), (22, 33))
-"""Paragraphs of a story after its lead: four kinds, equally likely."""
+"""Ranges of the number of paragraphs after the lead, four equally likely kinds."""
 STRENGTH = 2
-"""How heavily sites edit, of 10, at most."""
+"""Maximal strength of edits, of 10."""
 REPORTS = 7
-"""Daily reports among 68 clusters."""
+"""Number of daily reports in 68 clusters."""
 NAMES, SHOWN = 700, 94
-"""Names of a site, and how many of 100 a page shows."""
+"""Number of names of a site, and percentage shown on a page."""
 EDITION, EDITION_DAYS = 100, 4
-"""Days for which the order of names stays."""
+"""Days for which the order of names is constant."""
 SMALL_SHARE = 7
-"""Small words before 100 names."""
+"""Percentage of names that follow a function word."""
 SMALL = ("the", "a", "is", "the", "an", "was", "are", "the", "a", "will", "has", "the", "be", "can")
 NAV, TOOLS = 16, 6
-"""Links of a site's menu and beside its articles."""
+"""Number of links in a site's menu and next to its articles."""
 PLACES = 8
-"""Places that frames keep for sentences, most of which stay empty."""
+"""Slots of the templates for sentences, most of which are empty."""
 
 _WITHOUT_LISTS = ("leaflet", "mailarchive", "printview")
 
 
 @cache
 def carriers() -> tuple[Site, ...]:
-    """Return the sites that take part: those with most readers whose frames show lists."""
+    """Return the participating sites: those with most readers whose templates have lists."""
     listed = [site for site in sites() if site.frame not in _WITHOUT_LISTS]
     ranked = sorted(listed, key=lambda site: (-site.weight, site.key))[:SITES]
     return tuple(replace(site, weight=LARGE_WEIGHT if i < LARGE else SMALL_WEIGHT) for i, site in enumerate(ranked))
 
 
 def plan(seed: int, pages: int, clusters: int) -> list[Cluster]:
-    """Lay out a collection; parameters and result as in `data.collections.gold.plan.plan`."""
+    """Plan a collection; parameters and result are those of `data.collections.gold.plan.plan`."""
     dice = Dice(seed, "listed plan", pages, clusters)
     sizes = cluster_sizes(pages, clusters)
     n_reports = max(2, clusters * REPORTS // 68) if clusters > 3 else 0
@@ -78,7 +78,7 @@ def plan(seed: int, pages: int, clusters: int) -> list[Cluster]:
 
 
 def _story(dice: Dice, earlier: Story | None) -> Story:
-    """Write a story, or one that follows up an earlier one, with words of its own."""
+    """Generate a story, or a follow-up of an earlier one, with words of its own."""
     topic = earlier.topic if earlier else dice.pick([topic for topic in toml("words.toml") if topic != "general"])
     day = earlier.day + dice.between(1, 3) if earlier else dice.below(SPAN)
     lexicon = make_lexicon(topic, dice, INVENTED)
@@ -86,12 +86,12 @@ def _story(dice: Dice, earlier: Story | None) -> Story:
 
 
 class Listed(Newsroom):
-    """A site whose frame is made of lists.
+    """Generator of the pages of a site whose template consists of lists.
 
     Parameters
     ----------
     site : Site
-        Which.
+        Site.
     seed : int
         Seed of the collection.
     """
@@ -104,7 +104,7 @@ class Listed(Newsroom):
         self._editions: dict[int, tuple[Sequence[Item], Sequence[Item]]] = {}
 
     def _named(self, name: str, dice: Dice) -> Item:
-        """Return an entry of a list, as frames show headlines and teasers."""
+        """Return an entry of a list, in the form of headlines and teasers."""
         small = dice.pick(SMALL) + " " if dice.chance(SMALL_SHARE) else ""
         label = small + title(name)
         return {"headline": label, "summary": "", "section": label, "url": f"/index/{name}/"}
@@ -134,7 +134,7 @@ class Listed(Newsroom):
         return super()._around(story, day, crawl, dice) | lists
 
     def _edition(self, number: int) -> tuple[Sequence[Item], Sequence[Item]]:
-        """Return the names that keep their order in an edition, and all others."""
+        """Return the names whose order is constant in an edition, and all others."""
         if number not in self._editions:
             plain = [item for item in self._names if " " not in item["headline"]]
             ordered = Dice(self.seed, "edition", self.site.key, number).sample(plain, EDITION)
@@ -144,7 +144,7 @@ class Listed(Newsroom):
 
 
 def generate(seed: int, pages: int, clusters: int) -> Iterator[GoldPage]:
-    """Generate a collection, page by page; parameters as in `data.collections.gold.pages.generate`.
+    """Generate a collection page by page; parameters are those of `data.collections.gold.pages.generate`.
 
     Yields
     ------

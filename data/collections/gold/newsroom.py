@@ -1,4 +1,4 @@
-"""A site at work: what it puts around the stories it prints."""
+"""Generation of a site's pages: stories with their surroundings."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ from data.collections.gold.stories import (
 )
 
 KILOBYTE = 1_000
-"""Bytes in the kilobytes of style and script that sites.toml counts."""
+"""Bytes in a kilobyte of style and script of sites.toml."""
 FRONT_PAGE = 34
-"""Stories on a front page."""
+"""Number of stories on a front page."""
 
 Item = dict[str, str]
-"""What a frame shows of a link, teaser, advertisement or comment: HTML by field."""
+"""Fields of a link, teaser, advertisement or comment in HTML."""
 
 
 class Newsroom:
-    """A site at work: what is constant on it, and what it shows on a day.
+    """Generator of a site's pages: its constant parts, and those of a day.
 
     Parameters
     ----------
     site : Site
-        Which.
+        Site.
     seed : int
         Seed of the collection.
     news : sequence of Story
-        All stories of the time: what it may tease.
+        All stories, for teasers.
     drift : float
-        Share of the blocks around an article that each fetch replaces, see `data.collections.gold.drift`.
+        Fraction of the blocks around an article that each crawl replaces; see `data.collections.gold.drift`.
     """
 
     def __init__(self, site: Site, seed: int, news: Sequence[Story], drift: float = 0.0) -> None:
@@ -67,14 +67,14 @@ class Newsroom:
         self._ads = [self._ad(text) for text in self.boilerplate("ad", 40, dice)]
 
     def render(self, story: Story, version: Version, crawl: int, dice: Dice) -> str:
-        """Return the page a crawl found: the same article, that day's surroundings."""
+        """Return the page of a crawl: the article with the surroundings of that day."""
         day = story.day + crawl // 3
         if day not in self._days:
             self._days[day] = self._of_the_day(day)
         shown = self.constants | self._article(story, version) | self._days[day]
         shown |= self._around(story, day, crawl, dice)
         if self.drift:
-            shown = drifted(self, shown, story, self.drift, dice)  # last: what was drawn before is as without drift
+            shown = drifted(self, shown, story, self.drift, dice)  # last, so that all else is the same as without drift
         return frame(self.site.frame).render(shown)
 
     def _constants(self, dice: Dice) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class Newsroom:
         }
 
     def _around(self, story: Story, day: int, crawl: int, dice: Dice) -> dict[str, Any]:
-        """Return what changes from crawl to crawl: teasers, headlines, advertisements, the comments so far."""
+        """Return the parts that change between crawls: teasers, headlines, advertisements, comments."""
         site = self.site
         front = [i for i in self.front_page(day) if self.news[i] is not story]
         teasers = [self.teaser(i) for i in dice.sample(front[: site.teasers[1] + 4], dice.between(*site.teasers))]
@@ -153,16 +153,16 @@ class Newsroom:
         }
 
     def box(self, kind: str, dice: Dice) -> dict[str, Any]:
-        """Return the listings of a day: names, numbers and hardly a stopword."""
+        """Return the listings of a day: names and numbers with few stopwords."""
         box = toml("boilerplate.toml")["boxes"][kind]
         rules, terminals = {**_boilerplate_rules(), **compile_rules({"item": box["item"]})}, self._terminals(dice)
         items = [self.site.markup(tidy(expand("item", rules, terminals, dice))) for _ in range(self.site.box_items)]
         return {"title": self.site.markup(box["title"]), "lines": items}
 
     def front_page(self, day: int) -> list[int]:
-        """Return the numbers of the stories on the front page of a day, in its order."""
+        """Return the numbers of the stories on the front page of a day, in order."""
         if day not in self._front_pages:
-            latest = min(day, SPAN + 8)  # no news after that
+            latest = min(day, SPAN + 8)  # there are no later stories
             recent = [i for i, story in enumerate(self.news) if latest - 4 <= story.day <= latest]
             self._front_pages[day] = Dice(self.seed, "front", self.site.key, day).sample(recent, FRONT_PAGE)
         return self._front_pages[day]
@@ -185,7 +185,7 @@ class Newsroom:
         return self._teasers[i]
 
     def _thread(self, story: Story) -> list[Item]:
-        """Return all comments a story will get on this site."""
+        """Return all comments on a story on this site."""
         key = f"{story.slug} {story.day}"
         if key not in self._threads:
             dice = Dice(self.seed, "thread", self.site.key, key)
@@ -202,7 +202,7 @@ class Newsroom:
         return self._threads[key]
 
     def _linked(self, story: Story, html: str) -> str:
-        """Link the story's town and first person where a paragraph names them."""
+        """Link the story's town and first person in a paragraph."""
         for name in (story.cast.towns[0], story.cast.people[0].surname):
             html = html.replace(name, f'<A href="/topics/{name.replace(" ", "_")}">{name}</A>', 1)
         return html

@@ -1,4 +1,4 @@
-"""Pages: every crawl of every site's version of every story."""
+"""Generation of the pages of each crawl, site and story."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from data.collections.gold.sites import Site, sites
 
 @dataclass(frozen=True)
 class GoldPage:
-    """One page of the collection.
+    """Page of the collection.
 
     Attributes
     ----------
     cluster : str
-        Its folder.
+        Name of its cluster, a folder.
     name : str
-        Its file: the site's key, a hyphen, the number of the crawl, ``.html``.
+        File name: the site's key, a hyphen, the number of the crawl, ``.html``.
     site : Site
-        Whose page it is.
+        Site of the page.
     version : Version
-        The article on it.
+        Article of the page.
     html : str
-        The page.
+        Content of the page.
     """
 
     cluster: str
@@ -38,21 +38,21 @@ class GoldPage:
 
     @property
     def content(self) -> bytes:
-        """The page in its site's encoding."""
+        """Bytes of the page in the encoding of the site."""
         return self.site.encode(self.html)
 
 
 def generate(seed: int, pages: int, clusters: int, drift: float = 0.0) -> Iterator[GoldPage]:
-    """Generate a collection, page by page, cluster by cluster, in the order of their names.
+    """Generate a collection page by page, in order of clusters and names.
 
     Parameters
     ----------
     seed : int
-        Same seed, same bytes.
+        Seed; the same seed yields the same bytes.
     pages, clusters : int
-        How many of each.
+        Number of pages and of clusters.
     drift : float
-        Share of the blocks around an article that each page replaces, see `data.collections.gold.drift`.
+        Fraction of the blocks around an article that each page replaces; see `data.collections.gold.drift`.
 
     Yields
     ------
@@ -67,7 +67,7 @@ def generate(seed: int, pages: int, clusters: int, drift: float = 0.0) -> Iterat
 
 
 def crawled(newsroom: Newsroom, cluster: Cluster, crawls: int, seed: int) -> Iterator[GoldPage]:
-    """Yield the pages a site served of one story; some sites update their version once."""
+    """Yield the pages of a story on a site; some sites update their version once."""
     site, story = newsroom.site, cluster.story
     dice = Dice(seed, "versions", cluster.name, site.key)
     first = edit(story, site, cluster.strength, dice)

@@ -1,4 +1,4 @@
-"""The plan of a collection: its clusters, their sizes, stories and sites."""
+"""Plan of a collection: clusters, their sizes, stories and sites."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from data.collections.gold.sites import Site, sites
 from data.collections.gold.stories import FIRST_DAY, SPAN, Lexicon, Story, date_of, make_lexicon, tell
 
 OUTSIDE = 800
-"""Stories that appear on front pages only."""
+"""Number of stories that occur on front pages only."""
 FOLLOW_UP = 9
-"""Every ninth story follows up the one before it."""
+"""Every ninth story is a follow-up of the previous one."""
 MIN_SIZE = 2
 MAX_CRAWLS = 16
-"""How often a site is crawled, at most, while a story is up."""
+"""Maximal number of crawls of a story on a site."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """One story and where it was found.
+    """Story with the sites that publish it.
 
     Attributes
     ----------
     name : str
         Folder of its pages.
     story : Story
-        Its core article.
+        Article before any edits.
     strength : int
-        How heavily sites edit it, 0 to 10.
+        Strength of the sites' edits, from 0 to 10.
     crawls : sequence of (Site, int)
-        Sites that carry it, and how often each was crawled.
+        Sites that publish it, and the number of crawls of each.
     """
 
     name: str
@@ -45,19 +45,19 @@ class Cluster:
 
 
 def plan(seed: int, pages: int, clusters: int) -> list[Cluster]:
-    """Lay out a collection.
+    """Plan a collection.
 
     Parameters
     ----------
     seed : int
         Seed of the collection.
     pages, clusters : int
-        How many of each.
+        Number of pages and of clusters.
 
     Returns
     -------
     list of Cluster
-        In the order of their names; sizes add up to ``pages``.
+        Clusters in order of their names; the sum of their sizes is ``pages``.
     """
     dice = Dice(seed, "plan", pages, clusters)
     sizes = cluster_sizes(pages, clusters)
@@ -86,7 +86,7 @@ def plan(seed: int, pages: int, clusters: int) -> list[Cluster]:
 
 
 def cluster_sizes(pages: int, clusters: int) -> list[int]:
-    """Return cluster sizes, largest first: a heavy tail down to two pages, adding up to ``pages``."""
+    """Return heavy-tailed cluster sizes of at least two pages, largest first, with the sum ``pages``."""
     tail = [10_000_000 // ((rank + 10) * (rank + 30)) for rank in range(clusters + 1)]
     weights = [weight - tail[-1] for weight in tail[:-1]]
     spare = pages - MIN_SIZE * clusters
@@ -97,7 +97,7 @@ def cluster_sizes(pages: int, clusters: int) -> list[int]:
 
 
 def spread(story: Story, size: int, dice: Dice, among: Sequence[Site] | None = None) -> list[tuple[Site, int]]:
-    """Choose the sites that carry a story, among all or those given, and how often each was crawled."""
+    """Choose the sites that publish a story, among all or those given, and the number of crawls of each."""
     among = sites() if among is None else among
     desks = [site for site in among if story.slug in DESKS.get(site.key, ())]
     candidates = desks or list(among)
@@ -118,7 +118,7 @@ def spread(story: Story, size: int, dice: Dice, among: Sequence[Site] | None = N
 
 
 def outside_stories(seed: int) -> list[Story]:
-    """Return short stories that the collection's pages only tease; those of a topic share a few sets of words."""
+    """Return short stories that occur as teasers only; those of a topic share a few sets of words."""
     result = []
     for i in range(OUTSIDE):
         dice = Dice(seed, "outside", i)
@@ -146,7 +146,7 @@ def _length(dice: Dice) -> int:
 
 
 def report_of(i: int, seed: int) -> Story:
-    """Write the i-th report: the weekdays of a series, then of the next, from Monday, February 27, 2006 on."""
+    """Generate the i-th report: the weekdays of one series after the other, from Monday, February 27, 2006 on."""
     week, weekday = divmod(i, 5)
     rounds, series = divmod(week, len(SERIES))
     return report(SERIES[series], (date(2006, 2, 27) - FIRST_DAY).days + 7 * rounds + weekday, seed)

@@ -1,4 +1,4 @@
-"""Seeded draws that come out the same on every machine and Python."""
+"""Seeded random draws that are identical on every machine and version of Python."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class Dice:
-    """A stream of draws named by a key: one key, one stream, whatever was drawn elsewhere.
+    """Stream of random draws, which depends on its key only.
 
-    Only `random.Random.random` of an integer seed is used, whose sequence the standard library promises to keep, and
-    one exact float product, so that draws equal each other across machines.
+    It uses only `random.Random.random` with an integer seed, whose sequence the standard library guarantees, and one
+    exact product of floats, so draws are identical on all machines.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class Dice:
         return low + int(self.random() * (high - low + 1))
 
     def chance(self, percent: float) -> bool:
-        """Return True in ``percent`` of 100 draws."""
+        """Return True with a probability of ``percent`` %."""
         return self.random() * 100 < percent
 
     def pick(self, items: Sequence[T]) -> T:
-        """Return one item, all equally likely."""
+        """Return a random item; all are equally likely."""
         return items[int(self.random() * len(items))]
 
     def sample(self, items: Sequence[T], k: int) -> list[T]:
@@ -55,14 +55,14 @@ class Dice:
 
 
 class Bag(Generic[T]):
-    """Items drawn with integer weights.
+    """Weighted random draws with integer weights.
 
     Parameters
     ----------
     items : sequence
-        What is drawn.
+        Items to draw.
     weights : sequence of int
-        How often, relative to each other.
+        Relative weights.
     """
 
     def __init__(self, items: Sequence[T], weights: Sequence[int]) -> None:
@@ -71,9 +71,9 @@ class Bag(Generic[T]):
 
     @classmethod
     def zipf(cls, items: Sequence[T], shift: int = 2) -> Bag[T]:
-        """Weigh the item of rank r by ``1 / (r + shift)``, as words are in text."""
+        """Weight the item of rank r by ``1 / (r + shift)``, like words in text."""
         return cls(items, [1_000_000 // (rank + shift) for rank in range(len(items))])
 
     def draw(self, dice: Dice) -> T:
-        """Return one item."""
+        """Return a random item."""
         return self.items[bisect_right(self.bounds, int(dice.random() * self.bounds[-1]))]

@@ -1,4 +1,4 @@
-"""Daily reports: the hard kind of cluster, one article a day in nearly the same words about different figures."""
+"""Daily reports, difficult clusters: one article for each day, with nearly the same words and different figures."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _CONTRACTS = {
 
 
 def report(series: str, day: int, seed: int) -> Story:
-    """Write one day's report of a series.
+    """Generate the report of a day in a series.
 
     Parameters
     ----------
     series : str
         Section of reports.toml.
     day : int
-        Its day; another day has the same sentences with other figures, names and reasons.
+        Day of the report. Other days have the same sentences with different figures, names and reasons.
     seed : int
         Seed of the collection.
 
@@ -93,7 +93,7 @@ def report(series: str, day: int, seed: int) -> Story:
 
 
 def _index_values(day: int, dice: Dice) -> dict[str, dict[str, str]]:
-    """Return points, percent and level of each index: levels wander with the days."""
+    """Return points, percent and level of each index; levels vary with the day."""
     values = {}
     for key, (_, base) in _INDICES.items():
         level = base * 100 + (day * 37 % 101 - 50) * base // 40 + dice.below(base)
@@ -104,7 +104,7 @@ def _index_values(day: int, dice: Dice) -> dict[str, dict[str, str]]:
 
 
 def _cents(hundredths: int) -> str:
-    """Write a number of hundredths: 612345 is 6,123.45."""
+    """Format a number of hundredths: 612345 is 6,123.45."""
     return f"{hundredths // 100:,}.{hundredths % 100:02d}"
 
 
@@ -157,7 +157,7 @@ def _amount_terminals(dice: Dice) -> dict[str, Terminal]:
 
 
 def _table(kind: str, indices: dict[str, dict[str, str]], sign: str, dice: Dice) -> ArticleTable:
-    """Return a table of quotes: of the indices, of contracts, or of the companies that moved most."""
+    """Return a table of quotes: indices, contracts, or the companies with the largest changes."""
     if kind == "indices":
         rows = [(_INDICES[key][0], v["level"], sign + v["points"], sign + v["pct"] + "%") for key, v in indices.items()]
         return ArticleTable((("Index", "Last", "Change", "Percent"), *rows))

@@ -1,4 +1,4 @@
-"""Sites' archives: several pages a site in one frame, of which some are versions of one another."""
+"""Archives of sites: several pages per site in one template, some of them versions of one another."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from data.collections.gold.sites import Site, sites
 from data.collections.gold.stories import SPAN, ArticleTable, Paragraph, ProseWriter, Story, tell
 
 STRENGTH = 3
-"""How heavily each version is edited besides, of 10."""
+"""Strength of the further edits of each version, of 10."""
 CRAWLS_APART = 6
-"""Crawls from one version to the next: two days, in which the surroundings change."""
+"""Number of crawls between versions: two days, in which the surroundings change."""
 
 
 def generate_archives(seed: int, n_sites: int, stories: int, versions: int, rewritten: float) -> Iterator[GoldPage]:
-    """Generate a collection site by site, story by story, in the order of their names.
+    """Generate a collection in order of sites and stories.
 
     Parameters
     ----------
     seed : int
-        Same seed, same bytes.
+        Seed; the same seed yields the same bytes.
     n_sites, stories : int
-        Sites, and stories of each, none of which another site has.
+        Number of sites, and of stories of each; no two sites share a story.
     versions : int
-        Pages of a story: 1 up to this many, all equally likely.
+        Maximal number of pages of a story; all numbers from 1 are equally likely.
     rewritten : float
-        Share in [0, 1] of the paragraphs that a version replaces in the one before it.
+        Fraction in [0, 1] of the paragraphs that differ from the previous version.
 
     Yields
     ------
     GoldPage
-        Its cluster is the story.
+        Page; its cluster is the story.
     """
     chosen = sorted(Dice(seed, "archive").sample(sites(), n_sites), key=lambda site: site.key)
     archives = {site.key: [_own_story(seed, site, i) for i in range(stories)] for site in chosen}
@@ -57,14 +57,14 @@ def generate_archives(seed: int, n_sites: int, stories: int, versions: int, rewr
 
 
 def _own_story(seed: int, site: Site, number: int) -> Story:
-    """Write a site's own story."""
+    """Generate a story of one site."""
     dice = Dice(seed, "archive story", site.key, number)
     topic = dice.pick([topic for topic in toml("words.toml") if topic != "general"])
     return tell(topic, dice.below(SPAN), dice.between(6, 30), dice)
 
 
 def _rewritten(story: Story, site: Site, share: float, dice: Dice) -> Story:
-    """Replace a share of a story's paragraphs by new ones about the same people in the same words."""
+    """Replace a fraction of a story's paragraphs by new ones with the same people and words."""
     writer = ProseWriter(story.lexicon, story.cast, dice, here=site.town)
     paragraphs: list[Paragraph | ArticleTable] = [
         writer.paragraph("middle") if dice.chance(100 * share) else old for old in story.paragraphs

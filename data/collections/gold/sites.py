@@ -1,4 +1,4 @@
-"""News sites: how each writes, encodes and frames what it publishes."""
+"""News sites: their typography, encodings and templates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUOTES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """One site, as sites.toml describes it; the fields are explained there."""
+    """Site of sites.toml, which describes the fields."""
 
     key: str
     name: str
@@ -60,12 +60,12 @@ class Site:
 
     @property
     def domain(self) -> str:
-        """Host name, under the reserved top level ``example``."""
+        """Host name in the reserved top-level domain ``example``."""
         return f"www.{self.key.replace('-', '')}.example"
 
     @cached_property
     def _typography(self) -> dict[int, str]:
-        """Map characters of neutral text to the site's."""
+        """Table from characters of neutral text to those of the site."""
         open_double, close_double, open_single, close_single, apostrophe = _QUOTES[self.quotes]
         table = {
             "&": "&amp;", "<": "&lt;", ">": "&gt;", "“": open_double, "”": close_double, "‘": open_single,
@@ -76,17 +76,17 @@ class Site:
         return str.maketrans(table)
 
     def markup(self, text: str) -> str:
-        """Turn neutral text into the site's: its words, quotes and dashes, escaped for HTML."""
+        """Convert neutral text to the site's spelling, quotes and dashes, escaped for HTML."""
         for word, preferred in self.house.items():
             text = text.replace(word, preferred)
         return text.translate(self._typography).replace(" — ", self.dash)
 
     def headline(self, text: str) -> str:
-        """Return a headline in the site's capitals, as HTML."""
+        """Return a headline in the site's capitalization, as HTML."""
         return self.markup(title(text) if self.headlines_style == "title" else text)
 
     def encode(self, html: str) -> bytes:
-        """Return a page's bytes; what the encoding lacks becomes a character reference."""
+        """Encode a page; characters that the encoding lacks become character references."""
         if self.encoding == "utf-16":
             return codecs.BOM_UTF16_LE + html.encode("utf-16-le")
         return html.encode(self.encoding, errors="xmlcharrefreplace")
@@ -101,13 +101,13 @@ class Site:
 
 @cache
 def sites() -> tuple[Site, ...]:
-    """Return the sites of sites.toml, in its order."""
+    """Return the sites of sites.toml, in order."""
     return tuple(Site(key=key, **values) for key, values in toml("sites.toml").items())
 
 
 @cache
 def frame(name: str) -> jinja2.Template:
-    """Return a site frame: a template of ``frames/`` that lays out what `Newsroom.render` collects, HTML already."""
+    """Return a site template of ``frames/``, whose values `Newsroom.render` supplies as HTML."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "frames"),
         trim_blocks=True,
@@ -120,12 +120,12 @@ def frame(name: str) -> jinja2.Template:
 
 
 def dropcap(html: str) -> str:
-    """Set the first letter apart, in the middle of a word."""
+    """Mark up the first letter of a word."""
     return f"<span class=cap>{html[0]}</span>{html[1:]}" if html[0].isalpha() else html
 
 
 def wrapped(text: str, width: int, prefix: str = "") -> str:
-    """Break text into lines of at most ``width`` characters where words allow."""
+    """Wrap text between words at ``width`` characters."""
     lines = [""]
     for word in text.split(" "):
         if lines[-1] and len(lines[-1]) + 1 + len(word) > width:

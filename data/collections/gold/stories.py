@@ -1,4 +1,4 @@
-"""News stories: who and what a story is about, and its text before any site edits it."""
+"""Generation of news stories: people, topics and the text before any edits."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ MONTHS = (
 )  # fmt: skip
 FIRST_DAY = date(2006, 2, 10)
 SPAN = 84
-"""Days over which stories are published."""
+"""Number of days in which stories are published."""
 FEW = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "10", "11", "12", "14", "15")
 COMMON = {"thing": 30, "act": 24, "adj": 40, "adv": 16, "person": 8, "body": 4, "mass": 12, "place": 4, "trait": 14}
-"""How many of the common words of a class a story uses besides its topic's."""
+"""Number of common words of each class in a story, in addition to those of its topic."""
 
 ONSETS = (
     "b",
@@ -60,7 +60,7 @@ ONSETS = (
 )
 VOWELS = ("a", "e", "i", "o", "u", "ea", "ai", "ou")
 CODAS = ("", "", "", "l", "n", "r", "s", "m")
-"""Parts of made-up words."""
+"""Syllables of invented words."""
 
 Lexicon = Mapping[str, Bag[str]]
 Paragraph = tuple[str, ...]
@@ -69,7 +69,7 @@ Paragraph = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Person:
-    """An invented person of a story."""
+    """Invented person in a story."""
 
     given: str
     surname: str
@@ -80,7 +80,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Cast:
-    """Who and where a story is about: people, organisations as (full, short) names, towns."""
+    """People, organisations as (full, short) names, and towns of a story."""
 
     people: Sequence[Person]
     orgs: Sequence[tuple[str, str]]
@@ -90,33 +90,33 @@ class Cast:
 
 @dataclass(frozen=True)
 class ArticleTable:
-    """A table inside an article, row by row."""
+    """Table in an article, by rows."""
 
     rows: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
 class Story:
-    """One core article: all its versions form one cluster.
+    """Article before any edits; all its versions form one cluster.
 
     Attributes
     ----------
     slug : str
-        Words of its address.
+        Words in its URL.
     topic : str
         Section of words.toml.
     day : int
         Day of publication, counted from the first day of the collection.
     headlines, leads : tuple
-        Alternatives, the story's own first.
+        Alternatives; the first is the default.
     paragraphs : tuple of (tuple of str or ArticleTable)
-        Everything after the lead.
+        Paragraphs after the lead.
     captions : tuple of str
-        For its photographs.
+        Captions of photographs.
     reporter, agency : str, int
-        By whom, and the wire service by its place in names.toml.
+        Author, and index of the wire service in names.toml.
     cast, lexicon : Cast, Lexicon
-        For what is written about it elsewhere: local paragraphs, comments.
+        People and words, for local paragraphs and comments.
     """
 
     slug: str
@@ -139,25 +139,25 @@ def names(key: str) -> list[str]:
 
 
 def town_name(dice: Dice) -> str:
-    """Make up a town."""
+    """Invent the name of a town."""
     lead = dice.pick(names("town_lead")) + " " if dice.chance(20) else ""
     return lead + dice.pick(names("town")) + dice.pick(names("town_end"))
 
 
 def surname(dice: Dice) -> str:
-    """Make up a family name."""
+    """Invent a family name."""
     return dice.pick(names("surname")) + dice.pick(names("surname_end"))
 
 
 def company_name(dice: Dice) -> str:
-    """Make up a company."""
+    """Invent the name of a company."""
     return f"{dice.pick(names('company'))} {dice.pick(names('company_end')).rstrip('.')}"
 
 
 def make_lexicon(topic: str, dice: Dice, invented: float = 0) -> Lexicon:
-    """Choose and rank a story's words: its topic's and common ones, a few of them used most (Zipf).
+    """Choose and rank the words of a story, from its topic and common ones, with a Zipf distribution.
 
-    Of 100 words, ``invented`` are made up, as real stories have many words that no other story has.
+    ``invented`` % of the words are invented, since real stories have many words that occur in no other story.
     """
     own, common = toml("words.toml")[topic], toml("words.toml")["general"]
     bags = {}
@@ -174,13 +174,13 @@ def make_lexicon(topic: str, dice: Dice, invented: float = 0) -> Lexicon:
 
 
 def invent(dice: Dice) -> str:
-    """Make up a word of two or three syllables."""
+    """Invent a word of two or three syllables."""
     syllables = [dice.pick(ONSETS) + dice.pick(VOWELS) + dice.pick(CODAS) for _ in range(2 + dice.chance(15))]
     return "".join(syllables[:-1]) + syllables[-1] + dice.pick(("d", "l", "n", "r", "t", "k", "m"))
 
 
 def make_cast(lexicon: Lexicon, dice: Dice) -> Cast:
-    """Make up the people, organisations and towns of a story."""
+    """Invent the people, organisations and towns of a story."""
     towns = [town_name(dice) for _ in range(3)]
     people = [make_person(lexicon, dice) for _ in range(dice.between(5, 9))]
     body = lexicon["body"].draw(dice)
@@ -194,21 +194,21 @@ def make_cast(lexicon: Lexicon, dice: Dice) -> Cast:
 
 
 def make_person(lexicon: Lexicon, dice: Dice) -> Person:
-    """Make up one person."""
+    """Invent a person."""
     woman = dice.chance(45)
     given = dice.pick(names("women" if woman else "men"))
     return Person(given, surname(dice), woman, lexicon["person"].draw(dice), dice.between(23, 79))
 
 
 def make_alliance(lexicon: Lexicon, dice: Dice) -> tuple[str, str]:
-    """Make up an organisation with a cause."""
+    """Invent an organisation with a cause."""
     lead, mid = dice.pick(names("org_lead")), dice.pick(names("org_mid"))
     cause = f"{title(lexicon['adj'].draw(dice))} {title(lexicon['thing.s'].draw(dice))}"
     return f"the {lead} {mid} {cause}", f"the {lead.lower()}"
 
 
 def title(text: str) -> str:
-    """Raise the first letter of every word."""
+    """Capitalize the first letter of every word."""
     return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
 
 
@@ -218,18 +218,18 @@ def date_of(day: int) -> date:
 
 
 class ProseWriter:
-    """Writes prose about one story: supplies the grammar with words, names, numbers and dates.
+    """Generator of prose about a story: supplies the grammar with words, names, numbers and dates.
 
     Parameters
     ----------
     lexicon : Lexicon
-        Its words.
+        Words of the story.
     cast : Cast
-        Whom it may name; each person is introduced once, then called by the surname.
+        People to name; each is introduced once and named by surname afterwards.
     dice : Dice
-        Where the choices come from.
+        Random stream.
     here : str, optional
-        The town of the local paper.
+        Town of the local paper.
     """
 
     def __init__(self, lexicon: Lexicon, cast: Cast, dice: Dice, here: str | None = None) -> None:
@@ -254,7 +254,7 @@ class ProseWriter:
         return tuple(tidy(sentence) for sentence in raw.split(" ^"))
 
     def line(self, symbol: str) -> str:
-        """Return one piece of text without places to cut."""
+        """Return a text without marks for cuts."""
         return tidy(expand(symbol, self.rules, self.terminals, self.dice)).replace("|", "")
 
     def _who(self) -> str:
@@ -326,7 +326,7 @@ def number_terminals(dice: Dice) -> dict[str, Terminal]:
 def tell(
     topic: str, day: int, length: int, dice: Dice, earlier: Story | None = None, lexicon: Lexicon | None = None
 ) -> Story:
-    """Write a story.
+    """Generate a story.
 
     Parameters
     ----------
@@ -335,13 +335,13 @@ def tell(
     day : int
         Day of publication.
     length : int
-        Paragraphs after the lead.
+        Number of paragraphs after the lead.
     dice : Dice
-        Where the choices come from.
+        Random stream.
     earlier : Story, optional
-        The story this one follows up: the same people, words and two background paragraphs, otherwise new text.
+        Story that this one follows up, with the same people, words and two background paragraphs.
     lexicon : Lexicon, optional
-        Its words; chosen for it where omitted.
+        Words of the story; chosen by topic if omitted.
 
     Returns
     -------

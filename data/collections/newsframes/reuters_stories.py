@@ -1,4 +1,4 @@
-"""Stories of Reuters-21578 that went out more than once, in the versions in which they went out."""
+"""Stories of Reuters-21578 that were sent more than once, in all their versions."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _SIGN_OFF = re.compile(r"\s*(?:\breuters?\b[\s.;:,\x03-]*)?\x03?\s*$", re.IGNORE
 
 @dataclass(frozen=True)
 class Text:
-    """A text as it was sent.
+    """Text as sent by the agency.
 
     Attributes
     ----------
     id : str
-        Its number in the collection.
+        Number in Reuters-21578.
     headline : str
-        As it was printed.
+        Printed headline.
     paragraphs : tuple of str
-        Its body.
+        Paragraphs of the body.
     """
 
     id: str
@@ -39,20 +39,20 @@ class Text:
 
     @property
     def words(self) -> list[str]:
-        """Words of the body, lower case."""
+        """Lower-cased words of the body."""
         return words("\n".join(self.paragraphs))
 
 
 @dataclass(frozen=True)
 class NewsStory:
-    """All texts of one story, in the order in which they went out.
+    """Texts of one story, in order of time.
 
     Attributes
     ----------
     name : str
-        Made of the first text's number and the headline.
+        Number of the first text, and the headline.
     texts : tuple of Text
-        At least two; some may be equal.
+        At least two texts; some may be equal.
     """
 
     name: str
@@ -60,35 +60,35 @@ class NewsStory:
 
     @property
     def versions(self) -> list[Text]:
-        """Texts that differ in their words, each once."""
+        """Texts with distinct words."""
         return list({tuple(text.words): text for text in reversed(self.texts)}.values())[::-1]
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text: runs of letters and digits, lower case."""
+    """Return the lower-cased runs of letters and digits of a text."""
     return WORDS.findall(text.lower())
 
 
 def grams(tokens: Sequence[str], n: int) -> set[tuple[str, ...]]:
-    """Return the different runs of n words."""
+    """Return the distinct n-grams of words."""
     return set(zip(*(tokens[i:] for i in range(n)), strict=False))
 
 
 def resent(rows: Iterable[Mapping[str, Any]]) -> list[NewsStory]:
-    """Group texts by the rule: same headline, soon after one another, long enough.
+    """Group texts with the same headline that were sent within a short time and are long enough.
 
-    What bodies share is not looked at. Headlines are equal in their words and have at least `HEADLINE_WORDS`; a text
-    went out at most `APART` after the one before it; bodies have at least `BODY_WORDS`.
+    The rule does not use the similarity of bodies. Headlines have the same words, at least `HEADLINE_WORDS`. A text is
+    at most `APART` later than the previous one. Bodies have at least `BODY_WORDS`.
 
     Parameters
     ----------
     rows : iterable of mapping
-        ``id``, ``title``, ``date`` and ``body`` of each text, as Reuters-21578 has them.
+        ``id``, ``title``, ``date`` and ``body`` of each text of Reuters-21578.
 
     Returns
     -------
-    list of Story
-        In the order of their first texts' dates.
+    list of NewsStory
+        Stories in order of the dates of their first texts.
     """
     dated: dict[tuple[str, ...], list[tuple[datetime, int, Text]]] = {}
     for row in rows:
@@ -110,14 +110,14 @@ def resent(rows: Iterable[Mapping[str, Any]]) -> list[NewsStory]:
 
 
 def edited(stories: Iterable[NewsStory]) -> list[NewsStory]:
-    """Return the stories with at least two different texts."""
+    """Return the stories with at least two distinct texts."""
     return [story for story in stories if len(story.versions) >= 2]
 
 
 def apart(stories: Sequence[NewsStory]) -> list[NewsStory]:
-    """Return the stories without those that share more than `SHARED` of their 5-grams with an earlier one.
+    """Drop the stories that share more than a fraction `SHARED` of their 5-grams with an earlier one.
 
-    The share is that of the smaller of both stories' sets of 5-grams.
+    The fraction is relative to the smaller of the two sets of 5-grams.
     """
     kept: list[NewsStory] = []
     sets: list[set[tuple[str, ...]]] = []
@@ -130,13 +130,13 @@ def apart(stories: Sequence[NewsStory]) -> list[NewsStory]:
 
 
 def paragraphs(body: str) -> tuple[str, ...]:
-    """Return the paragraphs of a body: they begin with four blanks; the agency's sign-off at the end is left out."""
+    """Return the paragraphs of a body, which start with four blanks, without the agency's sign-off."""
     parts = re.split(r"\n(?= {3,})|\n\s*\n", _SIGN_OFF.sub("", body))
     return tuple(text for text in (" ".join(part.split()) for part in parts) if text)
 
 
 def _date(printed: str) -> datetime | None:
-    """Read a date such as ``26-FEB-1987 15:01:01.79``; a few texts have none that exists."""
+    """Parse a date such as ``26-FEB-1987 15:01:01.79``; return None if it is invalid."""
     match = _DATE.search(printed)
     if match is None:
         return None

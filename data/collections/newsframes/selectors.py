@@ -1,4 +1,4 @@
-"""The CSS selectors of a site's article, read as data out of the JavaScript that lists them; nothing is run."""
+"""Parser of the CSS selectors in a JavaScript source, which is not executed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ _TOKEN = re.compile(
 
 
 def selectors(source: str, section: str, key: str) -> list[list[str]]:
-    """Return the selectors that a source lists under a key of a section.
+    """Return the selectors of a key in a section of a source.
 
     Parameters
     ----------
     source : str
         JavaScript such as ``content: { selectors: ['.a', ['.b', '.c']], clean: ['.d'] }``.
     section, key : str
-        For example ``content`` and ``clean``.
+        Names, for example ``content`` and ``clean``.
 
     Returns
     -------
     list of list of str
-        Alternatives in their order; those of several parts count where every part is found. Empty where the source
-        lists none.
+        Alternatives in order; one with several parts needs all of them. Empty if the source has none.
     """
     start = re.search(rf"^  {section}: \{{", source, re.MULTILINE)
     if start is None:
