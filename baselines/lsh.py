@@ -72,11 +72,6 @@ class Lsh(ThreadedMatcher, ThresholdMatcher):
         require(self.l >= 2, f"l must be at least 2 (datasketch takes no fewer bands), got {self.l}")
         require(0 <= self.seed < 2**32, f"seed must lie in [0, 2**32), got {self.seed}")
 
-    @property
-    def hash_tables(self) -> tuple[int, int]:
-        """Min-hashes in a key and number of tables: the paper's k and l."""
-        return self.k, self.l
-
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs that share a band and have multiset Jaccard of at least tau."""
         from datasketch import MinHashLSH

@@ -79,11 +79,6 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
         require(self.l >= 1, f"l must be at least 1, got {self.l}")
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
 
-    @property
-    def hash_tables(self) -> tuple[int, int]:
-        """Min-hashes in a key and number of tables: the paper's k and l."""
-        return self.k, self.l
-
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs that share a bucket and have multiset Jaccard of at least tau."""
         began = perf_counter()

@@ -20,12 +20,13 @@ from hydra.core.object_type import ObjectType
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.types import RunMode
 from hydra.utils import get_class
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from experiments.finished_runs import variant
 from spotsigs.clustering.clusters import ClusterMethod
 from spotsigs.clustering.decisions import Keep
+from spotsigs.defaults import IDF_MAX, IDF_MIN
 from spotsigs.errors import InputError, as_tau, printable, reason, require
 from spotsigs.evaluation.threshold import FLOOR
 from spotsigs.exact_duplicates import Sameness
@@ -45,29 +46,30 @@ GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
 @dataclass
 class Root:
-    """Types of the root keys; values stand in `conf/config.yaml`."""
+    """Types of the root keys; `conf/config.yaml` has their values."""
 
-    tau: Any = 0.44  # a number or AUTO, which no type of the library tells
-    sets: bool = False
-    idf_min: float = 0.2
-    idf_max: float = 1.0
-    idf: Idf = Idf.paper
-    min_spots: int = 1
-    boilerplate: Boilerplate = Boilerplate.keep
-    clusters: ClusterMethod = ClusterMethod.leaders
-    copies: Sameness = Sameness.text
-    keep: Keep = Keep.first
-    copy: str | None = None
-    page: bool = False
-    memory: str | None = None
-    store: str | None = None
-    add: bool = False
-    query: str | None = None
-    workers: int = 8
-    threads: int | None = None
-    seed: int = 2008
-    strict: bool = False
-    debug: bool = False
+    tau: Any = MISSING  # a number or AUTO
+    sets: bool = MISSING
+    idf_min: Any = MISSING  # a number or AUTO
+    idf_max: Any = MISSING
+    idf: Idf = MISSING
+    min_spots: int = MISSING
+    boilerplate: Boilerplate = MISSING
+    clusters: ClusterMethod = MISSING
+    copies: Sameness = MISSING
+    keep: Keep = MISSING
+    copy: str | None = MISSING
+    page: bool = MISSING
+    memory: str | None = MISSING
+    store: str | None = MISSING
+    add: bool = MISSING
+    query: str | None = MISSING
+    workers: int = MISSING
+    threads: int | None = MISSING
+    seed: int = MISSING
+    strict: bool = MISSING
+    timing: bool = MISSING
+    debug: bool = MISSING
     data: Any = None
     text: Any = None
     signature: Any = None
@@ -77,6 +79,10 @@ class Root:
 
 
 ConfigStore.instance().store(name="schema", node=Root)
+
+ConfigStore.instance().store(
+    group="hydra/launcher", name="cells", node={"_target_": "hydra_plugins.spotsigs_cells.CellLauncher"}
+)
 
 EVERY_EXPERIMENT = ("experiment", "data", "text", "engine", "workers", "threads", "seed", "debug", "hydra")
 """What every experiment reads."""
@@ -191,6 +197,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         _require_similarities(built)
     for key in ("copy", "store"):
         _require_outside(key, config[key], getattr(built["data"], "path", None))
+    band = getattr(built["data"], "idf_band", (IDF_MIN, IDF_MAX))
     alone = "belongs to a single run; leave out experiment="
     require(not config.strict or built["experiment"] is None, f"strict=true {alone}")
     require(config["copy"] is None or built["experiment"] is None, f"copy= {alone}")
@@ -208,19 +215,29 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
         signature=with_boilerplate(built.pop("signature"), config.boilerplate),
         boilerplate=config.boilerplate,
         **built,
-        idf_filter=IdfFilter(
-            idf_min=config.idf_min, idf_max=config.idf_max, idf=config.idf, min_spots=config.min_spots
-        ),
+        idf_filter=_filter(config, band),
         **{
             key: config[key]
             for key in (
                 *("tau", "sets", "copies", "clusters", "keep", "copy", "page", "store", "add", "query"),
-                *("workers", "threads", "seed", "strict"),
+                *("workers", "threads", "seed", "strict", "timing"),
             )
         },
         memory=memory,
         names=names,
     )
+
+
+def _filter(config: DictConfig, band: tuple[float, float]) -> IdfFilter:
+    """Return the IDF filter; the ends of the band that are AUTO are those of the collection."""
+    ends = {}
+    for key, own in zip(("idf_min", "idf_max"), band, strict=True):
+        ends[key] = own if config[key] == AUTO else config[key]
+        require(
+            isinstance(ends[key], (int, float)) and not isinstance(ends[key], bool),
+            f"{key} must be a number, or {AUTO}, got {config[key]!r}",
+        )
+    return IdfFilter(**ends, idf=config.idf, min_spots=config.min_spots)
 
 
 def _require_outside(key: str, named: str | None, path: object) -> None:
@@ -334,22 +351,30 @@ def overrides() -> list[str]:
     return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
 
 
-def files(config: DictConfig) -> dict[str, str]:
-    """Return the files that say how the running job was configured, by name.
+def moved() -> bool:
+    """Return whether the user chose the folder of the running job, whose results it may replace then."""
+    return any(word.startswith(("hydra.run.", "hydra.sweep.")) for word in HydraConfig.get().overrides.hydra)
+
+
+def files(config: DictConfig, chosen: Settings) -> dict[str, str]:
+    """Return the files that record how the running job was configured, by name.
 
     Parameters
     ----------
     config : DictConfig
-        What Hydra composed.
+        The configuration that Hydra composed.
+    chosen : Settings
+        Its settings, which have the numbers of an IDF band that is AUTO.
 
     Returns
     -------
     dict of str to str
         The configuration, what the user overrode, and Hydra's own part.
     """
-    hydra = HydraConfig.get()
+    hydra, band = HydraConfig.get(), chosen.idf_filter
+    resolved = OmegaConf.merge(config, {"idf_min": band.idf_min, "idf_max": band.idf_max})
     return {
-        "config.yaml": OmegaConf.to_yaml(config),
+        "config.yaml": OmegaConf.to_yaml(resolved),
         "overrides.yaml": OmegaConf.to_yaml(hydra.overrides.task),
         "hydra.yaml": OmegaConf.to_yaml({"hydra": hydra}),
     }

@@ -3,43 +3,44 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from experiments.show.tables import Column, Table
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, counted, require
 from spotsigs.output_files import read_json
+from spotsigs.runs.comparison import COMPLETE, MEASURES, flat
+from spotsigs.runs.provenance import git
+
+ROOT = Path(__file__).parents[1]
+"""The checkout."""
 
 SAME = ("page", "copy", "debug")
 """Keys that change nothing of a run's results."""
 
+COMPARED = ("matcher", "signature", "tau")
+"""Keys that the command after a run sweeps."""
+
 LONGEST = 120
 """Characters of a folder's name that stay readable; the rest is a checksum."""
 
-COMPLETE = "metrics.json"
-SWEEP = "SPOTSIGS_SWEEP"
-"""Environment variable with the folder of the sweep under way, which its jobs inherit, in other processes too."""
+IDENTITY = "cell.json"
+"""File of the folder ``.hydra`` of a cell: what its results depend on besides the configuration."""
 
-MEASURES = [
-    Column(name="documents", title="Documents", form=",.0f"),
-    Column(name="signatures", title="#Spots", form=",.0f"),
-    Column(name="pairs", title="Pairs", form=",.0f"),
-    Column(name="clusters", title="Clusters", form=",.0f"),
-    Column(name="largest_cluster", title="Largest", form=",.0f"),
-    Column(name="precision", title="Prec.", form=".3f"),
-    Column(name="recall", title="Rec.", form=".3f"),
-    Column(name="f1", title="F1", form=".3f"),
-    Column(name="macro_f1", title="Macro F1", form=".3f"),
-    Column(name="stories_lost", title="Lost", form=",.0f"),
-    Column(name="duplicates_left", title="Left", form=",.0f"),
-    Column(name="bcubed_f1", title="B-cubed F1", form=".3f"),
-    Column(name="total_ms", title="Total (ms)", form=",.0f"),
-    Column(name="peak_mb", title="Peak MB", form=",.0f"),
-]
+SWEEP = "SPOTSIGS_SWEEP"
+"""Environment variable with the folder of the running sweep, which its jobs inherit, in other processes too."""
+
+JOBS = "jobs.jsonl"
+"""File of the folder of a sweep that lists its finished jobs."""
+
+COLUMNS = [Column(name=name, title=title, form=form) for name, (title, form) in MEASURES.items()]
 
 
 def variant(overrides: Iterable[str], leave_out: Iterable[str] = ()) -> str:
@@ -92,11 +93,9 @@ def require_same(folder: Path, config: str) -> None:
     InputError
         If a finished run lies there that was configured otherwise.
     """
-    import yaml
-
     if not (folder / COMPLETE).is_file():
         return
-    former, now = parameters(folder), dict(_flat(yaml.safe_load(config)))
+    former, now = parameters(folder), dict(flat(_plain(config)))
     changed = [f"{key} was {former[key]}, is {now[key]}" for key in former if now.get(key, former[key]) != former[key]]
     changed = [change for change in changed if change.partition(" ")[0] not in SAME]
     require(
@@ -104,6 +103,46 @@ def require_same(folder: Path, config: str) -> None:
         f"{folder} holds a run of other defaults ({'; '.join(changed)}): move it away, or give this run another "
         "place with hydra.run.dir=",
     )
+
+
+def replaced_results(since: float) -> str:
+    """Return a line that names the committed results that were replaced since a time, and undoes that; else nothing.
+
+    Parameters
+    ----------
+    since : float
+        Seconds since the epoch.
+    """
+    if Path.cwd() != ROOT:  # the committed results are those of the checkout
+        return ""
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":(top)results") or ""
+    paths = [ROOT / line[2:].strip().strip('"') for line in changed.splitlines()]
+    new = [path.relative_to(ROOT) for path in paths if path.exists() and path.stat().st_mtime >= since]
+    folders = sorted({Path(*path.parts[:2]).as_posix() for path in new})
+    if not folders:
+        return ""
+    return f"{counted(len(new), 'committed file')} replaced; to undo: git restore {' '.join(folders)}"
+
+
+def next_command(folder: Path, words: Sequence[str]) -> str:
+    """Return the command that is worth typing after a finished run.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run.
+    words : sequence of str
+        The overrides of its command.
+    """
+    metrics = read_json(folder / COMPLETE)
+    typed = [shlex.quote(word) for word in words if word.partition("=")[0] not in SAME]
+    if metrics["f1"] is None:
+        return f"next, to look at the clusters: {' '.join(['python run.py', *typed, 'page=true'])}"
+    tau, others = metrics["tau"], [word for word in typed if word.partition("=")[0] not in COMPARED]
+    low = tau is not None and metrics["recall"] < metrics["precision"] - 0.2  # a lower threshold reports more
+    taus = [round(tau * part, 3) for part in (0.25, 0.5, 1)] if low else [0.3, 0.44, 0.6]
+    swept = f"-m matcher=spotsigs,lsh,imatch signature=spotsigs,shingles3 tau={','.join(f'{tau:g}' for tau in taus)}"
+    return f"next, to compare methods and thresholds: {' '.join(['python run.py', swept, *others])}"
 
 
 def score(folder: Path) -> float | None:
@@ -115,36 +154,32 @@ def score(folder: Path) -> float | None:
 
 def parameters(folder: Path) -> dict[str, Any]:
     """Return the whole configuration of a run, a value for each key in its dotted form."""
+    path = folder / ".hydra" / "config.yaml"
+    return dict(flat(_plain(path.read_text(encoding="utf-8")))) if path.exists() else {}
+
+
+def _plain(text: str) -> Any:
+    """Return the content of a YAML file, by libyaml where it is there, which is several times faster."""
     import yaml
 
-    path = folder / ".hydra" / "config.yaml"
-    return dict(_flat(yaml.safe_load(path.read_text(encoding="utf-8")))) if path.exists() else {}
-
-
-def _flat(node: Any, prefix: str = "") -> Iterable[tuple[str, Any]]:
-    if not isinstance(node, dict):
-        yield prefix, ", ".join(map(str, node)) if isinstance(node, list) else node
-        return
-    for key, value in node.items():
-        refers = isinstance(value, str) and value.startswith("${")  # to another key, which is in the table
-        if key != "_target_" and not refers:
-            yield from _flat(value, f"{prefix}.{key}" if prefix else str(key))
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def run_row(folder: Path) -> dict[str, Any]:
-    """Return a run as a row: its choices, its whole configuration, its figures, and where it lies."""
+    """Return a run as a row: its choices, its whole configuration, its figures, and its folder."""
     if not (folder / COMPLETE).is_file():
-        raise InputError(f"{folder} is not the folder of a finished run: it holds no {COMPLETE}")
+        raise InputError(f"{folder} is not the folder of a finished run: it has no {COMPLETE}")
     metrics = read_json(folder / COMPLETE)
     choices = {group: metrics[group] for group in ("data", "text", "signature", "matcher")}
-    measured = {column.name: metrics.get(column.name) for column in MEASURES}  # absent in runs of earlier versions
+    measured = {name: metrics.get(name) for name in MEASURES}  # absent in runs of earlier versions
     tau = {} if metrics["tau"] is None else {"tau": metrics["tau"]}  # a suggested one is not in the configuration
     configured = {key if key not in measured else f"{key}=": value for key, value in parameters(folder).items()}
-    return choices | configured | tau | measured | {"folder": str(folder)}
+    times = {"contended": read_json(folder / "run.json")["contended"], "joined_at": metrics.get("joined_at")}
+    return choices | configured | tau | measured | times | {"folder": str(folder)}
 
 
 def runs_table(folders: Sequence[Path], caption: str) -> Table:
-    """Return runs side by side.
+    """Return runs in one table.
 
     Parameters
     ----------
@@ -159,103 +194,75 @@ def runs_table(folders: Sequence[Path], caption: str) -> Table:
         The csv has every parameter; printed are those that differ, and the figures.
     """
     rows = [run_row(folder) for folder in folders]
-    figures = {column.name for column in MEASURES} | {"folder"}
+    figures = MEASURES.keys() | {"contended", "joined_at", "folder"}
     keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in figures]
     keys = [key for key in keys if key.partition(".")[0] not in SAME]
     differing = {key for key in keys if len({str(row.get(key)) for row in rows}) > 1}
     columns = [Column(name=key, title=key if key in differing else "") for key in keys]
-    known = [replace(c, title=c.title if any(row[c.name] is not None for row in rows) else "") for c in MEASURES]
-    return Table(caption=caption, columns=[*columns, *known, Column(name="folder")], rows=rows)
+    known = [replace(c, title=c.title if any(row[c.name] is not None for row in rows) else "") for c in COLUMNS]
+    last = [Column(name=name) for name in ("contended", "joined_at", "folder")]
+    return Table(caption=caption, columns=[*columns, *known, *last], rows=rows)
 
 
 class Sweep:
-    """Called by Hydra around a sweep: keeps ``runs.csv`` up to date after every run, and prints it at the end."""
+    """Called by Hydra around a sweep, whichever launcher runs its jobs: lists them, and ends with a table and a figure.
+
+    A sweeper that optimises maximises: the value of a job is its F1.
+    """
 
     def __getattr__(self, name: str) -> Any:
-        """Answer Hydra's other calls, which say nothing here."""
+        """Answer Hydra's other calls, which need nothing."""
         if not name.startswith("on_"):
             raise AttributeError(name)
         return lambda **_: None
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
-        """Name the sweep's folder after what is swept, and forget an earlier sweep of that name."""
-        name = variant(config.hydra.overrides.task) or "defaults"
-        folder = Path(config.hydra.sweep.dir).absolute() / "sweeps" / name
+        """Name the folder of the sweep by what is swept, and forget an earlier sweep of that name."""
+        folder = (
+            Path(config.hydra.sweep.dir).absolute() / "sweeps" / (variant(config.hydra.overrides.task) or "defaults")
+        )
         os.environ[SWEEP] = str(folder)
-        (folder / "runs.txt").unlink(missing_ok=True)
+        (folder / JOBS).unlink(missing_ok=True)
+        given = any(word.startswith("hydra.sweeper.direction=") for word in config.hydra.overrides.hydra)
+        if "direction" in config.hydra.sweeper and not given:
+            config.hydra.sweeper.direction = "maximize"
 
     def on_job_end(self, config: Any, **_: Any) -> None:
-        """Put a run that has finished into the table."""
+        """List a job that has finished."""
         run = Path(config.hydra.runtime.output_dir)
         if SWEEP in os.environ and (run / COMPLETE).is_file():
             folder = Path(os.environ[SWEEP])
             folder.mkdir(parents=True, exist_ok=True)
-            with (folder / "runs.txt").open("a", encoding="utf-8") as file:
-                file.write(f"{run}\n")
-            self._table(folder)
+            job = {"number": config.hydra.job.num, "words": list(config.hydra.overrides.task), "folder": str(run)}
+            with (folder / JOBS).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(job) + "\n")
 
-    def on_multirun_end(self, **_: Any) -> None:
-        """Print the table."""
+    def on_multirun_end(self, config: Any, **_: Any) -> None:
+        """Write and print the table; draw the figure."""
+        from experiments.show.sweep import write_sweep
+
         folder = Path(os.environ.pop(SWEEP))
-        table = self._table(folder)
-        if table is not None:
-            print(f"\n{table.text()}\n\nruns.csv with all parameters: {folder / 'runs.csv'}")  # noqa: T201
-
-    def _table(self, folder: Path) -> Table | None:
-        listed = folder / "runs.txt"
-        if not listed.is_file():
-            return None
-        finished = [Path(line) for line in dict.fromkeys(listed.read_text(encoding="utf-8").splitlines())]
-        table = runs_table(finished, f"{len(finished)} runs of the sweep {folder.name}")
-        table.write(folder, "runs")
-        return table
+        shutil.rmtree(folder / "inputs", ignore_errors=True)
+        if not (folder / JOBS).is_file():
+            return
+        lines = (folder / JOBS).read_text(encoding="utf-8").splitlines()
+        jobs = {job["number"]: job for job in map(json.loads, lines)}
+        print(write_sweep(folder, [jobs[number] for number in sorted(jobs)]))  # noqa: T201
 
 
-def compared(runs: Sequence[str]) -> str:
-    """Return finished runs side by side: what was configured differently, the figures, and which pairs each reports.
+def is_finished(folder: Path, about: Mapping[str, str]) -> bool:
+    """Return whether a folder has the results of a cell with the same configuration, input and code.
 
     Parameters
     ----------
-    runs : sequence of str
-        Folders of finished runs, two or more.
-
-    Returns
-    -------
-    str
-        For the terminal; nothing is written.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two, or one is not the folder of a finished run.
+    folder : Path
+        Of the cell.
+    about : mapping of str to str
+        The files of its folder ``.hydra`` that a run would write.
     """
-    if len(runs) < 2:
-        raise InputError('name the folders of two or more runs, as in experiment.runs=\'["one","other"]\'')
-    folders = [Path(run) for run in runs]
-    table = runs_table(folders, f"{len(folders)} runs side by side")
-    names = [f"{number}: {folder}" for number, folder in enumerate(folders, 1)]
-    numbered = [{"run": number, **row} for number, row in enumerate(table.rows, 1)]
-    shown = replace(table, columns=[Column(name="run", title="Run", form="d"), *table.columns], rows=numbered)
-    return "\n".join(["", shown.text(), "", *names, "", _in_common(folders)])
-
-
-def _in_common(folders: Sequence[Path]) -> str:
-    """Return how many pairs the runs share with the first, and the largest difference of a similarity."""
-    first, *others = (_similarities(folder) for folder in folders)
-    lines = []
-    for number, other in enumerate(others, 2):
-        both = first.keys() & other.keys()
-        line = f"pairs of runs 1 and {number}: {len(both):,} in both, {len(first) - len(both):,} only in 1, "
-        line += f"{len(other) - len(both):,} only in {number}"
-        apart = max((abs(first[pair] - other[pair]) for pair in both), default=0.0)
-        lines.append(line + (f"; similarities differ by {apart:.3f} at most" if apart > 0 else ""))
-    return "\n".join(lines)
-
-
-def _similarities(folder: Path) -> dict[tuple[str, str], float]:
-    """Return the pairs that a run reported."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(folder / "pairs.parquet")
-    a, b, similarity = (table[name].to_pylist() for name in ("doc_a", "doc_b", "similarity"))
-    return dict(zip(zip(a, b, strict=True), similarity, strict=True))
+    path = folder / ".hydra" / IDENTITY
+    if not ((folder / COMPLETE).is_file() and path.is_file() and path.read_text(encoding="utf-8") == about[IDENTITY]):
+        return False
+    before, now = parameters(folder), dict(flat(_plain(about["config.yaml"])))
+    same = all(before.get(key) == now.get(key) for key in {*before, *now} - {"workers", "threads", "debug"})
+    return same and now.get("copy") is None and now.get("query") is None

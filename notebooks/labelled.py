@@ -13,9 +13,9 @@ from IPython.display import HTML
 import spotsigs
 from data.collections.gold import Gold
 from data.collections.newsframes import NewsFrames
+from experiments.show.page_pairs import Piece, judged_pairs, marked
 from spotsigs.engines import Serial
 from spotsigs.records import Collection, Pairs, Signatures, SignatureScheme, Truth, Vectors
-from spotsigs.reports.page_pairs import Piece, judged_pairs, marked
 from spotsigs.signatures.extract import extract, texts
 from spotsigs.text.visible import VisibleText
 

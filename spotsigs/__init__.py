@@ -89,4 +89,4 @@ if not TYPE_CHECKING:  # so that a misspelt name is an error to type checkers, n
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, "__doc__", "__version__"})

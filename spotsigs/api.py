@@ -28,6 +28,7 @@ from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, Signatures, SignatureScheme, Skipped
 from spotsigs.runs.pipeline import suggested
 from spotsigs.runs.settings import AUTO
+from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
@@ -60,6 +61,7 @@ def near_duplicates(
     id: str = "id",  # noqa: A002 - the usual name of such columns
     signature: SignatureScheme | str | None = None,
     language: str = defaults.LANGUAGE,
+    boilerplate: Boilerplate | str = defaults.BOILERPLATE,
     idf_min: float = defaults.IDF_MIN,
     idf_max: float = defaults.IDF_MAX,
     min_spots: int = 1,
@@ -87,6 +89,9 @@ def near_duplicates(
         If no scheme is given, the language whose stopwords anchor the signatures: ``en``, ``de``, ``fr``, …, see
         `spotsigs.signatures.languages.languages`. ``auto`` detects that of each page; a page without known stopwords is
         compared by shingles of three tokens.
+    boilerplate : {"auto", "remove", "keep", "main_content"}
+        Treatment of the text around the main content, see `spotsigs.signatures.boilerplate.Boilerplate`. The template
+        that pages of one site share is found by comparing the pages.
     idf_min, idf_max : float
         Band of normalised IDF that is kept. Document frequencies are counted over distinct pages; fewer than 32 of them
         have no band, see `spotsigs.signatures.idf.FEWEST`.
@@ -122,7 +127,7 @@ def near_duplicates(
     method = _Method(
         matcher=_matcher(tau, measure, threads),
         auto=isinstance(tau, str),
-        scheme=scheme_of(signature, language),
+        scheme=with_boilerplate(scheme_of(signature, language), as_choice("boilerplate", boilerplate, Boilerplate)),
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
     )
@@ -142,6 +147,7 @@ def dedup(
     clusters: str | ClusterMethod = defaults.CLUSTERS,
     signature: SignatureScheme | str | None = None,
     language: str = defaults.LANGUAGE,
+    boilerplate: Boilerplate | str = defaults.BOILERPLATE,
     idf_min: float = defaults.IDF_MIN,
     idf_max: float = defaults.IDF_MAX,
     min_spots: int = 1,
@@ -153,8 +159,10 @@ def dedup(
 
     Parameters
     ----------
-    pages, tau, text, html, id, signature, language, idf_min, idf_max, min_spots, copies, measure, threads : optional
+    pages, tau, text, html, id, signature, language, boilerplate, idf_min, idf_max, min_spots : optional
         As in `near_duplicates`. Rows of an iterator are stored with their contents in a temporary file.
+    copies, measure, threads : optional
+        As in `near_duplicates`.
     keep : {"first", "longest", "newest", "none"}
         Page of a cluster that is kept: the first, the one of most signatures, or the newest; ``none`` keeps only pages
         without a near-duplicate.
@@ -185,7 +193,7 @@ def dedup(
     method = _Method(
         matcher=_matcher(tau, measure, threads),
         auto=isinstance(tau, str),
-        scheme=scheme_of(signature, language),
+        scheme=with_boilerplate(scheme_of(signature, language), as_choice("boilerplate", boilerplate, Boilerplate)),
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
     )

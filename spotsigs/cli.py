@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
+import threading
 import webbrowser
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, is_dataclass
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, is_dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn
 
-from spotsigs import __version__, interrupts, progress
-from spotsigs.errors import InputError, as_tau, printable, reason, require
-from spotsigs.startup import at_home, import_numba, open_streams, say_when_compiling
-
-EXTRA = "pip install 'spotsigs[experiments]'"
+from spotsigs import __version__, defaults, interrupts, progress
+from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
+from spotsigs.spelling import command_spelling
+from spotsigs.startup import expand_home, import_numba, open_streams, say_when_compiling
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "dedup": (
         "copy an input without its near-duplicates",
-        "One document of each group of near-duplicates stays; FOLDER-results/removed.csv says why the others went.",
+        "One document of each group of near-duplicates is kept; FOLDER-results/removed.csv has the reason for others.",
         "spotsigs dedup crawl.warc.gz --out kept/",
     ),
     "pairs": (
@@ -38,23 +41,23 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "spotsigs cluster articles.parquet --text body > clusters.tsv",
     ),
     "query": (
-        "find the documents of a store that a page is like",
-        "Most similar documents first; the store was made by --store of an earlier command.",
+        "find the documents of a store that resemble a page",
+        "Most similar documents first; an earlier command with --store made the store.",
         "spotsigs query page.html --store my.store",
     ),
     "threshold": (
         "propose a threshold, with pairs to judge by eye",
-        f"Writes threshold.html and tables; needs {EXTRA}.",
+        "Writes threshold.html and tables.",
         "spotsigs threshold pages/ --out threshold/",
     ),
     "inspect": (
-        "look at the groups, side by side, in a browser",
-        f"Writes clusters.html and opens it; needs {EXTRA}.",
+        "show the groups side by side in a browser",
+        "Writes clusters.html and opens it.",
         "spotsigs inspect crawl.warc.gz",
     ),
     "compare": (
         "put finished runs side by side",
-        "What was configured differently, the figures, and which pairs they share.",
+        "Differences of configuration, the figures, and the pairs that the runs share.",
         "spotsigs compare results/one results/other",
     ),
     "completion": (
@@ -64,9 +67,13 @@ VERBS: dict[str, tuple[str, str, str]] = {
     ),
 }
 
+COLUMNS = ("id", "text", "html", "cluster", "date")
+LISTED = 20
+"""Skipped records that are printed if no folder lists them."""
+
 
 class _Parser(argparse.ArgumentParser):
-    """Mistakes are one sentence, as everywhere else."""
+    """A parser whose errors are one sentence each."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; `{self.prog} --help` has an example")
@@ -78,16 +85,17 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
     Parameters
     ----------
     verb : str, optional
-        The one whose options are needed: their choices are those of modules that take a second to import. All by
+        Verb whose options are needed: their values are defined in modules that take a second to import. All by
         default.
     """
     lines = [f"  {verb:<12}{what[0]:<50}{what[2]}" for verb, what in VERBS.items()]
     top = _Parser(
         prog="spotsigs",
         description="Find near-duplicate pages: exactly those whose similarity reaches tau.",
-        epilog="\n".join(["verbs:", *lines, "", "`spotsigs VERB --help` says more."]),
+        epilog="\n".join(["verbs:", *lines, "", "`spotsigs VERB --help` lists the options."]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="spotsigs VERB ...",
+        allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"spotsigs {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", help=argparse.SUPPRESS, required=True)
@@ -98,22 +106,25 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
             description=about,
             epilog=f"example: {example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
         )
         for verb, (_, about, example) in VERBS.items()
     }
     for name, options in added.items():
         if verb in (None, name):
-            _take_options(name, options)
+            _add_options(name, options)
     return top
 
 
-def _take_options(verb: str, options: argparse.ArgumentParser) -> None:
+def _add_options(verb: str, options: argparse.ArgumentParser) -> None:
     """Add the options of a verb."""
     if verb in ("dedup", "pairs", "cluster", "threshold", "inspect"):
-        _take_input(options)
+        _add_input(options)
+        _add_method(options)
     if verb == "dedup":
         options.add_argument("--out", required=True, metavar="FOLDER", help="the copy, in the input's own format")
         options.add_argument("--results", metavar="FOLDER", help="tables of the run; FOLDER-results by default")
+        options.add_argument("--overwrite", action="store_true", help="replace the copy that is there")
     if verb in ("pairs", "cluster", "threshold", "inspect"):
         options.add_argument("--out", metavar="FOLDER", help="tables of the run")
     if verb == "inspect":
@@ -121,8 +132,8 @@ def _take_options(verb: str, options: argparse.ArgumentParser) -> None:
     if verb in ("pairs", "cluster", "inspect"):
         options.add_argument(
             "--measure",
-            choices=("jaccard", "containment"),
-            default="jaccard",
+            metavar="jaccard|containment",
+            default=defaults.MEASURE,
             help="containment: intersection over the shorter page, which finds a teaser in its article",
         )
     if verb in ("dedup", "pairs", "cluster", "inspect"):
@@ -133,44 +144,66 @@ def _take_options(verb: str, options: argparse.ArgumentParser) -> None:
     if verb == "query":
         options.add_argument("page", help="file, or - for standard input")
         options.add_argument("--store", required=True, metavar="FOLDER", help="made by an earlier command")
-        _take_tau(options)
-        _take_language(options)
+        _add_signature(options)
     if verb == "compare":
         options.add_argument("runs", nargs="+", metavar="RUN", help="folder of a finished run")
     if verb == "completion":
-        options.add_argument("shell", choices=("bash", "zsh", "fish"))
+        options.add_argument("shell", help="bash, zsh or fish")
 
 
-def _take_language(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument(
+def _add_input(options: argparse.ArgumentParser) -> None:
+    """Add the options of reading."""
+    options.add_argument("input", help="file, folder, 'pattern*', URL, or - for standard input")
+    options.add_argument("--format", metavar="FORMAT", help="detected from the content where omitted")
+    for column in COLUMNS:
+        options.add_argument(f"--{column}", metavar="COLUMN", help=f"column with the {column} of each document")
+    options.add_argument("--memory", metavar="SIZE", help="hard budget of all processes, such as 2GB")
+    options.add_argument("--workers", default=str(os.cpu_count() or 1), metavar="N", help="processes that read")
+    options.add_argument("--strict", action="store_true", help="stop at the first unreadable record")
+
+
+def _add_signature(options: argparse.ArgumentParser) -> None:
+    """Add the options of signatures, which a query shares with the command that made the store."""
+    from spotsigs.signatures.boilerplate import Boilerplate
+
+    options.add_argument(
+        "--tau", default=str(defaults.TAU), metavar="NUMBER|auto", help=f"similarity threshold ({defaults.TAU:g})"
+    )
+    options.add_argument(
+        "--boilerplate",
+        metavar=_named(Boilerplate),
+        default=defaults.BOILERPLATE,
+        help=f"remove: the template that pages of one site share is not compared ({defaults.BOILERPLATE})",
+    )
+    options.add_argument(
         "--language",
         metavar="CODE",
         help="of the pages: en, de, fr, …; detected for each page where omitted (or that of the store)",
     )
 
 
-def _take_input(verb: argparse.ArgumentParser) -> None:
+def _add_method(options: argparse.ArgumentParser) -> None:
+    """Add the options of matching and deciding."""
+    from spotsigs.clustering.clusters import ClusterMethod
     from spotsigs.clustering.decisions import Keep
-    from spotsigs.formats.detect_format import FORMATS
 
-    verb.add_argument("input", help="file, folder, 'pattern*', URL, or - for standard input")
-    _take_tau(verb)
-    _take_language(verb)
-    verb.add_argument("--keep", choices=[keep.value for keep in Keep], default="first", help="which document stays")
-    verb.add_argument("--format", choices=sorted(FORMATS), help="detected from the content where omitted")
-    for column in ("id", "text", "html", "cluster", "date"):
-        verb.add_argument(f"--{column}", metavar="COLUMN", help=f"column with the {column} of each document")
-    verb.add_argument("--memory", metavar="SIZE", help="hard budget of all processes, such as 2GB")
-    verb.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes that read")
-    verb.add_argument("--strict", action="store_true", help="stop at the first unreadable record")
+    _add_signature(options)
+    for name, value in (("min", defaults.IDF_MIN), ("max", defaults.IDF_MAX)):
+        options.add_argument(
+            f"--idf-{name}", metavar="NUMBER", default=str(value), help=f"band of signatures by rarity ({value:g})"
+        )
+    options.add_argument(
+        "--clusters", metavar=_named(ClusterMethod), default=defaults.CLUSTERS, help=f"({defaults.CLUSTERS})"
+    )
+    options.add_argument("--keep", metavar=_named(Keep), default=defaults.KEEP, help="which document is kept")
 
 
-def _take_tau(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--tau", default="0.44", help="least similarity of near-duplicates (0.44), or auto")
+def _named(choices: type[Enum]) -> str:
+    return "|".join(str(choice.value) for choice in choices)
 
 
 def settings_of(asked: argparse.Namespace) -> Any:
-    """Return the settings that a verb's arguments mean; all else stays as ``conf/config.yaml`` has it.
+    """Return the settings that the arguments of a verb mean.
 
     Parameters
     ----------
@@ -191,87 +224,108 @@ def settings_of(asked: argparse.Namespace) -> Any:
     from spotsigs.engines import Processes
     from spotsigs.evaluation.threshold import FLOOR
     from spotsigs.exact_duplicates import Sameness
-    from spotsigs.formats.detect_format import collection_of
-    from spotsigs.formats.stored import StoredCollection
     from spotsigs.matching.containment import Containment
     from spotsigs.matching.prefix_join import SpotSigsTight
-    from spotsigs.outofcore.pipeline import default_memory
-    from spotsigs.outofcore.vectorize import parse_memory
     from spotsigs.runs.settings import AUTO, Settings
+    from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
     from spotsigs.signatures.idf import IdfFilter
     from spotsigs.signatures.spots import SpotSignatures
     from spotsigs.text.visible import VisibleText
 
-    asking = asked.verb == "query"
-    contained = getattr(asked, "measure", "jaccard") == "containment"
+    querying = asked.verb == "query"
+    name, collection = _collection(asked)
+    measure = as_choice("--measure", getattr(asked, "measure", defaults.MEASURE), _Measure)
     auto = asked.tau == AUTO
-    tau = FLOOR if auto else _number(asked.tau)
-    tau = as_tau(tau)
-    if asking:
-        name, collection = "stored", StoredCollection()
-    else:
-        columns = {f"{column}_column": getattr(asked, column) for column in ("id", "text", "html", "cluster", "date")}
-        name, collection = collection_of(asked.input, asked.format, **columns)
-        require(asked.workers >= 1, f"--workers must be at least 1, got {asked.workers}")
-        require(
-            not getattr(asked, "add", False) or asked.store is not None,
-            "--add needs a store: name it with --store FOLDER",
-        )
-    memory = None if asking or asked.memory is None else parse_memory(asked.memory)
-    if memory is None and getattr(asked, "store", None) is not None:
-        memory = default_memory()
-    require(
-        memory is None or not auto, "--tau auto looks at all similarities in memory; leave out --memory and --store"
-    )
-    workers = getattr(asked, "workers", 1)
+    tau = FLOOR if auto else as_tau(_number("--tau", asked.tau, f" in (0, 1], or {AUTO}"))
+    memory = _memory(asked)
+    require(memory is None or not auto, "--tau auto compares all similarities in memory; leave out --memory, --store")
+    boilerplate = as_choice("--boilerplate", asked.boilerplate, Boilerplate)
+    workers = _whole("--workers", getattr(asked, "workers", "1"))
+    method = {_Measure.jaccard: SpotSigsTight, _Measure.containment: Containment}[measure]
     return Settings(
         collection=collection,
         text=VisibleText(),
-        signature=SpotSignatures(language=_language(asked)),
-        idf_filter=IdfFilter(idf_min=0.2, idf_max=1.0),
-        matcher=Containment(tau=tau) if contained else SpotSigsTight(tau=tau),
+        signature=with_boilerplate(SpotSignatures(language=_language(asked)), boilerplate),
+        idf_filter=IdfFilter(
+            idf_min=_number("--idf-min", getattr(asked, "idf_min", defaults.IDF_MIN)),
+            idf_max=_number("--idf-max", getattr(asked, "idf_max", defaults.IDF_MAX)),
+        ),
+        matcher=method(tau=tau),
         engine=Processes(workers=workers),
         experiment=None,
         auto=auto,
         tau=tau,
         sets=False,
-        clusters=ClusterMethod.leaders,
-        keep=Keep(getattr(asked, "keep", "first")),
+        clusters=as_choice("--clusters", getattr(asked, "clusters", defaults.CLUSTERS), ClusterMethod),
+        keep=as_choice("--keep", getattr(asked, "keep", defaults.KEEP), Keep),
         copy=asked.out if asked.verb == "dedup" else None,
+        overwrite=getattr(asked, "overwrite", False),
         page=asked.verb == "inspect",
-        copies=Sameness.text,
-        memory=memory,
+        copies=Sameness(defaults.COPIES),
+        memory=None if querying else memory,
         store=getattr(asked, "store", None),
         add=getattr(asked, "add", False),
-        query=asked.page if asking else None,
+        query=asked.page if querying else None,
         workers=workers,
         threads=None,
         seed=2008,
         strict=getattr(asked, "strict", False),
-        door="command",
+        boilerplate=boilerplate,
         names={
             "data": name, "text": "visible", "signature": "spotsigs", "engine": "processes",
-            "matcher": "containment" if contained else "spotsigs_tight", "experiment": "None",
+            "matcher": "containment" if measure is _Measure.containment else "spotsigs_tight", "experiment": "None",
         },
     )  # fmt: skip
 
 
+class _Measure(Enum):
+    jaccard = "jaccard"
+    containment = "containment"
+
+
+def _collection(asked: argparse.Namespace) -> tuple[str, Any]:
+    """Return the name of the input's format, and its reader."""
+    from spotsigs.formats.detect_format import collection_of
+    from spotsigs.formats.stored import StoredCollection
+
+    if asked.verb == "query":
+        return "stored", StoredCollection()
+    added = getattr(asked, "add", False) and asked.store is None
+    require(not added, "--add needs a store: name it with --store FOLDER")
+    columns = {f"{column}_column": getattr(asked, column) for column in COLUMNS}
+    return collection_of(asked.input, asked.format, **columns)
+
+
+def _memory(asked: argparse.Namespace) -> int | None:
+    """Return the budget in bytes; with a store, the default one unless another is set."""
+    from spotsigs.outofcore.pipeline import default_memory
+    from spotsigs.outofcore.vectorize import parse_memory
+
+    if getattr(asked, "memory", None) is not None:
+        return parse_memory(asked.memory)
+    return default_memory() if getattr(asked, "store", None) is not None else None
+
+
 def _language(asked: argparse.Namespace) -> str:
-    """Return the language asked for, else that of the store, else that each page is to tell."""
+    """Return the language that is set, else that of the store, else the default."""
     from spotsigs.outofcore.pipeline import stored_language
-    from spotsigs.signatures.languages import AUTO
 
     if asked.language is not None:
         return str(asked.language)
     store = getattr(asked, "store", None)
-    return (stored_language(store) if store is not None else None) or AUTO
+    return (stored_language(store) if store is not None else None) or defaults.LANGUAGE
 
 
-def _number(text: str) -> float:
+def _number(name: str, text: Any, allowed: str = "") -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"--tau must be a number in (0, 1], or auto, got {text!r}") from None
+        raise InputError(f"{name} must be a number{allowed}, got {shown(text)}") from None
+
+
+def _whole(name: str, text: Any) -> int:
+    require(str(text).isascii() and str(text).isdigit() and int(text) >= 1, f"{name} must be at least 1, got {text}")
+    return int(text)
 
 
 def _about(settings: Any) -> dict[str, str]:
@@ -281,14 +335,14 @@ def _about(settings: Any) -> dict[str, str]:
     parts = {group: getattr(settings, group) for group in ("text", "signature", "matcher")}
     parts["data"] = settings.collection
     plain = {key: asdict(value) for key, value in parts.items() if is_dataclass(value)}  # type: ignore[arg-type]
-    root = {
-        key: getattr(settings, key) for key in ("tau", "sets", "clusters", "keep", "memory", "store", "add", "seed")
-    }
+    names = ("tau", "sets", "clusters", "keep", "memory", "store", "add", "seed", "boilerplate")
+    root = {name: value.value if isinstance(value := getattr(settings, name), Enum) else value for name in names}
     idf = asdict(settings.idf_filter)
     return {"config.yaml": json.dumps(root | idf | plain, default=str, indent=1) + "\n"}
 
 
-def _ran(asked: argparse.Namespace, folder: Path, say: Callable[..., object] = print) -> str:
+def _run(asked: argparse.Namespace, folder: Path, say: Callable[..., object] = print) -> str:
+    """Run a verb; return its summary without the lines that are for the reproduction."""
     from spotsigs.runs.runner import run
 
     settings = settings_of(asked)
@@ -296,69 +350,102 @@ def _ran(asked: argparse.Namespace, folder: Path, say: Callable[..., object] = p
     return "\n".join(line for line in summary.splitlines() if not line.startswith(("next:", "no precision")))
 
 
+def _folder(name: str | None, default: str) -> Path:
+    from spotsigs.storage.locations import local_folder
+
+    return local_folder(default if name is None else name)
+
+
 def _dedup(asked: argparse.Namespace) -> None:
-    beside = Path(asked.out).absolute()
-    print(_ran(asked, Path(asked.results) if asked.results else beside.with_name(f"{beside.name}-results")))
+    beside = _folder(asked.out, "").absolute()
+    results = beside.with_name(f"{beside.name}-results") if asked.results is None else _folder(asked.results, "")
+    print(_run(asked, results))
 
 
 def _table(asked: argparse.Namespace, name: str, columns: Sequence[str]) -> None:
-    """Print a table of a run, or leave it in the folder asked for."""
-    if asked.out:
-        print(_ran(asked, Path(asked.out)))
+    """Print a table of a run, or write all into a folder."""
+    if asked.out is not None:
+        print(_run(asked, _folder(asked.out, "")))
         return
     from pyarrow.parquet import ParquetFile
 
     def say(text: object) -> None:
-        print(text, file=sys.stderr)
+        print(printable(str(text)), file=sys.stderr)
 
     with tempfile.TemporaryDirectory(prefix="spotsigs-") as folder:
-        summary = _ran(asked, Path(folder), say)
+        _run(asked, Path(folder), say)
         print(*columns, sep="\t")
         for batch in ParquetFile(Path(folder) / name).iter_batches(columns=list(columns)):
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 print(*(_cell(value) for value in row), sep="\t")
-    say("\n".join(line for line in summary.splitlines() if not line.startswith("results:")))
+        sys.stdout.flush()
+        for line in _brief(Path(folder)):
+            say(line)
+
+
+def _brief(folder: Path) -> Iterable[str]:
+    """Return what a run found and why records were skipped, for a run whose folder is deleted."""
+    import csv
+
+    from spotsigs.output_files import read_json
+
+    metrics = read_json(folder / "metrics.json")
+    found = (counted(metrics[key], key.removesuffix("s")) for key in ("documents", "pairs", "clusters"))
+    yield ", ".join(found)
+    if metrics["giant_chains"]:
+        yield f"{counted(metrics['giant_chains'], 'giant chain')}, most of whose pairs do not reach tau; try --clusters"
+    if not (folder / "skipped.csv").exists():
+        return
+    with (folder / "skipped.csv").open(newline="", encoding="utf-8") as file:
+        for number, row in enumerate(csv.DictReader(file)):
+            if number < LISTED:
+                yield f"skipped {row['doc']}: {row['reason']}"
+    if metrics["skipped"] > LISTED:
+        yield f"skipped {metrics['skipped'] - LISTED:,} more; --out FOLDER lists them all"
 
 
 def _cell(value: Any) -> str:
-    """Return a value as a cell, whatever signs an id holds."""
-    return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
+    """Return a value as a cell of a table; on a terminal, without characters that it interprets."""
+    text = str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    return printable(text) if sys.stdout.isatty() else text
 
 
 def _inspect(asked: argparse.Namespace) -> None:
-    _require_experiments("jinja2")
-    folder = Path(asked.out or "spotsigs-inspect")
-    print(_ran(asked, folder))
+    folder = _folder(asked.out, "spotsigs-inspect")
+    print(_run(asked, folder))
     page = (folder / "clusters.html").absolute()
-    if page.exists() and not asked.no_open:
-        webbrowser.open(page.as_uri())
-    print(f"to look at: {page}")
+    if page.exists():
+        print(f"page: {page}")
+        if not asked.no_open:
+            with suppress(webbrowser.Error):
+                webbrowser.open(page.as_uri())
 
 
 def _threshold(asked: argparse.Namespace) -> None:
-    _require_experiments("jinja2", "matplotlib")
-    from experiments.studies.threshold_page import Threshold
+    from spotsigs.evaluation.threshold import FLOOR
+    from spotsigs.reports.threshold_page import Thresholds
+    from spotsigs.runs.thresholds import threshold_report
 
     settings = settings_of(asked)
-    settings.names["experiment"] = "threshold"
-    print(Threshold(results=Path(asked.out or "spotsigs-threshold"))(settings))
+    require(settings.memory is None, "a threshold is proposed in memory; leave out --memory")
+    settings = replace(settings, tau=defaults.TAU if settings.auto else settings.tau)
+    print(threshold_report(settings, _folder(asked.out, "spotsigs-threshold"), Thresholds(lowest=FLOOR)))
 
 
 def _query(asked: argparse.Namespace) -> None:
-    print(_ran(asked, Path()))
+    print(_run(asked, Path()))
 
 
 def _compare(asked: argparse.Namespace) -> None:
-    from experiments.finished_runs import compared
+    from spotsigs.runs.comparison import compared
 
     print(compared(asked.runs))
 
 
-def _require_experiments(*modules: str) -> None:
-    from importlib.util import find_spec
-
-    missing = [name for name in modules if find_spec(name) is None]
-    require(not missing, f"this needs {' and '.join(missing)}: {EXTRA}")
+class _Shell(Enum):
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
 
 
 def _completion(asked: argparse.Namespace) -> None:
@@ -367,6 +454,7 @@ def _completion(asked: argparse.Namespace) -> None:
         verb: [word for action in of._actions for word in action.option_strings if word.startswith("--")]
         for verb, of in verbs.choices.items()
     }
+    shell = as_choice("shell", asked.shell, _Shell)
     names = " ".join(options)
     cases = [f"{verb}) words='{' '.join(words)}' ;;" for verb, words in options.items()]
     bash = [
@@ -388,7 +476,7 @@ def _completion(asked: argparse.Namespace) -> None:
         for word in words
     ]
     zsh = ["autoload -U +X bashcompinit && bashcompinit", *bash]
-    print("\n".join({"bash": bash, "zsh": zsh, "fish": fish}[asked.shell]))
+    print("\n".join({_Shell.bash: bash, _Shell.zsh: zsh, _Shell.fish: fish}[shell]))
 
 
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -403,25 +491,60 @@ DO: dict[str, Callable[[argparse.Namespace], None]] = {
 }
 
 
-def main(words: Sequence[str] | None = None) -> None:
-    """Do what the command line asks for; end with a sentence and exit code 1 where it cannot be done."""
-    words = at_home(sys.argv[1:] if words is None else words)
-    try:
-        open_streams()
-        progress.begin()
-        asked = parser(next((word for word in words if word in VERBS), "")).parse_args(words)
-        import_numba()
-        say_when_compiling(sys.stderr)
-        interrupts.end_on_interrupt()
-        DO[asked.verb](asked)
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        interrupts.end()
-    except Exception as error:
-        interrupts.end_if_unheard(error)
-        if os.environ.get("SPOTSIGS_DEBUG"):
-            raise
-        sys.exit(f"error: {printable(_sentence(error))}")
+def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
+    """Run what the command line requests; end with a sentence and exit code 1 if it cannot be done.
+
+    Parameters
+    ----------
+    words : sequence of str, optional
+        The arguments; those of the process by default.
+    interrupt : optional
+        Handler of SIGINT to install, see `spotsigs.__main__`.
+    """
+    former = signal.getsignal(signal.SIGINT)
+    with command_spelling():
+        try:
+            if interrupt is not None:
+                signal.signal(signal.SIGINT, interrupt)
+            _main(expand_home(sys.argv[1:] if words is None else words))
+        except KeyboardInterrupt:
+            interrupts.end()
+        except Exception as error:
+            interrupts.end_if_unheard(error)
+            if os.environ.get("SPOTSIGS_DEBUG"):
+                raise
+            sys.exit(f"error: {printable(_sentence(error))}")
+        finally:
+            if words is not None and threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, former)  # the caller's program goes on
+
+
+def _main(words: Sequence[str]) -> None:
+    open_streams()
+    progress.begin()
+    asked = _parsed(words)
+    import_numba()
+    say_when_compiling(sys.stderr)
+    interrupts.end_on_interrupt()
+    DO[asked.verb](asked)
+    sys.stdout.flush()
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """Parse the arguments; suggest the verb or option that a misspelt one resembles."""
+    first = words[0] if words else ""
+    if first and first not in VERBS and not first.startswith("-"):
+        close = did_you_mean(first, VERBS)
+        raise InputError(f"there is no verb {first!r}{close or ';'} `spotsigs --help` lists them")
+    top = parser(first)
+    asked, unknown = top.parse_known_args(words)
+    if unknown:
+        [verbs] = [action for action in top._actions if isinstance(action, argparse._SubParsersAction)]
+        options = [word for action in verbs.choices[asked.verb]._actions for word in action.option_strings]
+        close = did_you_mean(unknown[0].partition("=")[0], options)
+        where = f"`spotsigs {asked.verb} --help` lists all"
+        raise InputError(f"{asked.verb} does not take {unknown[0]!r}{close or ';'} {where}")
+    return asked
 
 
 def _sentence(error: Exception) -> str:

@@ -6,6 +6,9 @@ TAU = 0.44
 IDF_MIN, IDF_MAX = 0.2, 1.0
 """Band of normalised IDF that is kept."""
 
+BOILERPLATE = "keep"
+"""Treatment of boilerplate, see `spotsigs.signatures.boilerplate.Boilerplate`."""
+
 CLUSTERS = "leaders"
 """How pairs become clusters, see `spotsigs.clustering.clusters.ClusterMethod`."""
 

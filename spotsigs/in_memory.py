@@ -31,7 +31,6 @@ from spotsigs.records import (
     Vectors,
 )
 from spotsigs.signatures.extract import extract, texts
-from spotsigs.signatures.idf import IdfFilter
 
 if TYPE_CHECKING:
     from spotsigs.outofcore.segments import Segments
@@ -123,7 +122,7 @@ def match_in_memory(
     collection: Collection | VectorCollection,
     text: Callable[[Document], str],
     scheme: SignatureScheme,
-    idf_filter: IdfFilter,
+    idf_filter: Callable[[Signatures, Copies], Vectors],
     matcher: Callable[[Corpus], Pairs],
     engine: Engine,
     *,
@@ -142,8 +141,8 @@ def match_in_memory(
         Function from a document to its text.
     scheme : SignatureScheme
         Function from tokens to signatures.
-    idf_filter : IdfFilter
-        Filter of signatures and documents.
+    idf_filter : callable
+        An `IdfFilter`, or another function from signatures and copies to vectors.
     matcher : callable
         Matcher, with its threshold.
     engine : Engine

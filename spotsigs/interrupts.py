@@ -9,10 +9,13 @@ import socket
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 import psutil
+
+from spotsigs.spelling import is_command
 
 GRACE_SECONDS = 1.0
 """Time for an orderly end: an exception cannot reach a thread that is inside a kernel or waits for other threads."""
@@ -54,6 +57,23 @@ def _wait(receiver: socket.socket, sender: socket.socket) -> None:
             pass
         time.sleep(GRACE_SECONDS)
         end()
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignore SIGINT in the block, which puts results in place; one that came before is raised here.
+
+    The command ignores it until it ends: a run whose results are in place is finished.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        if not is_command():
+            signal.signal(signal.SIGINT, former)
 
 
 def end() -> NoReturn:

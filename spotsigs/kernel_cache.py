@@ -1,4 +1,4 @@
-"""Where the compiler keeps the kernels, on machines where it finds no place by itself."""
+"""The folder of compiled kernels, on machines where numba finds none by itself."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def _is_mine(folder: Path) -> bool:
 
 
 def forgive_former_versions() -> None:
-    """Let the compiler make kernels anew whose index names a type that is gone, as after an upgrade in place.
+    """Compile kernels again whose index names a type that no longer exists, as after an upgrade in place.
 
-    An index is unpickled before numba looks whether its source has changed since, so that a type that was renamed
-    would end the first call of the kernel with an AttributeError.
+    Numba unpickles an index before it checks whether the source has changed, so that a renamed type would end the first
+    call of the kernel with an AttributeError. There is no public hook: the method that reads the index is replaced.
     """
     from numba.core import caching
 

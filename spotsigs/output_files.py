@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from spotsigs.clustering.tables import harmless
 from spotsigs.errors import InputError, reason
+from spotsigs.spelling import option
 from spotsigs.storage import atomic
 
 
@@ -52,9 +53,8 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(
-            f"{atomic.destination(path)} cannot be written: {reason(error)}; choose another folder with hydra.run.dir="
-        ) from error
+        where = f"{atomic.destination(path)} cannot be written: {reason(error)}"
+        raise InputError(f"{where}; choose another folder with {option('hydra.run.dir')}") from error
 
 
 @contextmanager

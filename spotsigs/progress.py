@@ -28,7 +28,7 @@ class LiveLine:
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
-        self.compiling = 0
+        self.compiling = self.compiled = 0
         self._doing, self._since = "starting", monotonic()
         self._shown, self._last = "", monotonic()
         self._lock = threading.RLock()
@@ -54,7 +54,7 @@ class LiveLine:
         with self._lock:
             if monotonic() - self._last < PERIOD:  # a bar has been drawn
                 return
-            what = "compiling" if self.compiling else self._doing
+            what = f"compiling kernel {self.compiled}" if self.compiling else self._doing
             text = f"{what}, {monotonic() - self._since:.0f} s"
             if text != self._shown:
                 self.out.write(f"\r{text.ljust(len(self._shown))}")
@@ -119,9 +119,10 @@ def doing(what: str) -> None:
 
 
 def compiling(more: int) -> None:
-    """Say that one more (or, -1, one less) kernel is being compiled."""
+    """Count one more (or, -1, one less) kernel that is being compiled."""
     if _line is not None:
         _line.compiling += more
+        _line.compiled += max(more, 0)
 
 
 def _bars() -> list[Any]:

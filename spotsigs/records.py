@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import INT32_MAX, normalise_csr, numbers, require_rows, row_starts, row_sums, take_rows
 from spotsigs.arrays.row_blocks import spans, tally
+from spotsigs.defaults import IDF_MAX, IDF_MIN, TAU
 from spotsigs.errors import InputError, as_count, as_number, as_tau, counted, require, shown
+from spotsigs.spelling import option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,9 +130,12 @@ class Collection(ABC):
     ----------
     truth_by : str
         How the user can say which documents are duplicates, where the collection does not: the end of a sentence.
+    idf_band : tuple of float
+        Band of normalised IDF that its pages are filtered by unless the user gives another.
     """
 
     truth_by: ClassVar[str] = ""
+    idf_band: ClassVar[tuple[float, float]] = (IDF_MIN, IDF_MAX)
 
     @abstractmethod
     def shards(self) -> Sequence[Shard]:
@@ -256,7 +261,9 @@ class SignatureScheme(ABC):
         """
         chains = self.chains(tokens)
         if chains is None:
-            raise InputError(f"{type(self).__name__} does not locate its signatures; boilerplate=keep is possible")
+            raise InputError(
+                f"{type(self).__name__} does not locate its signatures; {option('boilerplate', 'keep')} is possible"
+            )
         return self(tokens), np.array([chain[0] for chain in chains], np.int32)
 
 
@@ -671,9 +678,9 @@ class Matcher(ABC):
         return None
 
     @property
-    def hash_tables(self) -> tuple[int, int] | None:
-        """The paper's k and l, min-hashes a key and tables; None where the method has none."""
-        return None
+    def hash_tables(self) -> tuple[Any, Any]:
+        """The fields named k and l, in the paper min-hashes a key and tables; None for one that the method lacks."""
+        return getattr(self, "k", None), getattr(self, "l", None)
 
     def at(self, tau: float | None) -> Self:
         """Return the method with another threshold; unchanged if it has none, or none is given."""
@@ -705,7 +712,7 @@ class ThresholdMatcher(Matcher):
         Similarity threshold in (0, 1].
     """
 
-    tau: float = 0.44
+    tau: float = TAU
 
     def __post_init__(self) -> None:
         super().__post_init__()

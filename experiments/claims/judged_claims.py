@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.claims.facts import Fact, read_facts
-from experiments.claims.ledger import KINDS, Claim, ledger
-from experiments.claims.verdicts import RULES, Untestable, Verdict
+from experiments.claims.ledger import CONTRADICTABLE, KINDS, Claim, ledger
+from experiments.claims.verdicts import HOLDS, RULES, Untestable, Verdict
 from experiments.config import Experiment, Settings
 from experiments.work.study import Work
 from spotsigs.output_files import replacing, write_csv
 
-HEADER = ("class", "claim", "where", "published", "command", "measured", "low", "high", "verdict", "remark")
+HEADER = ("class", "claim", "where", "published", "on", "command", "measured", "low", "high", "verdict", "remark")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +38,23 @@ class Judged:
         if self.fact is None:
             return Verdict.NOT_TESTABLE if isinstance(self.claim.rule, Untestable) else Verdict.NOT_MEASURED
         verdict = self.claim.rule.judge(self.fact)
-        elsewhere = self.claim.kind == "effectiveness" and verdict is Verdict.CONTRADICTED
-        return Verdict.NOT_REPRODUCED if elsewhere else verdict
+        if verdict is Verdict.CONTRADICTED and self.claim.kind not in CONTRADICTABLE:
+            return Verdict.NOT_REPRODUCED
+        return Verdict.DIRECTION if verdict is Verdict.REPRODUCED and self.claim.calibrated else verdict
+
+    @property
+    def measured(self) -> str:
+        """The measured value as text; in words if the claim is a statement."""
+        if self.fact is None:
+            return ""
+        if self.claim.rule == HOLDS and not self.fact.text:
+            return "holds" if self.fact.value == 1 else "does not hold"
+        return str(self.fact)
 
     @property
     def failed(self) -> bool:
-        """True if the claim does not hold."""
-        return self.verdict in (Verdict.NOT_REPRODUCED, Verdict.CONTRADICTED)
+        """The claim does not hold here, or the measurement does not decide it."""
+        return self.verdict in (Verdict.NOT_REPRODUCED, Verdict.INCONCLUSIVE, Verdict.CONTRADICTED)
 
     @property
     def remark(self) -> str:
@@ -110,6 +120,7 @@ def _cells(item: Judged) -> list[str | float | None]:
         claim.says,
         claim.where,
         claim.published,
+        claim.on,
         claim.command,
         *measured,
         item.verdict.value,
@@ -126,13 +137,14 @@ def markdown(judged: Sequence[Judged]) -> str:
             item.claim.says,
             item.claim.where,
             item.claim.published,
-            str(item.fact) if item.fact else "",
+            item.claim.on,
+            item.measured,
             f"**{item.verdict.value}**" + (f": {item.claim.remark}" if item.claim.remark else ""),
             f"`{item.claim.command}`" if item.claim.command else "",
         ]
         for number, item in enumerate(judged, start=1)
     ]
-    titles = ["", "class", "claim", "where", "published", "measured (95 % interval)", "verdict", "tested by"]
+    titles = ["", "class", "claim", "where", "published", "on", "measured (95 % interval)", "verdict", "tested by"]
     table = "\n".join(
         f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in [titles, ["---"] * len(titles), *rows]
     )
@@ -151,8 +163,8 @@ def markdown(judged: Sequence[Judged]) -> str:
 def failures(judged: Sequence[Judged]) -> list[str]:
     """Return a sentence for each claim that does not hold, with the assumed reason."""
     return [
-        f"{item.claim.says} ({item.claim.where}): published {item.claim.published}, measured {item.fact}; "
-        f"{item.verdict.value}. {item.claim.why}".rstrip()
+        f"{item.claim.says} ({item.claim.where}): published {item.claim.published}, measured {item.measured} "
+        f"({item.claim.on}); {item.verdict.value}. {item.claim.why}".rstrip()
         for item in judged
         if item.failed
     ]

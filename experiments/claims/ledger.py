@@ -17,7 +17,10 @@ KINDS = {
     "efficiency": "efficiency",
     "errata": "errata of the sources",
 }
-"""Classes of claims. Claims about effectiveness refer to the Gold Set; other collections cannot contradict them."""
+"""The classes of claims."""
+
+CONTRADICTABLE = ("algorithm", "errata")
+"""Classes that a measurement here can contradict: the others are about the authors' pages, programs and machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +40,11 @@ class Claim:
     experiment : str
         Experiment whose fact tests the claim; empty if the claim is not testable.
     fact : str
-        Name of the fact.
+        The fact's name.
+    on : str
+        Collection and IDF band of the fact.
+    calibrated : bool
+        The collection was generated with the published count, so that the direction alone is a result.
     rule : Rule
         Rule for the verdict.
     why : str
@@ -52,6 +59,8 @@ class Claim:
     published: str
     experiment: str = ""
     fact: str = ""
+    on: str = ""
+    calibrated: bool = False
     rule: Rule
     why: str = ""
     remark: str = ""

@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+
+from spotsigs.runs.settings import Settings
 
 PAPER = Path(__file__).parent / "paper"
 
 Row = dict[str, str | float | None]
+
+METHODS = {
+    ("spotsigs", "spotsigs"): "SpotSigs",
+    ("shingles1", "spotsigs"): "1-Shingles",
+    ("shingles3", "spotsigs"): "3-Shingles",
+    ("spotsigs", "lsh"): "LSH-S",
+    ("shingles1", "imatch"): "I-Match",
+    ("spotsigs", "imatch"): "I-Match-S",
+    ("", "spotsigs"): "SpotSigs",
+    ("", "lsh"): "LSH-S",
+    ("", "imatch"): "I-Match-S",
+    ("", "spotsigs_nopart"): "NoPart",
+    ("", "spotsigs_noprune"): "NoPrune",
+}
+"""Methods of the published tables by signature and matcher; vectors, those of Table 2, have no signature."""
+
+KEYS = {"spots": "signatures", "mb": "memory_mib"}
+"""Columns of the published tables that ``metrics.json`` names otherwise."""
+
+READ = (
+    *("data", "data.seed", "data.cache", "signature", "matcher", "tau", "idf_min", "idf_max"),
+    *("page", "copy", "keep", "engine", "workers", "threads", "seed", "timing", "strict", "debug"),
+)
+"""Keys that a run of a published row may override; all others make it another method or collection."""
 
 
 def published(table: str) -> list[Row]:
@@ -25,6 +52,53 @@ def published(table: str) -> list[Row]:
     """
     with (PAPER / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         return [{name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+
+
+def published_row(
+    names: Mapping[str, str],
+    tau: float | None,
+    bands: Sequence[tuple[float, float]],
+    overrides: Iterable[str],
+) -> Row | None:
+    """Return the published row of the method, collection, band and threshold of a run.
+
+    Parameters
+    ----------
+    names : mapping of str to str
+        The choices of the groups ``data``, ``signature`` and ``matcher``.
+    tau : float or None
+        Threshold; None for a method without one.
+    bands : sequence of (float, float)
+        IDF bands that signatures pass, the filter's and that of a matcher with its own.
+    overrides : iterable of str
+        As on the command line.
+
+    Returns
+    -------
+    dict or None
+        The figures by the keys of ``metrics.json``; None if the tables have no such row.
+    """
+    kind = "table1" if names["data"] == "gold" else "table2"
+    if names["data"] not in ("gold", "wt10g_scale") or any(_key(word) not in READ for word in overrides):
+        return None
+    signature = names["signature"] if kind == "table1" else ""
+    method = METHODS.get((signature, names["matcher"]))
+    band = max(low for low, _ in bands), min(high for _, high in bands)
+    for row in published(kind):
+        same_band = kind == "table2" or (row["idf_min"], row["idf_max"]) == band  # vectors are filtered already
+        if row["method"] == method and row["tau"] == tau and same_band:
+            return {KEYS.get(name, name): value for name, value in row.items()}
+    return None
+
+
+def _key(override: str) -> str:
+    return override.lstrip("+").partition("=")[0]
+
+
+def bands_of(settings: Settings) -> list[tuple[float, float]]:
+    """Return the IDF bands that the signatures of a run pass."""
+    both = (settings.idf_filter, settings.matcher)
+    return [(part.idf_min, part.idf_max) for part in both if hasattr(part, "idf_max")]
 
 
 def _value(cell: str) -> str | float | None:

@@ -17,6 +17,7 @@ COUNTED = {
     Verdict.REPRODUCED: "{} are reproduced",
     Verdict.DIRECTION: "{} in direction only",
     Verdict.NOT_REPRODUCED: "{} are not reproduced",
+    Verdict.INCONCLUSIVE: "{} are inconclusive",
     Verdict.CONTRADICTED: "{} are contradicted",
     Verdict.NOT_TESTABLE: "{} cannot be tested here",
     Verdict.NOT_MEASURED: "{} were not measured",

@@ -14,12 +14,11 @@ from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import Judged, judge_all
 from experiments.claims.verdicts import RULES, Verdict
 from experiments.config import Experiment, Settings
+from experiments.show.page_pairs import KINDS, Sample, sample_pairs
 from experiments.work.study import Line, Work
 from spotsigs.errors import require
 from spotsigs.output_files import read_json, replacing
 from spotsigs.records import VectorCollection
-from spotsigs.reports import cluster_page
-from spotsigs.reports.page_pairs import KINDS, Sample, sample_pairs
 from spotsigs.runs.provenance import provenance
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -245,9 +244,7 @@ def render(
 
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    environment = Environment(
-        loader=FileSystemLoader([TEMPLATES, cluster_page.TEMPLATES]), autoescape=True, undefined=StrictUndefined
-    )
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
     counts = Counter(item.verdict for item in judged)
     return environment.get_template("report.html").render(
         script=Markup(script),

@@ -19,7 +19,7 @@ from experiments.work.curves import Curve, difference, ends
 from experiments.work.page_cost import time_pages
 from experiments.work.regret import suggested
 from experiments.work.result_cache import Task
-from experiments.work.study import PAPER_BAND, SEVERAL, Line, Work
+from experiments.work.study import BAND, PAPER_BAND, SEVERAL, Line, Work
 from spotsigs.errors import InputError, require
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -28,7 +28,6 @@ from spotsigs.signatures.main_content import DensestRegion
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.signatures.template_removal import FramedSpots
 
-BAND = (0.2, 1.0)
 FIXED = (0.18, 0.44)
 PLAIN, SHORT, DENSEST, FRAMED = "SpotSigs", "SpotSigs, d 1 c 2", "densest region", "framed"
 """Labels: the paper's signatures, shorter chains, one page's main part, frames suppressed."""

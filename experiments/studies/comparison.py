@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from experiments.config import Experiment, Settings
-from experiments.finished_runs import compared
+from spotsigs.runs.comparison import compared
 
 
 @dataclass(frozen=True, kw_only=True)

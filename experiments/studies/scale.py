@@ -34,6 +34,7 @@ from spotsigs.outofcore.segments import Segments, extract_segments
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.output_files import read_json, write_json
 from spotsigs.runs.provenance import TreeMemory
+from spotsigs.signatures.idf import IdfFilter
 
 STAGES = ("extract", "layout", "join", "clusters", "tables")
 TOLD = {"memory": "extract", "layout": "layout", "join": "join"}
@@ -177,7 +178,7 @@ class Scale(Experiment):
             Jsonl(path=str(folder / "pages")),
             settings.text,
             settings.signature,
-            settings.idf_filter,
+            IdfFilter(),  # the experiment's own, whatever the band of data=
             settings.tau,
             engine,
             memory=budget,

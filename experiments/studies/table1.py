@@ -13,11 +13,10 @@ from experiments.config import Experiment, Settings
 from experiments.show.quality_figures import STEP, compared, thresholds
 from experiments.show.tables import Column, Table
 from experiments.work.curves import MEASURES, Curve, ends
-from experiments.work.study import Line, Work, lines_of
+from experiments.work.study import BAND, Line, Work, lines_of
 from experiments.work.timing import quotient
 
 PUBLISHED, AT_PAPER, AT_BEST = "published", "measured", "measured at its best tau"
-DEFAULT_BAND = (0.2, 1.0)
 
 TimedRows = dict[tuple[str, str], tuple[float | None, dict[str, Any]]]
 """Threshold and time by method and kind of row."""
@@ -121,7 +120,7 @@ class Table1(Experiment):
     def _default_band(self, work: Work, methods: Sequence[Line]) -> tuple[str, list[Fact]]:
         """Write the quality of the methods with a threshold under the lower IDF bound only."""
         lines = [line for line in methods if line.matcher.threshold is not None]
-        both = [(line, replace(line, band=DEFAULT_BAND, label=f"{line.label}, default band")) for line in lines]
+        both = [(line, replace(line, band=BAND, label=f"{line.label}, default band")) for line in lines]
         curves = work.curves([line for pair in both for line in pair], thresholds(self.step), "table1: default band")
         rows = [
             measured_row(line, curve.taus[curve.best], AT_BEST, curve) | {"method": paper.label}
@@ -162,7 +161,7 @@ def measured_row(line: Line, tau: float | None, row: str, curve: Curve) -> dict[
         "row": row,
         "idf": band_text(*line.band),
         "tau": tau,
-        **dict(zip("kl", line.matcher.hash_tables or (None, None), strict=True)),
+        **dict(zip("kl", line.matcher.hash_tables, strict=True)),
         "spots": curve.cell["signatures"],
         "pairs": curve.cell["pairs"][at],
     }

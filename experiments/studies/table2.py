@@ -138,7 +138,7 @@ def _row(label: str, matcher: Matcher, cell: dict[str, Any]) -> dict[str, Any]:
         "row": AT_PAPER,
         "idf": band_text(*IMATCH_BAND),
         "tau": matcher.threshold,
-        **dict(zip("kl", matcher.hash_tables or (None, None), strict=True)),
+        **dict(zip("kl", matcher.hash_tables, strict=True)),
         "documents": cell["documents"],
         "spots": cell["signatures"],
         "mb": cell["memory_mib"],

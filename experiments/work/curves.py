@@ -24,6 +24,7 @@ from spotsigs.evaluation.metrics import (
     resampled_micro,
     tallies,
 )
+from spotsigs.matching.thresholds import JoinedOnce
 from spotsigs.records import Matcher, Pairs, Truth
 from spotsigs.signatures.idf import IdfFilter
 
@@ -35,8 +36,7 @@ def judge(
 ) -> dict[str, Any]:
     """Count true, false and missed pairs at each threshold.
 
-    The pairs of a verified matcher at a threshold are those of a lower one that reach it, so a single join is enough;
-    any other matcher runs at each threshold.
+    One join serves all thresholds of a verified matcher, see `spotsigs.matching.thresholds.JoinedOnce`.
 
     Parameters
     ----------
@@ -66,15 +66,12 @@ def judge(
     has_curve = matcher.threshold is not None or thresholds == [None]
     require(has_curve, f"{matcher.label} has no threshold to draw a curve over")
     matcher = matcher.with_threads(1)
-    found = matcher.at(thresholds[0])(corpus)
-    counts = []
-    pairs = []
+    joined, counters = JoinedOnce(corpus), {}
+    counts, pairs = [], []
     decisions: dict[str, dict[str, list[float]]] = {method.value: {} for method in ClusterMethod}
     for tau in thresholds:
-        if tau in (None, thresholds[0]):
-            reported = found
-        else:
-            reported = found.at(tau) if matcher.verified else matcher.at(tau)(corpus)
+        reported = joined(matcher.at(tau))
+        counters = counters or dict(reported.counters)
         counts.append(tallies(reported, truth))
         pairs.append(len(reported))
         for method, measured in decisions.items() if truth.judged is None else ():
@@ -86,7 +83,7 @@ def judge(
         "pairs": pairs,
         **{name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))},
         "decisions": decisions,
-        "counters": dict(found.counters),
+        "counters": counters,
         "documents": len(vectors),
         "documents_matched": int(np.count_nonzero(vectors.lengths)),
         "signatures": vectors.n_signatures,

@@ -1,13 +1,15 @@
-"""Collections that are extracted once for all experiments, and cached with their results."""
+"""Collections that are extracted once for all experiments, or for a sweep, and cached with their results."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,11 +17,12 @@ from experiments.work.cached_outlines import Outlined
 from experiments.work.result_cache import code_version
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError
+from spotsigs.exact_duplicates import Sameness
 from spotsigs.outofcore.segments import source_of
 from spotsigs.output_files import replacing
-from spotsigs.records import Corpus, Document, RowNumbers, Signatures, SignatureScheme, Truth, Vectors
+from spotsigs.records import Corpus, Document, RowNumbers, Shard, Signatures, SignatureScheme, Skipped, Truth, Vectors
 from spotsigs.runs.provenance import QUIET, ForeignLoad
-from spotsigs.signatures.extract import extract, extract_shard, nothing_readable, texts
+from spotsigs.signatures.extract import concatenate, extract, extract_shard, nothing_readable, texts, texts_for
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.template_removal import FramedSpots
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures
@@ -38,11 +41,14 @@ class Source:
         Function from a document to its text; None for a collection of vectors.
     signature : SignatureScheme or None
         Function from tokens to signatures; None for a collection of vectors.
+    sameness : Sameness
+        Which documents are exact duplicates, of which a scheme that reads the whole collection uses one.
     """
 
     collection: Any
     text: Any = None
     signature: SignatureScheme | None = None
+    sameness: Sameness = field(default=Sameness.off, repr=False)  # off in all experiments, whose cells are named by it
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,99 @@ class Stored:
         return truth
 
 
-def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -> Stored:
+@dataclass(frozen=True)
+class Computed:
+    """An engine whose results were computed before.
+
+    Attributes
+    ----------
+    results : sequence
+        In task order.
+    """
+
+    results: Sequence[Any]
+    processes: ClassVar[int] = 0
+
+    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+        """Yield the results."""
+        yield from self.results
+
+
+def read_together(sources: Sequence[Source], folder: Path, engine: Engine, code: str) -> list[Stored]:
+    """Read several sources, as `read` does; those of one collection and text in one pass over the pages.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Without vectors.
+    folder, engine
+        As for `read`.
+    code : str
+        Identifies the code, so that no source file is read for that.
+    """
+    groups: dict[str, list[Source]] = {}
+    for source in sources:
+        if not _is_stored(_path(source, folder, code)):
+            groups.setdefault(repr((source.collection, source.text)), []).append(source)
+    for group in groups.values():
+        if len(group) > 1:
+            each = partial(_in_each, text=group[0].text, schemes=[source.signature for source in group])
+            parts = list(engine.map(each, group[0].collection.shards()))
+            for k, source in enumerate(group):
+                _extract(source, _path(source, folder, code), Computed([part[k] for part in parts]), False)
+    return [read(source, folder, engine, code=code) for source in sources]
+
+
+CHUNK = 4_000_000
+"""Bytes of content after which the pages of a shard are extracted in all schemes."""
+
+
+def _in_each(shard: Shard, *, text: Any, schemes: Sequence[SignatureScheme]) -> list[Signatures]:
+    """Extract a shard in several schemes; each page is read, and its text extracted, once."""
+    parts: list[list[Signatures]] = [[] for _ in schemes]
+
+    def extract_chunk(records: list[Document | Skipped]) -> None:
+        known: dict[tuple[str, int], str] = {}
+        for scheme, found in zip(schemes, parts, strict=True):
+            extractor = texts_for(scheme, text)
+
+            def looked_up(document: Document, extractor: Any = extractor) -> str:
+                key = repr(extractor), id(document)
+                if key not in known:
+                    known[key] = extractor(document)
+                return known[key]
+
+            found.append(extract_shard(lambda: iter(records), looked_up, scheme))
+
+    records: list[Document | Skipped] = []
+    size = 0
+    for record in shard():
+        records.append(record)
+        size += len(record.content) if isinstance(record, Document) else 0
+        if size >= CHUNK:
+            extract_chunk(records)
+            records, size = [], 0
+    extract_chunk(records)
+    return [concatenate(found) for found in parts]
+
+
+def _path(source: Source, folder: Path, code: str) -> Path:
+    """Return the path of a source's store, which its content, its code and the collection's files determine."""
+    parts: list[Any] = [source_of(source.collection, source.text, source.signature), code]
+    if source.sameness is not Sameness.off:
+        parts.append(source.sameness.value)
+    return folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
+
+
+def _is_stored(path: Path) -> bool:
+    try:
+        opened(path, "signatures")
+    except InputError:
+        return False
+    return True
+
+
+def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False, code: str | None = None) -> Stored:
     """Read a source, or open it in the cache.
 
     Parameters
@@ -139,13 +237,14 @@ def read(source: Source, folder: Path, engine: Engine, *, timed: bool = False) -
         Engine that runs the extraction.
     timed : bool
         Measure the time of reading, in this process alone; this may read the source again.
+    code : str, optional
+        Identifies the code; the hash of the source files that the parts of the source need if omitted.
 
     Returns
     -------
     Stored
     """
-    parts = source_of(source.collection, source.text, source.signature), code_version(source)
-    path = folder / f"input-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]}"
+    path = _path(source, folder, code or code_version(source))
     try:
         seconds = opened(path, "signatures").facts["parse_seconds"]
         found = seconds is not None or not timed
@@ -180,12 +279,13 @@ def _pages(source: Source, kept: Path | None, engine: Engine) -> Signatures:
     """Return the signatures of pages; slow steps, outlines and some texts, are cached in a folder, if given."""
     text, scheme = source.text, source.signature
     assert scheme is not None
-    if kept is not None and isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined):
+    outlined = kept is not None and source.sameness is Sameness.off  # copies are found among pages, not outlines
+    if kept is not None and outlined and isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined):
         return scheme.refine(read(replace(source, signature=Outlined.of(scheme)), kept, engine).signatures())
     if kept is not None and not isinstance(text, VisibleText):
         version = hashlib.sha256(f"{text!r} {code_version(text)}".encode()).hexdigest()[:24]
         text = Remembered(text, kept / f"texts-{version}")
-    found = extract(source.collection, text, scheme, engine)
-    if not len(found):
+    found = extract(source.collection, text, scheme, engine, sameness=source.sameness)
+    if not len(found) and (found.skipped or source.sameness is Sameness.off):
         raise nothing_readable(found.skipped)
     return found

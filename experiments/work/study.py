@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from data.collections.gold import PAPER_BAND
 from experiments.claims.facts import Fact, write_facts
 from experiments.config import Settings, composed
 from experiments.show.figures import Panel, Point, draw_bars, draw_histogram, draw_lines
@@ -17,6 +18,7 @@ from experiments.work.extracted_collections import Source, Stored, read
 from experiments.work.result_cache import Cells, Task
 from experiments.work.timing import time_matcher
 from spotsigs.arrays.parallel import all_cores
+from spotsigs.defaults import IDF_MAX, IDF_MIN
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.output_files import write_json
@@ -24,8 +26,8 @@ from spotsigs.records import Matcher, SignatureScheme, VectorCollection
 from spotsigs.runs.provenance import provenance
 from spotsigs.signatures.idf import IdfFilter
 
-PAPER_BAND = (0.2, 0.85)
-"""IDF band of the paper's Gold Set runs (section 5.3.1)."""
+BAND = (IDF_MIN, IDF_MAX)
+"""IDF band of the methods under comparison whose words name none, whatever the collection."""
 
 IMATCH_BAND = (0.4, 0.75)
 """IDF band of I-Match and of the WT10g runs (Tables 1 and 2)."""
@@ -72,11 +74,12 @@ class Line:
         label : str
             Name in tables and figures.
         words : str
-            Overrides, as in ``signature=shingles3 idf_max=0.85 tau=0.4``.
+            Overrides, as in ``signature=shingles3 idf_max=0.85 tau=0.4``; without a band, it is `BAND`.
         settings : Settings
             Settings of the experiment.
         """
-        chosen = composed(*shlex.split(words), f"seed={settings.seed}")
+        pinned = (f"{key}={value}" for key, value in zip(("idf_min", "idf_max"), BAND, strict=True))
+        chosen = composed(*pinned, *shlex.split(words), f"seed={settings.seed}")
         band = chosen.idf_filter.idf_min, chosen.idf_filter.idf_max
         return cls(label=label, signature=chosen.signature, matcher=chosen.matcher, band=band, sets=chosen.sets)
 

@@ -20,6 +20,7 @@ from spotsigs.clustering.dates import UNKNOWN, microseconds
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import CONTENT, TEXT, Copies
 from spotsigs.records import Clusters, FloatArray, IntArray, Pairs
+from spotsigs.spelling import option
 from spotsigs.storage.store import names
 
 
@@ -64,12 +65,15 @@ def priority(
     """
     if keep is Keep.longest:
         if lengths is None:
-            raise InputError("keep=longest needs the documents' lengths")
+            raise InputError(f"{option('keep', 'longest')} needs the documents' lengths")
         return -np.asarray(lengths, dtype=np.int64)
     if keep is Keep.newest:
         times = np.fromiter(map(microseconds, () if dates is None else dates), np.int64)
         known = times != UNKNOWN
-        require(bool(known.any()), "keep=newest needs dates, and no document has one that can be read (give ISO 8601)")
+        require(
+            bool(known.any()),
+            f"{option('keep', 'newest')} needs dates, and no document has one that can be read (give ISO 8601)",
+        )
         times[~known] = times[known].min() - 1
         return -times
     return None

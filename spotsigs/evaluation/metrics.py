@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,7 @@ Interval = tuple[float, float]
 Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
 
 MEASURES = ("precision", "recall", "f1")
+BCUBED = tuple(f"bcubed_{name}" for name in MEASURES)
 RESAMPLES = 1000
 """Bootstrap samples of clusters that an interval is made of."""
 
@@ -107,22 +109,11 @@ def evaluate(
     pairs = pairs if isinstance(pairs, Pairs) else _checked(pairs)
     counted = tallies(pairs, truth)
     precision, recall, f1 = map(float, micro_averages(*counted))
-    macro_precision = macro_recall = macro_f1 = float("nan")
-    bcubed: tuple[float | None, ...] = (None, None, None)
-    counts: dict[str, Any] = dict.fromkeys(f.name for f in fields(Decided))
+    macro = np.full(3, np.nan)
+    documents: dict[str, Any] = dict.fromkeys((*BCUBED, *(field.name for field in fields(Decided))))
     if truth.judged is None:
-        if clusters is None:
-            from spotsigs.clustering.clusters import cluster
-
-            if not isinstance(pairs, Pairs):
-                raise InputError("pairs in chunks are judged together with their clusters; give them")
-            clusters = cluster(pairs)
-        macro_precision, macro_recall, macro_f1 = map(float, macro_averages(*counted))
-        bcubed = b_cubed(clusters, truth)
-        if kept is None:
-            kept = np.zeros(len(truth.labels), np.bool_)
-            kept[clusters.representatives] = True
-        counts |= asdict(decided(kept, truth))
+        macro = macro_averages(*counted)
+        documents = _of_documents(pairs, truth, clusters, kept)
     intervals: dict[str, Interval] = {}
     if resamples and len(counted[0]) > 1:
         intervals = _intervals(counted, resamples, macro=truth.judged is None)
@@ -131,18 +122,31 @@ def evaluate(
         precision=precision,
         recall=recall,
         f1=f1,
-        macro_precision=macro_precision,
-        macro_recall=macro_recall,
-        macro_f1=macro_f1,
-        bcubed_precision=bcubed[0],
-        bcubed_recall=bcubed[1],
-        bcubed_f1=bcubed[2],
-        **counts,
+        macro_precision=float(macro[0]),
+        macro_recall=float(macro[1]),
+        macro_f1=float(macro[2]),
+        **documents,
         true_pairs=round(true),
         reported_pairs=round(true + false),
         positive_pairs=round(true + missed),
         intervals=intervals,
     )
+
+
+def _of_documents(
+    pairs: Pairs | Chunks, truth: Truth, clusters: Clusters | None, kept: NDArray[np.bool_] | None
+) -> dict[str, Any]:
+    """Return B-cubed of the clusters, and lost stories and left duplicates of the kept documents."""
+    if clusters is None:
+        from spotsigs.clustering.clusters import cluster
+
+        if not isinstance(pairs, Pairs):
+            raise InputError("pairs in chunks are judged together with their clusters; give them")
+        clusters = cluster(pairs)
+    if kept is None:
+        kept = np.zeros(len(truth.labels), np.bool_)
+        kept[clusters.representatives] = True
+    return dict(zip(BCUBED, b_cubed(clusters, truth), strict=True)) | asdict(decided(kept, truth))
 
 
 def _checked(chunks: Any) -> Chunks:
@@ -301,7 +305,9 @@ def resampled_macro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
 def ends(resampled: FloatArray, level: float = 0.95) -> FloatArray:
     """Return the percentile interval over the resamples (first axis) that define a value, shape (2, ...)."""
     tail = (1 - level) / 2
-    interval: FloatArray = np.nanquantile(resampled, [tail, 1 - tail], axis=0)
+    with catch_warnings():
+        simplefilter("ignore", RuntimeWarning)  # values that no resample defines stay NaN
+        interval: FloatArray = np.nanquantile(resampled, [tail, 1 - tail], axis=0)
     return interval
 
 

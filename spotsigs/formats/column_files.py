@@ -22,6 +22,7 @@ from spotsigs.formats.parquet_limits import CODECS, column_chunks, largest_pages
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.writers import Keep
 from spotsigs.records import Document, Skipped
+from spotsigs.spelling import option
 from spotsigs.storage.locations import is_remote
 from spotsigs.text.size_limits import in_words, largest_page
 
@@ -236,7 +237,7 @@ class Csv(RowCollection):
             return f"the file is not CSV: it begins with {head[:24]!r}"
         start = head.removeprefix(codecs.BOM_UTF8).lstrip()
         if start.startswith((b'{"', b'[{"')):
-            return "the file is JSON, not CSV; one record a line is read by data=jsonl"
+            return f"the file is JSON, not CSV; one record a line is read by {option('data', 'jsonl')}"
         if start.startswith(b"<"):
             return f"the file is not CSV: it begins with {start[:24]!r}"
         return None if start or not head else "its first row must name the columns"

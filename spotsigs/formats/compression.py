@@ -12,6 +12,7 @@ from typing import IO, Any, cast
 import zstandard
 from isal import igzip, igzip_lib
 
+from spotsigs.spelling import option
 from spotsigs.storage.locations import is_remote
 from spotsigs.text.size_limits import in_words, largest_page
 
@@ -271,7 +272,7 @@ class _ZstdFrame:
                 raise
             raise OSError(
                 f"its zstd window is larger than {in_words(self._most)}; unpack it (zstd -d --long=31), or omit "
-                "memory= and store="
+                f"{option('memory')} and {option('store')}"
             ) from error
         if self.eof:
             self.unused_data = self._frame.unused_data + bytes(self._input)

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from spotsigs.errors import InputError, require
+from spotsigs.errors import InputError, did_you_mean, require
 from spotsigs.formats.arc import Arc
 from spotsigs.formats.column_files import Csv, Parquet
 from spotsigs.formats.compression import READ_ERRORS
@@ -18,6 +18,7 @@ from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
+from spotsigs.spelling import option
 
 FORMATS: dict[str, type[Any]] = {
     "folder": Folder,
@@ -75,12 +76,13 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
     InputError
         If no file is found, or it is of none of the formats.
     """
-    require(name is None or name in FORMATS, f"format {name} is not known; choose one of: {', '.join(FORMATS)}")
+    known = f"choose one of: {', '.join(FORMATS)}{did_you_mean(name, FORMATS)}"
+    require(name is None or name in FORMATS, f"format {name} is not known; {known}")
     name = name or format_of(path)
     given = {key: value for key, value in columns.items() if value is not None}
     require(
         not given or issubclass(FORMATS[name], RowCollection),
-        f"{path} is of the format {name}, which has no columns; leave out {', '.join(given)}",
+        f"{path} is of the format {name}, which has no columns; leave out {', '.join(map(option, given))}",
     )
     if name == "csv" and "delimiter" not in given:
         given["delimiter"] = next((sign for source in find_sources(path) if (sign := _delimiter(source))), ",")
@@ -113,7 +115,7 @@ def format_of(path: str) -> str:
         if guess is None:
             raise InputError(
                 f"{path} is of no known format: neither a page nor {', '.join(sorted(set(FORMATS) - {'folder'}))}; "
-                "name it with --format"
+                f"name it by {option('data')}"
             )
         return guess.removesuffix("?")
     certain = [guess for guess, _ in found.most_common() if guess and not guess.endswith("?")]

@@ -11,6 +11,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.formats.file_collection import FileCollection
 from spotsigs.formats.input_files import located
 from spotsigs.records import Document, Skipped
+from spotsigs.spelling import option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +77,7 @@ class RowCollection(FileCollection):
         if self.html_column not in present and self.text_column not in present:
             raise InputError(
                 f"{path} has neither a column {self.html_column!r} nor {self.text_column!r}; "
-                f"name one by html_column= or text_column=; its columns are {_listed(present)}"
+                f"name one by {option('html_column')} or {option('text_column')}; its columns are {_listed(present)}"
             )
         return [name for name in present if name in self.columns()]
 

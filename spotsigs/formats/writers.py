@@ -18,10 +18,15 @@ from spotsigs.errors import InputError, reason
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, raw
 from spotsigs.formats.input_files import InputFile, file_name
 from spotsigs.records import CopyableCollection, Document
+from spotsigs.spelling import is_command, option
 from spotsigs.storage.atomic import beside
+from spotsigs.storage.locations import local_folder
 
 Keep = Callable[[Document], bool]
 """Called with every readable document in order; returns whether it belongs to the copy."""
+
+COPY, FORMER = "copy", "former"
+"""Names of a new copy and of the one that it replaces, in a temporary folder."""
 
 
 def write_copy(
@@ -53,8 +58,21 @@ def write_copy(
         If the folder exists and is not empty, the collection's documents are no longer those that were matched, or
         two of its files would be one in the copy.
     """
-    folder = Path(folder)
-    require_free(folder)
+    folder = require_free(folder)
+    with copy_errors(folder), beside(folder) as temporary:
+        prepare_copy(collection, doc_ids, kept, temporary, judged=judged)
+        publish_copy(temporary, folder)
+
+
+def prepare_copy(
+    collection: CopyableCollection,
+    doc_ids: Sequence[str],
+    kept: NDArray[np.bool_],
+    temporary: Path,
+    *,
+    judged: Keep = lambda document: True,
+) -> None:
+    """Write the copy that `write_copy` describes into a temporary folder, for `publish_copy`."""
     row = 0
 
     def keep(document: Document) -> bool:
@@ -67,25 +85,45 @@ def write_copy(
         row += 1
         return bool(kept[row - 1])
 
+    copy = temporary / COPY
+    copy.mkdir()
+    collection.copy(copy, keep)
+    if row < len(doc_ids):
+        raise InputError(f"{doc_ids[row]!r} is not where it was: the collection has changed since it was matched")
+
+
+def publish_copy(temporary: Path, folder: Path) -> None:
+    """Put a copy in place; a former one moves to the temporary folder."""
+    if folder.exists() and any(folder.iterdir()):
+        os.replace(folder, temporary / FORMER)
+    os.replace(temporary / COPY, folder)
+
+
+def withdraw_copy(temporary: Path, folder: Path) -> None:
+    """Undo `publish_copy`."""
+    if not (temporary / COPY).exists():
+        os.replace(folder, temporary / COPY)
+    if (temporary / FORMER).exists():
+        os.replace(temporary / FORMER, folder)
+
+
+@contextmanager
+def copy_errors(folder: Path) -> Iterator[None]:
+    """Report an error of the system as one of writing the copy."""
     try:
-        with beside(folder) as temporary:
-            copy = temporary / "copy"
-            copy.mkdir()
-            collection.copy(copy, keep)
-            if row < len(doc_ids):
-                raise InputError(
-                    f"{doc_ids[row]!r} is not where it was: the collection has changed since it was matched"
-                )
-            os.replace(copy, folder)
+        yield
     except OSError as error:
-        raise InputError(f"the copy {folder} cannot be written: {reason(error)}; give another place") from error
+        raise InputError(f"the copy {folder} cannot be written: {reason(error)}; name another folder") from error
 
 
-def require_free(folder: str | Path) -> None:
-    """Refuse a folder for a copy that is not empty."""
-    folder = Path(folder)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is not empty; give another place for the copy")
+def require_free(folder: str | Path, *, overwrite: bool = False) -> Path:
+    """Return the path of a folder for a copy; refuse one that is taken, or not on this machine."""
+    path = local_folder(folder)
+    taken = path.exists() and (not path.is_dir() or (any(path.iterdir()) and not overwrite))
+    if taken:
+        how = f", or replace it with {option('overwrite')}" if path.is_dir() and is_command() else ""
+        raise InputError(f"{folder} is not empty; name another folder for the copy{how}")
+    return path
 
 
 def target_of(folder: Path, source: InputFile) -> Path:

@@ -23,6 +23,7 @@ from datatrove.pipeline.filters.base_filter import BaseFilter
 
 from spotsigs.clustering.clusters import cluster
 from spotsigs.clustering.decisions import decide
+from spotsigs.defaults import TAU
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import require
 from spotsigs.exact_duplicates import Sameness
@@ -103,7 +104,7 @@ class NearDuplicatePairs(PipelineStep):  # type: ignore[misc]
     type, name = "🫂 - DEDUPS", "🎯 near-duplicate pairs"
 
     def __init__(
-        self, store: str, tau: float = 0.44, idf: IdfFilter | None = None, memory: str = "2GB", engine: Engine = SERIAL
+        self, store: str, tau: float = TAU, idf: IdfFilter | None = None, memory: str = "2GB", engine: Engine = SERIAL
     ) -> None:
         super().__init__()
         self.store, self.tau, self.idf, self.engine = store, tau, idf or IdfFilter(), engine

@@ -27,6 +27,7 @@ from spotsigs.records import Collection, CollectionScheme, Document, Signatures,
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
+from spotsigs.spelling import option
 from spotsigs.storage.atomic import alone, place_of
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
 from spotsigs.storage.store import StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
@@ -75,7 +76,7 @@ def data_budget(memory: int, workers: int = 0) -> int:
         least = (workers + 1) * PROGRAM + max(workers, 1) * LEAST
         processes = counted(workers + 1, "process", "processes")
         raise InputError(
-            f"memory={memory / 1e6:,.0f}MB is too little for {processes}, whose code alone takes "
+            f"{option('memory', f'{memory / 1e6:,.0f}MB')} is too little for {processes}, whose code alone takes "
             f"{PROGRAM / 1e6:,.0f} MB{' each' if workers else ''}; give at least {least / 1e6:,.0f}MB"
             + (", or fewer workers" if workers else "")
         )
@@ -327,13 +328,13 @@ def _extracted(
         number = 0
         require(
             len(batches) < 2,
-            f"the store {folder} holds documents that were added; add=true adds more, data=stored matches them all",
+            f"the store {folder} holds documents that were added; {option('add', 'true')} adds more",
         )
         if batches and not same:
             finished_segments(batches[0])
         require(
             not batches or bool(same),
-            f"the store {folder} holds other documents; add=true adds to them, or give another place",
+            f"the store {folder} contains other documents; {option('add', 'true')} adds to them, or name another store",
         )
     new = extract_segments(_batch(folder, number), collection, text, scheme, engine, strict=strict)
     return _finished(batches[:number]), new
@@ -483,14 +484,15 @@ def query_page(
     tau = as_tau(tau)
     require(
         not isinstance(scheme, CollectionScheme),
-        "a page cannot be asked for alone where its signatures depend on the other pages; add it with add=true",
+        "a page cannot be searched for alone if its signatures depend on the other pages of its site; "
+        f"add it with {option('add', 'true')}",
     )
     folder = as_path(folder)
     require_reachable(folder)
     batches = _batches(folder)
     require(
         bool(batches) and exists(folder / "vectors" / "store.json"),
-        f"{folder} holds no finished store; make it by a run that names it as its store",
+        f"{folder} contains no finished store; make it by a run that names it as its store",
     )
     _require_made_with(batches[0], text, scheme)
 

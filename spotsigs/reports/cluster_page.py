@@ -6,10 +6,13 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from html import escape
 from itertools import takewhile
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,6 @@ from numpy.typing import NDArray
 from spotsigs.clustering.clusters import Cohesion, cohesion
 from spotsigs.output_files import replacing
 from spotsigs.records import Clusters, Measure, Overlap, Pairs, SignatureScheme
-from spotsigs.reports.page_pairs import collapsed
 from spotsigs.text.tokens import tokenize
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -91,18 +93,18 @@ def write_cluster_page(
     held = cohesion(clusters, pairs.chunks())
     within = pairs.overlap if pairs.overlap is not None and pairs.overlap.measure is Measure.containment else None
     listed = [_described(label, group, doc_ids, clusters, held) for label, group in rows]
-    blocks = [_packed(group, kept, own_pairs.get(label), scheme, counts, within) for label, group in rows]
+    blocks = [packed(group, kept, own_pairs.get(label), scheme, counts, within) for label, group in rows]
     documents = sum(len(group) for _, group in all_rows)
     summary = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
     if len(rows) < len(all_rows):
         summary = f"the largest of {len(all_rows):,}, {summary}"
-    prefix = _common_prefix(name for cluster in listed for name in cluster["ids"])
+    prefix = common_prefix(name for cluster in listed for name in cluster["ids"])
     page = {"clusters": listed, "summary": summary, "marked": scheme is not None, "prefix": prefix}
     with replacing(Path(path)) as temporary:
-        temporary.write_text(_rendered(title, page, blocks), encoding="utf-8")
+        temporary.write_text(rendered(title, page, blocks), encoding="utf-8")
 
 
-def _common_prefix(ids: Iterable[str]) -> str:
+def common_prefix(ids: Iterable[str]) -> str:
     """Return the folders or address that all ids begin with, where leaving it out gives room."""
     names = list(ids)
     edges = zip(min(names, default=""), max(names, default=""), strict=False)
@@ -165,7 +167,7 @@ def _rounded(value: float) -> float | None:
     return None if np.isnan(value) else round(value, 6)
 
 
-def _packed(
+def packed(
     rows: list[int],
     kept: dict[int, str],
     pairs: Any,
@@ -285,20 +287,41 @@ def _asset(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _rendered(title: str, page: dict[str, Any], blocks: list[str | None]) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+def rendered(title: str, page: dict[str, Any], blocks: Sequence[str | None], about: str = "") -> str:
+    """Return the viewer with some groups of documents.
 
-    script = _asset("clusters.js")
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    Parameters
+    ----------
+    title : str
+        Heading.
+    page : dict
+        ``clusters``, ``summary``, ``prefix``, ``marked`` and, unless the groups are clusters, ``noun``.
+    blocks : sequence of (str or None)
+        Texts, signatures and pairs of each group, from `packed`.
+    about : str
+        HTML above the groups.
+
+    Returns
+    -------
+    str
+        A page that loads nothing. Its policy allows no request, and no script but its own.
+    """
+    script = _asset("viewer.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.get_template("clusters.html").render(
-        title=title,
-        style=_asset("clusters.css"),
+    return Template(_asset("viewer.html")).substitute(
+        title=escape(title),
+        style=_asset("viewer.css"),
+        about=f'<section id="about">{about}</section>' if about else "",
         script=script,
         script_hash=f"sha256-{digest}",
         data=_json(page),
         texts=_json(blocks),
     )
+
+
+def collapsed(text: str) -> str:
+    """Return a text to show: one space or line break in place of each run of blanks and breaks; the same tokens."""
+    return re.sub(r"[ \t\r\n\f\v\xa0]+", lambda run: "\n" if "\n" in run[0] else " ", text).strip(" \n")
 
 
 def _json(value: Any) -> str:

@@ -20,12 +20,15 @@ from numpy.typing import NDArray
 from spotsigs import progress
 from spotsigs.clustering.clusters import Cohesion, cluster, cohesion
 from spotsigs.clustering.decisions import Decisions, Keep, decide, priority
+from spotsigs.defaults import TAU
 from spotsigs.engines import end_workers
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import Quality, evaluate
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
+from spotsigs.exact_duplicates import Copies
 from spotsigs.formats.stored import StoredCollection
 from spotsigs.in_memory import Extracted, Matched, extract_distinct, match_in_memory
+from spotsigs.matching.thresholds import JoinedOnce
 from spotsigs.records import (
     Collection,
     CollectionScheme,
@@ -42,6 +45,7 @@ from spotsigs.runs.settings import AUTO, Settings
 from spotsigs.runs.stores import kept_store, own_store
 from spotsigs.signatures.extract import nothing_readable, texts
 from spotsigs.signatures.languages import count_in_shingles
+from spotsigs.spelling import option
 from spotsigs.storage.locations import as_path
 
 if TYPE_CHECKING:
@@ -77,6 +81,8 @@ class Outcome:
         Where the threshold comes from, if the user gave none.
     peak_rss_bytes : int
         Largest resident memory of this process while matching; 0 for a run on disk, which is watched as a whole.
+    joined_at : float or None
+        Threshold of an earlier run's join whose pairs, times and memory these are; None for a join of its own.
     """
 
     matched: Matched[Any, Any]
@@ -90,9 +96,10 @@ class Outcome:
     in_shingles: int
     suggestion: Suggestion | None
     peak_rss_bytes: int
+    joined_at: float | None
 
 
-def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -> Outcome:
+def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], reuse: Reuse | None = None) -> Outcome:
     """Match a collection, group the pairs and judge them; all passes are over their chunks.
 
     Parameters
@@ -103,6 +110,8 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
         The run's folder; holds the store of a run on disk where ``store=`` names none.
     say : callable
         Called with what each stage on disk is going to take.
+    reuse : Reuse, optional
+        What other runs on the same signatures have computed.
 
     Returns
     -------
@@ -116,9 +125,10 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
         form on disk, or no threshold can be suggested.
     """
     progress.doing("reading and matching")
-    trial = Trial(settings)
+    reuse = reuse or Reuse()
+    trial = Trial(settings, reuse)
     if settings.memory is None:
-        matched, label = _in_memory(settings, trial), settings.matcher.label
+        matched, label = _in_memory(settings, trial, reuse), settings.matcher.label
         found = MatchedRun(matched, label)
     else:
         found = _on_disk(settings, folder, settings.memory, say)
@@ -150,6 +160,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object]) -
         in_shingles=_in_shingles(settings, matched.signatures),
         suggestion=trial.suggestion,
         peak_rss_bytes=trial.peak_rss_bytes,
+        joined_at=trial.joined_at,
     )
 
 
@@ -189,42 +200,71 @@ class Trial:
         Where that comes from, if the user gave none.
     peak_rss_bytes : int
         Largest resident memory of this process meanwhile.
+    joined_at : float or None
+        Threshold of an earlier run's join that has the pairs.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings, self.matcher = settings, settings.matcher
+    def __init__(self, settings: Settings, reuse: Reuse) -> None:
+        self.settings, self.matcher, self.reuse = settings, settings.matcher, reuse
         self.suggestion: Suggestion | None = None
         self.peak_rss_bytes = 0
+        self.joined_at: float | None = None
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs."""
         if self.settings.auto:
             self.suggestion = suggested(corpus.vectors, self.settings.signature)
             self.matcher = self.matcher.at(self.suggestion.tau)
-        self.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
+        key = repr((self.settings.idf_filter, self.settings.sets))
+        joined = self.reuse.joined.setdefault(key, JoinedOnce(corpus))
+        self.joined_at = joined.at(self.matcher)
+        if self.joined_at is None:
+            self.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
         with PeakMemory() as memory:
-            pairs = self.matcher(corpus)
-        self.peak_rss_bytes = memory.peak_bytes
+            pairs = joined(self.matcher)
+        join = repr(self.matcher.at(self.joined_at))
+        self.peak_rss_bytes = self.reuse.peaks.setdefault(join, memory.peak_bytes)
         return pairs
 
 
-_LAST: dict[str, Extracted] = {}
-"""What the last run of this process extracted: the others of a sweep read the same signatures."""
+@dataclass(frozen=True, kw_only=True)
+class Reuse:
+    """What runs on the same pages, text and signatures share; each run adds what it computes first.
+
+    Attributes
+    ----------
+    extracted : Extracted or None
+        Signatures; None for a collection of vectors.
+    vectors : dict of str to Vectors
+        Filtered signatures, by filter.
+    joined : dict of str to JoinedOnce
+        Pairs, by filter and ``sets``.
+    peaks : dict of str to int
+        Largest resident memory of each join, in bytes.
+    """
+
+    extracted: Extracted | None = None
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+    joined: dict[str, JoinedOnce] = field(default_factory=dict)
+    peaks: dict[str, int] = field(default_factory=dict)
 
 
-def _in_memory(settings: Settings, trial: Trial) -> Matched[Signatures, Pairs]:
-    collection = settings.collection
+def _in_memory(settings: Settings, trial: Trial, reuse: Reuse) -> Matched[Signatures, Pairs]:
+    collection, idf_filter, known = settings.collection, settings.idf_filter, reuse.extracted
     of = collection, settings.text, settings.signature, settings.engine
     how: dict[str, Any] = {"strict": settings.strict, "sameness": settings.copies}
-    key = repr((of, how))
-    if key not in _LAST and not isinstance(collection, VectorCollection):
-        _LAST.clear()
-        _LAST[key] = extract_distinct(*of, **how)
-        if not len(_LAST[key].signatures) and _LAST[key].signatures.skipped:
-            raise nothing_readable(_LAST[key].signatures.skipped)
-    return match_in_memory(
-        *of[:3], settings.idf_filter, trial, settings.engine, sets=settings.sets, **how, known=_LAST.get(key)
-    )
+    if known is None and not isinstance(collection, VectorCollection):
+        known = extract_distinct(*of, **how)
+    if known is not None and not len(known.signatures) and known.signatures.skipped:
+        raise nothing_readable(known.signatures.skipped)
+
+    def filtered(signatures: Signatures, copies: Copies | None = None) -> Vectors:
+        key = repr(idf_filter)
+        if key not in reuse.vectors:
+            reuse.vectors[key] = idf_filter(signatures, copies)
+        return reuse.vectors[key]
+
+    return match_in_memory(*of[:3], filtered, trial, settings.engine, sets=settings.sets, **how, known=known)
 
 
 def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> MatchedRun:
@@ -234,12 +274,13 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
     method = matcher.on_store()
     if method is None:
         raise InputError(
-            f"matcher={settings.names['matcher']} has no form for vectors on disk, which memory= and store= need; "
-            "take matcher=spotsigs_tight or spotsigs, or leave them out"
+            f"matcher={settings.names['matcher']} has no form for vectors on disk, which "
+            f"{option('memory')} and {option('store')} need; take matcher=spotsigs_tight or spotsigs, or leave them out"
         )
     require(
         not isinstance(collection, VectorCollection),
-        f"memory= and store= read pages, and data={settings.names['data']} brings vectors; leave them out",
+        f"{option('memory')} and {option('store')} read pages, and data={settings.names['data']} has vectors; "
+        "leave them out",
     )
     store = own_store(settings, folder) if settings.store is None else kept_store(settings.store)
     engine = fitting(settings.engine, memory)
@@ -299,7 +340,10 @@ def suggested(vectors: Vectors, signature: SignatureScheme | None) -> Suggestion
     if suggestion.tau is None and isinstance(signature, CollectionScheme):
         return suggestion.falling_back()
     if suggestion.tau is None:
-        raise InputError(f"tau={AUTO} finds no threshold here: {suggestion.reason}; give one, as in tau=0.44")
+        raise InputError(
+            f"{option('tau', AUTO)} finds no threshold: {suggestion.reason}; set one, as in {option('tau', TAU)}, "
+            f"or remove the templates that pages of one site share, the usual cause: {option('boilerplate', 'remove')}"
+        )
     return suggestion
 
 

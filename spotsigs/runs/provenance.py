@@ -21,6 +21,9 @@ MIB = 1024 * 1024
 QUIET = 0.2
 """Cores that other processes may use before a time says nothing."""
 
+CODE = ("spotsigs", "baselines", "data", "experiments", "conf", "run.py")
+"""Paths of a checkout whose files decide a result; results, tests and pages of documentation do not."""
+
 LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "datasketch", "selectolax", "resiliparse", "regex", "xxhash")
 
 
@@ -150,13 +153,22 @@ def _own_seconds() -> float:
 
 
 def provenance() -> dict[str, Any]:
-    """Return what is needed to run this again: command, commit, versions, machine."""
+    """Return what is needed to run this again: command, commit, versions, machine.
+
+    Returns
+    -------
+    dict
+        ``commit`` is None outside a checkout. ``dirty`` is true if code of the checkout, tracked or not, differs from
+        the commit. ``plugins`` has the version of each package that adds a choice by an entry point.
+    """
+    checkout = git("ls-files", "--error-unmatch", Path(__file__).name) is not None
     return {
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-        "commit": _git("rev-parse", "HEAD"),
-        "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "commit": git("rev-parse", "HEAD") if checkout else None,
+        "dirty": checkout and bool(_changed_code()),
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in LIBRARIES},
+        "plugins": _plugins(),
         "machine": {
             "system": platform.platform(),
             "processor": _processor(),
@@ -167,15 +179,29 @@ def provenance() -> dict[str, Any]:
 
 
 def _version(name: str) -> str | None:
-    """Return the version of a library; None where it is not installed, as of what only experiments need."""
+    """Return the version of a library; None if it is not installed."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
 
 
-def _git(*arguments: str) -> str | None:
-    """Return git's answer about the checkout this module stands in; None without git or checkout."""
+def _plugins() -> dict[str, str]:
+    """Return the versions of the packages that add choices, by name."""
+    points = importlib.metadata.entry_points()
+    found = (point for group in points.groups if group.startswith("spotsigs.") for point in points.select(group=group))
+    return {point.dist.name: point.dist.version for point in found if point.dist is not None}
+
+
+def _changed_code() -> str | None:
+    """Return the lines of ``git status`` about changed and new files that decide a result."""
+    root = Path(__file__).parents[2]
+    code = [f":(top){path}" for path in CODE if (root / path).exists()]
+    return git("status", "--porcelain", "--untracked-files=all", "--", *code, ":(top,exclude)data/cache")
+
+
+def git(*arguments: str) -> str | None:
+    """Return git's answer about the checkout that contains this module; None without git or checkout."""
     try:
         answer = subprocess.run(
             ["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10, check=True
@@ -186,7 +212,7 @@ def _git(*arguments: str) -> str | None:
 
 
 def _processor() -> str:
-    """Return the processor's name, where Linux tells it; else what the platform says."""
+    """Return the processor's name from ``/proc/cpuinfo``, or from the platform where there is no such file."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

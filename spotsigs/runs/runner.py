@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spotsigs import progress
-from spotsigs.arrays.row_blocks import own
+from spotsigs import interrupts, progress
+from spotsigs.arrays.row_blocks import gathered, own
+from spotsigs.clustering.dates import unreadable_dates
+from spotsigs.clustering.decisions import Keep
 from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
 from spotsigs.evaluation.threshold import Suggestion
-from spotsigs.formats.writers import require_free, write_copy
+from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free, withdraw_copy
+from spotsigs.in_memory import Matched
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
-from spotsigs.records import CopyableCollection, Document, VectorCollection
-from spotsigs.runs.pipeline import Outcome, outcome_of, readable_texts
+from spotsigs.records import CopyableCollection, Document, Signatures, VectorCollection
+from spotsigs.runs.pipeline import Outcome, Reuse, outcome_of, readable_texts
 from spotsigs.runs.provenance import MIB, TreeMemory, provenance
 from spotsigs.runs.settings import Settings
 from spotsigs.runs.stores import ask, discard, own_store
 from spotsigs.runs.warnings import near_tau, warning
 from spotsigs.signatures.extract import is_readable, name_hash, unique_names
-from spotsigs.storage.atomic import locked
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.spelling import option
+from spotsigs.storage.atomic import beside, locked
+from spotsigs.storage.locations import local_folder
 from spotsigs.storage.store import Renumbered
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 
 COMPLETE = "metrics.json"
 """The file that comes last: a folder without it does not hold all results of one run."""
 
-QUALITY_COLUMNS = {"Prec.": "precision", "Rec.": "recall", "F1": "f1"}
-"""Columns of the paper's row that a collection without truth does not have."""
+ROW = {
+    "IDF": ("idf", ""), "tau": ("tau", "g"), "k": ("k", "g"), "l": ("l", "g"), "#Spots": ("signatures", ",.0f"),
+    "MB": ("memory_mib", ".1f"), "Sort/Hash(msec)": ("sort_hash_ms", ",.0f"), "Clust.(msec)": ("cluster_ms", ",.0f"),
+    "Total(msec)": ("total_ms", ",.0f"), "Prec.": ("precision", ".3f"), "Rec.": ("recall", ".3f"), "F1": ("f1", ".3f"),
+}  # fmt: skip
+"""Columns of the paper's Table 1 by title: the key of ``metrics.json`` and the format of numbers."""
+
+QUALITY = ("precision", "recall", "f1")
+"""Keys that a collection without truth lacks."""
 
 OPTIONAL = ("skipped.csv", "undated.csv", "clusters.html", "histogram.csv")
 
@@ -45,7 +57,9 @@ def run(
     folder: str | Path,
     *,
     contended: bool = False,
+    reuse: Reuse | None = None,
     about: Mapping[str, str] | None = None,
+    published: Mapping[str, Any] | None = None,
     say: Callable[[str], object] = print,
 ) -> str:
     """Run one configuration and put its results into its folder, ``metrics.json`` last.
@@ -57,47 +71,63 @@ def run(
     settings : Settings
         What to run.
     folder : str or Path
-        The run's folder.
+        The run's folder, on this machine.
     contended : bool
-        Other jobs run beside this one, so its times say nothing.
+        Other jobs run at the same time, so the times of this one do not compare.
+    reuse : Reuse, optional
+        What other runs on the same signatures have computed.
     about : mapping of str to str, optional
         Files that say how the run was configured, by their names in the folder ``.hydra``.
+    published : mapping, optional
+        The published row of the same method, by the keys of ``metrics.json``; printed above the measured one.
     say : callable
         Called with what a run on disk is going to take.
 
     Returns
     -------
     str
-        The row in the paper's columns, where the folder lies, and what to do next.
+        The row in the paper's columns, what its figures mean, and the path of the folder.
     """
     if settings.query is not None:
         return ask(settings)
+    copy = None
     if settings.copy is not None:
         require(
             isinstance(settings.collection, CopyableCollection),
-            f"data={settings.names['data']} cannot be copied; use kept.csv",
+            f"{option('data', settings.names['data'])} cannot be copied; use kept.csv",
         )
-        require_free(settings.copy)
-    folder = Path(folder)
+        copy = require_free(settings.copy, overwrite=settings.overwrite)
+    folder = local_folder(folder)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        with ExitStack() as undo:
+        with ExitStack() as stack, ExitStack() as undo:
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with _within_budget(settings) as memory:
-                    outcome = outcome_of(settings, folder, say)
-                    copy_kept(outcome, settings, undo)
-                    write_outcome(new, outcome)
+                    outcome = outcome_of(settings, folder, say, reuse)
+                    progress.doing("writing")
+                    if settings.store is not None:
+                        _record_kept(settings.store, outcome)
+                    if copy is not None:
+                        temporary = stack.enter_context(_beside(copy))
+                        with copy_errors(copy):
+                            _write_copy(outcome, settings, temporary)
+                    write_outcome(new, outcome, settings)
                     if settings.page:
                         write_page(new, outcome, settings, say)
                 peak = outcome.peak_rss_bytes if memory is None else memory.peak_bytes
                 metrics = measured(outcome, settings, peak)
                 _finish(new, outcome, metrics, settings, contended, about or {})
+                stack.enter_context(interrupts.uninterrupted())  # copy and results are put in place together
+                if copy is not None:
+                    with copy_errors(copy):
+                        undo.callback(withdraw_copy, temporary, copy)
+                        publish_copy(temporary, copy)
             undo.pop_all()
         if settings.memory is not None and settings.store is None:
             discard(own_store(settings, folder))  # the results stand on their own
     suggestion = outcome.suggestion
-    return (f"\n{suggestion}" if suggestion else "") + summary(metrics, settings, outcome, folder)
+    return (f"\n{suggestion}" if suggestion else "") + summary(metrics, settings, outcome, folder, published)
 
 
 @contextmanager
@@ -150,6 +180,7 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
         "removed": int(np.count_nonzero(~kept)),
         "kept": int(np.count_nonzero(kept)),
         "skipped": len(matched.skipped),
+        "documents_above_band": _above_band(matched, settings.idf_filter),
         "signatures": vectors.n_signatures,
         "occurrences": vectors.n_occurrences,
         "pairs": len(pairs),
@@ -167,12 +198,13 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
         "sort_hash_ms": seconds["sort_hash"] * 1000,
         "cluster_ms": seconds["cluster"] * 1000,
         "total_ms": (seconds["sort_hash"] + seconds["cluster"]) * 1000,
+        "joined_at": outcome.joined_at,
         "stage_seconds": dict(pairs.seconds),
         "counters": dict(pairs.counters),
         "tau": matcher.threshold,
         "idf_min": settings.idf_filter.idf_min,
         "idf_max": settings.idf_filter.idf_max,
-        **dict(zip("kl", matcher.hash_tables or (None, None), strict=True)),
+        **dict(zip("kl", matcher.hash_tables, strict=True)),
         "memory_budget_mb": None if settings.memory is None else settings.memory / 1e6,
         "exact": matcher.exact,
         "verified": matcher.verified,
@@ -183,13 +215,24 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
     }
 
 
+def _above_band(matched: Matched[Any, Any], idf_filter: IdfFilter) -> int | None:
+    """Count the documents that the upper bound of the band alone leaves without signatures; None for a run on disk."""
+    empty, signatures = ~matched.compared(), matched.signatures
+    if idf_filter.idf_max >= 1 or not empty.any():
+        return 0
+    if not isinstance(signatures, Signatures):
+        return None
+    lengths = replace(idf_filter, idf_max=1.0)(signatures, matched.copies).lengths
+    return int(np.count_nonzero(empty & gathered(lengths > 0, matched.copies.stands)))
+
+
 def _over(function: Callable[[Any], Any], values: Any) -> float | None:
     """Return a statistic of the values that are known; None without any."""
     return None if np.isnan(values).all() else float(function(values))
 
 
-def write_outcome(folder: Path, outcome: Outcome) -> None:
-    """Write all tables, ``skipped.csv`` and ``histogram.csv``."""
+def write_outcome(folder: Path, outcome: Outcome, settings: Settings) -> None:
+    """Write all tables, and those of `OPTIONAL` that there is something to list in."""
     matched = outcome.matched
     with writing(folder):
         write_tables(
@@ -200,37 +243,46 @@ def write_outcome(folder: Path, outcome: Outcome) -> None:
         own = islice(names, len(matched.doc_ids), None)  # unlike that of any document
         rows = ((name, record.reason) for name, record in zip(own, matched.skipped, strict=True))
         write_csv(folder / "skipped.csv", ("doc", "reason"), rows)
+    if settings.keep is Keep.newest:
+        undated = unreadable_dates(matched.doc_ids, matched.signatures.dates)
+        if (first := next(undated, None)) is not None:
+            write_csv(folder / "undated.csv", ("doc", "date"), chain([first], undated))
     if outcome.suggestion:
         write_histogram(folder, outcome.suggestion)
 
 
-def copy_kept(outcome: Outcome, settings: Settings, undo: ExitStack) -> None:
-    """Write the copy of the collection on request, before any previous result is replaced; record what is kept.
+def _record_kept(store: str, outcome: Outcome) -> None:
+    """Record in a store which of its documents are kept."""
+    from spotsigs.outofcore.pipeline import put_decided
 
-    If the results cannot be written after it, `undo` removes the copy, so that the same command can be repeated.
-    """
-    progress.doing("writing")
-    matched, kept, added_from = outcome.matched, outcome.decisions.kept, outcome.added_from
-    doc_ids = matched.doc_ids
-    if settings.store is not None:
-        from spotsigs.outofcore.pipeline import put_decided
+    put_decided(store, outcome.decisions.kept)
 
-        put_decided(settings.store, kept)
-    if settings.copy is not None:
-        new = Renumbered(doc_ids, np.arange(added_from, len(doc_ids)))
-        failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
 
-        def judged(document: Document) -> bool:
-            name = np.uint64(name_hash(document.id))
-            position = int(np.searchsorted(failed, name))
-            return (
-                position == len(failed)
-                or failed[position] != name
-                or is_readable(document, settings.text, settings.signature)
-            )
+@contextmanager
+def _beside(copy: Path) -> Iterator[Path]:
+    """Return a temporary folder for a copy; report errors of the system as such of the copy."""
+    with ExitStack() as stack:
+        with copy_errors(copy):
+            temporary = stack.enter_context(beside(copy))
+        yield temporary
 
-        write_copy(settings.collection, new, kept[added_from:], settings.copy, judged=judged)
-        undo.callback(shutil.rmtree, settings.copy, ignore_errors=True)
+
+def _write_copy(outcome: Outcome, settings: Settings, temporary: Path) -> None:
+    """Write the copy of the collection into a temporary folder."""
+    matched, added_from = outcome.matched, outcome.added_from
+    new = Renumbered(matched.doc_ids, np.arange(added_from, len(matched.doc_ids)))
+    failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
+
+    def judged(document: Document) -> bool:
+        name = np.uint64(name_hash(document.id))
+        position = int(np.searchsorted(failed, name))
+        return (
+            position == len(failed)
+            or failed[position] != name
+            or is_readable(document, settings.text, settings.signature)
+        )
+
+    prepare_copy(settings.collection, new, outcome.decisions.kept[added_from:], temporary, judged=judged)
 
 
 def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable[[str], object]) -> None:
@@ -240,7 +292,8 @@ def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable
     matched = outcome.matched
     pairs = matched.pairs.in_memory()
     if pairs is None:
-        say(f"clusters.html is left out: {len(matched.pairs):,} pairs do not fit into memory={settings.memory}")
+        held = f"{len(matched.pairs):,} pairs do not fit into {option('memory', settings.memory)}"
+        say(f"clusters.html is left out: {held}")
         return
     write_cluster_page(
         folder / "clusters.html",
@@ -253,29 +306,39 @@ def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable
     )
 
 
-def summary(metrics: dict[str, Any], settings: Settings, outcome: Outcome, folder: Path) -> str:
-    """Return the row in the column order of the paper's Table 1, and what surrounds it."""
-    columns = {
-        "": _named(settings, outcome.label),
-        "IDF": f"[{metrics['idf_min']:g}, {metrics['idf_max']:g}]",
-        "tau": _or_na(metrics["tau"], "g"),
-        "k": _or_na(metrics["k"], "d"),
-        "l": _or_na(metrics["l"], "d"),
-        "#Spots": f"{metrics['signatures']:,}",
-        "MB": f"{metrics['memory_mib']:.1f}",
-        "Sort/Hash(msec)": f"{metrics['sort_hash_ms']:,.0f}",
-        "Clust.(msec)": f"{metrics['cluster_ms']:,.0f}",
-        "Total(msec)": f"{metrics['total_ms']:,.0f}",
-    }
-    if outcome.quality is not None:
-        columns |= {title: _or_na(metrics[key], ".3f") for title, key in QUALITY_COLUMNS.items()}
-    widths = [max(len(name), len(value)) for name, value in columns.items()]
-    lines = [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in (columns, columns.values())
-    ]
-    said = [_answer(metrics, settings, folder), "", *lines, "", *_remarks(metrics, outcome, settings)]
-    return "\n".join(["", *said, f"results: {_shown(folder)}", *_next(metrics)])
+def summary(
+    metrics: dict[str, Any],
+    settings: Settings,
+    outcome: Outcome,
+    folder: Path,
+    published: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the row in the columns of the paper's Table 1, and the sentences before and after it."""
+    name = _named(settings, outcome.label)
+    rows = {name: metrics} if published is None else {f"{name}, published": published, f"{name}, measured": metrics}
+    titles = [title for title, (key, _) in ROW.items() if outcome.quality is not None or key not in QUALITY]
+    cells = [["", *titles], *([label, *(row_cell(row, title) for title in titles)] for label, row in rows.items())]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
+    before = ["", _answer(metrics, settings, folder), ""]
+    return "\n".join(
+        [*before, *lines, "", *_remarks(metrics, outcome, settings, folder), f"results: {shown_path(folder)}"]
+    )
+
+
+def row_cell(row: Mapping[str, Any], title: str) -> str:
+    """Return the cell of a column of the paper's Table 1, by the keys of ``metrics.json``."""
+    key, form = ROW[title]
+    if key == "idf":
+        return f"[{row['idf_min']:g}, {row['idf_max']:g}]"
+    value = row.get(key)
+    return _or_na(value, form) if value is None or isinstance(value, (int, float)) else str(value)
+
+
+def _meaning(metrics: Mapping[str, Any]) -> str:
+    """Return what the figures of quality mean, in one sentence."""
+    precision, recall = (f"{metrics[key]:.1%}".replace("%", " %") for key in ("precision", "recall"))
+    return f"of the reported pairs, {precision} are duplicates; of the pairs of duplicates, {recall} are reported"
 
 
 def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
@@ -283,11 +346,13 @@ def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
     removed, kept = metrics["removed"], metrics["kept"]
     pages = removed + kept  # without a store's earlier ones
     share = removed / pages if pages else 0
-    where = _shown(folder / "kept.csv") if settings.copy is None else f"{_shown(Path(settings.copy).absolute())}/"
+    where = (
+        shown_path(folder / "kept.csv") if settings.copy is None else f"{shown_path(Path(settings.copy).absolute())}/"
+    )
     return f"{counted(pages, 'page')}, {removed:,} removed ({share:.1%}), {kept:,} kept -> {where}".replace("%)", " %)")
 
 
-def _shown(folder: Path) -> Path:
+def shown_path(folder: Path) -> Path:
     """Return the folder as seen from here, where it lies below."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
@@ -303,9 +368,10 @@ def _or_na(value: float | None, form: str) -> str:
     return "n/a" if value is None or value != value else format(value, form)
 
 
-def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> list[str]:
+def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, folder: Path) -> list[str]:
     seconds = metrics["parse_ms"] / 1000
-    lines = [
+    lines = [_meaning(metrics)] if metrics["f1"] is not None else []
+    lines += [
         f"{counted(metrics['documents'], 'document')}, {counted(metrics['pairs'], 'pair')} in "
         f"{counted(metrics['clusters'], 'cluster')}; "
         f"read and extracted in {seconds:.1f} s, {_peak(metrics)}"
@@ -337,7 +403,13 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
     if metrics["boilerplate"]:
         say = counted(metrics["boilerplate"], "document says", "documents say")
         lines.append(f"{say} nothing but what many sites say: boilerplate in kept.csv")
-    empty = metrics["documents"] - metrics["documents_matched"] - metrics["boilerplate"]
+    above, bound = metrics["documents_above_band"] or 0, settings.idf_filter.idf_max
+    empty = metrics["documents"] - metrics["documents_matched"] - metrics["boilerplate"] - above
+    if above:
+        lines.append(
+            f"{counted(above, 'document')} without a signature in the IDF band: all are rarer than idf_max={bound:g} "
+            "allows; idf_max=1 keeps them"
+        )
     if empty:
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
@@ -356,6 +428,8 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings) -> l
         lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
         lines.append(f"{counted(metrics['skipped'], 'record')} could not be read: see skipped.csv")
+    if (folder / "undated.csv").exists():
+        lines.append("dates that cannot be read count as the oldest: see undated.csv")
     return lines
 
 
@@ -364,9 +438,3 @@ def _peak(metrics: dict[str, Any]) -> str:
     if metrics["memory_budget_mb"] is None:
         return f"peak memory while matching {peak} MB"
     return f"peak memory of all processes {peak} of {metrics['memory_budget_mb']:,.0f} MB"
-
-
-def _next(metrics: dict[str, Any]) -> list[str]:
-    if metrics["precision"] is None:
-        return ["next: look at the clusters with page=true, or try other thresholds with -m tau=0.3,0.44,0.6"]
-    return ["next: try other thresholds with -m tau=0.3,0.44,0.6 or another matcher, as in matcher=brute_force"]

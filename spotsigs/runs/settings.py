@@ -29,7 +29,7 @@ class Settings:
         Called with these settings instead of a single run.
     auto : bool
         The threshold is to be suggested; ``tau`` and the matcher's own hold the lowest one looked at.
-    tau, sets, copies, clusters, keep, copy, page, store, add, query, workers, threads, seed, strict
+    tau, sets, copies, clusters, keep, copy, page, store, add, query, workers, threads, seed, strict, timing
         Root keys.
     memory : int or None
         Bytes for all processes of a run on disk; None for a run in memory.
@@ -38,8 +38,8 @@ class Settings:
     boilerplate : Boilerplate
         Treatment of boilerplate. ``signature`` is already wrapped by
         `spotsigs.signatures.boilerplate.with_boilerplate`.
-    door : str
-        ``command`` for the command ``spotsigs``, ``run`` for ``python run.py``: messages use its syntax.
+    overwrite : bool
+        Whether a copy replaces one that is there.
     """
 
     collection: Any
@@ -67,8 +67,5 @@ class Settings:
     strict: bool
     names: dict[str, str]
     boilerplate: Boilerplate = Boilerplate.keep
-    door: str = "run"
-
-    def option(self, key: str, value: object) -> str:
-        """Return an option as it is typed."""
-        return f"--{key} {value}" if self.door == "command" else f"{key}={value}"
+    overwrite: bool = False
+    timing: bool = False

@@ -12,6 +12,7 @@ from pathlib import Path
 from spotsigs.errors import InputError, printable, reason, require
 from spotsigs.records import Document
 from spotsigs.runs.settings import Settings
+from spotsigs.spelling import option
 from spotsigs.storage.atomic import beside
 from spotsigs.storage.locations import as_path, is_remote
 from spotsigs.storage.store import claim
@@ -67,7 +68,7 @@ def ask(settings: Settings) -> str:
         memory=settings.memory or 10**9,
     )
     if not matches:
-        return f"no document of {settings.store} reaches tau={tau:g}"
+        return f"no document of {settings.store} reaches {option('tau', f'{tau:g}')}"
     lines = [f"  {match.similarity:.6f}  {printable(match.doc)}" for match in matches]
     same = [f"  (identical {match.identical})" if match.identical else "" for match in matches]
     return "\n".join(["similarity  doc", *map(str.__add__, lines, same)])
@@ -80,7 +81,7 @@ def _page(path: str) -> Document:
         with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
             content = file.read(BUDGET_PAGE + 1)
     except OSError as error:
-        raise InputError(f"query={path}: {reason(error)}; give a file, or - for standard input") from error
-    require(len(content) <= BUDGET_PAGE, f"query={path}: the page is larger than {in_words(BUDGET_PAGE)}")
+        raise InputError(f"{option('query', path)}: {reason(error)}; give a file, or - for standard input") from error
+    require(len(content) <= BUDGET_PAGE, f"{option('query', path)}: the page is larger than {in_words(BUDGET_PAGE)}")
     html = LOOKS_LIKE_A_TAG.search(content.decode("latin-1")) is not None
     return Document(id=path, content=content, media_type="text/html" if html else "text/plain")

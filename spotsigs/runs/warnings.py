@@ -11,6 +11,7 @@ from spotsigs.clustering.clusters import GIANT, ClusterMethod, Cohesion
 from spotsigs.records import Clusters
 from spotsigs.runs.settings import Settings
 from spotsigs.signatures.boilerplate import Boilerplate
+from spotsigs.spelling import option
 
 LARGE = 0.05
 """Fraction of all pages from which on a group is too large to be believed."""
@@ -68,12 +69,12 @@ def warning(settings: Settings, tau: float | None, clusters: Clusters, held: Coh
     group = f"the largest group has {largest:,} of {n:,} pages"
     if settings.clusters is ClusterMethod.components and (apart or (large and loose)):
         far = f"{group}, most of them without a pair" if large and loose else "most removed pages have no pair"
-        return f"warning: {far} with the page that is kept; give {settings.option('clusters', 'leaders')}"
+        return f"warning: {far} with the page that is kept; give {option('clusters', 'leaders')}"
     remedies = []
     if settings.boilerplate is Boilerplate.keep:
-        remedies.append(settings.option("boilerplate", "remove"))
+        remedies.append(option("boilerplate", "remove"))
     if tau is not None and tau < 0.9:
-        remedies.append(f"a higher threshold, as in {settings.option('tau', f'{min(tau + 0.1, 0.95):.2g}')}")
+        remedies.append(f"a higher threshold, as in {option('tau', f'{min(tau + 0.1, 0.95):.2g}')}")
     if not remedies:
         return ""
     if large and loose:

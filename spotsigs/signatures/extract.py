@@ -30,6 +30,7 @@ from spotsigs.records import (
     Skipped,
 )
 from spotsigs.signatures.reading_progress import reading
+from spotsigs.spelling import option
 from spotsigs.text.checksums import checksums
 from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
 
@@ -157,7 +158,7 @@ def _skipped(document: Document, error: Exception) -> Skipped:
 
 def refusal(first: Skipped) -> InputError:
     """Return the error of a strict run whose first record that cannot be read is the given one."""
-    return InputError(f"{first.id}: {first.reason} (strict=true stops at the first)")
+    return InputError(f"{first.id}: {first.reason} ({option('strict', 'true')} stops at the first)")
 
 
 def nothing_readable(skipped: SizedIterable[Skipped]) -> InputError:

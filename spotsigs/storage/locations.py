@@ -74,6 +74,20 @@ def as_path(name: str | Path) -> Path:
         raise InputError(f"{name} is no place that can be reached: {error}") from None
 
 
+def local_folder(name: str | Path) -> Path:
+    """Return the path of a folder of this machine; refuse a URL of another one.
+
+    Raises
+    ------
+    InputError
+        If it is a URL other than ``file://``.
+    """
+    found = _URL.match(name) if isinstance(name, str) else None
+    if found is not None and found[1].lower() not in ("file", "local"):
+        raise InputError(f"{name} is not on this machine; name a local folder and copy it there afterwards")
+    return as_path(name)
+
+
 def is_remote(path: Path) -> bool:
     """Whether a place is reached through fsspec."""
     return not isinstance(path, Path)

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pytest
 from spotsigs.cli import VERBS, main
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import collection_of, format_of
-from spotsigs.startup import at_home
+from spotsigs.startup import expand_home
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "data" / "tiny"
@@ -26,6 +27,13 @@ TINY = ROOT / "data" / "tiny"
 def spotsigs(*words, cwd=None, **environment):
     return subprocess.run(
         [sys.executable, "-m", "spotsigs", *map(str, words)],
+        cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def run_py(*words, cwd, **environment):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *words],
         cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, text=True,
     )  # fmt: skip
 
@@ -120,33 +128,37 @@ def test_a_threshold_is_looked_for(tmp_path, capsys):
     main(["threshold", str(path), "--text", "body", "--workers", "1", "--out", str(tmp_path / "out")])
     [page] = (tmp_path / "out").rglob("threshold.html")
     assert str(page.relative_to(tmp_path)) in capsys.readouterr().out
-    assert "Pairs to judge" in page.read_text()
+    assert "pairs to judge" in page.read_text()
 
 
 def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    assert at_home(["data.path=~/x", "--out=~", "tau=0.5", "a~b=c~d"]) == [
+    assert expand_home(["data.path=~/x", "--out=~", "tau=0.5", "a~b=c~d"]) == [
         *(f"data.path={tmp_path}/x", f"--out={tmp_path}", "tau=0.5", "a~b=c~d")
     ]
-
-
-def test_run_is_the_other_door(tmp_path):
-    done = spotsigs("run", "data=tiny", "tau=0.5", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "results/runs/tiny/spotsigs/spotsigs/tau=0.5/metrics.json").is_file()
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["paris"], "invalid choice"),
+        (["paris"], "there is no verb 'paris'; did you mean 'pairs'? `spotsigs --help`"),
         (["pairs", "/nowhere"], "/nowhere does not exist"),
         (["pairs", str(TINY), "--tau", "2"], "tau must lie in (0, 1], got 2"),
         (["pairs", str(TINY), "--tau", "x"], "--tau must be a number in (0, 1], or auto, got 'x'"),
         (["dedup", str(TINY)], "--out"),
         (["pairs", str(TINY), "--add"], "--add needs a store"),
-        (["compare", "one"], "two or more runs"),
+        (["compare", "one"], "two or more runs, as in spotsigs compare one/ other/"),
+        (["pairs", str(TINY), "--tua", "0.5"], "pairs does not take '--tua'; did you mean '--tau'?"),
+        (["pairs", str(TINY), "--keep", "frist"], "got 'frist'; did you mean 'first'?"),
+        (["pairs", str(TINY), "--workers", "two"], "--workers must be at least 1, got two"),
+        (["pairs", str(TINY), "--out", "s3://bucket/x"], "s3://bucket/x is not on this machine"),
+        (["dedup", str(TINY), "--out", "s3://bucket/x"], "s3://bucket/x is not on this machine"),
+        (["dedup", str(TINY), "--out", "gs://bucket/x", "--results", "y"], "gs://bucket/x is not on this machine"),
+        (["inspect", str(TINY), "--out", "memory://x"], "memory://x is not on this machine"),
+        (["threshold", str(TINY), "--out", "http://h/x"], "http://h/x is not on this machine"),
+        (["pairs", str(TINY), "--format", "jsonnl"], "did you mean 'jsonl'?"),
+        (["completion", "bsh"], "did you mean 'bash'?"),
     ],
 )
 def test_a_mistake_is_one_sentence(words, says, capsys):
@@ -165,7 +177,7 @@ def test_outside_of_the_environment_it_says_what_is_missing(words):
     assert re.fullmatch(r"error: \w+ is not installed for .*; `.*` .*\n", done.stderr), done.stderr
 
 
-@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"run"}))
+@pytest.mark.parametrize("verb", sorted(VERBS))
 def test_help_has_an_example_that_parses(verb, capsys):
     with pytest.raises(SystemExit) as stopped:
         main([verb, "--help"])
@@ -222,13 +234,135 @@ def test_a_package_brings_a_matcher_by_an_entry_point(tmp_path):
     points = "[spotsigs.matcher]\nmine = mine:Mine\nbroken = mine:Missing\n"
     (tmp_path / "site" / "mine-1.0.dist-info" / "entry_points.txt").write_text(points)
     path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
-    done = spotsigs("run", "data=tiny", "matcher=mine", "tau=0.5", cwd=tmp_path, PYTHONPATH=path)
+    done = run_py("data=tiny", "matcher=mine", "tau=0.5", cwd=tmp_path, PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
     assert "My matcher" in done.stdout
     assert "0.5" in done.stdout
     [metrics] = (tmp_path / "results").rglob("metrics.json")
     assert json.loads(metrics.read_text())["tau"] == 0.5
-    done = spotsigs("run", "data=tiny", "matcher=broken", cwd=tmp_path, PYTHONPATH=path)
+    done = run_py("data=tiny", "matcher=broken", cwd=tmp_path, PYTHONPATH=path)
     assert done.returncode == 1
     assert "Missing" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+BARE = """
+import sys
+import tempfile
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {names}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+from spotsigs.__main__ import main
+main()
+"""
+EXTRAS = {"hydra", "omegaconf", "jinja2", "matplotlib", "pandas", "pooch", "datasketch", "yaml", "experiments", "data"}
+
+
+def plain(*words, cwd):
+    """Run the command without what only the extras install, and outside of a checkout's packages."""
+    return subprocess.run(
+        [sys.executable, "-c", BARE.format(names=EXTRAS), *map(str, words)],
+        cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_every_verb_works_on_the_plain_install(tmp_path):
+    """threshold and compare imported the experiments; inspect needed jinja2."""
+    (tmp_path / "x.jsonl").write_text('{"text": "the cat is on a mat"}\n{"text": "the cat is on a mat, too"}\n')
+    for words in (
+        ["inspect", TINY, "--no-open", "--workers", 1],
+        ["threshold", TINY, "--workers", 1],
+        ["dedup", "x.jsonl", "--out", "kept", "--workers", 1],
+        ["compare", "kept-results", "spotsigs-inspect"],
+        ["pairs", TINY, "--workers", 1, "--store", "my.store"],
+        ["query", TINY / "ferry" / "wire.html", "--store", "my.store"],
+    ):
+        done = plain(*words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "spotsigs-inspect" / "clusters.html").is_file()
+    assert (tmp_path / "spotsigs-threshold" / "threshold.html").is_file()
+
+
+def test_messages_speak_the_language_of_the_command(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"body": "the cat"}\n')
+    (tmp_path / "y.jsonl").write_text('{"text": "the cat is here"}\n{"text": 7}\n')
+    done = spotsigs("pairs", "x.jsonl", cwd=tmp_path)
+    assert "strict" not in done.stderr
+    done = spotsigs("pairs", "y.jsonl", "--strict", "--workers", 1, cwd=tmp_path)
+    assert "(--strict stops at the first)" in done.stderr
+    done = spotsigs("pairs", "y.jsonl", "--keep", "newest", "--workers", 1, cwd=tmp_path)
+    assert "--keep newest needs dates" in done.stderr
+    (tmp_path / "x.csv").write_text("body,text2\n1,2\n")
+    done = spotsigs("pairs", "x.csv", "--format", "csv", cwd=tmp_path)
+    assert "name one by --html or --text; its columns are body, text2" in done.stderr
+    done = spotsigs("pairs", "y.jsonl", "--tau", "auto", "--workers", 1, cwd=tmp_path)
+    assert "--boilerplate remove" in done.stderr
+    assert "=" not in done.stderr.partition("error:")[2]
+
+
+def test_reasons_for_skipped_records_are_printed_where_no_folder_lists_them(tmp_path):
+    """The summary named files of a temporary folder."""
+    lines = ['{"text": "the cat is here on a mat"}'] * 2 + ['{"id": "bad\\u001b[31m", "text": 7}'] * 23
+    (tmp_path / "x.jsonl").write_text("\n".join(lines) + "\n")
+    done = spotsigs("pairs", "x.jsonl", "--workers", 1, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "2 documents, 1 pair, 1 cluster" in done.stderr
+    assert "skipped bad\\x1b[31m (x.jsonl@74): 'text' is of type int, not text" in done.stderr
+    assert "skipped 3 more; --out FOLDER lists them all" in done.stderr
+    assert "csv" not in done.stderr
+    assert tempfile.gettempdir() not in done.stderr
+
+
+def test_a_finished_copy_is_replaced_on_request(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"text": "the cat is on a mat"}\n' * 2)
+    words = ("dedup", "x.jsonl", "--out", "kept", "--workers", 1)
+    assert spotsigs(*words, cwd=tmp_path).returncode == 0
+    refused = spotsigs(*words, cwd=tmp_path)
+    assert "kept is not empty; name another folder for the copy, or replace it with --overwrite" in refused.stderr
+    (tmp_path / "kept" / "old").touch()
+    assert spotsigs(*words, "--overwrite", cwd=tmp_path).returncode == 0
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["x.jsonl"]
+    assert not list(tmp_path.glob(".*"))
+
+
+HOSTILE = "evil\x1b]0;owned\x07\u202egnp.exe\u2066\r\u00e9\u4e2d\ud83d\ude00"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("verb", ["pairs", "cluster"])
+def test_a_terminal_gets_no_character_that_it_interprets(tmp_path, verb):
+    """Ids were printed as they are: escape sequences and bidirectional controls reached the terminal."""
+    import pty
+
+    lines = [json.dumps({"id": f"{HOSTILE}{k}", "text": "the cat is on a mat"}) for k in range(2)]
+    (tmp_path / "x.jsonl").write_text("\n".join(lines))
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "spotsigs", verb, "x.jsonl", "--workers", "1"]
+    run = subprocess.Popen(
+        command, cwd=tmp_path, stdout=slave, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    os.close(slave)
+    shown = b""
+    try:
+        while block := os.read(master, 65536):
+            shown += block
+    except OSError:  # the other end is closed
+        pass
+    _, err = run.communicate()
+    assert run.returncode == 0, err
+    text = shown.decode().replace("\r\n", "\n")
+    assert r"evil\x1b]0;owned\x07\u202egnp.exe\u2066\ré中😀0" in text
+    assert not [c for c in text if not c.isprintable() and c not in "\n\t"]
+    assert b"\x1b" not in err
+
+
+@pytest.mark.parametrize("verb", ["pairs", "cluster"])
+def test_a_terminal_of_ascii_gets_escapes(tmp_path, verb):
+    """UnicodeEncodeError ended the table."""
+    lines = [json.dumps({"id": f"caf\u00e9 \ud83d\ude00 \u4e2d{k}", "text": "the cat is on a mat"}) for k in range(2)]
+    (tmp_path / "x.jsonl").write_text("\n".join(lines))
+    done = spotsigs(verb, "x.jsonl", "--workers", 1, cwd=tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0, done.stderr
+    assert "caf\\xe9 \\U0001f600 \\u4e2d0" in done.stdout

@@ -61,7 +61,7 @@ def test_the_wheel_holds_the_packages_and_their_data(wheel):
         names = content.namelist()
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"spotsigs"}
-    for name in ("py.typed", "signatures/stopwords/smart.txt", "reports/templates/clusters.js", "formats/warc.py"):
+    for name in ("py.typed", "signatures/stopwords/smart.txt", "reports/templates/viewer.js", "formats/warc.py"):
         assert f"spotsigs/{name}" in names
     assert not [name for name in names if "cache" in name and not name.endswith("kernel_cache.py")]
 

@@ -54,9 +54,9 @@ def test_the_line_says_what_is_done_and_goes(line):
     line.doing("reading")
     line.beat()
     assert screen(line.out.getvalue()) == ["reading, 0 s"]
-    line.compiling = 1
+    line.compiling, line.compiled = 1, 3
     line.beat()
-    assert screen(line.out.getvalue()) == ["compiling, 0 s"]
+    assert screen(line.out.getvalue()) == ["compiling kernel 3, 0 s"]
     shared = progress.Shared(line.out, line)
     print("a result", file=shared)
     line.beat()

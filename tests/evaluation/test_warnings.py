@@ -1,6 +1,7 @@
 """One sentence where decisions look wrong, in the words of the door, that work when they are typed."""
 
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.records import Pairs
 from spotsigs.runs.warnings import near_tau, warning
 from spotsigs.signatures.boilerplate import Boilerplate
+from spotsigs.spelling import command_spelling
 
 
 def pairs_of(edges, n, similarity=0.9):
@@ -24,11 +26,12 @@ CLIQUE = [(a, b) for a in range(40) for b in range(a + 1, 40)]
 
 
 def told(edges, *overrides, n=300, tau=0.44, similarity=0.9, door="run", **changed):
-    settings = replace(configured("data=tiny", *overrides), door=door, **changed)
+    settings = replace(configured("data=tiny", *overrides), **changed)
     pairs = pairs_of(edges, n, similarity)
     clusters = cluster(pairs, clusters=settings.clusters)
     near = near_tau(pairs.chunks(), tau)
-    return settings, warning(settings, tau, clusters, cohesion(clusters, pairs.chunks()), near)
+    with command_spelling() if door == "command" else nullcontext():
+        return settings, warning(settings, tau, clusters, cohesion(clusters, pairs.chunks()), near)
 
 
 @pytest.mark.parametrize(("door", "says"), [("run", "clusters=leaders"), ("command", "--clusters leaders")])

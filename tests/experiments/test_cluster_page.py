@@ -17,7 +17,7 @@ from test_large import configured
 from spotsigs.cli import main as command
 from spotsigs.clustering.clusters import cluster
 from spotsigs.records import Pairs
-from spotsigs.reports.cluster_page import _common_prefix, _spots, _word_places, write_cluster_page
+from spotsigs.reports.cluster_page import _spots, _word_places, common_prefix, write_cluster_page
 from spotsigs.runs.runner import run
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize
@@ -390,6 +390,6 @@ def test_the_pages_of_an_archive_are_looked_at(tmp_path):
 
 
 def test_what_all_ids_begin_with_is_left_out_where_it_is_long():
-    assert _common_prefix(["https://x.example/a/1", "https://x.example/a/2"]) == "https://x.example/a/"
-    assert _common_prefix(["https://x.example/a1", "https://x.example/a2", "https://y.example/"]) == "https://"
-    assert _common_prefix(["Site/1", "Site/2"]) == _common_prefix([]) == _common_prefix(["one", "two"]) == ""
+    assert common_prefix(["https://x.example/a/1", "https://x.example/a/2"]) == "https://x.example/a/"
+    assert common_prefix(["https://x.example/a1", "https://x.example/a2", "https://y.example/"]) == "https://"
+    assert common_prefix(["Site/1", "Site/2"]) == common_prefix([]) == common_prefix(["one", "two"]) == ""

@@ -247,16 +247,16 @@ class TestVerdicts:
             (About(published=0.94, tolerance=0.03), (0.92, 0.90, 0.93), Verdict.REPRODUCED),
             (About(published=0.94, tolerance=0.03), (0.89, 0.84, 0.95), Verdict.REPRODUCED),
             (About(published=0.94, tolerance=0.03), (0.75, 0.50, 0.99), Verdict.NOT_REPRODUCED),
-            (About(published=0.25, tolerance=0.03, neutral=0), (0.24, -0.01, 0.5), Verdict.NOT_REPRODUCED),
+            (About(published=0.25, tolerance=0.03, neutral=0), (0.24, -0.01, 0.5), Verdict.INCONCLUSIVE),
             (About(published=0.25, tolerance=0.03, neutral=0), (0.24, 0.2, 0.3), Verdict.REPRODUCED),
             (About(published=0.94, tolerance=0.03), (0.85, 0.80, 0.90), Verdict.NOT_REPRODUCED),
             (About(published=0.25, tolerance=0.03, neutral=0), (0.10, 0.05, 0.15), Verdict.DIRECTION),
-            (About(published=0.25, tolerance=0.03, neutral=0), (0.02, -0.05, 0.1), Verdict.NOT_REPRODUCED),
+            (About(published=0.25, tolerance=0.03, neutral=0), (0.02, -0.05, 0.1), Verdict.INCONCLUSIVE),
             (About(published=0.25, tolerance=0.03, neutral=0), (-0.1, -0.2, -0.05), Verdict.CONTRADICTED),
             (About(published=0.01, tolerance=0.03, neutral=0), (-0.01, -0.02, -0.005), Verdict.CONTRADICTED),
             (About(published=0.4, tolerance=0.1, neutral=1), (3.0, None, None), Verdict.CONTRADICTED),
             (Direction(neutral=0), (0.1, 0.05, 0.2), Verdict.REPRODUCED),
-            (Direction(neutral=0), (0.1, -0.05, 0.2), Verdict.NOT_REPRODUCED),
+            (Direction(neutral=0), (0.1, -0.05, 0.2), Verdict.INCONCLUSIVE),
             (Direction(neutral=0.05, above=False), (0.02, None, None), Verdict.REPRODUCED),
             (Direction(neutral=0.05, above=False), (0.2, None, None), Verdict.CONTRADICTED),
             (Equal(published=41), (41, None, None), Verdict.REPRODUCED),
@@ -289,6 +289,7 @@ class TestLedger:
             assert (ROOT / "conf" / "experiment" / f"{claim.experiment}.yaml").exists() == bool(claim.experiment)
             assert bool(claim.fact) == bool(claim.experiment)
             assert claim.experiment or isinstance(claim.rule, Untestable)
+            assert claim.on
 
     def test_a_claim_without_one_rule_is_refused(self):
         entry = {"kind": "errata", "where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
@@ -308,7 +309,7 @@ class TestLedger:
         fact = Fact(name="LSH-S memory by the stated formula", value=290.8)
         write_facts(tmp_path / "arithmetic" / "facts.csv", [fact])
         (told,) = failures(judge_all(tmp_path))
-        assert "published 180, measured 291; not reproduced. The printed figures come out" in told
+        assert "published 180, measured 291 (none: arithmetic); not reproduced. The printed figures come out" in told
 
     def test_nothing_measured_gives_no_verdict(self, tmp_path):
         judged = judge_all(tmp_path)
@@ -332,6 +333,21 @@ class TestLedger:
         worse = Fact(name=claim.fact, value=-0.2, low=-0.3, high=-0.1)
         assert claim.rule.judge(worse) is Verdict.CONTRADICTED
         assert Judged(claim=claim, fact=worse).verdict is Verdict.NOT_REPRODUCED
+
+    def test_neither_pages_nor_machines_of_ours_contradict_a_claim_about_others(self):
+        for claim in ledger():
+            if claim.rule == HOLDS or isinstance(claim.rule, Untestable):
+                continue
+            for value in (-1e9, 1e9):
+                verdict = Judged(claim=claim, fact=Fact(name=claim.fact, value=value)).verdict
+                assert verdict is not Verdict.CONTRADICTED or claim.kind in ("algorithm", "errata"), claim.says
+
+    def test_a_count_that_the_collection_was_generated_with_is_a_direction_at_best(self):
+        calibrated = [claim for claim in ledger() if claim.calibrated]
+        assert len(calibrated) == 3
+        for claim in calibrated:
+            fact = Fact(name=claim.fact, value=claim.rule.published)
+            assert Judged(claim=claim, fact=fact).verdict is Verdict.DIRECTION
 
     def test_about_fifty_claims_in_four_classes(self):
         assert 40 <= len(ledger()) <= 56

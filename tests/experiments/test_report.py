@@ -13,10 +13,10 @@ import pytest
 
 from experiments.claims.facts import read_facts, write_facts
 from experiments.claims.judged_claims import judge_all
+from experiments.show.page_pairs import Page, Piece, Sample, marked, sample_pairs, similarity, word_places
 from experiments.show.report import finding, render, sections
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Corpus, Pairs, Truth, Vectors
-from spotsigs.reports.page_pairs import Page, Piece, Sample, marked, sample_pairs, similarity, word_places
 from spotsigs.runs.provenance import provenance
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize

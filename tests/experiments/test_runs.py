@@ -54,10 +54,11 @@ class TestSweep:
             (1.0, 2),
         ]
         assert {"signature.c", "precision", "recall", "f1", "pairs", "total_ms"} <= set(table)
-        printed = done.stdout[done.stdout.index("4 runs of the sweep") :]
+        printed = done.stdout[done.stdout.index("4 cells\n") :]
         header, *rows = [line.split() for line in printed.splitlines()[2:7]]
         assert header[:2] == ["idf_max", "signature.d"]
         assert [row[:2] for row in rows] == [["0.85", "1"], ["0.85", "2"], ["1.0", "1"], ["1.0", "2"]]
+        assert header[-4:] == ["Prec.", "Rec.", "F1", "Best"] or header[-3:] == ["Prec.", "Rec.", "F1"]
         for _, row in table.iterrows():
             assert json.loads((Path(row["folder"]) / "metrics.json").read_text())["f1"] == row["f1"]
 

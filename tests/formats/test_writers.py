@@ -187,7 +187,7 @@ def test_copy_refuses_a_changed_collection_and_a_full_folder(tmp_path):
     with pytest.raises(InputError, match="'more' is not where it was"):
         write_copy(collection, [*ids, "more"], np.ones(N + 1, dtype=bool), tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
-    with pytest.raises(InputError, match="is not empty; give another place"):
+    with pytest.raises(InputError, match="is not empty; name another folder"):
         write_copy(collection, ids, all_kept, tmp_path / "in")
     repeated = [f"{doc_id}#2" for doc_id in ids]
     write_copy(collection, repeated, all_kept, tmp_path / "out")
@@ -324,7 +324,9 @@ def test_a_disk_that_is_full_is_never_taken_for_the_end_of_the_input(tmp_path, m
 
     monkeypatch.setattr(Path, "open", opened)
     kept = np.ones(N, dtype=bool) if make is not make_folder else np.zeros(N, dtype=bool)
-    with pytest.raises(InputError, match=r"the copy .* cannot be written: No space left on device; give another place"):
+    with pytest.raises(
+        InputError, match=r"the copy .* cannot be written: No space left on device; name another folder"
+    ):
         write_copy(collection, [d.id for d in found], kept, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -165,8 +165,10 @@ REVIEWED = {
         r"Error merging override (\S+)": "Hydra's own words",
         r"Ambiguous value for argument '(.*)'": "the user's own words",
     },
-    "spotsigs/reports/page_pairs.py": {
+    "experiments/show/page_pairs.py": {
         r"TOKEN_PATTERN": "runs of two disjoint classes",
+    },
+    "spotsigs/reports/cluster_page.py": {
         r"[ \t\r\n\f\v\xa0]+": "one run",
     },
     "spotsigs/outofcore/pipeline.py": {

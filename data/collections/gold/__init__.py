@@ -8,13 +8,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from spotsigs.defaults import IDF_MAX, IDF_MIN
 from spotsigs.errors import InputError, reason, require
 from spotsigs.records import Collection, Document, Shard, Skipped
 
 if TYPE_CHECKING:
     from data.collections.gold.pages import GoldPage
+
+PAPER_BAND = (0.2, 0.85)
+"""IDF band of the paper's Gold Set runs (section 5.3.1)."""
 
 SHARD_BYTES = 3_000_000
 """Minimal bytes of a shard, except the last."""
@@ -106,6 +110,8 @@ class Gold(_Generated):
     The Gold Set was never published; this collection shares its statistics but none of its text.
     """
 
+    idf_band: ClassVar[tuple[float, float]] = PAPER_BAND
+
     pages: int = 2160
     clusters: int = 68
 
@@ -135,6 +141,8 @@ class GoldProse(Gold):
     seed, pages, clusters, cache : int, int, int, Path
         As in `Gold`.
     """
+
+    idf_band: ClassVar[tuple[float, float]] = (IDF_MIN, IDF_MAX)
 
     def _name(self) -> str:
         return f"gold-prose-{self.seed}-{self.pages}-{self.clusters}"

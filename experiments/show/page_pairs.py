@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -140,11 +139,6 @@ def similarity(vectors: Vectors, i: int, j: int) -> float:
     shared = overlap(vectors.ids, vectors.counts, edges[i], edges[i + 1], edges[j], edges[j + 1])
     union = int(vectors.lengths[i] + vectors.lengths[j] - shared)
     return shared / union if union else 0.0
-
-
-def collapsed(text: str) -> str:
-    """Return a text to look at: one space or line break in place of each run of blanks and breaks; the same tokens."""
-    return re.sub(r"[ \t\r\n\f\v\xa0]+", lambda run: "\n" if "\n" in run[0] else " ", text).strip(" \n")
 
 
 def marked(text: str, other: str, scheme: SignatureScheme) -> list[Piece]:

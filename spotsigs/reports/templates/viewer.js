@@ -99,7 +99,7 @@ let at = -1;
 const clusterList = new List($("clusters"), (index) => {
   const cluster = clusters[order[index]];
   return [
-    ["count", cluster.ids.length.toLocaleString("en")],
+    ["count", cluster.mark ?? cluster.ids.length.toLocaleString("en")],
     ["name", short(cluster.ids[0])],
     [cluster.chain ? "value chain" : "value",
       `${cluster.giant ? "giant chain " : cluster.chain ? "chain " : ""}${number(cluster.low)}`],
@@ -130,7 +130,7 @@ function reorder() {
   if (wanted) order = order.filter((k) => clusters[k].ids.some((id) => id.toLowerCase().includes(wanted)));
   order.sort(orders[$("order").value]);
   const shown = order.length === clusters.length ? "" : `${order.length.toLocaleString("en")} of `;
-  $("counts").textContent = `${shown}${clusters.length.toLocaleString("en")} clusters, ${data.summary}` +
+  $("counts").textContent = `${shown}${clusters.length.toLocaleString("en")} ${data.noun ?? "clusters"}, ${data.summary}` +
     (data.prefix ? `; ids begin with ${data.prefix}` : "");
   clusterList.fill(order.length, 0);
   if (!order.length) show(null);
@@ -152,7 +152,7 @@ async function show(k) {
     ? ` ${open.chain.toLocaleString("en")} of the documents did not reach the threshold with the representative: ` +
       (open.giant ? "a giant chain, most of whose pairs are unlike." : "a chain.")
     : "";
-  $("summary").textContent = `Cluster ${open.label}: ${size.toLocaleString("en")} documents, ` +
+  $("summary").textContent = open.about ?? `Cluster ${open.label}: ${size.toLocaleString("en")} documents, ` +
     `${open.pairs.toLocaleString("en")} of ${(size * (size - 1) / 2).toLocaleString("en")} pairs similar, ` +
     `by ${number(open.low)} at least, ${number(open.mean)} on average.${chain}`;
   memberList.fill(open.ids.length, 1);
@@ -431,5 +431,6 @@ $("theme").addEventListener("click", retheme);
 for (const side of ["left", "right"]) $(`${side}-map`).addEventListener("click", (event) => go(side, event));
 $("keys").addEventListener("click", help);
 $("help").addEventListener("close", () => $("keys").setAttribute("aria-expanded", "false"));
+$("order").parentElement.hidden = "noun" in data;
 reorder();
 $("clusters").focus({ preventScroll: true });

@@ -1,0 +1,55 @@
+"""One join for several thresholds: the pairs at a threshold are those of a lower one that reach it."""
+
+from __future__ import annotations
+
+from spotsigs.records import Corpus, Matcher, Pairs
+
+
+class JoinedOnce:
+    """The pairs of matchers over one corpus, joined once for matchers that differ in their threshold alone.
+
+    A verified matcher finds the same candidates at each threshold and reports those that reach it, so the pairs of a
+    higher threshold are a part of those of a lower one. A matcher without a threshold has one set of pairs. Any other
+    matcher runs each time.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The input of the matchers.
+
+    Examples
+    --------
+    >>> from spotsigs.matching.prefix_join import SpotSigsTight
+    >>> from spotsigs.records import Vectors
+    >>> joined = JoinedOnce(Corpus(Vectors.from_sets([{1, 2, 3}, {1, 2, 3}, {1, 2, 4}])))
+    >>> [len(joined(SpotSigsTight(tau=tau))) for tau in (0.4, 0.9)]
+    [3, 1]
+    >>> joined.at(SpotSigsTight(tau=0.9))
+    0.4
+    """
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._found: dict[str, tuple[float | None, Pairs]] = {}
+
+    def at(self, matcher: Matcher) -> float | None:
+        """Return the threshold of the join that has the matcher's pairs; None if the matcher has to run."""
+        lowest, _ = self._found.get(_method(matcher), (None, None))
+        if lowest is None or matcher.threshold is None or not matcher.verified:
+            return None
+        return lowest if lowest <= matcher.threshold else None
+
+    def __call__(self, matcher: Matcher) -> Pairs:
+        """Return the pairs of the matcher at its threshold."""
+        method = _method(matcher)
+        if self.at(matcher) is not None or (matcher.threshold is None and method in self._found):
+            _, pairs = self._found[method]
+            return pairs if matcher.threshold is None else pairs.at(matcher.threshold)
+        pairs = matcher(self._corpus)
+        self._found[method] = matcher.threshold, pairs
+        return pairs
+
+
+def _method(matcher: Matcher) -> str:
+    """Return what identifies a matcher but for its threshold."""
+    return repr(matcher.at(1.0))

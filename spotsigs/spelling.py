@@ -1,0 +1,60 @@
+"""Spelling of options in messages: as keys of ``python run.py``, or as options of the command ``spotsigs``.
+
+A message is composed far from where its reader typed something. `command_spelling` switches the spelling for this
+process and for the workers that it starts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_VARIABLE = "SPOTSIGS_SPELLING"
+
+_COMMAND = {
+    "html_column": "--html", "text_column": "--text", "id_column": "--id", "cluster_column": "--cluster",
+    "date_column": "--date", "hydra.run.dir": "--out", "query": "", "copy": "--out", "data": "--format",
+}  # fmt: skip
+"""Options of the command whose names differ from the keys; any other is the key behind two hyphens."""
+
+_SWITCHES = ("strict", "add", "overwrite")
+"""Options without a value."""
+
+
+@contextmanager
+def command_spelling() -> Iterator[None]:
+    """Spell options as the command does, here and in the workers that are started in the block."""
+    os.environ[_VARIABLE] = "command"
+    try:
+        yield
+    finally:
+        del os.environ[_VARIABLE]
+
+
+def is_command() -> bool:
+    """Return whether the command is running."""
+    return os.environ.get(_VARIABLE) == "command"
+
+
+def option(name: str, value: object = None) -> str:
+    """Return an option as the reader of a message types it.
+
+    Parameters
+    ----------
+    name : str
+        Key, as in ``conf/config.yaml``.
+    value : object, optional
+        Its value; switches of the command have none.
+
+    Examples
+    --------
+    >>> option("tau", 0.44)
+    'tau=0.44'
+    >>> option("strict", "true")
+    'strict=true'
+    """
+    if not is_command():
+        return f"{name}={'' if value is None else value}"
+    flag = _COMMAND.get(name, f"--{name.replace('_', '-')}")
+    return flag if value is None or name in _SWITCHES else f"{flag} {value}".strip()

@@ -1,0 +1,291 @@
+"""Sweeps share what their cells have in common, continue, and end with the paper's table and a figure."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from omegaconf import OmegaConf
+
+from data.collections.gold import Gold, GoldDrift, GoldProse
+from experiments.claims.published import published_row
+from experiments.config import _filter
+from experiments.main import decimals
+from experiments.show.sweep import fitted
+from experiments.show.tables import Column, Table
+from spotsigs.exact_duplicates import Copies
+from spotsigs.records import Signatures
+from spotsigs.runs.runner import _above_band
+from spotsigs.signatures.idf import Idf, IdfFilter
+
+ROOT = Path(__file__).parents[2]
+SWEEP = ("-m", "data=tiny", "matcher=spotsigs,lsh", "tau=0.3,0.6")
+
+
+def front_door(*arguments, cwd=ROOT, **environment):
+    return subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *arguments],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    done = front_door(*SWEEP, f"hydra.sweep.dir={folder}", COLUMNS="90")
+    assert done.returncode == 0, done.stderr
+    return done, folder
+
+
+class TestSweep:
+    def test_a_cell_has_the_files_of_a_single_run(self, swept, tmp_path):
+        _, folder = swept
+        done = front_door("data=tiny", "matcher=spotsigs", "tau=0.6", f"hydra.run.dir={tmp_path}")
+        assert done.returncode == 0, done.stderr
+        cell = folder / "tiny/spotsigs/spotsigs/tau=0.6"
+        files = sorted(path.name for path in tmp_path.iterdir() if path.suffix in (".csv", ".parquet"))
+        assert len(files) > 4
+        for name in files:
+            assert (cell / name).read_bytes() == (tmp_path / name).read_bytes(), name
+        own, alone = (json.loads((path / "metrics.json").read_text()) for path in (cell, tmp_path))
+        assert {key for key in own if own[key] != alone[key]} <= {
+            *("joined_at", "counters", "stage_seconds", "peak_mb"),
+            *("parse_ms", "sort_hash_ms", "cluster_ms", "total_ms"),
+        }
+        assert (own["joined_at"], alone["joined_at"]) == (0.3, None)
+        hydra = sorted(path.name for path in (cell / ".hydra").iterdir())
+        assert hydra == ["cell.json", "config.yaml", "hydra.yaml", "overrides.yaml"]
+
+    def test_it_prints_a_line_for_each_cell_and_a_table_that_fits(self, swept):
+        done, folder = swept
+        counted = [line[:3] for line in done.stdout.splitlines() if line[1:4] == "/4 "]
+        assert counted == ["1/4", "2/4", "3/4", "4/4"]
+        table = done.stdout[done.stdout.index("4 cells\n") :].splitlines()
+        assert table[2].split()[:2] == ["matcher", "tau"]
+        assert table[2].split()[-4:] == ["Prec.", "Rec.", "F1", "Best"]
+        assert max(map(len, table[: table.index("") + 8])) <= 90
+        assert "not shown, for the width of the terminal: MB, " in done.stdout
+        [csv] = folder.glob("sweeps/*/sweep.csv")
+        rows = pd.read_csv(csv)
+        assert rows["f1"].tolist() == [
+            json.loads((Path(run) / "metrics.json").read_text())["f1"] for run in rows["folder"]
+        ]
+        best = rows[rows["best"] == "*"]
+        assert best["f1"].tolist() == rows.groupby("matcher", sort=False)["f1"].max().tolist()
+
+    def test_it_draws_its_quality(self, swept):
+        _, folder = swept
+        [points] = folder.glob("sweeps/*/quality.csv")
+        drawn = pd.read_csv(points)
+        assert set(drawn["panel"]) == {"F1", "precision", "recall"}
+        assert set(drawn["series"]) == {"spotsigs", "lsh"}
+        assert {path.suffix for path in points.parent.glob("quality.*")} >= {".svg", ".png"}
+        assert not (points.parent / "inputs").exists()
+
+    def test_the_same_command_again_runs_nothing(self, swept):
+        _, folder = swept
+        before = {path: path.stat().st_mtime_ns for path in folder.glob("tiny/**/metrics.json")}
+        done = front_door(*SWEEP, f"hydra.sweep.dir={folder}")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("finished before") == 4
+        assert before == {path: path.stat().st_mtime_ns for path in folder.glob("tiny/**/metrics.json")}
+
+    def test_a_cell_of_other_code_runs_again(self, swept):
+        _, folder = swept
+        cell = folder / "tiny/spotsigs/lsh/tau=0.3"
+        identity = cell / ".hydra" / "cell.json"
+        identity.write_text(identity.read_text().replace('"code": "', '"code": "0'))
+        done = front_door(*SWEEP, f"hydra.sweep.dir={folder}")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("finished before") == 3
+
+    def test_timed_cells_run_alone(self, tmp_path):
+        done = front_door("-m", "data=tiny", "tau=0.3,0.6", "timing=true", f"hydra.sweep.dir={tmp_path}")
+        assert done.returncode == 0, done.stderr
+        runs = [path.parent for path in tmp_path.glob("tiny/**/metrics.json")]
+        assert len(runs) == 2
+        for run in runs:
+            assert json.loads((run / "metrics.json").read_text())["joined_at"] is None
+            assert json.loads((run / "run.json").read_text())["contended"] is False
+        assert "Total(msec)*" not in done.stdout
+
+    def test_an_error_of_one_cell_leaves_the_others(self, tmp_path):
+        pages = tmp_path / "pages.jsonl"
+        pages.write_text(
+            "".join(json.dumps({"id": str(k), "text": f"the {k} page is a page"}) + "\n" for k in range(3))
+        )
+        choices = ("data=jsonl", f"data.path={pages}", "matcher=spotsigs,containment", "memory=1GB")
+        done = front_door("-m", *choices, f"hydra.sweep.dir={tmp_path / 'out'}")
+        assert done.returncode == 1
+        assert "containment has no form for vectors on disk" in done.stderr
+        assert len(list(tmp_path.glob("out/jsonl/**/metrics.json"))) == 1
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="signals")
+    def test_it_continues_where_it_was_stopped(self, tmp_path):
+        command = ("-m", "data=tiny", "matcher=spotsigs,lsh,brute_force", "timing=true", f"hydra.sweep.dir={tmp_path}")
+        first = subprocess.Popen(
+            [sys.executable, "run.py", *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert first.stdout is not None
+        assert first.stdout.readline().startswith("1/3 matcher=spotsigs")
+        first.send_signal(signal.SIGINT)
+        out, _ = first.communicate(timeout=60)
+        assert first.returncode == 130
+        assert "of 3 cells are finished; the same command continues" in out
+        assert list((tmp_path / "tiny/spotsigs/spotsigs").glob("tau=0.44+timing=true*/metrics.json"))
+        again = front_door(*command)
+        assert again.returncode == 0, again.stderr
+        assert again.stdout.count("finished before") >= 1
+        assert "3 cells\n" in again.stdout
+
+
+@pytest.mark.long
+class TestOtherPlugins:
+    """The examples of docs/reproduction.md."""
+
+    def test_optuna_maximises_f1(self, tmp_path):
+        pytest.importorskip("hydra_plugins.hydra_optuna_sweeper")
+        choices = ("hydra/sweeper=optuna", "hydra.sweeper.n_trials=4", "hydra.sweeper.n_jobs=1")
+        done = front_door("-m", "data=tiny", *choices, "tau=interval(0.2,0.9)", f"hydra.sweep.dir={tmp_path}")
+        assert done.returncode == 0, done.stderr
+        best = OmegaConf.load(tmp_path / "optimization_results.yaml").best_value
+        found = [json.loads(path.read_text())["f1"] for path in tmp_path.glob("tiny/**/metrics.json")]
+        assert len(found) == 4
+        assert best == max(found) > min(found)
+
+    def test_joblib_runs_cells_side_by_side(self, tmp_path):
+        pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+        done = front_door(*SWEEP, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", f"hydra.sweep.dir={tmp_path}")
+        assert done.returncode == 0, done.stderr
+        assert "4 cells\n" in done.stdout
+
+
+class TestTable:
+    def test_columns_that_do_not_fit_are_named(self):
+        names = ["matcher", "memory_mib", "signatures", "f1"]
+        table = Table(
+            caption="4 cells",
+            columns=[Column(name=name, title=name.title()) for name in names],
+            rows=[dict.fromkeys(names, "value")],
+        )
+        wide, nothing = fitted(table, 80)
+        assert (wide.text(), nothing) == (table.text(), [])
+        narrow, left_out = fitted(table, 27)
+        assert left_out == ["Memory_Mib"]
+        assert "Memory_Mib" not in narrow.text()
+        assert max(map(len, narrow.text().splitlines())) <= 27
+
+    def test_ranges_of_fractions_are_decimal(self):
+        assert decimals(["tau=range(0.1,0.75,0.1)"]) == ["tau=0.1,0.2,0.3,0.4,0.5,0.6,0.7"]
+        assert decimals(["tau=range(0.3,0.9,step=0.3)"]) == ["tau=0.3,0.6"]
+        unchanged = ["seed=range(1,4)", "tau=range(x.y,2)", "data.path=range(0.1).html", "tau=0.3"]
+        assert decimals(unchanged) == unchanged
+        assert decimals(["hydra/sweeper=optuna", "tau=range(0.1,0.5,0.1)"])[1] == "tau=range(0.1,0.5,0.1)"
+
+
+NAMES = {"data": "gold", "signature": "spotsigs", "matcher": "spotsigs"}
+
+
+class TestPublishedRow:
+    def test_a_run_of_table_1_has_its_row(self):
+        row = published_row(NAMES, 0.44, [(0.2, 0.85)], ["matcher=spotsigs", "tau=0.44", "data.seed=5"])
+        assert row is not None
+        assert (row["f1"], row["signatures"], row["memory_mib"]) == (0.94, 6848, 2.5)
+        imatch = published_row(NAMES | {"matcher": "imatch"}, None, [(0.2, 0.85), (0.4, 0.75)], [])
+        assert imatch is not None
+        assert imatch["method"] == "I-Match-S"
+        vectors = published_row(NAMES | {"data": "wt10g_scale"}, 0.9, [(0.2, 0.85)], [])
+        assert vectors is not None
+        assert vectors["total_ms"] == 17136
+
+    @pytest.mark.parametrize(
+        ("names", "tau", "band", "overrides"),
+        [
+            ({"data": "gold_prose"}, 0.44, (0.2, 0.85), []),
+            ({"matcher": "spotsigs_tight"}, 0.44, (0.2, 0.85), []),
+            ({}, 0.45, (0.2, 0.85), []),
+            ({}, 0.44, (0.2, 1.0), []),
+            ({}, 0.44, (0.2, 0.85), ["signature.d=1"]),
+            ({}, 0.44, (0.2, 0.85), ["boilerplate=remove"]),
+            ({}, 0.44, (0.2, 0.85), ["data.pages=200"]),
+        ],
+    )
+    def test_another_run_has_none(self, names, tau, band, overrides):
+        assert published_row(NAMES | names, tau, [band], overrides) is None
+
+
+class TestBand:
+    def test_it_belongs_to_the_collection_and_the_user_wins(self):
+        assert [kind.idf_band for kind in (Gold, GoldProse, GoldDrift)] == [(0.2, 0.85), (0.2, 1.0), (0.2, 1.0)]
+        config = OmegaConf.create({"idf_min": "auto", "idf_max": "auto", "idf": Idf.paper, "min_spots": 1})
+        assert _filter(config, Gold.idf_band) == IdfFilter(idf_min=0.2, idf_max=0.85)
+        config.idf_max = 1
+        assert _filter(config, Gold.idf_band) == IdfFilter(idf_min=0.2, idf_max=1)
+
+    def test_documents_that_the_upper_bound_leaves_empty_are_counted(self):
+        rows = [[1, 2]] * 20 + [[3, 4]] * 18 + [[90], [91], []]  # the last has no signature at all
+        indptr = np.cumsum([0, *map(len, rows)])
+        hashes = np.array([one for row in rows for one in row], np.uint64)
+        names = tuple(map(str, range(len(rows))))
+        signatures = Signatures(names, (None,) * len(rows), indptr, hashes, np.ones(len(hashes), np.int32))
+        for idf_max, count in ((1.0, 0), (0.85, 2)):
+            band = IdfFilter(idf_min=0.0, idf_max=idf_max)
+            vectors = band(signatures)
+            matched = SimpleNamespace(
+                signatures=signatures, copies=Copies.none(len(rows)), compared=lambda found=vectors: found.lengths > 0
+            )
+            assert _above_band(matched, band) == count
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A clean checkout."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("no git checkout")
+    folder = tmp_path_factory.mktemp("clone") / "checkout"
+    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{ROOT}", str(folder)], check=True)
+    return folder
+
+
+def python(code, cwd):
+    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+class TestProvenance:
+    DIRTY = "from spotsigs.runs.provenance import provenance; print(provenance()['dirty'])"
+
+    def test_changed_and_new_code_is_dirty_and_results_are_not(self, clone):
+        readme, method = clone / "results" / "README.md", clone / "baselines" / "mine.py"
+        before = readme.read_text()
+        readme.write_text("changed\n")
+        assert python(self.DIRTY, clone) == "False"
+        method.write_text("")
+        assert python(self.DIRTY, clone) == "True"
+        method.unlink()
+        (clone / "run.py").write_text((clone / "run.py").read_text() + "\n")
+        assert python(self.DIRTY, clone) == "True"
+        subprocess.run(["git", "checkout", "-q", "run.py"], cwd=clone, check=True)
+        readme.write_text(before)
+
+    def test_replaced_results_are_named_with_the_way_back(self, clone):
+        code = "import sys; from experiments.finished_runs import replaced_results; print(replaced_results(1.0))"
+        assert python(code, clone) == ""
+        table = clone / "results" / "table1" / "table1.csv"
+        before = table.read_text()
+        table.write_text("changed\n")
+        assert python(code, clone) == "1 committed file replaced; to undo: git restore results/table1"
+        subprocess.run(["git", "restore", "results/table1"], cwd=clone, check=True)
+        assert table.read_text() == before
