@@ -15,9 +15,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
+from spotsigs.arrays.intrinsics import bit_count
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import require
-from spotsigs.matching.join_kernels import bit_count
 from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, Vectors
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]

@@ -56,7 +56,13 @@ FEW = 60
 
 OURS = {
     "SpotSigs": ("signature=spotsigs", "matcher=spotsigs_tight", "tau=0.44"),
-    "SpotSigs, frames suppressed": ("signature=spotsigs_framed", "matcher=spotsigs_tight", "tau=0.18"),
+    "SpotSigs, templates removed": (
+        "boilerplate=remove",
+        "signature.d=1",
+        "signature.c=2",
+        "matcher=spotsigs_tight",
+        "tau=0.25",
+    ),
     "exact chains of 5 words": ("signature=shingles", "signature.k=5", "matcher=spotsigs_tight", "tau=0.8", "main"),
     "SimHash (CopyCat's)": ("signature=shingles3", "matcher=simhash", "main"),
 }

@@ -16,7 +16,7 @@ from omegaconf import OmegaConf, open_dict, read_write
 
 from experiments.config import files, moved, sentence, settings
 from experiments.finished_runs import COMPLETE, IDENTITY, SWEEP, is_finished, require_same, score
-from experiments.work.cells import Cell, Ended, identity, run_cells
+from experiments.work.cells import Ended, SweepCell, identity, run_cells
 from spotsigs.output_files import read_json
 
 
@@ -71,15 +71,15 @@ def launch(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class SweepJob:
     """A cell and what Hydra knows of it."""
 
     config: Any
     returned: JobReturn
-    cell: Cell
+    cell: SweepCell
 
 
-def _end(context: Any, job: Job, ended: Ended) -> None:
+def _end(context: Any, job: SweepJob, ended: Ended) -> None:
     """Record the end of a job, as Hydra does."""
     job.returned.status = JobStatus.FAILED if ended.error else JobStatus.COMPLETED
     if ended.error is not None:
@@ -89,7 +89,7 @@ def _end(context: Any, job: Job, ended: Ended) -> None:
     context.callbacks.on_job_end(config=job.config, job_return=job.returned)
 
 
-def _said(cell: Cell, ended: Ended) -> str:
+def _said(cell: SweepCell, ended: Ended) -> str:
     """Return the main figures of a cell, or its error."""
     if ended.error is not None:
         return sentence(ended.error)
@@ -100,7 +100,7 @@ def _said(cell: Cell, ended: Ended) -> str:
     return f"{quality}{metrics['pairs']:,} pairs"
 
 
-def _words(job: Job, jobs: Sequence[Job]) -> str:
+def _words(job: SweepJob, jobs: Sequence[SweepJob]) -> str:
     """Return the overrides of a job that not all jobs have."""
     words = [list(one.returned.overrides or ()) for one in jobs]
     common = set.intersection(*map(set, words)) if len(words) > 1 else set()
@@ -108,7 +108,7 @@ def _words(job: Job, jobs: Sequence[Job]) -> str:
     return " ".join([word for word in own if word not in common] or own)
 
 
-def _job(context: Any, task_function: Any, config: Any, number: int, words: Sequence[str]) -> Job:
+def _job(context: Any, task_function: Any, config: Any, number: int, words: Sequence[str]) -> SweepJob:
     """Compose a cell and check its settings, as Hydra does before it calls a job."""
     config = context.config_loader.load_sweep_config(config, list(words))
     with open_dict(config):
@@ -126,8 +126,8 @@ def _job(context: Any, task_function: Any, config: Any, number: int, words: Sequ
     about = {**files(task, chosen), IDENTITY: identity(chosen)}
     if not moved():
         require_same(folder, about["config.yaml"])
-    return Job(
+    return SweepJob(
         config=config,
         returned=returned,
-        cell=Cell(number=number, settings=chosen, folder=folder, about=about),
+        cell=SweepCell(number=number, settings=chosen, folder=folder, about=about),
     )

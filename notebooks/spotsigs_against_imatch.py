@@ -30,12 +30,16 @@ import spotsigs
 from baselines.imatch import IMatch, agreement_probability
 from baselines.shingles import Shingles
 from spotsigs.records import Corpus
-from spotsigs.signatures.template_removal import FramedSpots
+from spotsigs.signatures.template_removal import TemplateRemoval
 
 plt.style.use(ROOT / "experiments" / "show" / "paper.mplstyle")
 
 BAND = {"idf_min": 0.4, "idf_max": 0.75}  # the paper's best for I-Match
-words, spots, framed = Shingles(k=1), spotsigs.SpotSignatures(), FramedSpots()
+words, spots, framed = (
+    Shingles(k=1),
+    spotsigs.SpotSignatures(),
+    TemplateRemoval(signature=spotsigs.SpotSignatures(d=1, c=2)),
+)
 collections = labelled()
 
 # %% [markdown]
@@ -69,7 +73,7 @@ table.round(4)
 # ## How far apart two pages of one story are
 #
 # Of true pairs, drawn at random: the spot signatures within the band that only one of the two has. I-Match-S needs 0.
-# Framed spots leave out what a page shares with others of its site ([docs/beyond.md](../docs/beyond.md)).
+# Framed spots are those without the template of the page's site ([docs/boilerplate.md](../docs/boilerplate.md)).
 
 # %%
 apart = {}

@@ -1,4 +1,4 @@
-"""Where tasks run: one interface, one code path, the same result."""
+"""Engines that run tasks: one interface, one code path, the same result."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError, require
 
 LOOPBACK = "127.0.0.1"
-"""Where clusters of this machine listen: what they are sent is unpickled, so that no other machine may send."""
+"""Address of clusters on this machine: they unpickle what they receive, so that no other machine may send."""
 
 ATTEMPTS = 3
-"""Times a task is given out again after its worker died."""
+"""Times that a task is submitted again after its worker died."""
 
 _LOOK_SECONDS = 1.0
-"""How often a worker looks whether its parent lives."""
+"""Seconds between two checks of a worker that its parent is running."""
 
 _ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
@@ -37,17 +37,17 @@ Result = TypeVar("Result")
 
 
 class Engine(Protocol):
-    """Runs tasks that carry only what is needed to find their input.
+    """An engine runs tasks, which name their input.
 
     Attributes
     ----------
     processes : int
-        Worker processes that work at once; 0 where everything runs in the calling one.
+        Concurrent worker processes; 0 if all tasks run in the calling process.
     """
 
     @property
     def processes(self) -> int:
-        """Worker processes beside the calling one."""
+        """Worker processes in addition to the calling process."""
         ...
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
@@ -58,13 +58,13 @@ class Engine(Protocol):
 def task_results(
     engine: Engine, function: Callable[[Task], Result], tasks: Iterable[Task]
 ) -> Generator[Result, None, None]:
-    """Yield what `Engine.map` yields; closed early, it gives up the tasks that wait."""
+    """Yield the results of `Engine.map`; if closed early, cancel the tasks that wait."""
     yield from engine.map(function, tasks)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Serial:
-    """Everything in this process, one task after the other: for debugging and small collections."""
+    """All tasks in this process, one after the other: for debugging and small collections."""
 
     processes: ClassVar[int] = 0
 
@@ -80,7 +80,7 @@ class WorkerEngine:
     Attributes
     ----------
     workers : int
-        How many at most.
+        Most worker processes.
     """
 
     workers: int = 8
@@ -108,8 +108,8 @@ class Processes(WorkerEngine):
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
         """Yield ``function(task)`` for every task, in task order.
 
-        The first task of a function runs in this process, so that compiled kernels lie in the cache before workers
-        look for them, and a single task starts no pool. Never more than two tasks a worker are under way.
+        The first task of a function runs in this process, so that workers find compiled kernels in the cache, and a
+        single task starts no pool. At most two tasks a worker are submitted at a time.
         """
         tasks, name = iter(tasks), _name_of(function)
         if name not in _RAN_HERE:
@@ -140,27 +140,31 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _executor(workers: int) -> Any:
-    from joblib.externals.loky import get_reusable_executor
+    from loky import get_reusable_executor
 
-    # a worker that idled so long ends, and is replaced when it is wanted again: nothing that a user should hear of
+    # a worker that was idle for so long ends and is replaced on demand, which a user need not know
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-    return get_reusable_executor(
+    pool = get_reusable_executor(
         max_workers=workers, env=_ONE_THREAD, timeout=300, initializer=end_with, initargs=(os.getpid(),)
     )
+    _POOL[:] = [pool]
+    return pool
+
+
+_POOL: list[Any] = []
+"""The pool of `Processes`, once it has been used."""
 
 
 def end_workers() -> None:
-    """End the pool of `Processes`, if there is one, when its tasks have ended; a later task begins another."""
-    from joblib.externals.loky import reusable_executor
-
-    if reusable_executor._executor is not None:
-        reusable_executor._executor.shutdown()
+    """Shut down the pool of `Processes`, if there is one, when its tasks have ended; a later task starts another."""
+    while _POOL:
+        _POOL.pop().shutdown()
 
 
 def _kill_workers(executor: Any) -> None:
-    """End a pool at once: it takes its workers for dead, and gives up whatever waits, cancelled or not.
+    """Kill the workers of a pool, which then cancels all tasks that wait.
 
-    (`shutdown(kill_workers=True)` writes a traceback where a task is cancelled, or has not reached a worker yet.)
+    `shutdown(kill_workers=True)` writes a traceback for a task that is cancelled or has not reached a worker.
     """
     import psutil
 
@@ -170,15 +174,15 @@ def _kill_workers(executor: Any) -> None:
 
 
 def end_with(parent: int) -> None:
-    """Let this process, a worker, end within two seconds of its parent, however that ends.
+    """End this process, a worker, within two seconds of its parent.
 
-    A thread looks for the parent every second. (Linux can send a signal instead, but when the parent's thread ends that
-    started the worker, not its process.) A library that keeps the interpreter for longer delays it.
+    A thread checks every second that the parent is running. (Linux can send a signal instead, but at the end of the
+    parent's thread that started the worker.) A library that holds the interpreter lock delays the check.
 
     Parameters
     ----------
     parent : int
-        Id of the process that started this one.
+        Id of the parent.
     """
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
@@ -186,7 +190,7 @@ def end_with(parent: int) -> None:
 def _watch(parent: int) -> None:
     import psutil
 
-    try:  # on Windows a parent's number stays; elsewhere another process takes its children over
+    try:  # on Windows the id of a parent stays; elsewhere another process adopts its children
         lives = psutil.Process(parent).is_running if sys.platform == "win32" else lambda: os.getppid() == parent
         while lives():
             time.sleep(_LOOK_SECONDS)
@@ -196,7 +200,7 @@ def _watch(parent: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterEngine(WorkerEngine):
-    """A cluster that runs already, by its address, or one of this machine."""
+    """A running cluster, by its address, or one on this machine."""
 
     address: str | None = None
 
@@ -210,12 +214,12 @@ class ClusterEngine(WorkerEngine):
 class Dask(ClusterEngine):
     """Workers of a Dask cluster: a running one by its address, or one on this machine.
 
-    Tasks name files, so all workers must see the same folders. A task whose worker dies runs again on another one.
+    Tasks name files, which all workers must be able to read. A task whose worker dies runs again on another one.
 
     Attributes
     ----------
     workers : int
-        Processes of a cluster on this machine; tasks under way at once are twice as many.
+        Processes of a cluster on this machine; twice as many tasks are submitted at a time.
     address : str or None
         Scheduler of a running cluster, for example ``tcp://head:8786``; for Slurm, the one that dask-jobqueue starts.
     """
@@ -252,12 +256,12 @@ def _imported(module: str, extra: str) -> Any:
 class Ray(ClusterEngine):
     """Workers of a Ray cluster: a running one by its address, or one on this machine.
 
-    Tasks name files, so all workers must see the same folders. A task whose worker dies runs again.
+    Tasks name files, which all workers must be able to read. A task whose worker dies runs again.
 
     Attributes
     ----------
     workers : int
-        Processes of a cluster on this machine; tasks under way at once are twice as many.
+        Processes of a cluster on this machine; twice as many tasks are submitted at a time.
     address : str or None
         A running cluster, ``auto`` or ``ray://head:10001``.
     """
@@ -270,7 +274,7 @@ class Ray(ClusterEngine):
 
 @cache
 def _ray_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
-    if address is None:  # read when Ray is imported: else it takes 127.0.0.1 for the address of the network
+    if address is None:  # read when Ray is imported: otherwise Ray uses 127.0.0.1 as an address of the network
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     ray = _imported("ray", "ray")
     alone = {"num_cpus": min(workers, all_cores()), "include_dashboard": False, "_node_ip_address": LOOPBACK}
@@ -282,7 +286,7 @@ def _ray_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
             runtime_env={"env_vars": _ONE_THREAD},
             **({} if address else alone),
         )
-    except Exception as error:  # Ray raises plain ones where a node does not start in time
+    except Exception as error:  # Ray raises these if a node does not start in time
         where = "Ray does not start on this machine" if address is None else f"no Ray cluster answers at {address}"
         raise InputError(f"{where}: {error}") from error
     if address is None:
@@ -304,7 +308,7 @@ for process in started:
 
 
 def _end_with_this_process() -> None:
-    """End all processes that this one has started when it ends, however that is: agents of Ray stay otherwise."""
+    """End all processes that this one has started when it ends: agents of Ray stay otherwise."""
     import psutil
 
     started = [str(child.pid) for child in psutil.Process().children(recursive=True)]
@@ -313,7 +317,7 @@ def _end_with_this_process() -> None:
 
 
 _REAPERS: list[Any] = []
-"""Processes that wait for the end of this one."""
+"""Processes that wait for this one to end."""
 
 
 def _run(function: Callable[[Task], Result], task: Task) -> Result:
@@ -324,13 +328,13 @@ def _run(function: Callable[[Task], Result], task: Task) -> Result:
 class Spark(ClusterEngine):
     """Workers of a Spark cluster: a running one by its address, or one on this machine.
 
-    Each task is a job of one partition, so that results come back one by one. Tasks name files, so all workers must see
-    the same folders, and need the same Python with this package. A task whose worker dies runs again.
+    Each task is a job of one partition, so that results are returned one by one. Tasks name files, so all workers must
+    be able to read the same folders, and need the same Python with this package. A task whose worker dies runs again.
 
     Attributes
     ----------
     workers : int
-        Tasks at once on this machine; tasks under way at once are twice as many.
+        Tasks at once on this machine; twice as many tasks are submitted at a time.
     address : str or None
         Master of a cluster, for example ``spark://head:7077`` or ``yarn``; ``local-cluster[2,1,1024]`` starts a master,
         two workers of one core and their executors of 1,024 MB on this machine.
@@ -365,7 +369,7 @@ def _spark_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
     try:
         context = pyspark.SparkContext.getOrCreate(pyspark.SparkConf().setAll(list(settings.items())))
-    except Exception as error:  # of Java, which Spark hands on in several ways
+    except Exception as error:  # of Java, which Spark raises in several ways
         where = "Spark does not start on this machine" if address is None else f"no Spark master answers at {address}"
         raise InputError(f"{where}: {_first_line(error)}") from error
     threads = ThreadPoolExecutor(2 * workers, "spark")
@@ -383,7 +387,7 @@ def _spark_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any
 
 
 def _caught(function: Callable[[Task], Result], task: Task) -> tuple[Result | None, Exception | None]:
-    """Return the result of a task or its error: Spark would try it again and hand on a text of Java's."""
+    """Return the result of a task or its error: Spark would repeat the task and raise an error with Java's text."""
     try:
         return function(task), None
     except Exception as error:  # noqa: BLE001
@@ -397,7 +401,7 @@ def _first_line(error: Exception) -> str:
 def _in_order(
     submit: Callable[[Task], Any], tasks: Iterator[Task], window: int, interrupted: Callable[[], object] = bool
 ) -> Iterator[Result]:
-    """Yield results in task order; what was under way when a worker died is given out again."""
+    """Yield results in task order; tasks that were submitted when a worker died are submitted again."""
     from concurrent.futures.process import BrokenProcessPool
 
     waiting: deque[tuple[Task, Any]] = deque()
@@ -419,7 +423,7 @@ def _in_order(
             waiting.popleft()
             yield result
             waiting.extend((task, _submitted(submit, task)) for task in islice(tasks, 1))
-    except KeyboardInterrupt:  # a pool would wait for what its workers are at
+    except KeyboardInterrupt:  # a pool would wait for the tasks of its workers
         interrupted()
         raise
     finally:
@@ -428,7 +432,7 @@ def _in_order(
 
 
 def _submitted(submit: Callable[[Task], Any], task: Task) -> Any:
-    """Return the future of a task; a worker that died while it was handed over is reported at its turn."""
+    """Return the future of a task; a worker that died during the submission is reported in task order."""
     from concurrent.futures import Future
     from concurrent.futures.process import BrokenProcessPool
 

@@ -89,11 +89,6 @@ class Matched(Generic[SignaturesT, PairsT]):
         """Return whether each document, or its representative, has signatures after the filters."""
         return gathered(scattered(self.vectors.lengths > 0, self.rows), self.copies.stands)
 
-    def only_boilerplate(self) -> NDArray[np.bool_]:
-        """Return whether each document consists of boilerplate only, text that many sites share."""
-        found = self.signatures.boilerplate
-        return gathered(found, self.copies.stands) if len(found) else np.zeros(len(self.copies), np.bool_)
-
 
 class Extracted(NamedTuple):
     """Signatures before the filters, exact duplicates, and the wall seconds of both."""

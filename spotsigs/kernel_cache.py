@@ -13,11 +13,11 @@ KEY = "NUMBA_CACHE_DIR"
 
 
 def find_place() -> None:
-    """Give the compiler a folder of the user's own where neither the package nor the home can be written to.
+    """Set numba's cache folder to one in the temporary folder if numba can write to neither of its own.
 
-    Numba keeps kernels beside the source, else in the user's cache folder, and refuses to define a function where it
-    can write to neither: in a container without a home, for example. What it reads back it unpickles, so that the
-    folder must belong to the user and be closed to others; if the one of the usual name does not, it is a new one.
+    Numba caches kernels next to the source or in the user's cache folder, and raises if it can write to neither, for
+    example in a container without a home folder. It unpickles the cache, so that the folder must be owned by the user
+    and closed to others; otherwise a new one is created.
     """
     if sys.platform != "linux" or KEY in os.environ or any(map(_is_writable, _usual_places())):
         return
@@ -28,7 +28,7 @@ def find_place() -> None:
 
 
 def _usual_places() -> list[Path]:
-    """Return where numba looks: beside the source, and the user's cache folder."""
+    """Return the cache folders of numba: next to the source, and in the user's cache folder."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return [Path(__file__).parent / "__pycache__", Path(cache)]
 

@@ -268,23 +268,23 @@ class SignatureScheme(ABC):
 
 
 class CollectionScheme(SignatureScheme):
-    """A marked scheme that looks at the whole collection before it says what a document's signatures are.
+    """A marked scheme whose signatures of a document depend on the other documents of the collection.
 
-    Documents are outlined one by one, anywhere; `refine` sees all outlines at once. Called with the tokens of one
-    document, the scheme treats it as a collection of its own.
+    Documents are reduced to outlines one by one, on any worker; `refine` gets all outlines at once. Called with the
+    tokens of one document, the scheme treats it as a collection of its own.
     """
 
     marked: ClassVar[bool] = True
 
     @abstractmethod
-    def outline(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return what `refine` needs of a document: entries, each a hash and a kind, in text order."""
+    def outline(self, tokens: Tokens, site: str) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Return the entries that `refine` needs of a document of a site, each a hash and a kind, in text order."""
 
     @abstractmethod
     def refine(self, outlines: Signatures, *, scratch: Path | None = None) -> Signatures:
         """Turn outlines, entries in place of distinct hashes and kinds in place of counts, into signatures.
 
-        What does not fit into memory may be put into the scratch folder, which outlives the result.
+        Arrays that do not fit into memory may be written to the scratch folder, which outlives the result.
         """
 
 
@@ -312,8 +312,6 @@ class Signatures:
         Capture times, one per document; empty where nobody asked.
     digests : ndarray of uint64, shape (n, 4)
         Checksums of content and text, see `spotsigs.exact_duplicates.checksums`; without rows where nobody asked.
-    boilerplate : ndarray of bool, shape (n,)
-        Whether a document said nothing but what many sites say; empty where nobody looked.
     """
 
     doc_ids: Sequence[str]
@@ -325,7 +323,6 @@ class Signatures:
     content_bytes: int = 0
     dates: tuple[str | None, ...] = ()
     digests: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 4), np.uint64))
-    boilerplate: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

@@ -21,9 +21,11 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from stores import match_on_disk
+
 import spotsigs.engines
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.outofcore.pipeline import LEAST, PROGRAM, match_on_disk
+from spotsigs.outofcore.pipeline import LEAST, PROGRAM
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText

@@ -2,11 +2,26 @@
 
 from itertools import count
 
-from joblib.externals.loky import get_reusable_executor
+from loky import get_reusable_executor
 
+from spotsigs.engines import Serial
+from spotsigs.outofcore.pipeline import Store, VectorSettings
 from spotsigs.outofcore.segments import Segments
 from spotsigs.storage.locations import as_path
 from spotsigs.storage.store import save_signatures
+
+
+def match_on_disk(folder, collection, text, scheme, idf_filter, tau, engine, **more):
+    """Match a collection by a store."""
+    of = {name: more.pop(name) for name in ("memory", "say") if name in more}
+    settings = {name: more.pop(name) for name in ("sets", "sameness") if name in more}
+    store = Store(folder=as_path(folder), text=text, scheme=scheme, engine=engine, **of)
+    return store.match(collection, tau, VectorSettings(idf_filter=idf_filter, **settings), **more)
+
+
+def query_page(folder, page, text, scheme, tau, memory=10**9):
+    """Query a store for a page."""
+    return Store(folder=as_path(folder), text=text, scheme=scheme, engine=Serial(), memory=memory).query(page, tau)
 
 
 def segments_of(batches, folder):

@@ -23,7 +23,7 @@ from spotsigs.runs.provenance import provenance
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-OURS, FRAMED = "SpotSigs", "SpotSigs, framed"
+OURS, FRAMED = "SpotSigs", "SpotSigs, templates removed"
 """Methods of the main finding, by their names in the experiments."""
 
 SECTIONS = {
@@ -50,12 +50,9 @@ SECTIONS = {
     "Beyond the paper": (
         "beyond/beyond",
         "beyond/drift",
-        "beyond/principles",
-        "beyond/boilerplate",
         "beyond/teasers",
         "beyond/text",
         "beyond/cost",
-        "beyond/ablations",
         "today/cost",
         "today/today",
         "beyond/promise",
@@ -64,10 +61,10 @@ SECTIONS = {
 """Tables and figures of each section by their path in the results folder; all others follow."""
 
 LEADS = {
-    "Beyond the paper": "Nothing here is the paper's: signatures that leave out the frame of today's pages, found by "
-    "the links that pages of a site share, beside the paper's own and beside extractors of the main text. Generated "
-    "pages come from seeds that nothing was tuned on, except for the ablations; the last table shows where framed "
-    "signatures fall behind plain ones. docs/beyond.md has the definitions.",
+    "Beyond the paper": "Nothing here is the paper's: signatures without the templates of today's pages, found by the "
+    "links that pages of a site share, compared with the paper's own and with extractors of the main text. Generated "
+    "pages come from seeds that nothing was tuned on; the last table shows where template removal is below plain "
+    "signatures. docs/boilerplate.md has the definitions.",
 }
 """Introductions of sections."""
 

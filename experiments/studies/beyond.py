@@ -1,4 +1,4 @@
-"""Beyond the paper: the frames of today's pages, thresholds without labels, and what each part is good for."""
+"""Beyond the paper: template removal, thresholds without labels, and their cost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from experiments.config import Experiment, Settings, composed, overrides
 from experiments.show.figures import Panel, Point
 from experiments.show.quality_figures import STEP, compared, finite, thresholds
 from experiments.show.tables import Column, Table
-from experiments.studies.template_ablations import Ablated
 from experiments.work.curves import Curve, difference, ends
 from experiments.work.page_cost import time_pages
 from experiments.work.regret import suggested
@@ -24,16 +23,19 @@ from spotsigs.errors import InputError, require
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Matcher, SignatureScheme
-from spotsigs.signatures.main_content import DensestRegion
+from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.signatures.template_removal import FramedSpots
 
 FIXED = (0.18, 0.44)
-PLAIN, SHORT, DENSEST, FRAMED = "SpotSigs", "SpotSigs, d 1 c 2", "densest region", "framed"
-"""Labels: the paper's signatures, shorter chains, one page's main part, frames suppressed."""
+PLAIN, SHORT, DENSEST, FRAMED = "SpotSigs", "SpotSigs, d 1 c 2", "main content", "templates removed"
+"""Labels: the paper's signatures, shorter chains, and those of main contents and without templates."""
+
+MAIN_CONTENT, REMOVED = (
+    with_boilerplate(SpotSignatures(d=1, c=2), way) for way in (Boilerplate.main_content, Boilerplate.remove)
+)
 
 PROMISED = 0.01
-"""F1 that frame-aware suppression may lie below plain signatures."""
+"""F1 that template removal may lose against plain signatures."""
 
 COLUMNS = [
     Column(name="collection", title="Collection"),
@@ -77,8 +79,8 @@ TEXT_COLUMNS = [
 ]
 
 TEXT_NOTES = (
-    "Micro averages over pairs, IDF in [0.2, 1]. Densest region and framed signatures look at the links of the whole "
-    "page, which the other texts have lost; on those they would be the signatures with d 1 c 2. Text: milliseconds a "
+    "Micro averages over pairs, IDF in [0.2, 1]. Main content and template removal need the links of the whole page, "
+    "which the other texts do not have. Text: milliseconds a "
     "page for the text alone, in one thread, n/a where it was not measured or other processes ran beside.",
 )
 
@@ -88,15 +90,15 @@ COST_COLUMNS = [
     Column(name="kb", title="kB a page", form=",.0f"),
     Column(name="text_ms", title="Text (ms)", form=".2f"),
     Column(name="signature_ms", title="Signatures (ms)", form=".2f"),
-    Column(name="refine_ms", title="Frames (ms)", form=".2f"),
+    Column(name="refine_ms", title="Templates (ms)", form=".2f"),
     Column(name="ms", title="Together (ms)", form=".2f"),
     Column(name="contended"),
 ]
 
 COST_NOTES = (
     "Milliseconds a page in one thread, the median over quiet runs, n/a where other processes ran beside. Text: "
-    "decoding and parsing. Signatures: tokens, their signatures, checksums. Frames: what looks at the whole "
-    "collection.",
+    "decoding and parsing. Signatures: tokens, their signatures, checksums. Templates: their "
+    "removal, over the whole collection.",
 )
 
 
@@ -136,7 +138,7 @@ def texts() -> list[Method]:
             continue
         own = [(PLAIN, SpotSignatures()), (SHORT, SpotSignatures(d=1, c=2))]
         if text == "visible":
-            own += [(DENSEST, DensestRegion()), (FRAMED, FramedSpots())]
+            own += [(DENSEST, MAIN_CONTENT), (FRAMED, REMOVED)]
         found += [Method(label=label, text=text, signature=scheme) for label, scheme in own]
     return found
 
@@ -148,8 +150,8 @@ def methods() -> list[Method]:
         Method(label=f"{PLAIN}, the paper's band", text="visible", signature=plain, band=PAPER_BAND),
         Method(label=PLAIN, text="visible", signature=plain),
         Method(label=SHORT, text="visible", signature=short),
-        Method(label=DENSEST, text="visible", signature=DensestRegion()),
-        Method(label=FRAMED, text="visible", signature=FramedSpots()),
+        Method(label=DENSEST, text="visible", signature=MAIN_CONTENT),
+        Method(label=FRAMED, text="visible", signature=REMOVED),
         Method(label=f"main text, {SHORT}", text="main", signature=short),
     ]
     if find_spec("trafilatura") is not None:
@@ -225,12 +227,8 @@ class Beyond(Experiment):
         Shares of changed blocks of the figure.
     drifting : str
         The figure's collection, without ``data.drift``.
-    consenting : list of str
-        Collections of the table on boilerplate.
     teasers : list of str
         Collections of the table on containment.
-    developed : list of str
-        Collections of the ablations: those that the method was developed on.
     step : float
         Distance of thresholds; the fixed ones are among them.
     timed : list of str
@@ -243,9 +241,7 @@ class Beyond(Experiment):
     collections: list[str] = field(default_factory=list)
     drifts: list[float] = field(default_factory=lambda: [0.0, 0.1, 0.2, 0.3, 0.4, 0.5])
     drifting: str = "data=gold_drift data.seed=5"
-    consenting: list[str] = field(default_factory=list)
     teasers: list[str] = field(default_factory=list)
-    developed: list[str] = field(default_factory=list)
     step: float = STEP
     timed: list[str] = field(default_factory=list)
     timed_pages: int = 200
@@ -255,9 +251,7 @@ class Beyond(Experiment):
         """Write the tables and the figure; return them as text."""
         works = CollectionWorks(Work.begin(self.results, settings, SEVERAL), self.step)
         there, left_out = works.there(self.collections)
-        parts = [self._comparison(works, there), self._principles(works, there)]
-        parts += [self._boilerplate(works), self._teasers(works)]
-        parts += [self._drift(works), self._ablations(works)]
+        parts = [self._comparison(works, there), self._teasers(works), self._drift(works)]
         times = {data: self._times(works, data) for data in works.there(self.timed)[0]}
         parts.append(self._texts(works, there, times))
         if times:
@@ -273,13 +267,17 @@ class Beyond(Experiment):
             rows += [self._row(works, data, method, curves[method.label]) for method in methods()]
             promises += [_promise(collection_name(data), curves, rival) for rival in (PLAIN, SHORT)]
             facts += [
-                compared(f"{collection_name(data)}: framed - {rival}, best F1", curves[FRAMED], curves[rival])
+                compared(
+                    f"{collection_name(data)}: templates removed - {rival}, best F1", curves[FRAMED], curves[rival]
+                )
                 for rival in (PLAIN, SHORT, DENSEST)
             ]
         work = works.work
         work.facts([*facts, *_kept(promises)])
         table = Table(caption="Methods on the collections that report", columns=COLUMNS, rows=rows, notes=NOTES)
-        promise = Table(caption="Framed signatures less plain ones, micro F1", columns=PROMISE_COLUMNS, rows=promises)
+        promise = Table(
+            caption="Template removal less plain signatures, micro F1", columns=PROMISE_COLUMNS, rows=promises
+        )
         return work.table(table, "beyond") + "\n\n" + work.table(promise, "promise")
 
     def _row(self, works: CollectionWorks, data: str, method: Method, curve: Curve) -> dict[str, Any]:
@@ -307,47 +305,12 @@ class Beyond(Experiment):
             "regret": None if chosen["tau"] is None else finite(curve.micro[2, at]) - chosen["f1"],
         }
 
-    def _principles(self, works: CollectionWorks, collections: Sequence[str]) -> str:
-        """Show what each rule on doubtful neighbours is worth, alone and with the others."""
-        rows: list[dict[str, Any]] = []
-        chosen = [Method(label=label, text="visible", signature=scheme) for label, scheme in principles()]
-        for data in collections:
-            curves = works.curves(data, chosen, f"beyond: principles on {collection_name(data)}")
-            for method in chosen:
-                curve = curves[method.label]
-                places = (("18", curve.at(FIXED[0])), ("44", curve.at(FIXED[1])), ("best", curve.best))
-                row = {"collection": collection_name(data), "rules": method.label}
-                row |= {f"micro_{name}": finite(curve.micro[2, at]) for name, at in places}
-                rows.append(row | {f"macro_{name}": finite(curve.macro[2, at]) for name, at in places})
-        notes = ("Best: at the threshold of the highest micro F1 on the collection.",)
-        table = Table(caption="Rules on doubtful neighbours", columns=PRINCIPLE_COLUMNS, rows=rows, notes=notes)
-        return works.work.table(table, "principles")
-
-    def _boilerplate(self, works: CollectionWorks) -> str:
-        """Show what dropping the boilerplate of many sites gives where there is any, and on the collections."""
-        shown: tuple[tuple[str, SignatureScheme], ...] = (("kept", Ablated(unsaid=False)), ("dropped", FramedSpots()))
-        chosen = [Method(label=label, text="visible", signature=scheme) for label, scheme in shown]
-        rows: list[dict[str, Any]] = []
-        for data in self.consenting:
-            curves = works.curves(data, chosen, f"beyond: boilerplate of {collection_name(data)}")
-            for method in chosen:
-                curve = curves[method.label]
-                at = curve.at(FIXED[0])
-                row: dict[str, Any] = {"collection": collection_name(data, seed=True), "boilerplate": method.label}
-                row |= {name: finite(curve.micro[m, at]) for m, name in enumerate(("precision", "recall", "f1"))}
-                rows.append(
-                    row | {"best": finite(curve.micro[2, curve.best]), "matched": curve.cell["documents_matched"]}
-                )
-        notes = ("Precision, recall and F1 at τ = 0.18. Matched: pages with signatures left.",)
-        table = Table(caption="Boilerplate of many sites", columns=BOILERPLATE_COLUMNS, rows=rows, notes=notes)
-        return works.work.table(table, "boilerplate")
-
     def _teasers(self, works: CollectionWorks) -> str:
         """Compare containment with Jaccard similarity where pages hold a part of an article."""
         measures: tuple[tuple[str, Matcher], ...] = (("Jaccard", SpotSigsTight()), ("containment", Containment()))
         rows: list[dict[str, Any]] = []
         for data in self.teasers:
-            work, signature = works.at(data), FramedSpots()
+            work, signature = works.at(data), REMOVED
             chosen = [Line(label=label, signature=signature, matcher=matcher, band=BAND) for label, matcher in measures]
             curves = work.curves(chosen, thresholds(self.step), f"beyond: teasers, {collection_name(data)}")
             for label, curve in curves.items():
@@ -355,7 +318,7 @@ class Beyond(Experiment):
                     row: dict[str, Any] = {"collection": collection_name(data), "measure": label, "setting": name}
                     row |= {key: finite(curve.micro[m, at]) for m, key in enumerate(("precision", "recall", "f1"))}
                     rows.append(row | {"tau": curve.taus[at]})
-        notes = ("Framed signatures. Pairs: an article and its teaser, which stands in another site's frame.",)
+        notes = ("Templates removed. Pairs: an article and its teaser within the template of another site.",)
         table = Table(caption="Teasers and their articles", columns=TEASER_COLUMNS, rows=rows, notes=notes)
         return works.work.table(table, "teasers")
 
@@ -383,31 +346,6 @@ class Beyond(Experiment):
             "F1 over the share of a page's blocks that each fetch replaces; 95 % intervals over resampled clusters"
         )
         return f"Drift: {works.work.lines('drift', caption, panels, points)}"
-
-    def _ablations(self, works: CollectionWorks) -> str:
-        """Vary and remove each part of frame-aware suppression, on the collections it was developed on."""
-        columns = [Column(name="variant", title="Variant")]
-        columns += [
-            Column(name=f"{collection_name(data)} {at}", title=f"{collection_name(data)}, {at}", form=".3f")
-            for data in self.developed
-            for at in ("0.18", "best")
-        ]
-        variants = [Method(label=label, text="visible", signature=scheme) for label, scheme in _variants()]
-        curves = {
-            data: works.curves(data, variants, f"beyond: ablations on {collection_name(data)}")
-            for data in self.developed
-        }
-        rows = []
-        for method in variants:
-            row: dict[str, Any] = {"variant": method.label}
-            for data in self.developed:
-                curve = curves[data][method.label]
-                row[f"{collection_name(data)} 0.18"] = finite(curve.micro[2, curve.at(0.18)])
-                row[f"{collection_name(data)} best"] = finite(curve.micro[2, curve.best])
-            rows.append(row)
-        notes = ("On the collections that the method was developed on: micro F1 at τ = 0.18 and at the best τ.",)
-        table = Table(caption="Frame-aware suppression, varied and in parts", columns=columns, rows=rows, notes=notes)
-        return works.work.table(table, "ablations")
 
     def _texts(
         self, works: CollectionWorks, collections: Sequence[str], times: dict[str, dict[str, dict[str, Any]]]
@@ -473,53 +411,6 @@ def _f1(curve: Curve) -> dict[str, Any]:
     }
 
 
-def principles() -> list[tuple[str, SignatureScheme]]:
-    """Return frame-aware suppression with none, each alone, and all of the rules on doubtful neighbours.
-
-    The last rule, on main parts that are the same, builds on another one and is only left out of all.
-    """
-    names = {"per_spot": "agree spot by spot", "around": "stand around the text", "anywhere": "look anywhere"}
-    none = Ablated(per_spot=False, around=False, anywhere=False, travels=False)
-    found: list[tuple[str, SignatureScheme]] = [("none", none)]
-    found += [(label, replace(none, **{only: True})) for only, label in names.items()]
-    return [*found, ("all but own text that travels", Ablated(travels=False)), ("all", FramedSpots())]
-
-
-def _variants() -> list[tuple[str, SignatureScheme]]:
-    found: list[tuple[str, SignatureScheme]] = [
-        ("framed", FramedSpots()),
-        ("nothing of it: SpotSigs, d 1 c 2", SpotSignatures(d=1, c=2)),
-        ("narrowed only: densest region", DensestRegion()),
-        ("not narrowed to the main part", Ablated(narrowed=False)),
-        ("dropped where a page's own mates say so", Ablated(everywhere=False)),
-        ("the paper's chains, d 2 c 3", FramedSpots(d=2, c=3)),
-    ]
-    found += [(f"alike {alike:g}", FramedSpots(alike=alike)) for alike in (0.05, 0.2, 0.3)]
-    found += [(f"share {share:g}", FramedSpots(share=share)) for share in (0.15, 0.25, 0.5)]
-    found += [(f"sample {sample}", FramedSpots(sample=sample)) for sample in (1, 4, 8, 32)]
-    return found
-
-
-PRINCIPLE_COLUMNS = [
-    Column(name="collection", title="Collection"),
-    Column(name="rules", title="Rules"),
-    *(
-        Column(name=f"{kind.lower()}_{at}", title=f"{kind} F1, {title}", form=".3f")
-        for kind in ("Micro", "Macro")
-        for at, title in (("18", "0.18"), ("44", "0.44"), ("best", "best τ"))
-    ),
-]
-
-BOILERPLATE_COLUMNS = [
-    Column(name="collection", title="Collection"),
-    Column(name="boilerplate", title="Boilerplate"),
-    Column(name="precision", title="Precision", form=".3f"),
-    Column(name="recall", title="Recall", form=".3f"),
-    Column(name="f1", title="F1", form=".3f"),
-    Column(name="best", title="Best F1", form=".3f"),
-    Column(name="matched", title="Matched", form=",d"),
-]
-
 TEASER_COLUMNS = [
     Column(name="collection", title="Collection"),
     Column(name="measure", title="Measure"),
@@ -560,7 +451,7 @@ def _kept(promises: Sequence[dict[str, Any]]) -> list[Fact]:
     for rival in dict.fromkeys(row["rival"] for row in promises):
         for key in ("at_18", "at_44", "best"):
             worst = min(row[key] for row in promises if row["rival"] == rival)
-            found.append(Fact(name=f"framed - {rival}, lowest of all collections, {key}", value=worst))
+            found.append(Fact(name=f"templates removed - {rival}, lowest of all collections, {key}", value=worst))
             found.append(Fact(name=f"promise kept against {rival}, {key}", value=float(worst >= -PROMISED)))
     return found
 

@@ -16,7 +16,7 @@ from experiments.config import Experiment, Settings
 from experiments.show.figures import Panel, Point
 from experiments.show.quality_figures import STEP, compared, finite, thresholds
 from experiments.show.tables import Column, Table
-from experiments.studies.beyond import BAND, CollectionWorks, collection_name
+from experiments.studies.beyond import BAND, REMOVED, CollectionWorks, collection_name
 from experiments.work.curves import Curve, ends
 from experiments.work.page_cost import time_pages
 from experiments.work.result_cache import Task
@@ -24,7 +24,6 @@ from experiments.work.study import SEVERAL, Line, Work
 from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import SignatureScheme
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.signatures.template_removal import FramedSpots
 
 ALL = (0.0, 1.0)
 """IDF band of the rivals, which weigh nothing."""
@@ -42,7 +41,7 @@ MINHASH, SIMHASH, PLAIN, SHORT, FRAMED = (
     "SimHash",
     "SpotSigs",
     "SpotSigs, d 1 c 2",
-    "SpotSigs, framed",
+    "SpotSigs, templates removed",
 )
 
 COLUMNS = [
@@ -115,7 +114,7 @@ class Rival:
 
 
 def rivals(text: str) -> list[Rival]:
-    """Return the methods that are compared on a text; framed signatures need the links of the whole page."""
+    """Return the methods that are compared on a text; template removal needs the links of the whole page."""
     grams, words = Shingles(k=5, sets=True), Shingles(k=3, sets=False)
 
     def banded(name: str, k: int, tables: int) -> Line:
@@ -133,7 +132,7 @@ def rivals(text: str) -> list[Rival]:
         Rival(label=SHORT, signature=SpotSignatures(d=1, c=2), usual=(0.18,), band=BAND),
     ]
     if text == "visible":
-        found.append(Rival(label=FRAMED, signature=FramedSpots(), usual=(0.18,), band=BAND))
+        found.append(Rival(label=FRAMED, signature=REMOVED, usual=(0.18,), band=BAND))
     return found
 
 
@@ -181,7 +180,7 @@ class Today(Experiment):
                 best |= {f"{label}, {TEXTS[text]}": curve for label, curve in curves.items()}
             ours = best[f"{FRAMED}, {TEXTS['visible']}"]
             facts += [
-                compared(f"{collection_name(data)}: framed - {label}, best F1", ours, curve)
+                compared(f"{collection_name(data)}: templates removed - {label}, best F1", ours, curve)
                 for label, curve in best.items()
                 if curve is not ours
             ]

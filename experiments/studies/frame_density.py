@@ -16,13 +16,12 @@ from experiments.config import Experiment, Settings
 from experiments.show.figures import Panel, Point
 from experiments.show.quality_figures import STEP, finite
 from experiments.show.tables import Column, Table
-from experiments.studies.beyond import FRAMED, PLAIN, CollectionWorks, Method, collection_name
+from experiments.studies.beyond import FRAMED, PLAIN, REMOVED, CollectionWorks, Method, collection_name
 from experiments.work.curves import Curve, FloatArray
 from experiments.work.study import Work
 from spotsigs.errors import require
 from spotsigs.evaluation.metrics import RESAMPLES, ends
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.signatures.template_removal import FramedSpots
 from spotsigs.text.tokens import tokenize
 
 AT_PAPER = 0.44
@@ -67,7 +66,7 @@ def methods() -> list[Method]:
         Method(label=PLAIN, text="visible", signature=SpotSignatures()),
         Method(label="1-Shingles", text="visible", signature=Shingles(k=1)),
         Method(label="3-Shingles", text="visible", signature=Shingles(k=3)),
-        Method(label=FRAMED, text="visible", signature=FramedSpots()),
+        Method(label=FRAMED, text="visible", signature=REMOVED),
     ]
 
 

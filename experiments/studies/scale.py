@@ -28,7 +28,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.in_memory import Matched
-from spotsigs.outofcore.pipeline import fitting, match_on_disk
+from spotsigs.outofcore.pipeline import Store, VectorSettings, fitting
 from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments, extract_segments
 from spotsigs.outofcore.vectorize import parse_memory
@@ -172,20 +172,17 @@ class Scale(Experiment):
         def say(sentence: str) -> None:
             memory.stage = TOLD.get(sentence.partition(":")[0], memory.stage)
 
-        engine = fitting(settings.engine, budget)
-        found = match_on_disk(
-            folder / "store",
-            Jsonl(path=str(folder / "pages")),
-            settings.text,
-            settings.signature,
-            IdfFilter(),  # the experiment's own, whatever the band of data=
-            settings.tau,
-            engine,
+        store = Store(
+            folder=folder / "store",
+            text=settings.text,
+            scheme=settings.signature,
+            engine=fitting(settings.engine, budget),
             memory=budget,
-            sets=settings.sets,
-            sameness=Sameness.off,  # measure the join, and compare it with that in memory
             say=say,
         )
+        # the band of the experiment, whatever that of data=; without duplicates, to measure the join
+        of = VectorSettings(idf_filter=IdfFilter(), sets=settings.sets, sameness=Sameness.off)
+        found = store.match(Jsonl(path=str(folder / "pages")), settings.tau, of)
         pairs = found.pairs
         memory.stage = "clusters"
         clusters = cluster(pairs, clusters=settings.clusters)

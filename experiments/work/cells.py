@@ -37,7 +37,7 @@ CODE = ("spotsigs", "baselines", "data")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class SweepCell:
     """One run of a sweep.
 
     Attributes
@@ -104,7 +104,7 @@ def code_checksum() -> str:
 _CODE: str | None = None
 
 
-def run_cells(cells: Sequence[Cell], inputs: Path, workers: int) -> Iterator[Ended]:
+def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int) -> Iterator[Ended]:
     """Run cells in worker processes and yield each as it ends.
 
     Cells that differ in their threshold alone share a process and one join. With ``timing=true`` each cell runs in a
@@ -112,7 +112,7 @@ def run_cells(cells: Sequence[Cell], inputs: Path, workers: int) -> Iterator[End
 
     Parameters
     ----------
-    cells : sequence of Cell
+    cells : sequence of SweepCell
         All that are to run.
     inputs : Path
         Folder for extracted signatures.
@@ -126,7 +126,7 @@ def run_cells(cells: Sequence[Cell], inputs: Path, workers: int) -> Iterator[End
     timing = any(cell.settings.timing for cell in cells)
     context = _context({type(cell.settings.matcher).__module__ for cell in cells})
     extracted = _extracted(cells, inputs)
-    groups: dict[str, list[Cell]] = {}
+    groups: dict[str, list[SweepCell]] = {}
     for cell in cells:
         alone = timing or cell.settings.memory is not None or cell.settings.query is not None
         groups.setdefault(str(cell.number) if alone else _group_key(cell.settings), []).append(cell)
@@ -157,7 +157,7 @@ class Group:
 
     Attributes
     ----------
-    cells : sequence of Cell
+    cells : sequence of SweepCell
         By ascending threshold, so that the first join serves the others.
     extracted : (Stored, float) or None
         Signatures and the seconds of their extraction; None where a cell reads the input itself.
@@ -165,7 +165,7 @@ class Group:
         Threads of a kernel, where the user gave no number.
     """
 
-    cells: Sequence[Cell]
+    cells: Sequence[SweepCell]
     extracted: tuple[Stored, float] | None
     threads: int | None
 
@@ -191,7 +191,7 @@ class Group:
         return Extracted(signatures, Copies.among(signatures, stored.source.sameness), seconds)
 
 
-def _extracted(cells: Sequence[Cell], inputs: Path) -> dict[str, tuple[Stored, float]]:
+def _extracted(cells: Sequence[SweepCell], inputs: Path) -> dict[str, tuple[Stored, float]]:
     """Extract each collection once for each text and signature scheme."""
     wanted = {
         _input_key(cell.settings): cell.settings

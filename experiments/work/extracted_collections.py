@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from experiments.work.cached_outlines import Outlined
 from experiments.work.result_cache import code_version
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError
@@ -24,7 +23,6 @@ from spotsigs.records import Corpus, Document, RowNumbers, Shard, Signatures, Si
 from spotsigs.runs.provenance import QUIET, ForeignLoad
 from spotsigs.signatures.extract import concatenate, extract, extract_shard, nothing_readable, texts, texts_for
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.signatures.template_removal import FramedSpots
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures
 from spotsigs.text.visible import VisibleText
 
@@ -276,12 +274,9 @@ def _extract(source: Source, path: Path, engine: Engine, timed: bool) -> float |
 
 
 def _pages(source: Source, kept: Path | None, engine: Engine) -> Signatures:
-    """Return the signatures of pages; slow steps, outlines and some texts, are cached in a folder, if given."""
+    """Return the signatures of pages; texts that take long to extract are cached in a folder, if given."""
     text, scheme = source.text, source.signature
     assert scheme is not None
-    outlined = kept is not None and source.sameness is Sameness.off  # copies are found among pages, not outlines
-    if kept is not None and outlined and isinstance(scheme, FramedSpots) and not isinstance(scheme, Outlined):
-        return scheme.refine(read(replace(source, signature=Outlined.of(scheme)), kept, engine).signatures())
     if kept is not None and not isinstance(text, VisibleText):
         version = hashlib.sha256(f"{text!r} {code_version(text)}".encode()).hexdigest()[:24]
         text = Remembered(text, kept / f"texts-{version}")

@@ -14,7 +14,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from spotsigs.engines import Processes, end_with
+from spotsigs.engines import Processes, end_with, end_workers
 from spotsigs.output_files import write_json
 from spotsigs.runs.provenance import provenance
 
@@ -164,10 +164,9 @@ def _brief(record: dict[str, Any], *, kept: bool) -> dict[str, Any]:
 
 
 def _fresh_process(task: Task) -> dict[str, Any]:
-    from joblib.externals.loky import get_reusable_executor
-    from joblib.externals.loky.process_executor import ProcessPoolExecutor
+    from loky import ProcessPoolExecutor
 
-    get_reusable_executor().shutdown(wait=True)  # idle workers of a sweep use memory and time
+    end_workers()  # idle workers of a sweep use memory
     executor = ProcessPoolExecutor(max_workers=1, initializer=end_with, initargs=(os.getpid(),))
     try:
         result: dict[str, Any] = executor.submit(task).result()

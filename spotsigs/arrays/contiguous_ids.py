@@ -1,4 +1,4 @@
-"""Numbers without gaps for the ids that occur, by one bit for each id that could."""
+"""Contiguous ids for the ids that occur, by a bitmap of all ids."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from spotsigs.arrays.intrinsics import bit_count
+
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
     """Return the distinct values, ascending: `np.unique` hashes integers first, which takes a hundred times as long."""
@@ -18,21 +20,21 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def renumbered(parts: Sequence[NDArray[np.int32]], n_ids: int) -> tuple[list[NDArray[np.int32]], int]:
-    """Number the ids that occur in any of several arrays from 0, in their order.
+    """Map the ids that occur in any of several arrays to contiguous ids, in the same order.
 
     Parameters
     ----------
     parts : sequence of ndarray of int32
         Ids.
     n_ids : int
-        Number above all of them; a fifth of a byte is held for each.
+        Upper bound of the ids, exclusive; a fifth of a byte is used for each.
 
     Returns
     -------
     parts : list of ndarray of int32
-        The new numbers.
+        The contiguous ids.
     n : int
-        How many there are.
+        Number of distinct ids.
     """
     words = np.zeros((n_ids + 63) >> 6, np.uint64)
     for ids in parts:
@@ -55,13 +57,4 @@ def _mark(ids, words):  # type: ignore[no-untyped-def]
 def _rank(ids, words, before, numbers):  # type: ignore[no-untyped-def]
     for k, value in enumerate(ids):
         lower = words[value >> 6] & ((np.uint64(1) << np.uint64(value & 63)) - np.uint64(1))
-        numbers[k] = before[value >> 6] + _ones(lower)
-
-
-@njit(cache=True, nogil=True)
-def _ones(word):  # type: ignore[no-untyped-def]
-    """Return how many bits are set, counted in pairs, then fours, then bytes."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int32((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+        numbers[k] = before[value >> 6] + bit_count(lower)

@@ -100,8 +100,6 @@ class Decisions:
         Exact duplicates.
     compared : ndarray of bool, shape (n,)
         True for a document with enough signatures to be compared.
-    boilerplate : ndarray of bool, shape (n,)
-        True for a document that has only text that many sites share.
     """
 
     clusters: Clusters
@@ -111,7 +109,6 @@ class Decisions:
     similarity: FloatArray
     copies: Copies
     compared: NDArray[np.bool_]
-    boilerplate: NDArray[np.bool_]
 
     def instead(self, rows: IntArray) -> NDArray[np.int32]:
         """Return the kept row that replaces each removed one; -1 for kept rows, and with ``none``."""
@@ -170,7 +167,6 @@ def decide(
     earlier: NDArray[np.bool_] | None = None,
     copies: Copies | None = None,
     compared: NDArray[np.bool_] | None = None,
-    boilerplate: NDArray[np.bool_] | None = None,
 ) -> Decisions:
     """Decide which documents are kept.
 
@@ -188,8 +184,6 @@ def decide(
         Exact duplicates; none by default.
     compared : ndarray of bool, shape (n,), optional
         True for each document with enough signatures to be compared; all by default.
-    boilerplate : ndarray of bool, shape (n,), optional
-        True for each document that has only text that many sites share; none by default.
 
     Returns
     -------
@@ -206,8 +200,7 @@ def decide(
         kept[: len(earlier)] = earlier
     copies = Copies.none(n) if copies is None else copies
     compared = np.ones(n, np.bool_) if compared is None else compared
-    boilerplate = np.zeros(n, np.bool_) if boilerplate is None else boilerplate
-    return Decisions(clusters, keep, kept, partner, similarity, copies, compared, boilerplate)
+    return Decisions(clusters, keep, kept, partner, similarity, copies, compared)
 
 
 @njit(cache=True, nogil=True)

@@ -70,8 +70,8 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
     """Write ``kept.csv`` and ``removed.csv``.
 
     ``kept.csv`` states for each kept document whether it was ``compared``: ``no`` if it has too few signatures to have
-    near-duplicates, ``boilerplate`` if it has only text that many sites share. ``removed.csv`` has, for each removed
-    document, the kept one that replaces it, the partner of the pair that removes it, their similarity, and the reason.
+    near-duplicates. ``removed.csv`` has, for each removed document, the kept one that replaces it, the partner of the
+    pair that removes it, their similarity, and the reason.
 
     Parameters
     ----------
@@ -92,8 +92,7 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
 
 
 def _compared(decisions: Decisions, rows: IntArray) -> Any:
-    which = np.where(decisions.boilerplate[rows], 2, decisions.compared[rows])
-    return in_words(which, lambda kind: ("no", "yes", "boilerplate")[kind])
+    return in_words(decisions.compared[rows], lambda compared: "yes" if compared else "no")
 
 
 def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> list[Any]:

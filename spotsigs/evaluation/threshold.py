@@ -32,11 +32,10 @@ LOWEST_PEAK = 0.25
 LEAST_SEPARATION = 0.5
 """Share of the variance that lies between the two sides, at least."""
 
-DEFAULT = 0.18
-"""Threshold for framed signatures where the similarities suggest none.
+DEFAULT = 0.25
+"""Threshold of signatures without templates where the similarities suggest none; docs/boilerplate.md has the reasons.
 
-On public pages it loses .01 to .02 of F1 against the best one, where most pages are rewritten versions .05, on plain
-text .14. Plain signatures have no default: what frames add to their similarity differs from site to site.
+Plain signatures have no default: what templates add to their similarity differs from site to site.
 """
 
 _STEPS = (0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 2.0)
@@ -74,8 +73,8 @@ class Suggestion:
     pairs: NDArray[np.int64]
 
     def falling_back(self) -> Suggestion:
-        """Return this histogram with the default for framed signatures, and why it takes the place of a valley."""
-        return replace(self, tau=DEFAULT, reason=f"tau={DEFAULT:g} is the default of framed signatures: {self.reason}")
+        """Return this histogram with the default of signatures without templates, and the reason for it."""
+        return replace(self, tau=DEFAULT, reason=f"tau={DEFAULT:g} is the default without templates: {self.reason}")
 
     def __str__(self) -> str:
         """Return the reason, the histogram, and the number of pairs around the threshold, as lines of text."""

@@ -98,7 +98,7 @@ def find_sources(path: str) -> list[InputFile]:
 
 
 def _matching(pattern: str) -> list[InputFile]:
-    """Return the files that match a pattern or are below a folder that does, and folders that hide some."""
+    """Return the files that match a pattern or are below a folder that does, and folders that cannot be searched."""
     root = Path(re.split(r"[*?\[]", pattern, maxsplit=1)[0] + "x").parent
     deep = "**" in pattern
     found: dict[Path, InputFile] = {}
@@ -107,11 +107,11 @@ def _matching(pattern: str) -> list[InputFile]:
             found[path] = InputFile(path, file_name(path.relative_to(root)))
         elif not deep:
             found |= {source.path: source for source in _walk(path, root)}
-    for source in _walk(root, root, None if deep else pattern.count("/") - root.as_posix().count("/")):
-        parts = source.path.relative_to(root).parts
-        wanted = Path(pattern).relative_to(root).parts
-        before = wanted[: wanted.index("**")] if "**" in wanted else wanted
-        if source.fault and all(map(fnmatch, parts, before)):
+    wanted = Path(pattern).relative_to(root).parts
+    before = wanted[: wanted.index("**")] if "**" in wanted else wanted
+    for source in _walk(root, root, None if deep else len(wanted) - 1):
+        hides = source.fault and not source.path.is_symlink()  # patterns follow links
+        if hides and all(map(fnmatch, source.path.relative_to(root).parts, before)):
             found.setdefault(source.path, source)
     return list(found.values())
 

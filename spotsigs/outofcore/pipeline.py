@@ -1,14 +1,13 @@
-"""A whole crawl within a memory budget: pages to segments to vectors to pairs, each stage on disk."""
+"""A crawl within a memory budget: pages to segments, vectors, pairs and clusters, each stage on disk."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import xxhash
@@ -29,42 +28,40 @@ from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
 from spotsigs.spelling import option
 from spotsigs.storage.atomic import alone, place_of
+from spotsigs.storage.identity import difference, identity, values_of
 from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
 from spotsigs.storage.store import StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, pages_up_to
 
 PROGRAM = 375 * 10**6
-"""Bytes of a process with numba, scipy and pyarrow loaded, before any data.
+"""Bytes of a process with numba and pyarrow loaded, before any data.
 
 210 to 300 MB were measured for a worker, 320 MB for `run.py`.
 """
 
 LEAST = BYTES_A_BYTE * BUDGET_PAGE
-"""Bytes for data that each process has at least: what the largest page may take. For more workers there is no room."""
+"""Least number of bytes for the data of a process: the largest page may use as much."""
 
 BYTES_A_RESULT = 80
-"""Bytes that clusters, decisions and their tables use for each document after the join, at most: 76 were measured for
-clusters of two."""
+"""Most bytes that clusters, decisions and tables use for each document: 76 were measured for clusters of two."""
 
 PASSING = 16
-"""Share of the budget that pairs may take while they pass: names and tables take the rest."""
+"""The pairs in memory at a time use one part in so many of the budget; names and tables use the rest."""
 
-_QUESTIONS = 5
-"""Times a page is looked up while other runs replace what it is looked up in."""
-
-Say = Callable[[str], object]
+_ATTEMPTS = 5
+"""Times that a query is repeated while other runs replace the vectors."""
 
 
 def data_budget(memory: int, workers: int = 0) -> int:
-    """Return how much of a budget each process has for data, beside the program itself.
+    """Return the bytes of a budget that each process has for data, in addition to the program itself.
 
     Parameters
     ----------
     memory : int
         Bytes for all processes together: the calling one and its workers.
     workers : int
-        Worker processes; 0 where the calling process does everything. Workers and caller take turns, so that only the
-        workers' data counts, or the caller's.
+        Worker processes; 0 if all tasks run in the calling process. Workers and the calling process use memory for
+        data in turn, so that only one of both counts.
 
     Raises
     ------
@@ -103,90 +100,149 @@ def fitting(engine: Engine, memory: int) -> Engine:
     return Serial()
 
 
-def match_on_disk(
-    folder: str | Path,
-    collection: Collection | None,
-    text: Callable[[Document], str],
-    scheme: SignatureScheme,
-    idf_filter: IdfFilter,
-    tau: float,
-    engine: Engine,
-    *,
-    memory: int,
-    sets: bool = False,
-    add: bool = False,
-    strict: bool = False,
-    sameness: Sameness = Sameness.text,
-    say: Say = lambda sentence: None,
-) -> Matched[Segments, PairFiles]:
-    """Find all pairs of a collection that does not fit into memory.
+@dataclass(frozen=True)
+class Match:
+    """A document of a store that is similar to a page.
 
-    Every stage leaves its result in the folder and is skipped where that is complete, so that a stopped run goes on.
-
-    Parameters
+    Attributes
     ----------
-    folder : str or Path
-        The store: a folder that all workers see, or a URL, see `spotsigs.storage.locations`.
-    collection : Collection or None
-        The documents; with `add`, the new ones. None for all that the store holds.
-    text, scheme, idf_filter : callable
-        As for `spotsigs.in_memory.match_in_memory`. A store has one text and one scheme.
-    tau : float
-        Similarity threshold.
+    doc : str
+        Its id.
+    similarity : float
+        1 for an exact duplicate.
+    identical : str
+        ``content`` or ``text`` for an exact duplicate, otherwise empty.
+    """
+
+    doc: str
+    similarity: float
+    identical: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorSettings:
+    """How signatures become vectors.
+
+    Attributes
+    ----------
+    idf_filter : IdfFilter
+        The signatures and documents that are compared.
+    sets : bool
+        Count every signature once.
+    sameness : Sameness
+        Which documents are exact duplicates: pairs of similarity 1, of which one is compared for all.
+    """
+
+    idf_filter: IdfFilter = field(default_factory=IdfFilter)
+    sets: bool = False
+    sameness: Sameness = Sameness.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Store:
+    """A folder with the signatures, vectors and pairs of a collection.
+
+    Each stage writes a result that is complete or absent, and is skipped if the result is there, so that a stopped run
+    resumes.
+
+    Attributes
+    ----------
+    folder : Path
+        A folder that all workers can read and write, or a URL, see `spotsigs.storage.locations.as_path`.
+    text, scheme : callable
+        Text and signatures of a page, as for `spotsigs.in_memory.match_in_memory`. A store has one of each.
     engine : Engine
         Where extraction and joins run.
     memory : int
         Bytes for all processes together.
-    sets : bool
-        Count every signature once.
-    add : bool
-        Put the documents behind those of the store, and look only for pairs with at least one of them. They are what a
-        run over all documents gives, because document frequencies are counted over all of them, and a scheme that
-        looks at the whole collection looks at all of them again, from their outlines. The same documents once more go
-        on with the call that added them last.
-    strict : bool
-        Stop at the first record that cannot be read.
-    sameness : Sameness
-        Which documents are copies: pairs of similarity 1, of which one stands for the others.
-    say : callable, optional
-        Called with a sentence on what each stage is going to take.
-
-    Returns
-    -------
-    Matched
-        Its signatures are `Segments`, its pairs `PairFiles`, with the wall seconds ``extract``, ``sort_hash`` (layout)
-        and ``cluster`` (join).
-
-    Raises
-    ------
-    InputError
-        If tau or the budget is out of range, or the store was made otherwise.
+    say : callable
+        Called with a sentence on the resources of each stage.
     """
-    tau = as_tau(tau)
-    folder = as_path(folder)
-    require_reachable(folder)
-    budget = data_budget(memory, engine.processes)
-    say(_shares(memory, engine, budget))
-    with store_locked(folder, say), pages_up_to(BUDGET_PAGE):
-        began = perf_counter()
-        earlier, added = _extracted(folder, collection, text, scheme, engine, add, strict)
+
+    folder: Path
+    text: Callable[[Document], str]
+    scheme: SignatureScheme
+    engine: Engine = field(default_factory=Serial)
+    memory: int = 10**9
+    say: Callable[[str], object] = lambda sentence: None
+
+    @property
+    def vectors(self) -> Path:
+        """Path of the vectors."""
+        return self.folder / "vectors"
+
+    @cached_property
+    def budget(self) -> int:
+        """Bytes for the data of one process."""
+        return data_budget(self.memory, self.engine.processes)
+
+    def match(
+        self,
+        collection: Collection | None,
+        tau: float,
+        settings: VectorSettings,
+        *,
+        add: bool = False,
+        strict: bool = False,
+    ) -> Matched[Segments, PairFiles]:
+        """Find all pairs of a collection.
+
+        Parameters
+        ----------
+        collection : Collection or None
+            The documents; with `add`, the new ones. None for all documents of the store.
+        tau : float
+            Similarity threshold.
+        settings : VectorSettings
+            How signatures become vectors.
+        add : bool
+            Append the documents to those of the store, and find only the pairs with at least one of them. These are the
+            pairs of a run over all documents: document frequencies are counted over all of them, and a scheme that
+            reads the whole collection reads all outlines again. The documents of the last addition, given once more,
+            resume that addition.
+        strict : bool
+            Stop at the first record that cannot be read.
+
+        Returns
+        -------
+        Matched
+            Its signatures are `Segments`, its pairs `PairFiles`, with the wall seconds ``extract``, ``sort_hash``
+            (layout) and ``cluster`` (join).
+
+        Raises
+        ------
+        InputError
+            If tau or the budget is out of range, or the store was made with other settings.
+        """
+        tau = as_tau(tau)
+        require_reachable(self.folder)
+        self._announce_budget()
+        with self.locked(), pages_up_to(BUDGET_PAGE):
+            began = perf_counter()
+            earlier, added = self._extract(collection, add, strict)
+            return self._match(earlier, added, tau, settings, perf_counter() - began)
+
+    def _match(
+        self, earlier: Segments, added: Segments, tau: float, settings: VectorSettings, extract_seconds: float
+    ) -> Matched[Segments, PairFiles]:
         if not added.sizes().sum() and len(added.skipped):
             raise nothing_readable(added.skipped)
         segments, new_from = earlier + added, int(earlier.sizes().sum())
         extracted = perf_counter()
-        copies = segments.copies(sameness)
-        if isinstance(scheme, CollectionScheme):
-            segments = refine_segments(folder / "refined", segments.only(copies.distinct), scheme, memory=budget)
-        stored = _vectors(folder, segments, idf_filter, budget, engine, sets, copies, sameness, say)
-        made = fingerprint(folder / "vectors")
+        copies = segments.copies(settings.sameness)
+        if isinstance(self.scheme, CollectionScheme):
+            distinct = segments.only(copies.distinct)
+            segments = refine_segments(self.folder / "refined", distinct, self.scheme, memory=self.budget)
+        stored = self._vectorize(segments, settings, copies)
+        made = fingerprint(self.vectors)
         laid_out = perf_counter()
-        pairs = _pairs(folder, stored, tau, engine, budget, new_from, say)
-        require(  # only a remote store has no lock
-            fingerprint(folder / "vectors") == made,
-            f"another run changed the store {folder} in the meantime; give the same command again",
+        pairs = self._join(stored, tau, new_from)
+        require(  # a remote store has no lock
+            fingerprint(self.vectors) == made,
+            f"another run changed the store {self.folder} in the meantime; give the same command again",
         )
         seconds = {
-            "extract": extracted - began,
+            "extract": extract_seconds,
             "sort_hash": laid_out - extracted,
             "cluster": perf_counter() - laid_out,
         }
@@ -196,10 +252,212 @@ def match_on_disk(
             vectors=stored.vectors,
             rows=stored.rows,
             copies=stored.copies,
-            pairs=replace(pairs, seconds=seconds, memory=budget // PASSING),
+            pairs=replace(pairs, seconds=seconds, memory=self.budget // PASSING),
             skipped=added.skipped,
             new_from=new_from,
         )
+
+    def query(self, page: Document, tau: float) -> list[Match]:
+        """Find the documents that are similar to a page; the store is not changed.
+
+        Parameters
+        ----------
+        page : Document
+            The page.
+        tau : float
+            Similarity threshold.
+
+        Returns
+        -------
+        list of Match
+            In descending order of similarity, equal ones in document order. See
+            `spotsigs.outofcore.prefix_partition_join.query` for signatures that the store does not contain.
+
+        Raises
+        ------
+        InputError
+            If there is no finished store, it was made with other settings, or the page cannot be read.
+        """
+        tau = as_tau(tau)
+        require(
+            not isinstance(self.scheme, CollectionScheme),
+            "a page cannot be searched for alone if its signatures depend on the other pages of its site; "
+            f"add it with {option('add', 'true')}",
+        )
+        require_reachable(self.folder)
+        batches = _batches(self.folder)
+        require(
+            bool(batches) and exists(self.vectors / "store.json"),
+            f"{self.folder} contains no finished store; make it by a run that names it as its store",
+        )
+        self._require_same_scheme(batches[0])
+
+        def shard() -> Iterator[Document | Skipped]:
+            yield page
+
+        with pages_up_to(BUDGET_PAGE):
+            signatures = extract_shard(shard, self.text, self.scheme)
+        require(not signatures.skipped, "".join(f"{record.id}: {record.reason}" for record in signatures.skipped))
+        return _query(self.vectors, signatures, tau, self.memory)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lock the store, and report what cannot be read or written in it as an `InputError`."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(alone(self.folder, self.say))
+            except OSError as error:
+                message = f"the store {self.folder} cannot be written: {reason(error)}; give another place"
+                raise InputError(message) from error
+            try:
+                yield
+            except OSError as error:
+                at = place_of(error) or self.folder
+                rest = f"what is complete in the store {self.folder} stays, and the same command goes on with it"
+                raise InputError(f"{at}: {reason(error)}; {rest}") from error
+
+    def _announce_budget(self) -> None:
+        workers = self.engine.processes
+        whose = "this process" if not workers else "its worker" if workers == 1 else f"each of {workers} workers"
+        processes = f"each of {workers + 1} processes" if workers else "this process"
+        self.say(
+            f"memory: {self.memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of {processes} and "
+            f"{self.budget / 1e6:,.0f} MB for the data of {whose}"
+        )
+
+    def _extract(self, collection: Collection | None, add: bool, strict: bool) -> tuple[Segments, Segments]:
+        """Return the segments of the old documents, and of the new ones."""
+        batches = _batches(self.folder)
+        if batches:
+            self._require_same_scheme(batches[0])
+        if collection is None:
+            stored = stored_segments(self.folder)
+            if strict and (first := next(iter(stored.skipped), None)) is not None:
+                raise refusal(first)
+            return Segments(()), stored
+        source = source_of(collection, self.text, self.scheme)
+        known = [known_source(batch) for batch in batches]
+        same = [k for k, other in enumerate(known) if {key: other.get(key) for key in source} == source]
+        if add:
+            number = same[-1] if same else len(batches)
+            require(
+                not same or number == len(batches) - 1,
+                f"these documents are in the store {self.folder} already, and others were added behind them",
+            )
+        else:
+            number = 0
+            require(
+                len(batches) < 2,
+                f"the store {self.folder} holds documents that were added; {option('add', 'true')} adds more",
+            )
+            if batches and not same:
+                finished_segments(batches[0])
+            require(
+                not batches or bool(same),
+                f"the store {self.folder} contains other documents; {option('add', 'true')} adds to them, "
+                "or name another store",
+            )
+        target = _batch(self.folder, number)
+        new = extract_segments(target, collection, self.text, self.scheme, self.engine, strict=strict)
+        return _finished(batches[:number]), new
+
+    def _require_same_scheme(self, batch: Path) -> None:
+        known = known_source(batch)
+        for key, value, name in (("text", self.text, "text="), ("scheme", self.scheme, "signature=")):
+            found = difference(known[key], identity(value))
+            require(not found, f"the store {self.folder} was made with another {name} ({found}); give the same")
+
+    def _vectorize(self, segments: Segments, settings: VectorSettings, copies: Copies) -> StoredVectors:
+        """Build the vectors, unless they are there and were made of the same signatures with the same settings."""
+        made_of = {
+            "segments": [segment.relative_to(self.folder).as_posix() for segment in segments.folders],
+            "content": xxhash.xxh64_hexdigest("".join(map(fingerprint, segments.folders)).encode()),
+            "filter": identity(settings.idf_filter),
+            "sets": settings.sets,
+            "min_spots": settings.idf_filter.min_spots,
+            "sameness": settings.sameness.value,
+        }
+        if exists(self.vectors / "store.json"):
+            facts = opened(self.vectors, "vectors", verify=False).facts
+            if {key: facts.get(key) for key in made_of} == made_of:
+                return open_vectors(self.vectors, verify=None)
+        n = int(segments.sizes().sum())
+        needed = n * max(BYTES_A_DOCUMENT, BYTES_A_RESULT)
+        require(
+            needed <= self.budget,
+            f"memory is too little for {n:,} documents: ordering and grouping them takes {needed / 1e6:,.0f} MB beside "
+            f"the code, and there are {self.budget / 1e6:,.0f} MB for data",
+        )
+        self.say(
+            f"layout: {counted(n, 'document')}, of which {needed / 1e6:,.0f} MB are held at once; "
+            "signatures pass in ranges"
+        )
+        return build_vectors(
+            self.vectors,
+            segments,
+            settings.idf_filter,
+            memory=self.budget,
+            engine=self.engine,
+            sets=settings.sets,
+            copies=copies,
+            facts=made_of,
+        )
+
+    def _join(self, stored: StoredVectors, tau: float, new_from: int) -> PairFiles:
+        job = xxhash.xxh64_hexdigest(f"{fingerprint(self.vectors)} {new_from}".encode())
+        target, budget = self._resumed(f"{tau!r}-{job}")
+        facts = estimate(stored, memory=budget)
+        self.say(
+            f"join: {counted(facts['tasks'], 'stretch', 'cut_rows')} of rows, each within {budget / 1e6:,.0f} MB; "
+            f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
+        )
+        pairs = join_store(self.vectors, target, tau, self.engine, memory=budget, new_from=new_from)
+        return with_copies(pairs, target, stored.copies, new_from, budget)
+
+    def _resumed(self, job: str) -> tuple[Path, int]:
+        """Return the path of a job's pairs and the budget that its tasks were cut for.
+
+        A stopped job resumes with its tasks if they fit into the present budget: other tasks would give the same pairs
+        and lose the complete ones. A folder without the description of its job was deleted during a run; it is deleted
+        again.
+        """
+        name = f"pairs-{job}-"
+        known = [path.removeprefix(name) for path in sizes(self.folder) if path.startswith(name)]
+        for cut in known:
+            if not exists(self.folder / f"{name}{cut}" / JOB):
+                remove_tree(self.folder / f"{name}{cut}")
+        fits = max((int(cut) for cut in known if cut.isdigit() and int(cut) <= self.budget), default=self.budget)
+        return self.folder / f"{name}{fits}", fits
+
+
+def with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, budget: int) -> PairFiles:
+    """Add the pairs of exact duplicates, in files of their own."""
+    if not copies.any:
+        return pairs
+    limit = budget // 4
+    found = copies.further(pairs.within(limit).chunks(), most=max(limit // BYTES_A_PAIR, 1), new_from=new_from)
+    folders = []
+    for k, (i, j, similarity) in enumerate(found):
+        folders.append(folder / f"copies-{k:08d}")
+        order = np.lexsort((j, i))
+        with writing(folders[-1], "pairs") as out:
+            out.put("i", i[order])
+            out.put("j", j[order])
+            out.put("similarity", similarity[order])
+            out.facts = {"pairs": len(order)}
+    return replace(pairs, folders=(*pairs.folders, *folders))
+
+
+def _batch(folder: Path, number: int) -> Path:
+    return folder / "segments" / f"{number:06d}"
+
+
+def _batches(folder: Path) -> list[Path]:
+    """Return the paths of the batches of documents of a store, in order."""
+    found: list[Path] = []
+    while exists(_batch(folder, len(found)) / "source.json"):
+        found.append(_batch(folder, len(found)))
+    return found
 
 
 def decided(folder: str | Path, n: int) -> NDArray[np.bool_] | None:
@@ -216,162 +474,16 @@ def put_decided(folder: str | Path, kept: NDArray[np.bool_]) -> None:
         out.put("kept", kept)
 
 
-@contextmanager
-def store_locked(folder: Path, say: Say) -> Iterator[None]:
-    """Lock a store, and report what cannot be read or written in it as an `InputError`."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(alone(folder, say))
-        except OSError as error:
-            raise InputError(f"the store {folder} cannot be written: {reason(error)}; give another place") from error
-        try:
-            yield
-        except OSError as error:
-            at = place_of(error) or folder
-            rest = f"what is complete in the store {folder} stays, and the same command goes on with it"
-            raise InputError(f"{at}: {reason(error)}; {rest}") from error
-
-
-def _pairs(
-    folder: Path,
-    stored: StoredVectors,
-    tau: float,
-    engine: Engine,
-    budget: int,
-    new_from: int,
-    say: Say,
-) -> PairFiles:
-    store = folder / "vectors"
-    job = xxhash.xxh64_hexdigest(f"{fingerprint(store)} {new_from}".encode())
-    target, budget = _begun(folder, f"{tau!r}-{job}", budget)
-    facts = estimate(stored, memory=budget)
-    say(
-        f"join: {counted(facts['tasks'], 'stretch', 'stretches')} of rows, each within {budget / 1e6:,.0f} MB; "
-        f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
-    )
-    pairs = join_store(store, target, tau, engine, memory=budget, new_from=new_from)
-    return with_copies(pairs, target, stored.copies, new_from, budget)
-
-
-def with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, budget: int) -> PairFiles:
-    """Put the pairs of copies beside those of the documents that stand for them, in files of their own."""
-    if not copies.any:
-        return pairs
-    share = budget // 4
-    found = copies.further(pairs.within(share).chunks(), most=max(share // BYTES_A_PAIR, 1), new_from=new_from)
-    folders = []
-    for k, (i, j, similarity) in enumerate(found):
-        folders.append(folder / f"copies-{k:08d}")
-        order = np.lexsort((j, i))
-        with writing(folders[-1], "pairs") as out:
-            out.put("i", i[order])
-            out.put("j", j[order])
-            out.put("similarity", similarity[order])
-            out.facts = {"pairs": len(order)}
-    return replace(pairs, folders=(*pairs.folders, *folders))
-
-
-def _begun(folder: Path, job: str, budget: int) -> tuple[Path, int]:
-    """Return the place of a job's pairs and the bytes that its tasks were cut for.
-
-    A stopped job goes on with the tasks it began with where they fit, whatever budget or number of workers is given
-    now: another cut would give the same pairs and lose what is done. A place that no longer says what it is for, its
-    folder having vanished under a run, is begun again.
-    """
-    name = f"pairs-{job}-"
-    known = [path.removeprefix(name) for path in sizes(folder) if path.startswith(name)]
-    for cut in known:
-        if not exists(folder / f"{name}{cut}" / JOB):
-            remove_tree(folder / f"{name}{cut}")
-    fits = max((int(cut) for cut in known if cut.isdigit() and int(cut) <= budget), default=budget)
-    return folder / f"{name}{fits}", fits
-
-
-def _shares(memory: int, engine: Engine, budget: int) -> str:
-    workers = engine.processes
-    whose = "this process" if not workers else "its worker" if workers == 1 else f"each of {workers} workers"
-    processes = f"each of {workers + 1} processes" if workers else "this process"
-    return (
-        f"memory: {memory / 1e6:,.0f} MB, of which {PROGRAM / 1e6:,.0f} MB for the code of {processes} and "
-        f"{budget / 1e6:,.0f} MB for the data of {whose}"
-    )
-
-
-def _extracted(
-    folder: Path,
-    collection: Collection | None,
-    text: Any,
-    scheme: SignatureScheme,
-    engine: Engine,
-    add: bool,
-    strict: bool,
-) -> tuple[Segments, Segments]:
-    """Return the segments of the old documents, and of the new ones."""
-    batches = _batches(folder)
-    if batches:
-        _require_made_with(batches[0], text, scheme)
-    if collection is None:
-        stored = stored_segments(folder)
-        if strict and (first := next(iter(stored.skipped), None)) is not None:
-            raise refusal(first)
-        return Segments(()), stored
-    source = source_of(collection, text, scheme)
-    known = [known_source(batch) for batch in batches]
-    same = [k for k, other in enumerate(known) if {key: other.get(key) for key in source} == source]
-    if add:
-        number = same[-1] if same else len(batches)
-        require(
-            not same or number == len(batches) - 1,
-            f"these documents are in the store {folder} already, and others were added behind them",
-        )
-    else:
-        number = 0
-        require(
-            len(batches) < 2,
-            f"the store {folder} holds documents that were added; {option('add', 'true')} adds more",
-        )
-        if batches and not same:
-            finished_segments(batches[0])
-        require(
-            not batches or bool(same),
-            f"the store {folder} contains other documents; {option('add', 'true')} adds to them, or name another store",
-        )
-    new = extract_segments(_batch(folder, number), collection, text, scheme, engine, strict=strict)
-    return _finished(batches[:number]), new
-
-
-def _batch(folder: Path, number: int) -> Path:
-    return folder / "segments" / f"{number:06d}"
-
-
-def _batches(folder: Path) -> list[Path]:
-    """Return where the documents lie that were put into a store, in order."""
-    found: list[Path] = []
-    while exists(_batch(folder, len(found)) / "source.json"):
-        found.append(_batch(folder, len(found)))
-    return found
-
-
-def _require_made_with(batch: Path, text: Any, scheme: SignatureScheme) -> None:
-    known = known_source(batch)
-    for key, value, name in (("text", text, "text="), ("scheme", scheme, "signature=")):
-        require(
-            known[key] == repr(value),
-            f"the store {batch.parent.parent} was made with {name} {known[key]}, not {value!r}; give the same",
-        )
-
-
 def stored_language(folder: str | Path) -> str | None:
-    """Return the language that a store of spot signatures was made with; None where there is no store yet."""
+    """Return the language that a store of spot signatures was made with; None if there is no store yet."""
     batches = _batches(as_path(folder))
     if not batches:
         return None
-    named = re.search(r"language='(\w+)'", known_source(batches[0])["scheme"])
-    return named[1] if named else ENGLISH
+    return next(values_of(known_source(batches[0])["scheme"], "language"), ENGLISH)
 
 
 def stored_segments(folder: str | Path) -> Segments:
-    """Return the signatures of all documents of a store, in the order in which they were put there.
+    """Return the signatures of all documents of a store, in the order in which they were added.
 
     Raises
     ------
@@ -387,137 +499,19 @@ def _finished(batches: Sequence[Path]) -> Segments:
     return Segments(tuple(folder for batch in batches for folder in finished_segments(batch).folders))
 
 
-def _vectors(
-    store: Path,
-    segments: Segments,
-    idf_filter: IdfFilter,
-    memory: int,
-    engine: Engine,
-    sets: bool,
-    copies: Copies,
-    sameness: Sameness,
-    say: Say,
-) -> StoredVectors:
-    """Build the vectors, unless they are there and come from the same signatures and settings."""
-    folder = store / "vectors"
-    made_of = {
-        "segments": [segment.relative_to(store).as_posix() for segment in segments.folders],
-        "content": xxhash.xxh64_hexdigest("".join(map(fingerprint, segments.folders)).encode()),
-        "filter": f"{idf_filter!r} {sets=}",
-        "sets": sets,
-        "min_spots": idf_filter.min_spots,
-        "sameness": sameness.value,
-    }
-    if exists(folder / "store.json"):
-        facts = opened(folder, "vectors", verify=False).facts
-        if {key: facts.get(key) for key in made_of} == made_of:
-            return open_vectors(folder, verify=None)
-    n = int(segments.sizes().sum())
-    needed = n * max(BYTES_A_DOCUMENT, BYTES_A_RESULT)
-    require(
-        needed <= memory,
-        f"memory is too little for {n:,} documents: ordering and grouping them takes {needed / 1e6:,.0f} MB beside the "
-        f"code, and there are {memory / 1e6:,.0f} MB for data",
-    )
-    say(
-        f"layout: {counted(n, 'document')}, of which {needed / 1e6:,.0f} MB are held at once; signatures pass in ranges"
-    )
-    return build_vectors(
-        folder, segments, idf_filter, memory=memory, engine=engine, sets=sets, copies=copies, facts=made_of
-    )
-
-
-@dataclass(frozen=True)
-class Match:
-    """A document of a store that a page is similar to.
-
-    Attributes
-    ----------
-    doc : str
-        Its id.
-    similarity : float
-        1 for a copy.
-    identical : str
-        ``content`` or ``text`` for a copy, otherwise empty.
-    """
-
-    doc: str
-    similarity: float
-    identical: str = ""
-
-
-def query_page(
-    folder: str | Path,
-    page: Document,
-    text: Callable[[Document], str],
-    scheme: SignatureScheme,
-    tau: float,
-    *,
-    memory: int = 10**9,
-) -> list[Match]:
-    """Find the documents of a store that one page is similar to; the store stays as it is.
-
-    Parameters
-    ----------
-    folder : str or Path
-        A store that `match_on_disk` has made.
-    page : Document
-        The page.
-    text, scheme : callable
-        Those the store was made with.
-    tau : float
-        Similarity threshold.
-    memory : int
-        Bytes that may be held.
-
-    Returns
-    -------
-    list of Match
-        The most similar first, equal ones in document order. See `.block_join.query` for signatures that the store
-        does not know.
-
-    Raises
-    ------
-    InputError
-        If there is no finished store, it was made otherwise, or the page cannot be read.
-    """
-    tau = as_tau(tau)
-    require(
-        not isinstance(scheme, CollectionScheme),
-        "a page cannot be searched for alone if its signatures depend on the other pages of its site; "
-        f"add it with {option('add', 'true')}",
-    )
-    folder = as_path(folder)
-    require_reachable(folder)
-    batches = _batches(folder)
-    require(
-        bool(batches) and exists(folder / "vectors" / "store.json"),
-        f"{folder} contains no finished store; make it by a run that names it as its store",
-    )
-    _require_made_with(batches[0], text, scheme)
-
-    def shard() -> Iterator[Document | Skipped]:
-        yield page
-
-    with pages_up_to(BUDGET_PAGE):
-        signatures = extract_shard(shard, text, scheme)
-    require(not signatures.skipped, "".join(f"{record.id}: {record.reason}" for record in signatures.skipped))
-    return _asked(folder / "vectors", signatures, tau, memory)
-
-
-def _asked(store: Path, signatures: Signatures, tau: float, memory: int) -> list[Match]:
-    """Ask a store that another run may replace at any moment: again, if that has happened in the meantime."""
-    for _ in range(_QUESTIONS):
-        made = _made(store)
+def _query(vectors: Path, signatures: Signatures, tau: float, memory: int) -> list[Match]:
+    """Query vectors that another run may replace at any time; repeat the query if that happens."""
+    for _ in range(_ATTEMPTS):
+        made = _made(vectors)
         try:
-            found = _answer(store, signatures, tau, memory)
+            found = _matches(vectors, signatures, tau, memory)
         except InputError:
-            if _made(store) == made:
+            if _made(vectors) == made:
                 raise
         else:
-            if _made(store) == made:
+            if _made(vectors) == made:
                 return found
-    raise InputError(f"another run changes the store {store.parent} while it is asked; ask again later")
+    raise InputError(f"another run changes the store {vectors.parent} while it is asked; ask again later")
 
 
 def _made(store: Path) -> str | None:
@@ -527,7 +521,7 @@ def _made(store: Path) -> str | None:
         return None
 
 
-def _answer(store: Path, signatures: Signatures, tau: float, memory: int) -> list[Match]:
+def _matches(store: Path, signatures: Signatures, tau: float, memory: int) -> list[Match]:
     facts = opened(store, "vectors", verify=False).facts
     counts = np.ones_like(signatures.counts) if facts["sets"] else signatures.counts
     rows, similarity = query(store, signatures.hashes, counts, tau, memory=memory)
@@ -536,8 +530,8 @@ def _answer(store: Path, signatures: Signatures, tau: float, memory: int) -> lis
     same_content, same_text = _copies_of(signatures.digests[0], segments, Sameness(facts["sameness"]))
     found = {
         int(row): (value, "")
-        for head, value in zip(rows.tolist(), similarity.tolist(), strict=True)
-        for row in stored.copies.members(head)
+        for representative, value in zip(rows.tolist(), similarity.tolist(), strict=True)
+        for row in stored.copies.members(representative)
     }
     found |= dict.fromkeys(same_text, (1.0, "text")) | dict.fromkeys(same_content, (1.0, "content"))
     ranked = sorted(found.items(), key=lambda match: (-match[1][0], match[0]))
@@ -545,7 +539,7 @@ def _answer(store: Path, signatures: Signatures, tau: float, memory: int) -> lis
 
 
 def _copies_of(digests: NDArray[np.uint64], segments: Segments, sameness: Sameness) -> tuple[list[int], list[int]]:
-    """Return the documents of identical content, and those of identical text, as far as these count as copies."""
+    """Return the documents of identical content, and those of identical text, if these count as duplicates."""
     content, text = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     row = 0
     for part in segments.digests():

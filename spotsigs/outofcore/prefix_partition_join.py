@@ -1,4 +1,4 @@
-"""The exact join of a store that does not fit into memory, and what it leaves: pairs on disk.
+"""The exact join of a store that does not fit into memory; its result are pairs on disk.
 
 The join runs in rounds of tasks (`spotsigs.outofcore.prefix_partition_tasks`). Each task names a store, reads it, and
 writes its result to a file of its own. No array passes through an engine, a task can run again anywhere, and completed
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,45 +25,45 @@ from spotsigs.outofcore.prefix_partition_tasks import (
     BINS,
     BYTES_A_PAIR,
     BYTES_A_ROW,
-    BYTES_SPREAD,
+    BYTES_SHUFFLED,
     FORM,
     Job,
     cut_cells,
     cut_parts,
-    first_meets,
-    further_meets,
+    cut_rows,
+    find_candidates,
+    first_candidate_tasks,
+    further_candidate_tasks,
     make_plan,
-    meet,
     read_block,
     sample,
-    spread,
+    shuffle,
     stores,
-    stretches,
     verify,
 )
 from spotsigs.outofcore.resumable_tasks import run
-from spotsigs.outofcore.vectorize import find
+from spotsigs.outofcore.vectorize import look_up
 from spotsigs.records import FloatArray, Overlap, Pairs, Vectors
 from spotsigs.storage.locations import absolute, as_path, sizes
 from spotsigs.storage.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
 
 BYTES_AN_OCCURRENCE = 64
-"""What a query holds for each occurrence of the rows it looks at: at most 58 were measured."""
+"""Bytes that a query uses for each occurrence of the rows that it reads: at most 58 were measured."""
 
 MOST_MEMORY = 2**36
-"""Bytes that a task uses of a larger budget: the postings of a part are numbered by int32."""
+"""Most bytes that a task uses: offsets of the postings of a part are int32."""
 
 JOB = "job.json"
-"""What the folder of a join is for."""
+"""File that describes the join of a folder."""
 
-ROUNDS = ("plan", "parts", "spread", "met", "verified")
-"""What a join leaves beside its pairs until it has ended."""
+ROUNDS = ("plan", "parts", "shuffled", "candidates", "verified")
+"""Results of tasks that are deleted when the join has ended."""
 
 
 def estimate(stored: StoredVectors, *, memory: int) -> dict[str, int]:
-    """Return what a join of the store will take: tasks of its first round, and bytes of the store."""
+    """Estimate a join of the store: tasks of its first round, and bytes of the store."""
     indptr = stored.vectors.indptr
-    spans = stretches(indptr, int(np.searchsorted(stored.vectors.lengths, 1)), memory // 2, BYTES_SPREAD, BYTES_A_ROW)
+    spans = cut_rows(indptr, int(np.searchsorted(stored.vectors.lengths, 1)), memory // 2, BYTES_SHUFFLED, BYTES_A_ROW)
     return {"tasks": len(spans) - 1, "store_bytes": 8 * int(indptr[-1]) + 40 * len(stored)}
 
 
@@ -75,25 +75,24 @@ def join_store(
     Parameters
     ----------
     store : str or Path
-        Place of the vectors, where all workers can read it.
+        Path of the vectors, which all workers can read.
     folder : str or Path
-        Place of the pairs. What a former call with the same arguments left complete is kept.
+        Path of the pairs. Results of a previous call with the same arguments are reused.
     tau : float
         Similarity threshold in (0, 1].
     engine : Engine
         Where the tasks run; the result does not depend on it.
     memory : int
-        Bytes that one task may hold. A single document, or pairs beyond counting, can exceed it.
+        Bytes that one task may use. The candidates of a single document can exceed it.
     new_from : int
-        Report only pairs with at least one document of this number or higher: new against old and new against new.
-        Old pairs are not even looked for.
+        Report only pairs with at least one document of this number or higher; no others are generated.
 
     Returns
     -------
     PairFiles
         The pairs that one join of all rows gives, with the counters ``tasks``, ``work_mean`` and ``work_most`` (of the
-        tasks that look for pairs, in postings), ``tokens`` (sent), ``visits`` (postings in reach, of all and
-        of one task at most), ``candidates`` (pairs that met, once for each part) and ``verifications``.
+        tasks that generate candidates, in postings), ``tokens`` (shuffled), ``visits`` (postings in reach, of all and
+        of one task at most), ``candidates`` (once for each part) and ``verifications``.
 
     Raises
     ------
@@ -120,14 +119,7 @@ def join_store(
         new_from=new_from,
         memory=min(memory, MOST_MEMORY),
     )
-    try:
-        done = job.left("done").facts
-        require("stores" in done, f"{folder} holds the pairs of a former version")
-        for pairs in stores(job, dict(enumerate(done["stores"]))):
-            opened(pairs, "pairs", verify=None)
-    except InputError:
-        _forget_former(job)
-        done = job.leave("done", work=lambda out: out.facts.update(_joined(job, engine)))
+    done = _run_or_resume(job, engine)
     for name in ROUNDS:
         remove_tree(folder / name)
     lengths = stored.vectors.lengths
@@ -138,10 +130,23 @@ def join_store(
     )
 
 
-def _forget_former(job: Job) -> None:
-    """Delete what tasks left, unless a join of this version can go on with it."""
+def _run_or_resume(job: Job, engine: Engine) -> dict[str, Any]:
+    """Return the number of stores of pairs of each of the last tasks, and the counters, of a complete join."""
     try:
-        form = job.left("plan").facts.get("form")
+        done = job.result("done").facts
+        require("stores" in done, f"{job.folder} holds the pairs of a former version")
+        for pairs in stores(job, dict(enumerate(done["stores"]))):
+            opened(pairs, "pairs", verify=None)
+    except InputError:
+        _forget_former(job)
+        done = job.checkpoint("done", work=lambda out: out.facts.update(_joined(job, engine)))
+    return done
+
+
+def _forget_former(job: Job) -> None:
+    """Delete results of tasks that this version cannot resume."""
+    try:
+        form = job.result("plan").facts.get("form")
     except InputError:
         form = None
     for name in sizes(job.path()):
@@ -150,26 +155,26 @@ def _forget_former(job: Job) -> None:
 
 
 def _joined(job: Job, engine: Engine) -> dict[str, Any]:
-    """Run the rounds; return how many stores of pairs each of the last tasks left, and the counters."""
+    """Run the rounds; return the number of stores of pairs of each of the last tasks, and the counters."""
     reader = job.vectors()
     spans = [
         (job, k) for k in range(make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64)))
     ]
     bins = sum(run(engine, sample, spans, "sampling"), np.zeros(BINS, np.int64))
     parts = cut_parts(job, bins) if spans else 0
-    tokens = sum(run(engine, spread, spans, "spreading"))
-    meets = first_meets(job, parts, tokens)
-    met: list[dict[str, Any]] = []
-    while len(met) < len(meets):
-        first = len(met)
-        met += run(engine, meet, meets[first:], "joining")
-        meets += further_meets(meets, met, first)
-    verified = list(run(engine, verify, cut_cells(job, len(meets)), "verifying"))
-    work, visits = ([facts[name] for facts in met] for name in ("work", "visits"))
+    tokens = sum(run(engine, shuffle, spans, "shuffling"))
+    searches = first_candidate_tasks(job, parts, tokens)
+    results: list[dict[str, Any]] = []
+    while len(results) < len(searches):
+        first = len(results)
+        results += run(engine, find_candidates, searches[first:], "joining")
+        searches += further_candidate_tasks(searches, results, first)
+    verified = list(run(engine, verify, cut_cells(job, len(searches)), "verifying"))
+    work, visits = ([facts[name] for facts in results] for name in ("work", "visits"))
     counters = {
-        "tasks": 2 * len(spans) + len(meets) + len(verified),
+        "tasks": 2 * len(spans) + len(searches) + len(verified),
         "parts": parts,
-        "meetings": len(meets),
+        "searches": len(searches),
         "work_mean": sum(work) // max(len(work), 1),
         "work_most": max(work, default=0),
         "tokens": tokens,
@@ -182,7 +187,7 @@ def _joined(job: Job, engine: Engine) -> dict[str, Any]:
 
 
 def _compact(*blocks: Vectors) -> list[Vectors]:
-    """Number anew the signatures of a few rows of a large vocabulary, so that tables over it stay as small as they."""
+    """Renumber the signatures of a few rows of a large vocabulary, so that tables over the signatures are small."""
     n_ids = 1 + max(int(block.ids.max(initial=-1)) for block in blocks)
     if n_ids <= sum(len(block.ids) for block in blocks):
         return list(blocks)
@@ -197,12 +202,12 @@ _NOTHING: Found = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
 
 @dataclass(frozen=True)
 class PairFiles:
-    """Pairs on disk, as the tasks of a join left them.
+    """Pairs on disk.
 
     Attributes
     ----------
     folders : tuple of Path
-        One store of pairs a task, each sorted by (i, j).
+        Stores of pairs, each sorted by (i, j).
     n : int
         Number of documents.
     seconds, counters : mapping
@@ -210,11 +215,7 @@ class PairFiles:
     overlap : Overlap, optional
         As in `spotsigs.records.Pairs`.
     memory : int
-        Bytes of pairs that may be in memory at a time; those of a single document can exceed it.
-    part : int, optional
-        Of stores that say in ``starts`` where parts of them begin, the number of the part; all pairs by default.
-    rows : ndarray of int64, shape (n,), optional
-        The documents that these pairs are between, ascending: their places here are their numbers in `chunks`.
+        Bytes of pairs in memory at a time; those of a single document can exceed it.
     """
 
     folders: tuple[Path, ...]
@@ -223,22 +224,13 @@ class PairFiles:
     counters: Mapping[str, int] = field(default_factory=dict)
     overlap: Overlap | None = field(default=None, repr=False)
     memory: int = 1 << 27
-    part: int | None = None
-    rows: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
-        return sum(store.stop - store.start for store in self._stores(False))
+        return sum(int(store.facts["pairs"]) for store in self._stores(False))
 
-    def _stores(self, verify: bool | None) -> list[_Store]:
-        """Open the stores; say where the pairs lie in each."""
-        found = []
-        for folder in self.folders:
-            reader = opened(folder, "pairs", verify=verify)
-            span = [0, int(reader.facts["pairs"])]
-            if self.part is not None:
-                span = reader.part("starts", np.int64, self.part, self.part + 2).tolist()
-            found.append(_Store(reader, *span))
-        return found
+    def _stores(self, verify: bool) -> list[Reader]:
+        """Open the stores."""
+        return [opened(folder, "pairs", verify=verify) for folder in self.folders]
 
     def load(self) -> Pairs:
         """Return all pairs, in memory."""
@@ -246,12 +238,12 @@ class PairFiles:
         return Pairs.build(i, j, similarity, self.n, self.seconds, self.counters, self.overlap)
 
     def in_memory(self) -> Pairs | None:
-        """Return all pairs at once, None if they do not fit."""
+        """Return all pairs, or None if they do not fit into memory."""
         return self.load() if 2 * len(self) <= self.held else None
 
     @property
     def held(self) -> int:
-        """Pairs that are in memory at a time, but for those of a single document."""
+        """Pairs in memory at a time, except those of a single document."""
         return max(1, self.memory // BYTES_A_PAIR)
 
     def within(self, memory: int) -> PairFiles:
@@ -267,62 +259,39 @@ class PairFiles:
             Document numbers, ``i < j``.
         similarity : ndarray of float64
         """
-        stores = self._stores(True if self.part is None else None)
-        n = self.n if self.rows is None else int(self.rows.max(initial=-1)) + 1
-        edges = list(self._edges(stores, n))
-        places = [store.places(edges).tolist() for store in stores]
+        stores = self._stores(True)
+        edges = list(self._edges(stores))
+        offsets = [np.searchsorted(_first(store), edges).tolist() for store in stores]
         for k in range(len(edges) - 1):
-            found = _sorted(
-                _range(store.reader, at[k], at[k + 1])
-                for store, at in zip(stores, places, strict=True)
-                if at[k] < at[k + 1]
+            i, j, similarity = _sorted(
+                _range(store, at[k], at[k + 1]) for store, at in zip(stores, offsets, strict=True) if at[k] < at[k + 1]
             )
-            i, j, _ = found
-            sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < n
+            sound = int(i.min(initial=0)) >= 0 and bool((i < j).all()) and int(j.max(initial=-1)) < self.n
             where = self.folders[0].parent if self.folders else "memory"
             require(sound, f"the pairs in {where} are damaged; delete that folder and run again")
-            if self.rows is not None:
-                found = np.searchsorted(self.rows, i), np.searchsorted(self.rows, j), found[2]
-            yield found
+            yield i, j, similarity
 
-    def _edges(self, stores: Sequence[_Store], n: int) -> Iterator[int]:
+    def _edges(self, stores: Sequence[Reader]) -> Iterator[int]:
         """Cut the document numbers into ranges with limited numbers of pairs, and yield their edges."""
-        width, ends = _ends(stores, n)
+        width = max(1, self.n >> 16)
+        bins = np.zeros(self.n // width + 1, np.int64)  # pairs by bin of the first document
+        for store in stores:
+            bins += np.bincount(_first(store) // width, minlength=len(bins))
+        ends = np.cumsum(bins)
         first = done = 0
         yield 0
         while done < ends[-1]:
             fits, least = np.searchsorted(ends, [done + self.held, done], side="right").tolist()
-            first = max(fits, least + 1)  # a range that is too large is one of its own
+            first = max(fits, least + 1)  # a bin that is too large is a range of its own
             done = int(ends[first - 1])
             if first < len(ends):
                 yield first * width
-        yield n
+        yield self.n
 
 
-class _Store(NamedTuple):
-    """The pairs of one task, from ``start`` to before ``stop``."""
-
-    reader: Reader
-    start: int
-    stop: int
-
-    def first(self) -> NDArray[np.int64]:
-        """Read the first documents of the pairs; mapped instead, the pages of all tasks would add up."""
-        return self.reader.part("i", np.int64, self.start, self.stop)
-
-    def places(self, edges: Any) -> NDArray[np.int64]:
-        """Return where the pairs begin whose first documents have at least these numbers."""
-        found: NDArray[np.int64] = self.start + np.searchsorted(self.first(), edges)
-        return found
-
-
-def _ends(stores: Sequence[_Store], n: int) -> tuple[int, NDArray[np.int64]]:
-    """Return a number of documents, and how many pairs there are of the first such number, of the first two, ..."""
-    width = max(1, n >> 16)
-    bins = np.zeros(n // width + 1, np.int64)
-    for store in stores:
-        bins += np.bincount(store.first() // width, minlength=len(bins))
-    return width, np.cumsum(bins)
+def _first(store: Reader) -> NDArray[np.int64]:
+    """Read the first documents of the pairs; memory maps of all stores would add up."""
+    return store.whole("i", np.int64)
 
 
 def _sorted(parts: Iterable[Found]) -> Found:
@@ -345,12 +314,12 @@ def _range(reader: Reader, first: int, last: int) -> Found:
 def query(
     store: str | Path, hashes: NDArray[np.uint64], counts: NDArray[np.int32], tau: float, *, memory: int
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Find the documents of a store that one page is similar to.
+    """Find the documents of a store that are similar to a page.
 
     Parameters
     ----------
     store : str or Path
-        Place of the vectors, built by `spotsigs.outofcore.vectorize.build_vectors`.
+        Path of the vectors, built by `spotsigs.outofcore.vectorize.build_vectors`.
     hashes : ndarray of uint64, shape (k,)
         The page's distinct signatures.
     counts : ndarray of int32, shape (k,)
@@ -358,15 +327,15 @@ def query(
     tau : float
         Similarity threshold.
     memory : int
-        Bytes that may be held.
+        Bytes of data in memory.
 
     Returns
     -------
     rows : ndarray of int64
         Document numbers, ascending.
     similarity : ndarray of float64
-        With the store's filter: signatures it dropped are dropped from the page, those it never saw stay. (Adding the
-        page to the collection would change document frequencies by one.)
+        By the filter of the store: signatures that it dropped are dropped from the page, unknown ones are kept. (Adding
+        the page to the collection would change document frequencies by one.)
     """
     from spotsigs.matching.prefix_join import join
 
@@ -376,8 +345,8 @@ def query(
     vocabulary = stored.vectors.vocabulary
     if vocabulary is None:
         raise InputError(f"the store {store} has no vocabulary; it cannot be asked for pages")
-    ids, known = find(hashes, reader, "vocabulary", memory)
-    unseen = ~known & ~find(hashes, reader, "dropped", memory)[1]
+    ids, known = look_up(hashes, vocabulary)
+    unseen = ~known & ~look_up(hashes, reader.array("dropped", np.uint64))[1]
     ids[unseen] = len(vocabulary) + np.arange(np.count_nonzero(unseen))
     used = known | unseen
     page = Vectors.from_csr([0, np.count_nonzero(used)], ids[used], counts[used])
@@ -387,7 +356,7 @@ def query(
     lengths = stored.vectors.lengths
     first = int(np.searchsorted(lengths, max(1, int(length * tau) - 1)))
     found = []
-    edges = stretches(stored.vectors.indptr, first, memory, BYTES_AN_OCCURRENCE, BYTES_A_ROW).tolist()
+    edges = cut_rows(stored.vectors.indptr, first, memory, BYTES_AN_OCCURRENCE, BYTES_A_ROW).tolist()
     for block in pairwise(edges):
         if length < int(lengths[block[0]]) and length / int(lengths[block[0]]) < tau:
             break

@@ -1,13 +1,23 @@
 """Kernels of the join on disk: arrays in, arrays out, no interpreter lock held.
 
-In the order of their use: say where the home of each signature is (`find_homes`); write the prefixes of a range of rows
-(`spread_rows`) and sort them by part (`count_parts`, `fill_parts`); meet what shares signatures of a part
-(`number_signatures`, `count_lists`, `fill_lists`, `meet`, and `count_visits` for what is left of it); add the meetings
-of each pair up (`merge`), compare what is left (`compare`) and spread the similar pairs over the copies of their rows
-(`count_members`, `fill_members`). `docs/bounds.md` proves what is left out.
+In the order of their use: compute the partition key of each signature (`find_partition_keys`); select the prefixes of a
+block of rows (`select_prefixes`) and sort them by part (`count_parts`, `fill_parts`); generate the candidate pairs of a
+part over an inverted index (`number_signatures`, `count_lists`, `fill_lists`, `probe`, and `count_visits` for the
+remaining work); sum the shared weight of each pair over the parts (`merge`), verify (`compare`), and list the pairs of
+documents (`list_pairs`). `docs/bounds.md` proves that the filters lose no pair.
 
-A *place* is the number of units of weight that stand before a signature in its row's order. Rows are numbered as in the
+The *position* of a signature is the number of units of weight before it in its row's order. Rows are numbered as in the
 store, in ascending order of length; rows of one length are a *run*.
+
+Bit layouts, the highest bits first::
+
+    mark of a signature, uint16   class of its frequency (6) | partition key (10)
+    token, uint64                 signature (32) | 0 (8) | position (16) | weight inside the prefix (8)
+    head, uint64                  row (32) | new (1) | number of tokens (31)
+    row of a share, uint64        row (32) | run (32)
+    posting, uint64               index in the share (32) | longest partner (24) | weight (8)
+    candidate pair, uint64        shorter row (32) | longer row (32)
+    key, uint64                   shorter row (32) | longer row less the first one (24) | shared weight (8)
 """
 
 from __future__ import annotations
@@ -18,38 +28,39 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2, bit_count, prefetch
+from spotsigs.arrays.intrinsics import bit_count, prefetch
+from spotsigs.matching.join_kernels import MAX_CLASSES, MIX_1, MIX_2
 
-HOME_BITS = 10
-"""Low bits of the mark of a signature, a hash of the first document that has it; its class stands above them."""
+KEY_BITS = 10
+"""Bits of a partition key, a hash of the first document that contains the signature."""
 
 BIN_BITS = 12
-"""Bits of the range of signatures that is sent to one part: those of the home, and of a hash of the signature."""
+"""Bits of a bin, the unit of which parts consist: the partition key, then bits of a hash of the signature."""
 
-A_HOME = 12
-"""A document has one home for so many of its signatures, as a power of two, so that a huge one fills no part alone."""
+LOG_SIGNATURES_A_KEY = 12
+"""Logarithm of the number of signatures of a document that have one partition key, so that a huge one fills no part."""
 
-HOMES = 2**HOME_BITS - 1
+KEY_MASK = 2**KEY_BITS - 1
 LOW = np.uint64(0xFFFFFFFF)
 BYTE, HALF = np.uint64(8), np.uint64(32)
-MOST_PLACE = 2**16 - 1
-"""Places beyond it are written as this one: a bound on a smaller place leaves less out."""
+MAX_POSITION = 2**16 - 1
+"""Larger positions are stored as this one: the bound of a smaller position prunes less."""
 
-MOST_MEETINGS = 255
-"""Meetings beyond it are not counted: no more are ever asked for."""
+MAX_SHARED = 255
+"""Larger shared weights are stored as this one: no bound requires more."""
 
-MOST_LENGTH = 2**24 - 1
-"""Longest partner that a posting tells; what reaches further has no limit."""
+MAX_LENGTH = 2**24 - 1
+"""Largest length of a partner that a posting can store; larger ones mean no limit."""
 
-MOST_ROWS = 2**24
-"""Rows of one comparison: their numbers have 24 bits there."""
+MAX_ROWS = 2**24
+"""Rows of one comparison: their numbers have 24 bits in a key."""
 
 NO_LIMIT = 2**40
 AHEAD = 8
-"""Comparisons, tokens and candidates ahead of which memory is asked for."""
+"""Distance of prefetching, in comparisons, tokens and candidates."""
 
 MEMO = 256
-"""Places whose bounds are kept while rows of one length pass."""
+"""Positions whose bounds are kept for the rows of one length."""
 
 TOTALS = 4096
 """Sums of two lengths whose bounds are kept."""
@@ -57,71 +68,99 @@ TOTALS = 4096
 UNKNOWN = -2
 
 A_TOKEN = 16
-"""Work of a token that is read and listed, where looking at a posting is 1."""
+"""Work of a token that is read and listed; the work of a posting is 1."""
+
+
+@njit(cache=True, nogil=True, inline="always")
+def upper(word: Any) -> Any:
+    """Return the upper half: the signature of a token, the row of a head, the index of a posting."""
+    return np.int64(word >> HALF)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def lower(word: Any) -> Any:
+    """Return the lower half: the run of a row, the longer row of a pair."""
+    return np.int64(word & LOW)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def position_of(token: Any) -> Any:
+    """Return the position of a token in its row."""
+    return np.int64(token >> BYTE & np.uint64(0xFFFF))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def weight_of(entry: Any) -> Any:
+    """Return the weight of a token or posting, or the shared weight of a key."""
+    return entry & np.uint64(0xFF)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def longest_of(posting: Any) -> Any:
+    """Return the length of the longest partner by a posting."""
+    return posting >> BYTE & np.uint64(0xFFFFFF)
 
 
 class Runs(NamedTuple):
-    """What depends on the length alone, for each length that occurs, ascending.
+    """Bounds that depend on the length of a row alone, for each length that occurs, ascending.
 
     Attributes
     ----------
     lengths : ndarray of int64, shape (n,)
         The lengths, from 1 on.
     rows : ndarray of int64, shape (n + 1,)
-        First row of each, and the number of rows.
+        First row of each run, and the number of rows.
     low : ndarray of int64, shape (n,)
-        First run of the lengths that a shorter partner can have.
-    meetings : ndarray of int64, shape (n,)
-        Meetings of a similar pair whose shorter row has this length.
+        First run of the lengths of shorter partners.
+    shared : ndarray of int64, shape (n,)
+        Weight that a similar pair shares in the prefixes, by the length of its shorter row.
     prefix : ndarray of int64, shape (n,)
-        Units of weight in which a row of this length has them.
+        Units of weight of the prefix in which a row shares them.
     offered : ndarray of int64, shape (n,)
-        Units of weight in which it looks out for partners that are not shorter.
+        Units of weight of the prefix that is listed for partners that are not shorter.
     """
 
     lengths: NDArray[np.int64]
     rows: NDArray[np.int64]
     low: NDArray[np.int64]
-    meetings: NDArray[np.int64]
+    shared: NDArray[np.int64]
     prefix: NDArray[np.int64]
     offered: NDArray[np.int64]
 
 
 class Share(NamedTuple):
-    """Rows with a signature of one part in their prefix, and those signatures.
+    """Rows with a signature of one part in their prefix, and these signatures.
 
     Attributes
     ----------
     marks : ndarray of uint64, shape (2 n,)
-        For each the sketch, the parity of the units of weight that fall on each of 64 bits, then its number, ascending,
-        and its run (32 bits each): what a candidate is judged by, side by side.
-    fresh : ndarray of bool, shape (n,)
+        For each row its sketch (the parity of the units of weight on each of 64 bits), then its row and run.
+    is_new : ndarray of bool, shape (n,)
         Whether the row, or a copy of it, is new.
     first : ndarray of int64, shape (n_runs + 1,)
-        First of them, by place here, in each run.
+        Index of the first row of each run.
     starts : ndarray of int64, shape (n + 1,)
-        Row ``r`` has its tokens at ``starts[r]:starts[r + 1]``.
+        The tokens of row ``r`` are ``tokens[starts[r]:starts[r + 1]]``.
     tokens : ndarray of uint64
-        Number of the signature (in what is sent that of the vocabulary), place (16 bits), weight inside the prefix (8
-        bits).
+        With the number of the signature in the vocabulary, or in the part once `number_signatures` has run.
     """
 
     marks: NDArray[np.uint64]
-    fresh: NDArray[np.bool_]
+    is_new: NDArray[np.bool_]
     first: NDArray[np.int64]
     starts: NDArray[np.int64]
     tokens: NDArray[np.uint64]
 
 
 class Lists(NamedTuple):
-    """Rows by signature, filled as the rows before a probing one pass.
+    """Inverted index of a part, which grows while rows are probed.
 
     Attributes
     ----------
     bounds : ndarray of int32, shape (2 n_signatures,)
-        For each the first posting that is still in reach, and the one behind the last.
+        For each signature the first posting that is still in reach, and the end of its list.
     postings : ndarray of uint64
-        Place of the row in its share, longest partner it can have by this signature (24 bits), weight (8 bits).
+        The postings lists.
     """
 
     bounds: NDArray[np.int32]
@@ -169,8 +208,8 @@ def sketch_rows(indptr: Any, ids: Any, counts: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def find_homes(sizes: Any, first: Any, entries: Any, homes: Any) -> None:
-    """Write for each signature the home of the first document that has it, a hash of that document's number.
+def find_partition_keys(sizes: Any, first: Any, entries: Any, partition_keys: Any) -> None:
+    """Compute the partition key of each signature, a hash of the first document that contains it.
 
     Parameters
     ----------
@@ -179,31 +218,33 @@ def find_homes(sizes: Any, first: Any, entries: Any, homes: Any) -> None:
     first : int
         Number of the first document.
     entries : ndarray of int32
-        Place of each signature of each document in ``homes``.
-    homes : ndarray of uint16
-        Receives them.
+        Index of each signature of each document in ``partition_keys``.
+    partition_keys : ndarray of uint16
+        Output.
     """
     k = len(entries)
     for r in range(len(sizes) - 1, -1, -1):
-        for place in range(sizes[r] - 1, -1, -1):
+        for rank in range(sizes[r] - 1, -1, -1):
             k -= 1
-            x = np.uint64(first + r) * MIX_1 + np.uint64(place >> A_HOME) * MIX_2
-            homes[entries[k]] = (x ^ (x >> HALF)) * MIX_2 >> np.uint64(64 - HOME_BITS)
+            x = np.uint64(first + r) * MIX_1 + np.uint64(rank >> LOG_SIGNATURES_A_KEY) * MIX_2
+            partition_keys[entries[k]] = (x ^ (x >> HALF)) * MIX_2 >> np.uint64(64 - KEY_BITS)
 
 
 @njit(cache=True, nogil=True)
-def spread_rows(indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, copy_of: Any, tables: Runs, out: Any) -> Any:
-    """Write the prefixes of the rows that copy no other row.
+def select_prefixes(
+    indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, copy_of: Any, tables: Runs, out: Any
+) -> Any:
+    """Write the prefixes of the rows that are no copies of other rows.
 
-    A row's signatures are ordered by class, rarest first, then by number; those of class 0 occur in no other row and
-    take their place only.
+    The signatures of a row are ordered by class, rarest first, then by number. Those of class 0 occur in no other row:
+    they count for positions and are not written.
 
     Parameters
     ----------
     indptr, ids, counts : ndarray
         Rows as CSR arrays, ids ascending in each.
     marks : ndarray of uint16
-        Class and home of each signature.
+        Class and partition key of each signature.
     runs : ndarray of int64
         Run of each row.
     copy_of : ndarray of int32
@@ -211,7 +252,7 @@ def spread_rows(indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, copy_
     tables : Runs
         By length.
     out : tuple of ndarray
-        ``tokens`` as in `Share`, ``rows``, and ``bins``, by which they are sent; room for one of each entry.
+        Output: ``tokens`` as in `Share`, ``rows``, and ``bins``; as long as the entries.
 
     Returns
     -------
@@ -220,7 +261,7 @@ def spread_rows(indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, copy_
     """
     tokens, rows, bins = out
     weight = np.empty(MAX_CLASSES + 1, np.int64)
-    split = BIN_BITS - HOME_BITS
+    split = BIN_BITS - KEY_BITS
     n = 0
     for r in range(len(runs)):
         if copy_of[r] != r:
@@ -228,24 +269,24 @@ def spread_rows(indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, copy_
         first, last = indptr[r], indptr[r + 1]
         weight[:] = 0
         for k in range(first, last):
-            weight[(marks[k] >> HOME_BITS) + 1] += counts[k]
+            weight[(marks[k] >> KEY_BITS) + 1] += counts[k]
         size = tables.prefix[runs[r]]
         for c in range(MAX_CLASSES):
             weight[c + 1] += weight[c]
         for k in range(first, last):
-            c = marks[k] >> HOME_BITS
+            c = marks[k] >> KEY_BITS
             at = weight[c]
             if c == 0 or at >= size:
                 continue
             weight[c] += counts[k]
             tokens[n] = (
                 np.uint64(np.uint32(ids[k])) << HALF
-                | np.uint64(min(at, MOST_PLACE)) << BYTE
-                | np.uint64(min(counts[k], size - at, MOST_MEETINGS))
+                | np.uint64(min(at, MAX_POSITION)) << BYTE
+                | np.uint64(min(counts[k], size - at, MAX_SHARED))
             )
             rows[n] = r
-            within = np.uint64(np.uint32(ids[k])) * MIX_1 >> np.uint64(64 - BIN_BITS + HOME_BITS)
-            bins[n] = (marks[k] & HOMES) << split | np.int64(within)
+            within = np.uint64(np.uint32(ids[k])) * MIX_1 >> np.uint64(64 - BIN_BITS + KEY_BITS)
+            bins[n] = (marks[k] & KEY_MASK) << split | np.int64(within)
             n += 1
     return n
 
@@ -257,11 +298,11 @@ def count_parts(rows: Any, part: Any, starts: Any) -> None:
     Parameters
     ----------
     rows : ndarray
-        As `spread_rows` writes them.
+        As `select_prefixes` writes them.
     part : ndarray of int32
         Part of each token.
     starts : ndarray of int64, shape (2, n_parts + 2)
-        Zero; receives where the rows and the tokens of each part start, one place further.
+        Zero; output: the first row and the first token of each part, shifted by one index.
     """
     before = np.full(starts.shape[1], -1, np.int32)
     for k in range(len(rows)):
@@ -277,13 +318,9 @@ def count_parts(rows: Any, part: Any, starts: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def fill_parts(
-    tokens: Any, rows: Any, part: Any, first_row: Any, fresh: Any, sketches: Any, starts: Any, out: Any
+    tokens: Any, rows: Any, part: Any, first_row: Any, is_new: Any, sketches: Any, starts: Any, out: Any
 ) -> None:
-    """Write what `count_parts` counted.
-
-    ``out`` are the tokens and, for each row of a part, its sketch, and behind that its number (32 bits), whether it is
-    new (1 bit) and how many tokens it has there (31 bits).
-    """
+    """Sort tokens and rows by part; ``out`` are the tokens, and for each row of a part its sketch and its head."""
     of_part, heads = out
     before = np.full(starts.shape[1], -1, np.int32)
     for k in range(len(tokens)):
@@ -292,7 +329,7 @@ def fill_parts(
             at = starts[0, p + 1]
             starts[0, p + 1] += 1
             heads[2 * at] = sketches[rows[k]]
-            heads[2 * at + 1] = np.uint64(first_row + rows[k]) << HALF | np.uint64(fresh[rows[k]]) << np.uint64(31)
+            heads[2 * at + 1] = np.uint64(first_row + rows[k]) << HALF | np.uint64(is_new[rows[k]]) << np.uint64(31)
             before[p] = rows[k]
         heads[2 * starts[0, p + 1] - 1] += np.uint64(1)
         of_part[starts[1, p + 1]] = tokens[k]
@@ -301,40 +338,40 @@ def fill_parts(
 
 @njit(cache=True, nogil=True)
 def read_heads(tables: Runs, out: Share) -> None:
-    """Fill the arrays of a `Share`, but for its tokens, whose `marks` are what `fill_parts` wrote."""
+    """Fill the arrays of a `Share` except its tokens; `marks` has the heads that `fill_parts` wrote."""
     q = 0
-    for r in range(len(out.fresh)):
+    for r in range(len(out.is_new)):
         head = out.marks[2 * r + 1]
-        row = head >> HALF
-        out.fresh[r] = head >> np.uint64(31) & np.uint64(1) != 0
+        row = upper(head)
+        out.is_new[r] = head >> np.uint64(31) & np.uint64(1) != 0
         out.starts[r + 1] = out.starts[r] + np.int64(head & np.uint64(0x7FFFFFFF))
-        while tables.rows[q + 1] <= np.int64(row):
+        while tables.rows[q + 1] <= row:
             q += 1
             out.first[q] = r
-        out.marks[2 * r + 1] = row << HALF | np.uint64(q)
-    out.first[q + 1 :] = len(out.fresh)
+        out.marks[2 * r + 1] = np.uint64(row) << HALF | np.uint64(q)
+    out.first[q + 1 :] = len(out.is_new)
 
 
 @njit(cache=True, nogil=True)
 def number_signatures(tokens: Any, known: Any, n: Any) -> Any:
-    """Number the signatures of tokens anew, in the order in which they come.
+    """Renumber the signatures of tokens in the order of their first occurrence.
 
-    What a row is the first to have lies side by side then, and so does what a near-copy of it looks up.
+    Postings lists of signatures that first occur in one row are then adjacent, and so are those that its
+    near-duplicates probe.
 
     Parameters
     ----------
     tokens : ndarray of uint64
-        As in `Share`; receive the new numbers.
+        As in `Share`; output.
     known : ndarray of uint64
-        A hash table with more room than signatures, a power of two, of the signatures that have been numbered; 0 where
-        it is empty.
+        Hash table of the numbered signatures, 0 where it is empty; its size is a power of two above their number.
     n : int
-        How many these are.
+        Signatures numbered before.
 
     Returns
     -------
     int
-        How many there are now.
+        Signatures numbered now.
     """
     last = np.uint64(len(known) - 1)
     for k in range(len(tokens)):
@@ -353,19 +390,19 @@ def number_signatures(tokens: Any, known: Any, n: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _run(share: Share, r: Any) -> Any:
-    return np.int64(share.marks[2 * r + 1] & LOW)
+    return lower(share.marks[2 * r + 1])
 
 
 @njit(cache=True, nogil=True)
-def count_lists(share: Share, only_fresh: Any, tables: Runs, bounds: Any) -> Any:
-    """Write where the list of each signature starts, `bounds` being zero; return their length."""
-    for r in range(len(share.fresh)):
-        if only_fresh and not share.fresh[r]:
+def count_lists(share: Share, only_new: Any, tables: Runs, bounds: Any) -> Any:
+    """Write the start of each postings list into `bounds`, which is zero; return the number of postings."""
+    for r in range(len(share.is_new)):
+        if only_new and not share.is_new[r]:
             continue
         offered = tables.offered[_run(share, r)]
         for k in range(share.starts[r], share.starts[r + 1]):
-            if np.int64(share.tokens[k] >> BYTE & np.uint64(0xFFFF)) < offered:
-                bounds[2 * np.int64(share.tokens[k] >> HALF)] += 1
+            if position_of(share.tokens[k]) < offered:
+                bounds[2 * upper(share.tokens[k])] += 1
     n = 0
     for t in range(0, len(bounds), 2):
         size = bounds[t]
@@ -375,15 +412,15 @@ def count_lists(share: Share, only_fresh: Any, tables: Runs, bounds: Any) -> Any
 
 
 @njit(cache=True, nogil=True)
-def _reach(place: Any, q: Any, tables: Runs, tau: Any, memo: Any) -> Any:
-    """Return the longest partner of a row by a signature at a place; `memo` is that of its length."""
-    known = place < len(memo)
-    if known and memo[place] != UNKNOWN:
-        return memo[place]
+def _reach(position: Any, q: Any, tables: Runs, tau: Any, memo: Any) -> Any:
+    """Return the length of the longest partner of a row by a signature at a position; `memo` is that of its length."""
+    known = position < len(memo)
+    if known and memo[position] != UNKNOWN:
+        return memo[position]
     length = tables.lengths[q]
-    reach = longest_partner(length, length - place + tables.meetings[q] - 1, tau)
+    reach = longest_partner(length, length - position + tables.shared[q] - 1, tau)
     if known:
-        memo[place] = reach
+        memo[position] = reach
     return reach
 
 
@@ -393,21 +430,21 @@ def _insert(share: Share, r: Any, tables: Runs, tau: Any, memo: Any, lists: List
     offered = tables.offered[q]
     for k in range(share.starts[r], share.starts[r + 1]):
         token = share.tokens[k]
-        place = np.int64(token >> BYTE & np.uint64(0xFFFF))
-        if place >= offered:
+        position = position_of(token)
+        if position >= offered:
             continue
-        reach = np.uint64(min(_reach(place, q, tables, tau, memo), MOST_LENGTH))
-        t = 2 * np.int64(token >> HALF)
-        lists.postings[lists.bounds[t + 1]] = np.uint64(r) << HALF | reach << BYTE | token & np.uint64(0xFF)
+        reach = np.uint64(min(_reach(position, q, tables, tau, memo), MAX_LENGTH))
+        t = 2 * upper(token)
+        lists.postings[lists.bounds[t + 1]] = np.uint64(r) << HALF | reach << BYTE | weight_of(token)
         lists.bounds[t + 1] += 1
 
 
 @njit(cache=True, nogil=True)
-def fill_lists(share: Share, begin: Any, end: Any, only_fresh: Any, tables: Runs, tau: Any, lists: Lists) -> None:
+def fill_lists(share: Share, begin: Any, end: Any, only_new: Any, tables: Runs, tau: Any, lists: Lists) -> None:
     """List the rows ``begin:end`` of a share."""
     memo, of = np.full(MEMO, UNKNOWN, np.int64), -1
     for r in range(begin, end):
-        if share.fresh[r] or not only_fresh:
+        if share.is_new[r] or not only_new:
             if _run(share, r) != of:
                 memo[:], of = UNKNOWN, _run(share, r)
             _insert(share, r, tables, tau, memo, lists)
@@ -415,12 +452,12 @@ def fill_lists(share: Share, begin: Any, end: Any, only_fresh: Any, tables: Runs
 
 @njit(cache=True, nogil=True)
 def _passed(lists: Lists, t: Any, low: Any) -> Any:
-    """Return the first posting of a list that is long enough, and the one behind the last; forget those before.
+    """Return the first posting of a list that is long enough, and the end of the list; drop those before.
 
-    Rows probe in ascending order of length, so a posting that is too short now is so for all that follow.
+    Rows are probed in ascending order of length: a posting that is too short now is too short for all later rows.
     """
     p, last = np.int64(lists.bounds[2 * t]), np.int64(lists.bounds[2 * t + 1])
-    while p < last and np.int64(lists.postings[p] >> HALF) < low:
+    while p < last and upper(lists.postings[p]) < low:
         p += 1
     lists.bounds[2 * t] = p
     return p, last
@@ -430,26 +467,26 @@ def _passed(lists: Lists, t: Any, low: Any) -> Any:
 def count_visits(
     probing: Share, listed: Share, own: Any, begin: Any, tables: Runs, tau: Any, all_rows: Lists, new: Lists, out: Any
 ) -> None:
-    """Write the work of each row from `begin` on: its tokens and the postings it will look at, none being looked at.
+    """Write the work of each row from `begin` on, in tokens and postings, without reading the postings.
 
-    ``all_rows`` lists the rows before; ``new`` the new ones among them, which are what an old row looks for.
+    ``all_rows`` lists the rows before it, ``new`` the new ones among them, which are the partners of old rows.
     """
     memo, of = np.full(MEMO, UNKNOWN, np.int64), -1
-    for r in range(begin, len(probing.fresh)):
+    for r in range(begin, len(probing.is_new)):
         q = _run(probing, r)
         if q != of:
             memo[:], of = UNKNOWN, q
         low = listed.first[tables.low[q]]
-        lists = all_rows if probing.fresh[r] else new
+        lists = all_rows if probing.is_new[r] else new
         out[r - begin] = A_TOKEN * (probing.starts[r + 1] - probing.starts[r])
         for k in range(probing.starts[r], probing.starts[r + 1]):
             if k + AHEAD < len(probing.tokens):
-                prefetch(lists.bounds, 2 * np.int64(probing.tokens[k + AHEAD] >> HALF))
-            p, last = _passed(lists, np.int64(probing.tokens[k] >> HALF), low)
+                prefetch(lists.bounds, 2 * upper(probing.tokens[k + AHEAD]))
+            p, last = _passed(lists, upper(probing.tokens[k]), low)
             out[r - begin] += last - p
         if own:
             _insert(probing, r, tables, tau, memo, all_rows)
-            if len(new.bounds) and probing.fresh[r]:
+            if len(new.bounds) and probing.is_new[r]:
                 _insert(probing, r, tables, tau, memo, new)
 
 
@@ -464,7 +501,7 @@ def _differing(total: Any, tau: Any, memo: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def meet(
+def probe(
     probing: Share,
     listed: Share,
     own: Any,
@@ -475,37 +512,37 @@ def meet(
     all_rows: Lists,
     new: Lists,
     most: Any,
-    met: Any,
+    counts: Any,
     touched: Any,
     out: Any,
 ) -> Any:
-    """Write the pairs of the rows ``begin:end`` of a share with listed ones, until no room may be left or much is done.
+    """Write the candidate pairs of the rows ``begin:end`` with listed ones, until the output or the work is used up.
 
     Parameters
     ----------
     probing, listed : Share
-        Rows of one part, or of two stretches of it.
+        Rows of one part, or of two groups of blocks of it.
     own : bool
-        Whether both are the same rows: each is listed when it has looked for partners.
+        Whether both are the same rows: each row is listed after it has been probed.
     begin, end : int
-        Which rows look for partners.
+        The rows that are probed.
     tables, tau, all_rows, new
         As for `count_visits`.
     most : int
-        Work, as `count_visits` counts it, after which no further row begins.
-    met, touched : ndarray of uint8 and of int64, shape (listed rows,)
-        Room; ``met`` is zero on entry and exit.
+        Work, as `count_visits` counts it, after which no further row is probed.
+    counts, touched : ndarray of uint8 and of int64, shape (listed rows,)
+        Scratch; ``counts`` is zero on entry and exit.
     out : tuple of ndarray
-        Pairs (number of the shorter row, 32 bits, of the probing one), and their meetings.
+        Output: candidate pairs, and the weight that each shares in this part.
 
     Returns
     -------
     tuple of int
-        First row that has not looked for partners, how many pairs there are, and the work that was done.
+        First row that has not been probed, number of pairs, and work.
     """
-    pairs, meetings = out
+    pairs, shared = out
     n, work = 0, 0
-    room = len(pairs) - len(met)
+    room = len(pairs) - len(counts)  # a row has at most as many pairs as there are listed rows
     memo, of, differing = np.full(MEMO, UNKNOWN, np.int64), -1, np.full(TOTALS, UNKNOWN, np.int64)
     for r in range(begin, end):
         if n > room or work >= most:
@@ -516,78 +553,75 @@ def meet(
             memo[:], of = UNKNOWN, q
         length = tables.lengths[q]
         low = listed.first[tables.low[q]]
-        lists = all_rows if probing.fresh[r] else new
-        saturated = np.uint64(min(length, MOST_LENGTH))
+        lists = all_rows if probing.is_new[r] else new
+        saturated = np.uint64(min(length, MAX_LENGTH))
         m = 0
-        # Meetings are counted in `met` by listed row; `touched` says which counters to read and clear afterwards, so
-        # that a row costs what it meets, not what is listed.
+        # `counts` has the shared weight by listed row, `touched` the rows with one: only these are read and cleared
         for k in range(probing.starts[r], probing.starts[r + 1]):
             if k + AHEAD < len(probing.tokens):
-                prefetch(lists.bounds, 2 * np.int64(probing.tokens[k + AHEAD] >> HALF))
+                prefetch(lists.bounds, 2 * upper(probing.tokens[k + AHEAD]))
             token = probing.tokens[k]
-            p, last = _passed(lists, np.int64(token >> HALF), low)
+            p, last = _passed(lists, upper(token), low)
             if p == last:
                 continue
-            # the bound of this row at this place, and below, in the posting, that of the other row at its own
-            reach = _reach(np.int64(token >> BYTE & np.uint64(0xFFFF)), q, tables, tau, memo)
-            stop = len(met)
+            # positional filter of this row; the posting has that of the other row
+            reach = _reach(position_of(token), q, tables, tau, memo)
+            stop = len(counts)
             if reach < length:
                 stop = listed.first[np.searchsorted(tables.lengths, reach, side="right")]
             work += last - p
-            weight = token & np.uint64(0xFF)
+            weight = weight_of(token)
             while p < last:
                 posting = lists.postings[p]
-                y = np.int64(posting >> HALF)
+                y = upper(posting)
                 if y >= stop:
                     break
-                if saturated <= posting >> BYTE & np.uint64(0xFFFFFF):
-                    if met[y] == 0:
+                if saturated <= longest_of(posting):
+                    if counts[y] == 0:
                         touched[m] = y
                         m += 1
                         prefetch(listed.marks, 2 * y)
-                    met[y] = min(np.uint64(met[y]) + min(weight, posting & np.uint64(0xFF)), np.uint64(MOST_MEETINGS))
+                    counts[y] = min(np.uint64(counts[y]) + min(weight, weight_of(posting)), np.uint64(MAX_SHARED))
                 p += 1
-        # 64 bits can differ in 64 at most: where similar rows may, sketches say nothing and are not looked at
+        # sketches differ in at most 64 bits: they prune nothing if those of similar rows may
         sketched = _differing(length + tables.lengths[tables.low[q]], tau, differing) < 64
         sketch, row = probing.marks[2 * r], probing.marks[2 * r + 1] >> HALF
         for c in range(m):
             y = touched[c]
             mark = listed.marks[2 * y + 1]
-            total = length + tables.lengths[np.int64(mark & LOW)]
+            total = length + tables.lengths[lower(mark)]
             if not sketched or bit_count(sketch ^ listed.marks[2 * y]) <= _differing(total, tau, differing):
                 pairs[n] = mark >> HALF << HALF | row
-                meetings[n] = met[y]
+                shared[n] = counts[y]
                 n += 1
-            met[y] = 0
+            counts[y] = 0
         if own:
             _insert(probing, r, tables, tau, memo, all_rows)
-            if len(new.bounds) and probing.fresh[r]:
+            if len(new.bounds) and probing.is_new[r]:
                 _insert(probing, r, tables, tau, memo, new)
     return end, n, work
 
 
 @njit(cache=True, nogil=True)
-def pack_keys(pairs: Any, meetings: Any, first_row: Any, keys: Any) -> None:
-    """Write shorter row (32 bits), longer one less `first_row` (24 bits) and meetings (8 bits) into one number."""
+def pack_keys(pairs: Any, shared: Any, first_row: Any, keys: Any) -> None:
+    """Pack candidate pairs and their shared weight into keys."""
     for k in range(len(pairs)):
-        keys[k] = (
-            (pairs[k] >> HALF) << HALF | ((pairs[k] & LOW) - np.uint64(first_row)) << BYTE | np.uint64(meetings[k])
-        )
+        keys[k] = (pairs[k] >> HALF) << HALF | ((pairs[k] & LOW) - np.uint64(first_row)) << BYTE | np.uint64(shared[k])
 
 
 @njit(cache=True, nogil=True)
 def merge(keys: Any, tables: Runs) -> Any:
-    """Add up the meetings of each pair of sorted keys and move those with enough to the front; return their number."""
+    """Sum the shared weight of each pair of sorted keys, move pairs with enough to the front, return their number."""
     n, k, q = 0, 0, 0
     while k < len(keys):
         pair, total = keys[k] >> BYTE, np.int64(0)
         while k < len(keys) and keys[k] >> BYTE == pair:
-            total += np.int64(keys[k] & np.uint64(0xFF))
+            total += np.int64(weight_of(keys[k]))
             k += 1
         row = np.int64(pair >> np.uint64(24))
         while tables.rows[q + 1] <= row:
             q += 1
-        if total >= tables.meetings[q]:
+        if total >= tables.shared[q]:
             keys[n] = pair
             n += 1
     return n
@@ -615,14 +649,14 @@ def compare(one: Block, a: Any, other: Block, b: Any, tau: Any, out: Any) -> Any
     tau : float
         Similarity threshold.
     out : tuple of ndarray
-        Receives the places of the similar ones among the n, and their similarities.
+        Output: indices of the similar pairs among the n, and their similarities.
 
     Returns
     -------
     int
-        How many are similar.
+        Number of similar pairs.
     """
-    places, similarity = out
+    indices, similarity = out
     n = 0
     for c in range(len(a)):
         if c + AHEAD < len(a):
@@ -641,14 +675,14 @@ def compare(one: Block, a: Any, other: Block, b: Any, tau: Any, out: Any) -> Any
             y += right <= left
         value = overlap / max(one.lengths[a[c]] + other.lengths[b[c]] - overlap, 1)
         if value >= tau:
-            places[n], similarity[n] = c, value
+            indices[n], similarity[n] = c, value
             n += 1
     return n
 
 
 @njit(cache=True, nogil=True)
 def gather(indptr: Any, values: Any, rows: Any, ends: Any, out: Any) -> None:
-    """Copy the values of some rows behind one another; where they begin and end there is given."""
+    """Concatenate the values of some rows; ``ends`` has their offsets in the output."""
     for r in range(len(rows)):
         at, to = indptr[rows[r]], ends[r]
         for k in range(ends[r + 1] - to):
@@ -663,7 +697,7 @@ class Groups(NamedTuple):
     starts, numbers : ndarray of int64
         As above.
     sizes, old : ndarray of int64
-        How many a row has, and how many of them are not new.
+        Documents of each row, and those of them that are not new.
     """
 
     starts: NDArray[np.int64]
@@ -676,7 +710,7 @@ class Groups(NamedTuple):
 def list_pairs(
     one: Groups, a: Any, other: Groups, b: Any, own: Any, similarity: Any, new_from: Any, at: Any, out: Any
 ) -> Any:
-    """Write the pairs of documents that pairs of rows stand for, lower number first, until there is no room.
+    """Write the pairs of documents of pairs of rows, lower number first, until the output is full.
 
     Parameters
     ----------
@@ -685,21 +719,21 @@ def list_pairs(
     a, b : ndarray of int64, shape (n,)
         The pairs of rows.
     own : bool
-        Each row is paired with itself: its copies with one another.
+        Whether each row is paired with itself: its copies with one another.
     similarity : ndarray of float64, shape (n,)
         Theirs.
     new_from : int
         One document of each pair at least has this number or a higher one.
     at : ndarray of int64, shape (3,)
-        Where to begin: a pair of rows, the place of its first document, and that of its second; zeros at first.
-        Receives where to go on.
+        Where to start: a pair of rows, the index of its first document, and that of its second; zeros at first.
+        Output: where to resume.
     out : tuple of ndarray
-        Receives documents and similarities.
+        Output: documents and similarities.
 
     Returns
     -------
     int
-        How many were written.
+        Number of pairs.
     """
     i, j, values = out
     n, c, x, y = 0, at[0], at[1], at[2]

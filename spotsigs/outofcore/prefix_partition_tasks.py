@@ -1,18 +1,18 @@
-"""The tasks of the join on disk: prefixes go out by signature, pairs come back by row.
+"""Tasks of the join on disk: prefixes are shuffled by signature, candidate pairs by row.
 
-Rounds of tasks, each with inputs that it names and a result of its own, so that it can run again anywhere:
+Each task names its inputs and writes a result of its own, so that it can run again on any worker:
 
-1. `sample`: what a few rows of each stretch of the store would send, by range of homes; equal parts follow.
-2. `spread`: the rows of a stretch, copies collapsed, send the rarest signatures of each row to their parts.
-3. `meet`: pairs of rows with a signature of a part in both prefixes, each once, and how many of them they share. A
-   part with much more work than others is left where that shows, and further tasks share the rest of it.
-4. `verify`: the pairs of some rows from all parts; those with enough meetings are compared, and stand for their copies.
+1. `sample`: for some rows of each block, the number of prefix tokens by range of partition keys, from which parts of
+   equal size are cut.
+2. `shuffle`: the rows of a block, copies collapsed; the rarest signatures of each row are written by part.
+3. `find_candidates`: the pairs of rows that share a signature of a part in both prefixes, and the weight they share. A
+   task with much more work than the mean stops, and further tasks divide the rest.
+4. `verify`: the candidate pairs of some rows from all parts; those that share enough are compared, and the similar ones
+   expanded to the copies of their rows.
 
-The home of a signature is a hash of the first document that has it. So a near-copy and its original, which share
-signatures that no document before had, find nearly all of them in one part, whatever the number of parts. Pairs do not
-depend on homes: any will do that are the same for all rows.
-
-Bytes that go through the store grow with the rows, with what they send, and with the pairs that meet.
+The partition key of a signature is a hash of the first document that contains it. Near-duplicates share rare signatures
+that first occur in the same document, so that most of a pair's shared signatures fall into one part, for any number of
+parts. The pairs do not depend on the keys: any function of the signature gives the same ones.
 """
 
 from __future__ import annotations
@@ -33,80 +33,77 @@ from spotsigs.errors import InputError, require
 from spotsigs.matching.bounds import least_overlap, prefixes
 from spotsigs.outofcore import prefix_partition_kernels as kernels
 from spotsigs.outofcore.prefix_partition_kernels import Block, Groups, Lists, Runs, Share
-from spotsigs.outofcore.resumable_tasks import Rounds
+from spotsigs.outofcore.resumable_tasks import Checkpoints
 from spotsigs.records import FloatArray, RowNumbers, Vectors, require_listable, unchecked
-from spotsigs.storage.locations import is_remote
 from spotsigs.storage.store import Reader, Writer, check_rows, opened, remove_tree, writing
 
-BYTES_SPREAD = 56
-"""What `spread` holds for each entry of its rows."""
+BYTES_SHUFFLED = 56
+"""Bytes that `shuffle` uses for each entry of its rows."""
 
 BYTES_A_ROW = 120
-"""What it holds for each row."""
+"""Bytes that it uses for each row."""
 
-BYTES_MEET = 64
-"""What `meet` holds for each token of its part, with its row and its signature."""
+BYTES_A_TOKEN = 64
+"""Bytes that `find_candidates` uses for each token of its part."""
 
 BYTES_A_CANDIDATE = 48
-"""What `verify` holds for each pair that met."""
+"""Bytes that `verify` uses for each candidate pair."""
 
 BYTES_COMPARED = 96
-"""What it holds for each pair that is compared at once."""
+"""Bytes that it uses for each pair of a batch of comparisons."""
 
 BYTES_LISTED = 64
-"""What it holds for each similar pair of documents that has not been written yet."""
+"""Bytes that it uses for each similar pair of documents that has not been written."""
 
 BYTES_A_PAIR = 128
-"""What sorting and naming pairs holds for each of them."""
+"""Bytes that sorting and naming pairs uses for each of them."""
 
 CELLS = 32
-"""Stretches that `verify` puts together, to as many of a budget."""
+"""A cell is a block of rows that uses one part in so many of the budget; a task of `verify` takes several."""
 
 BINS = 2**kernels.BIN_BITS
-"""Ranges of homes that parts are made of."""
+"""Ranges of partition keys that parts consist of."""
 
 SAMPLED = 32
-"""One row in this many is sampled to learn how many signatures go to each part."""
+"""One row in this many is sampled."""
 
 LEAST_TOKENS = 2**21
-"""Tokens of a part below which another one would cost more than it gives."""
+"""Tokens of a part below which another part would cost more than it saves."""
 
 LEAST_WORK = 2**25
-"""Work that is never left to others: about a tenth of a second."""
+"""Least work of a task that may stop: about a tenth of a second."""
 
 UNEVEN = 1.5
-"""Work at which a task leaves the rest to others, as a multiple of what it takes to read and list a mean part."""
+"""Work at which a task stops, as a multiple of the work of reading and listing a mean part."""
 
 PIECE = 2**18
 """Pairs that are counted at a time."""
 
 NO_END = 2**62
 
-FORM = 3
-"""Of what tasks leave for one another; counted up where it changes."""
+FORM = 4
+"""Version of the results of the tasks."""
 
 GAP = 64
-"""Rows that are read, though nobody asked for them, rather than begin another read."""
-
-REMOTE_GAP = 1 << 13
+"""Rows between two requested ones up to which both are read at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job(Rounds):
-    """What all tasks of a join know.
+class Job(Checkpoints):
+    """Settings of a join.
 
     Attributes
     ----------
     store : str
-        Place of the vectors.
+        Path of the vectors.
     checksum : str
-        What changes with them: tasks keep what they have read of the store.
+        Fingerprint of the vectors.
     tau : float
         Similarity threshold.
     new_from : int
-        Only pairs with a document of at least this number are wanted.
+        Only pairs with a document of at least this number are reported.
     memory : int
-        Bytes that one task may hold.
+        Bytes that one task may use.
     """
 
     store: str
@@ -121,16 +118,16 @@ class Job(Rounds):
 
 
 class Plan(NamedTuple):
-    """How a join is cut.
+    """Blocks of rows of a join.
 
     Attributes
     ----------
     tables : Runs
         By length.
     spans : ndarray of int64
-        First row of each stretch that is spread at once, and the end.
+        First row of each block that is shuffled by one task, and the end.
     cells : ndarray of int64
-        First row of each stretch whose pairs stay together, and the end.
+        First row of each cell, and the end.
     """
 
     tables: Runs
@@ -139,29 +136,29 @@ class Plan(NamedTuple):
 
 
 def make_plan(job: Job, indptr: NDArray[np.int64], lengths: NDArray[np.int64]) -> int:
-    """Leave the plan; return the number of stretches that are spread."""
+    """Write the plan; return the number of blocks."""
 
     def work(out: Writer) -> None:
         tables = _runs(lengths, job.tau)
         for name, values in tables._asdict().items():
             out.put(name, values)
         first = int(tables.rows[0])
-        spans = stretches(indptr, first, job.memory // 2, BYTES_SPREAD, BYTES_A_ROW)
+        spans = cut_rows(indptr, first, job.memory // 2, BYTES_SHUFFLED, BYTES_A_ROW)
         out.put("spans", spans)
-        out.put("cells", stretches(indptr, first, job.memory // CELLS, 16, BYTES_A_ROW))
+        out.put("cells", cut_rows(indptr, first, job.memory // CELLS, 16, BYTES_A_ROW))
         out.facts |= {"spans": len(spans) - 1, "form": FORM}
 
-    return int(job.leave("plan", work=work)["spans"])
+    return int(job.checkpoint("plan", work=work)["spans"])
 
 
-def stretches(indptr: NDArray[np.int64], first: int, budget: int, an_entry: int, a_row: int) -> NDArray[np.int64]:
-    """Cut the rows from `first` on into stretches of a number of bytes; a larger row is a stretch of its own."""
+def cut_rows(indptr: NDArray[np.int64], first: int, budget: int, an_entry: int, a_row: int) -> NDArray[np.int64]:
+    """Cut the rows from `first` on into blocks of a number of bytes; a larger row is a block of its own."""
     n = len(indptr) - 1
     edges = [first]
     while edges[-1] < n:
         start = edges[-1]
-        low, high = start + 1, min(n, start + max(budget // a_row, 1), start + kernels.MOST_ROWS)
-        while low < high:  # the last row behind which the stretch still fits
+        low, high = start + 1, min(n, start + max(budget // a_row, 1), start + kernels.MAX_ROWS)
+        while low < high:  # the last end with which the block fits
             middle = (low + high + 1) // 2
             if (int(indptr[middle]) - int(indptr[start])) * an_entry + (middle - start) * a_row <= budget:
                 low = middle
@@ -172,21 +169,21 @@ def stretches(indptr: NDArray[np.int64], first: int, budget: int, an_entry: int,
 
 
 def _runs(lengths: NDArray[np.int64], tau: float) -> Runs:
-    """Find the lengths that occur, one search each, and tabulate the bounds."""
+    """Find the lengths that occur, by one search each, and tabulate the bounds."""
     found, rows = [], [int(np.searchsorted(lengths, 1))]
     while rows[-1] < len(lengths):
         found.append(int(lengths[rows[-1]]))
         rows.append(int(np.searchsorted(lengths, found[-1], side="right")))
     distinct = np.array(found, np.int64)
-    shortest, meetings, prefix = prefixes(tau, distinct, kernels.MOST_MEETINGS)
-    offered = distinct - least_overlap(tau, 2 * distinct) + meetings
-    return Runs(distinct, np.array(rows, np.int64), np.searchsorted(distinct, shortest), meetings, prefix, offered)
+    shortest, shared, prefix = prefixes(tau, distinct, kernels.MAX_SHARED)
+    offered = distinct - least_overlap(tau, 2 * distinct) + shared
+    return Runs(distinct, np.array(rows, np.int64), np.searchsorted(distinct, shortest), shared, prefix, offered)
 
 
 @lru_cache(2)
 def _plan(job: Job) -> Plan:
-    reader = job.left("plan")
-    whole = {name: reader.part(name, np.int64, 0, reader.length(name)) for name in (*Runs._fields, "spans", "cells")}
+    reader = job.result("plan")
+    whole = {name: reader.whole(name, np.int64) for name in (*Runs._fields, "spans", "cells")}
     return Plan(Runs(*(whole[name] for name in Runs._fields)), whole["spans"], whole["cells"])
 
 
@@ -198,7 +195,7 @@ def read_block(reader: Reader, block: tuple[int, int]) -> tuple[Vectors, NDArray
     reader : Reader
         An open store of vectors.
     block : tuple of int
-        First row, and the one behind the last.
+        First row, and the end.
 
     Returns
     -------
@@ -231,20 +228,20 @@ def _require_rising(reader: Reader, indptr: NDArray[np.int64]) -> None:
 
 
 def _marks(reader: Reader, first_row: int, vectors: Vectors) -> NDArray[np.uint16]:
-    """Return the marks of the signatures of rows; a store that has none sends a signature by its number."""
+    """Return the marks of the signatures of rows; in a store without marks, keys are hashes of the signatures."""
     if "marks.npy" in reader.facts["files"]:
         first = int(reader.part("indptr", np.int64, first_row, first_row + 1)[0])
         return reader.part("marks", np.uint16, first, first + len(vectors.ids))
     ids, places = np.unique(vectors.ids, return_inverse=True)
-    known = int(ids.max(initial=-1)) < reader.length("classes")
+    known = int(ids.max(initial=-1)) < reader.length("classes", np.uint8)
     require(known, f"the classes of the store {reader.folder} are damaged; build the store again")
     classes = reader.take("classes", np.uint8, ids.astype(np.int64)).astype(np.uint32)
-    homes = ids.astype(np.uint32) * np.uint32(2654435761) >> np.uint32(32 - kernels.HOME_BITS)
-    return (classes << np.uint32(kernels.HOME_BITS) | homes).astype(np.uint16)[places]
+    partition_keys = ids.astype(np.uint32) * np.uint32(2654435761) >> np.uint32(32 - kernels.KEY_BITS)
+    return (classes << np.uint32(kernels.KEY_BITS) | partition_keys).astype(np.uint16)[places]
 
 
 def sample(task: tuple[Job, int]) -> NDArray[np.int64]:
-    """Return how many tokens the rows of a stretch will send from each range of homes, from some of them."""
+    """Estimate the tokens of the rows of a block by range of partition keys, from some of the rows."""
     job, number = task
     start, stop = (int(edge) for edge in _plan(job).spans[number : number + 2])
     some = max((stop - start) // SAMPLED, min(stop - start, 1000))
@@ -257,49 +254,49 @@ def sample(task: tuple[Job, int]) -> NDArray[np.int64]:
 def _tokens(
     job: Job, vectors: Vectors, first_row: int, copy_of: NDArray[np.int32]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint16]]:
-    """Return the tokens of the prefixes of rows, and the row and the range of homes of each."""
+    """Return the tokens of the prefixes of rows, and the row and the range of partition keys of each."""
     tables = _plan(job).tables
     runs = np.searchsorted(tables.rows, np.arange(first_row, first_row + len(vectors)), side="right") - 1
     room = len(vectors.ids)
     out = np.empty(room, np.uint64), np.empty(room, np.int32), np.empty(room, np.uint16)
     marks = _marks(job.vectors(), first_row, vectors)
-    n = kernels.spread_rows(vectors.indptr, vectors.ids, vectors.counts, marks, runs, copy_of, tables, out)
+    n = kernels.select_prefixes(vectors.indptr, vectors.ids, vectors.counts, marks, runs, copy_of, tables, out)
     return out[0][:n], out[1][:n], out[2][:n]
 
 
 def cut_parts(job: Job, bins: NDArray[np.int64]) -> int:
-    """Leave the part of each range of homes, from how many tokens it sends; return how many parts there are."""
+    """Assign ranges of partition keys to parts with equal numbers of tokens; return the number of parts."""
 
     def work(out: Writer) -> None:
         total = int(bins.sum())
-        n = max(-(-total * BYTES_MEET * 2 // max(job.memory, 1)), total // LEAST_TOKENS, 1)
-        # a range with a part's share or more begins and ends one
+        n = max(-(-total * BYTES_A_TOKEN * 2 // max(job.memory, 1)), total // LEAST_TOKENS, 1)
+        # a range with as many tokens as a part is a part of its own
         part = np.minimum((np.cumsum(bins) - bins // 2) * n // max(total, 1), n - 1)
         part = np.cumsum(np.diff(part, prepend=part[0]) > 0)
         out.put("part_of", part)
         out.facts["parts"] = int(part[-1]) + 1
 
-    return int(job.leave("parts", work=work)["parts"])
+    return int(job.checkpoint("parts", work=work)["parts"])
 
 
-def spread(task: tuple[Job, int]) -> int:
-    """Send the prefixes of a stretch of rows to their parts; return how many tokens they have."""
+def shuffle(task: tuple[Job, int]) -> int:
+    """Write the prefixes of a block of rows by part; return the number of tokens."""
     job, number = task
-    return int(job.leave("spread", number, work=lambda out: _spread(job, number, out))["tokens"])
+    return int(job.checkpoint("shuffled", number, work=lambda out: _shuffle(job, number, out))["tokens"])
 
 
-def _spread(job: Job, number: int, out: Writer) -> None:
+def _shuffle(job: Job, number: int, out: Writer) -> None:
     from spotsigs.matching.join_driver import Stages, inputs, read
 
-    part_of = _whole(job.left("parts"), "part_of")
+    part_of = job.result("parts").whole("part_of", np.int64)
     start, stop = (int(edge) for edge in _plan(job).spans[number : number + 2])
     vectors, documents = read_block(job.vectors(), (start, stop))
     with Stages(1) as stages:
         copy_of = read(inputs([vectors], False, stages, count=False)[0], stages).copy_of
     copies = np.flatnonzero(copy_of != np.arange(len(copy_of), dtype=np.int32))
     by_first = copies[np.argsort(copy_of[copies], kind="stable")]
-    fresh = documents >= job.new_from
-    fresh[copy_of[copies[fresh[copies]]]] = True
+    is_new = documents >= job.new_from
+    is_new[copy_of[copies[is_new[copies]]]] = True
     out.put("copied", start + copy_of[by_first].astype(np.int64))
     out.put("copies", documents[by_first])
     del documents
@@ -310,7 +307,7 @@ def _spread(job: Job, number: int, out: Writer) -> None:
     sketches = np.empty(len(vectors), np.uint64)
     kernels.sketch_rows(vectors.indptr, vectors.ids, vectors.counts, sketches)
     parted, heads = np.empty_like(tokens), np.zeros(2 * int(starts[0, -1]), np.uint64)
-    kernels.fill_parts(tokens, rows, part, start, fresh, sketches, starts, (parted, heads))
+    kernels.fill_parts(tokens, rows, part, start, is_new, sketches, starts, (parted, heads))
     out.put("tokens", parted)
     out.put("heads", heads)
     out.put("head_starts", starts[0, :-1])
@@ -318,30 +315,26 @@ def _spread(job: Job, number: int, out: Writer) -> None:
     out.facts = {"tokens": len(tokens), "copies": len(copies)}
 
 
-def _whole(reader: Reader, name: str) -> NDArray[np.int64]:
-    return reader.part(name, np.int64, 0, reader.length(name))
-
-
 @lru_cache(256)
 def _sent(job: Job, number: int) -> tuple[Reader, NDArray[np.int64], NDArray[np.int64]]:
-    """Open what a stretch sent; return also where the rows and the tokens of each part start."""
-    reader = job.left("spread", number)
-    return reader, _whole(reader, "head_starts"), _whole(reader, "token_starts")
+    """Open the result of a block; return also the offsets of the rows and tokens of each part."""
+    reader = job.result("shuffled", number)
+    return reader, reader.whole("head_starts", np.int64), reader.whole("token_starts", np.int64)
 
 
 _NOTHING = np.empty(0, np.uint64)
 
 
 def _groups(job: Job, part: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Put the stretches together whose tokens of a part fit into half of the budget; return each two of these groups.
+    """Group blocks whose tokens of a part fit into half of the budget; return all pairs of these groups.
 
-    The rows of the second look for partners in the first; a group is paired with itself, too.
+    The rows of the second group are probed against those of the first; a group is also paired with itself.
     """
     held, groups, first = 0, [], 0
     n = len(_plan(job).spans) - 1
     for number in range(n):
         _, _, tokens = _sent(job, number)
-        size = int(tokens[part + 1] - tokens[part]) * BYTES_MEET
+        size = int(tokens[part + 1] - tokens[part]) * BYTES_A_TOKEN
         if held and held + size > job.memory // 2:
             groups.append((first, number))
             held, first = 0, number
@@ -351,7 +344,7 @@ def _groups(job: Job, part: int) -> list[tuple[tuple[int, int], tuple[int, int]]
 
 
 def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
-    """Read what some stretches sent to a part."""
+    """Read the rows and tokens of a part from some blocks."""
     found = [[_NOTHING, _NOTHING]]
     for number in range(*group):
         reader, heads, tokens = _sent(job, number)
@@ -368,7 +361,7 @@ def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
     _require_undamaged(sound, job)
     share = Share(
         marks=marks,
-        fresh=np.empty(n, np.bool_),
+        is_new=np.empty(n, np.bool_),
         first=np.zeros(len(tables.rows), np.int64),
         starts=np.zeros(n + 1, np.int64),
         tokens=of_rows,
@@ -378,15 +371,15 @@ def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
 
 
 def _require_undamaged(sound: bool, job: Job) -> None:
-    """Refuse numbers that no kernel may use as places."""
+    """Refuse numbers that no kernel may use as indices."""
     require(sound, f"what the join left in {job.folder} is damaged; delete that folder and run again")
 
 
 _NO_LISTS = Lists(np.empty(0, np.int32), np.empty(0, np.uint64))
 
 
-class Meet(NamedTuple):
-    """A task: rows of a part that look for partners.
+class CandidateTask(NamedTuple):
+    """A task: rows of a part that are probed.
 
     Attributes
     ----------
@@ -395,13 +388,13 @@ class Meet(NamedTuple):
     number : int
         Of the task.
     part : int
-        Of the signatures.
+        Part of the signatures.
     groups : int
-        Which two groups of its rows, see `_groups`; most parts are one group.
+        Index of a pair of groups of its rows, see `_groups`; most parts are one group.
     begin, end : int
-        Which rows of the second of them look for partners, by place there; it may end before `end`.
+        Rows of the second group that are probed; there may be fewer.
     most : int
-        Work after which the rest is left to other tasks.
+        Work after which the task stops.
     """
 
     job: Job
@@ -414,9 +407,9 @@ class Meet(NamedTuple):
 
 
 class _Join:
-    """The rows of a task, and their lists, filled for the rows that come before those that look for partners."""
+    """The rows of a task and their inverted index, with the rows before those that are probed."""
 
-    def __init__(self, task: Meet, listed: tuple[int, int], probing: tuple[int, int]) -> None:
+    def __init__(self, task: CandidateTask, listed: tuple[int, int], probing: tuple[int, int]) -> None:
         self.own, self.tau, self.tables = listed == probing, task.job.tau, _plan(task.job).tables
         self.listed = _share(task.job, task.part, listed)
         self.probing = self.listed if self.own else _share(task.job, task.part, probing)
@@ -428,12 +421,12 @@ class _Join:
         del known
         self.all_rows = self._lists(width, False)
         self.new = self._lists(width, True) if task.job.new_from else _NO_LISTS
-        self._fill(0, task.begin if self.own else len(self.listed.fresh))
+        self._fill(0, task.begin if self.own else len(self.listed.is_new))
 
-    def _lists(self, width: int, only_fresh: bool) -> Lists:
-        """Return empty lists with room for the rows."""
+    def _lists(self, width: int, only_new: bool) -> Lists:
+        """Allocate the postings lists."""
         bounds = np.zeros(2 * width, np.int32)
-        n = kernels.count_lists(self.listed, only_fresh, self.tables, bounds)
+        n = kernels.count_lists(self.listed, only_new, self.tables, bounds)
         return Lists(bounds, np.empty(n, np.uint64))
 
     def _fill(self, begin: int, end: int) -> None:
@@ -443,15 +436,15 @@ class _Join:
             kernels.fill_lists(self.listed, begin, end, True, self.tables, self.tau, self.new)
 
     def work(self, begin: int) -> NDArray[np.int64]:
-        """Return the work of each row from one on, after those before have looked for partners."""
-        work = np.empty(len(self.probing.fresh) - begin, np.int64)
+        """Return the work of each row from one on, after those before have been probed."""
+        work = np.empty(len(self.probing.is_new) - begin, np.int64)
         kernels.count_visits(
             self.probing, self.listed, self.own, begin, self.tables, self.tau, self.all_rows, self.new, work
         )
         return work
 
 
-def first_meets(job: Job, parts: int, tokens: int) -> list[Meet]:
+def first_candidate_tasks(job: Job, parts: int, tokens: int) -> list[CandidateTask]:
     """Return a task for each part.
 
     Parameters
@@ -459,69 +452,71 @@ def first_meets(job: Job, parts: int, tokens: int) -> list[Meet]:
     job : Job
         Of the join.
     parts, tokens : int
-        How many parts there are, and tokens that were sent to all of them.
+        Number of parts, and of tokens of all parts.
     """
     most = max(LEAST_WORK, int(UNEVEN * kernels.A_TOKEN * tokens / max(parts, 1)))
-    return [Meet(job, part, part, 0, 0, NO_END, most) for part in range(parts)]
+    return [CandidateTask(job, part, part, 0, 0, NO_END, most) for part in range(parts)]
 
 
-def further_meets(meets: Sequence[Meet], results: Sequence[Mapping[str, Any]], first: int) -> list[Meet]:
-    """Return the tasks that some left behind.
+def further_candidate_tasks(
+    searches: Sequence[CandidateTask], results: Sequence[Mapping[str, Any]], first: int
+) -> list[CandidateTask]:
+    """Return tasks for the rows of tasks that stopped.
 
-    Of rows that are left, each takes as much as ends a task, or the mean of all parts where that is more.
+    Each has as much work as the limit of a task, or the mean of all parts if that is more.
 
     Parameters
     ----------
-    meets, results : sequence
-        All tasks so far, and what `meet` returned of each.
+    searches, results : sequence
+        All tasks so far, and what `find_candidates` returned for each.
     first : int
-        Those from this one on have not been asked before.
+        The first task that has not been considered before.
     """
-    most, parts = meets[0].most, 1 + max(task.part for task in meets)
+    most, parts = searches[0].most, 1 + max(task.part for task in searches)
     total = sum(result["work"] for result in results) + sum(result["left"] for result in results[first:])
     step = max(total // parts // most, 1)
-    found: list[Meet] = []
-    for task, result in zip(meets[first:], results[first:], strict=True):
+    found: list[CandidateTask] = []
+    for task, result in zip(searches[first:], results[first:], strict=True):
         if first == 0:
             found += (task._replace(groups=k) for k in range(1, result["groups"]))
         edges = result["edges"]
         shares = pairwise([*edges[:-1:step], *edges[-1:]])
         found += (task._replace(begin=begin, end=end, most=NO_END) for begin, end in shares)
-    return [task._replace(number=len(meets) + k) for k, task in enumerate(found)]
+    return [task._replace(number=len(searches) + k) for k, task in enumerate(found)]
 
 
-def meet(task: Meet) -> dict[str, Any]:
-    """Leave the pairs of rows that meet.
+def find_candidates(task: CandidateTask) -> dict[str, Any]:
+    """Write the candidate pairs of rows of a part.
 
     Returns
     -------
     dict
-        The ``work`` that was done and the postings that were looked at (``visits``), on how many pairs of ``groups``
-        the rows of the part were put, the work that is ``left``, and the ``edges`` of equal shares of its rows.
+        The ``work`` and the postings that were read (``visits``), the number of pairs of ``groups`` of the part, the
+        work that is ``left``, and the ``edges`` of blocks of its rows with equal work.
     """
-    facts = task.job.leave("met", task.number, work=lambda out: _meet(task, out))
+    facts = task.job.checkpoint("candidates", task.number, work=lambda out: _find_candidates(task, out))
     return {name: facts[name] for name in ("work", "visits", "groups", "left", "edges")}
 
 
-def _meet(task: Meet, out: Writer) -> None:
+def _find_candidates(task: CandidateTask, out: Writer) -> None:
     job, plan = task.job, _plan(task.job)
     groups = _groups(job, task.part)
     join = _Join(task, *groups[task.groups])
-    begin, end = task.begin, min(task.end, len(join.probing.fresh))
-    n = len(join.listed.fresh)
+    begin, end = task.begin, min(task.end, len(join.probing.is_new))
+    n = len(join.listed.is_new)
     room = n + max(2**16, min(n, 2**20))
-    met, touched = np.zeros(n, np.uint8), np.empty(n, np.int64)
-    pairs, meetings = np.empty(room, np.uint64), np.empty(room, np.uint8)
+    counts, touched = np.zeros(n, np.uint8), np.empty(n, np.int64)
+    pairs, shared = np.empty(room, np.uint64), np.empty(room, np.uint8)
     cells, work = np.zeros(len(plan.cells), np.int64), 0
-    with out.growing("pairs", np.uint64) as append_pairs, out.growing("meetings", np.uint8) as append_meetings:
+    with out.growing("pairs", np.uint64) as append_pairs, out.growing("shared", np.uint8) as append_meetings:
         while begin < end and work < task.most:
-            begin, found, more = kernels.meet(
+            begin, found, more = kernels.probe(
                 join.probing, join.listed, join.own, begin, end, plan.tables, job.tau, join.all_rows, join.new,
-                task.most - work, met, touched, (pairs, meetings),
+                task.most - work, counts, touched, (pairs, shared),
             )  # fmt: skip
             work += more
             append_pairs(pairs[:found])
-            append_meetings(meetings[:found])
+            append_meetings(shared[:found])
             rows = (pairs[:found] & kernels.LOW).astype(np.int64)
             cells[1:] += np.searchsorted(rows, plan.cells[1:])
     out.put("cells", cells)
@@ -532,7 +527,7 @@ def _meet(task: Meet, out: Writer) -> None:
 
 
 def _edges(work: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Return the edges of as many equal shares of rows as have at most some work; none where there are no rows."""
+    """Return the edges of blocks of rows with equal work below a limit; none if there are no rows."""
     done = np.cumsum(work)
     n = -(-int(work.sum()) // most)
     if n < 1:
@@ -542,49 +537,49 @@ def _edges(work: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
 
 class Verify(NamedTuple):
-    """A task: the pairs whose longer row lies in some cells."""
+    """A task: the candidate pairs whose longer row is in some cells; ``searches`` is the number of their tasks."""
 
     job: Job
     number: int
     cells: tuple[int, int]
-    met: int
+    searches: int
 
 
-def cut_cells(job: Job, met: int) -> list[Verify]:
-    """Put cells together while their rows, and the pairs that met, fit."""
+def cut_cells(job: Job, searches: int) -> list[Verify]:
+    """Group cells while their rows and candidate pairs fit into the budget."""
     cells = _plan(job).cells
     sizes = np.zeros(len(cells) - 1, np.int64)
-    for number in range(met):
-        sizes += np.diff(_whole(job.left("met", number), "cells"))
+    for number in range(searches):
+        sizes += np.diff(job.result("candidates", number).whole("cells", np.int64))
     tasks: list[Verify] = []
     first, held = 0, 0
     for k, size in enumerate((sizes * BYTES_A_CANDIDATE + job.memory // CELLS).tolist()):
-        if held and (held + size > job.memory // 2 or int(cells[k + 1] - cells[first]) > kernels.MOST_ROWS):
-            tasks.append(Verify(job, len(tasks), (first, k), met))
+        if held and (held + size > job.memory // 2 or int(cells[k + 1] - cells[first]) > kernels.MAX_ROWS):
+            tasks.append(Verify(job, len(tasks), (first, k), searches))
             first, held = k, 0
         held += size
-    return [*tasks, Verify(job, len(tasks), (first, len(sizes)), met)] if len(sizes) else []
+    return [*tasks, Verify(job, len(tasks), (first, len(sizes)), searches)] if len(sizes) else []
 
 
 def verify(task: Verify) -> dict[str, int]:
-    """Leave the similar pairs whose longer row lies in some cells; return how many, and in how many stores."""
+    """Write the similar pairs whose longer row is in some cells; return their number, and the number of stores."""
     job = task.job
     try:
-        facts = job.left("verified", task.number).facts
-        for place in stores(job, {task.number: facts["stores"]}):
-            opened(place, "pairs", verify=None)
+        facts = job.result("verified", task.number).facts
+        for path in stores(job, {task.number: facts["stores"]}):
+            opened(path, "pairs", verify=None)
     except InputError:
         remove_tree(job.path("verified", task.number))
-        facts = job.leave("verified", task.number, work=lambda out: out.facts.update(_verified(task)))
+        facts = job.checkpoint("verified", task.number, work=lambda out: out.facts.update(_verified(task)))
     return {name: int(facts[name]) for name in ("pairs", "stores", "candidates", "verifications")}
 
 
 def stores(job: Job, verified: Mapping[int, int]) -> list[Path]:
-    """Return where pairs lie, from how many stores each task of `verify` left."""
-    return [_place(job, task, k) for task, count in verified.items() for k in range(count)]
+    """Return the paths of the stores of pairs, from the number of stores of each task of `verify`."""
+    return [_pairs_path(job, task, k) for task, count in verified.items() for k in range(count)]
 
 
-def _place(job: Job, task: int, number: int) -> Path:
+def _pairs_path(job: Job, task: int, number: int) -> Path:
     return job.path(f"{task:08d}-{number:04d}")
 
 
@@ -603,24 +598,24 @@ def _verified(task: Verify) -> dict[str, int]:
 
 
 def _passes(task: Verify) -> Iterator[tuple[int, int]]:
-    """Cut the rows of a task so that the pairs that met fit: in a single cell all rows may resemble one another."""
+    """Cut the rows of a task so that their candidate pairs fit: all rows of a cell may be similar."""
     job = task.job
     start, stop = _plan(job).cells[list(task.cells)].tolist()
-    met = [_met_in(task, number) for number in range(task.met)]
-    if sum(end - begin for _, begin, end in met) * BYTES_A_CANDIDATE <= job.memory // 2:
+    candidates = [_candidates_of(task, number) for number in range(task.searches)]
+    if sum(end - begin for _, begin, end in candidates) * BYTES_A_CANDIDATE <= job.memory // 2:
         yield start, stop
         return
     counts = np.zeros(stop - start, np.int64)
-    for reader, begin, end in met:
+    for reader, begin, end in candidates:
         for first in range(begin, end, PIECE):
             rows = reader.part("pairs", np.uint64, first, min(first + PIECE, end)) & kernels.LOW
             counts += np.bincount(rows.astype(np.int64) - start, minlength=len(counts))
-    edges = start + stretches(row_starts(counts), 0, job.memory // 2, BYTES_A_CANDIDATE, BYTES_A_ROW)
+    edges = start + cut_rows(row_starts(counts), 0, job.memory // 2, BYTES_A_CANDIDATE, BYTES_A_ROW)
     yield from pairwise(edges.tolist())
 
 
 def _verify_rows(task: Verify, span: tuple[int, int], listing: _Listing) -> tuple[int, int]:
-    """List the similar pairs whose longer row lies in a span; return how many met, and how many were compared."""
+    """List the similar pairs whose longer row is in a span; return the numbers of candidates and of comparisons."""
     job, plan, reader = task.job, _plan(task.job), task.job.vectors()
     start, stop = span
     keys = _keys(task, span)
@@ -632,7 +627,7 @@ def _verify_rows(task: Verify, span: tuple[int, int], listing: _Listing) -> tupl
     copied = np.flatnonzero(groups.sizes > 1)
     listing.add(groups, copied, groups, copied, np.ones(len(copied)))
     shorter = (keys >> np.uint64(24)).astype(np.int64)
-    longer = (keys & np.uint64(kernels.MOST_ROWS - 1)).astype(np.int64)
+    longer = (keys & np.uint64(kernels.MAX_ROWS - 1)).astype(np.int64)
     del keys
     _require_undamaged(int(shorter.max(initial=0)) < stop and int(longer.max(initial=0)) < stop - start, job)
     for first, last in _windows(shorter, plan.cells, max(job.memory // CELLS // BYTES_COMPARED, 1)):
@@ -646,7 +641,7 @@ def _verify_rows(task: Verify, span: tuple[int, int], listing: _Listing) -> tupl
 
 
 class _Listing:
-    """Pairs of documents on their way to stores, of which each is sorted by (i, j) and takes a share of the budget."""
+    """Buffer of similar pairs of documents, which is written to a store, sorted by (i, j), when it is full."""
 
     def __init__(self, task: Verify) -> None:
         self.task = task
@@ -657,7 +652,7 @@ class _Listing:
     def add(
         self, one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64], similarity: FloatArray
     ) -> None:
-        """List what pairs of rows stand for; those of a row with itself stand for its copies."""
+        """Add the pairs of documents of pairs of rows; a row paired with itself gives the pairs of its copies."""
         own, new_from = one is other, self.task.job.new_from
         self.pairs += _count(one, a, other, b, own)
         require_listable(self.pairs)
@@ -669,10 +664,10 @@ class _Listing:
                 self.write()
 
     def write(self) -> None:
-        """Leave a store of what is held."""
+        """Write the buffer to a store."""
         i, j, similarity = (column[: self.held] for column in self.out)
         order = np.lexsort((j, i))
-        with writing(_place(self.task.job, self.task.number, self.stores), "pairs") as out:
+        with writing(_pairs_path(self.task.job, self.task.number, self.stores), "pairs") as out:
             out.put("i", i[order])
             out.put("j", j[order])
             out.put("similarity", similarity[order])
@@ -681,43 +676,43 @@ class _Listing:
 
 
 def _count(one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64], own: bool) -> int:
-    """Return how many pairs of documents pairs of rows stand for, without looking at each: all but those of two old."""
-    found = 0.0  # so that what is beyond counting does not wrap
+    """Count the pairs of documents of pairs of rows, except those of two old documents, without listing them."""
+    found = 0.0  # as a float, which does not overflow
     for sign, x, y in (1, one.sizes[a], other.sizes[b]), (-1, one.old[a], other.old[b]):
         found += sign * float((x.astype(np.float64) * (y - own)).sum())
     return int(found) // (1 + own)
 
 
-def _met_in(task: Verify, number: int) -> tuple[Reader, int, int]:
-    """Open the pairs of a task that looked for them, and say where those of the cells begin and end."""
-    reader = task.job.left("met", number)
-    begin, end = _whole(reader, "cells")[list(task.cells)].tolist()
+def _candidates_of(task: Verify, number: int) -> tuple[Reader, int, int]:
+    """Open the candidate pairs of a task; return also the range of those of the cells."""
+    reader = task.job.result("candidates", number)
+    begin, end = reader.whole("cells", np.int64)[list(task.cells)].tolist()
     return reader, begin, end
 
 
 def _keys(task: Verify, span: tuple[int, int]) -> NDArray[np.uint64]:
-    """Read the pairs that met and whose longer row lies in a span."""
+    """Read the candidate pairs whose longer row is in a span, as keys."""
     found = [np.empty(0, np.uint64)]
     whole = _plan(task.job).cells[list(task.cells)].tolist() == list(span)
-    for number in range(task.met):
-        reader, begin, end = _met_in(task, number)
+    for number in range(task.searches):
+        reader, begin, end = _candidates_of(task, number)
         if not whole:
             rows, among = partial(_longer, reader), range(begin, end)
             begin, end = (begin + bisect_left(among, row, key=rows) for row in span)
         if begin < end:
             found.append(np.empty(end - begin, np.uint64))
-            pairs, meetings = (reader.part(n, t, begin, end) for n, t in (("pairs", np.uint64), ("meetings", np.uint8)))
-            kernels.pack_keys(pairs, meetings, span[0], found[-1])
+            pairs, shared = (reader.part(n, t, begin, end) for n, t in (("pairs", np.uint64), ("shared", np.uint8)))
+            kernels.pack_keys(pairs, shared, span[0], found[-1])
     return np.concatenate(found)
 
 
-def _longer(reader: Reader, place: int) -> int:
-    """Return the longer row of a pair that met."""
-    return int(reader.part("pairs", np.uint64, place, place + 1)[0] & kernels.LOW)
+def _longer(reader: Reader, index: int) -> int:
+    """Return the longer row of a candidate pair."""
+    return int(reader.part("pairs", np.uint64, index, index + 1)[0] & kernels.LOW)
 
 
 def _windows(rows: NDArray[np.int64], cells: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Cut ascending rows by the cells they lie in, and into no more than some of them."""
+    """Cut ascending rows at the edges of cells, and into blocks of a limited size."""
     edges = np.union1d(np.searchsorted(rows, cells), np.arange(0, len(rows), most))
     for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         if first < last:
@@ -725,8 +720,8 @@ def _windows(rows: NDArray[np.int64], cells: NDArray[np.int64], most: int) -> It
 
 
 def _gathered(reader: Reader, rows: NDArray[np.int64]) -> Block:
-    """Read some rows, ascending; what lies between near ones is read with them."""
-    blocks = [_some(reader, run) for run in _near(rows, reader)]
+    """Read some ascending rows; those with small gaps between them are read at once."""
+    blocks = [_some(reader, run) for run in _near(rows)]
     starts = np.cumsum([0, *(int(block.indptr[-1]) for block in blocks)])
     return Block(
         np.concatenate([np.zeros(1, np.int64), *(b.indptr[1:] + s for b, s in zip(blocks, starts, strict=False))]),
@@ -737,7 +732,7 @@ def _gathered(reader: Reader, rows: NDArray[np.int64]) -> Block:
 
 
 def _some(reader: Reader, run: NDArray[np.int64]) -> Block:
-    """Read some rows that lie near one another."""
+    """Read some rows with small gaps between them."""
     start, stop = int(run[0]), int(run[-1]) + 1
     indptr = reader.part("indptr", np.int64, start, stop + 1)
     _require_rising(reader, indptr)
@@ -754,22 +749,21 @@ def _some(reader: Reader, run: NDArray[np.int64]) -> Block:
     return out
 
 
-def _near(rows: NDArray[np.int64], reader: Reader) -> list[NDArray[np.int64]]:
-    """Cut ascending rows where a gap is worth another read."""
-    gap = REMOTE_GAP if is_remote(reader.folder) else GAP
-    return np.split(rows, np.flatnonzero(np.diff(rows) > gap) + 1) if len(rows) else []
+def _near(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Cut ascending rows at gaps that are worth another read."""
+    return np.split(rows, np.flatnonzero(np.diff(rows) > GAP) + 1) if len(rows) else []
 
 
 def _members(job: Job, reader: Reader, rows: NDArray[np.int64]) -> Groups:
     """Return the document numbers of some rows, ascending, and of their copies."""
     spans = _plan(job).spans
-    numbers = np.concatenate([np.empty(0, np.int64), *(_numbers(reader, run) for run in _near(rows, reader))])
+    numbers = np.concatenate([np.empty(0, np.int64), *(_numbers(reader, run) for run in _near(rows))])
     copied, copies = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for number in np.unique(np.searchsorted(spans, rows, side="right") - 1).tolist():
-        left = job.left("spread", number)
+        left = job.result("shuffled", number)
         if left.facts["copies"]:
-            copied.append(_whole(left, "copied"))
-            copies.append(_whole(left, "copies"))
+            copied.append(left.whole("copied", np.int64))
+            copies.append(left.whole("copies", np.int64))
     of, copy = np.concatenate(copied), np.concatenate(copies)
     begin, end = np.searchsorted(of, rows), np.searchsorted(of, rows, side="right")
     sizes = 1 + end - begin

@@ -1,4 +1,4 @@
-"""Rounds of tasks: each names what it reads, and leaves a result of its own, so that it can run again anywhere."""
+"""Resumable tasks: each names its inputs and writes a result of its own, so that it can run again on any worker."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ _COPIED = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rounds:
-    """Where the tasks of a stage leave what they make.
+class Checkpoints:
+    """Folder of the results of the tasks of a stage.
 
     Attributes
     ----------
     folder : str
-        Place that all workers see.
+        Path or URL that all workers can read and write.
     """
 
     folder: str
 
     def path(self, *names: object) -> Path:
-        """Return the place of a result."""
+        """Return the path of a result."""
         return as_path(self.folder).joinpath(*map(str, names))
 
-    def left(self, kind: str, *names: object) -> Reader:
+    def result(self, kind: str, *names: object) -> Reader:
         """Open a result."""
         return opened(self.path(kind, *names), kind, verify=None)
 
-    def leave(self, kind: str, *names: object, work: Callable[[Writer], None]) -> dict[str, Any]:
-        """Make a result, unless it is there; return its facts."""
+    def checkpoint(self, kind: str, *names: object, work: Callable[[Writer], None]) -> dict[str, Any]:
+        """Write a result unless it is complete; return its facts."""
         try:
-            return self.left(kind, *names).facts
+            return self.result(kind, *names).facts
         except InputError:
             with writing(self.path(kind, *names), kind) as out:
                 work(out)
@@ -53,7 +53,7 @@ class Rounds:
 
 
 def run(engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str) -> Iterator[Result]:
-    """Run the tasks of a round, showing how far it is."""
+    """Run the tasks of a round with a progress bar."""
     return iter(tqdm(engine.map(function, tasks), name, total=len(tasks), unit=" tasks", disable=None, leave=False))
 
 
@@ -65,7 +65,7 @@ def append_parts(
     of: str | None = None,
     before: NDArray[np.int64] | None = None,
 ) -> None:
-    """Write an array that lies in parts; what ends at the end of a part is counted on where something stands before."""
+    """Concatenate an array of several results; with `before`, its values are offsets that continue."""
     with store.growing(name, dtype) as append:
         if before is not None:
             append(before)
@@ -73,12 +73,12 @@ def append_parts(
         for reader in readers:
             for values in pieces(reader, of or name, dtype):
                 append(values if before is None else values + last)
-            if before is not None and reader.length(of or name):
+            if before is not None and reader.length(of or name, dtype):
                 last += int(values[-1])
 
 
 def pieces(reader: Reader, name: str, dtype: Any) -> Iterator[NDArray[Any]]:
-    """Yield an array of a result, some of it at a time."""
-    length = reader.length(name)
+    """Yield an array of a result in pieces."""
+    length = reader.length(name, dtype)
     for start in range(0, length, _COPIED):
         yield reader.part(name, dtype, start, min(start + _COPIED, length))

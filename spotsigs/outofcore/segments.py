@@ -7,7 +7,7 @@ from collections.abc import Collection as SizedIterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,12 +24,16 @@ from spotsigs.records import Collection, Document, Shard, Signatures, SignatureS
 from spotsigs.signatures.extract import unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.signatures.reading_progress import reading
+from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, content_of, exists, read
 from spotsigs.storage.store import Reader, claim, opened, save_signatures, unsealed
 from spotsigs.text.size_limits import largest_page, pages_up_to
 
 _SOURCE = "source.json"
-_MOST = 1 << 24  # bytes of signatures that are held before they are written: a shard may unpack to any number
+SCHEMA = 2
+"""Version of what `source_of` returns."""
+
+_MOST = 1 << 24  # bytes of signatures in memory before they are written: a shard may have any number
 
 
 def extract_segments(
@@ -43,13 +47,12 @@ def extract_segments(
 ) -> Segments:
     """Extract a collection's signatures to disk.
 
-    Each shard becomes a segment that appears when it is complete. What a former call left complete is kept, so that
-    a stopped extraction goes on where it was.
+    Each shard becomes a segment, which is written when it is complete. A stopped call is resumed.
 
     Parameters
     ----------
     folder : str or Path
-        Place of the segments, where all workers can read and write.
+        Path of the segments, which all workers can read and write.
     collection : Collection
         Its shards are the engine's tasks; no text and no signature passes through the engine.
     text, scheme : callable
@@ -57,7 +60,7 @@ def extract_segments(
     engine : Engine
         Where the shards run.
     strict : bool
-        Stop at the first record that cannot be read; the shard that holds it leaves no segment.
+        Stop at the first record that cannot be read; no segment of its shard is written.
 
     Returns
     -------
@@ -66,14 +69,14 @@ def extract_segments(
     Raises
     ------
     InputError
-        If the folder holds the signatures of another collection or of other settings; where `strict`, for the
-        collection's first record that cannot be read, whatever the engine.
+        If the folder contains the signatures of another collection or of other settings; if `strict`, for the first
+        record of the collection that cannot be read.
     """
     from spotsigs.signatures.extract import refusal
     from spotsigs.text.tokens import tokenize
 
     folder = as_path(folder)
-    scheme(tokenize(""))  # a scheme that cannot work says so here, once, and not once a document
+    scheme(tokenize(""))  # a scheme that cannot work raises here, once, and not for each document
     shards = collection.shards()
     differing = claim(folder, _SOURCE, source_of(collection, text, scheme) | {"shards": len(shards)})
     require(
@@ -94,22 +97,25 @@ def extract_segments(
 
 
 def source_of(collection: Collection, text: Any, scheme: Any) -> dict[str, Any]:
-    """Return what the signatures of a collection depend on, as it is kept beside them."""
-    source: dict[str, Any] = {"collection": repr(collection), "text": repr(text), "scheme": repr(scheme)}
-    return source | {"files": _files(collection)}
+    """Return the identity of what the signatures of a collection depend on, see `spotsigs.storage.identity`."""
+    source = {"collection": identity(collection), "text": identity(text), "scheme": identity(scheme)}
+    return {"schema": SCHEMA, **source, "files": _files(collection)}
 
 
 def known_source(folder: Path) -> dict[str, Any]:
-    """Return what the signatures of a folder were made of."""
+    """Return the identity of what the signatures of a folder depend on."""
     path = folder / _SOURCE
     try:
-        return unsealed(read(path))
+        known = unsealed(read(path))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); extract again into another place") from error
+    schema = known.get("schema", 1)
+    require(schema == SCHEMA, f"{path} has schema {schema}, not {SCHEMA}; extract again into another place")
+    return known
 
 
 def finished_segments(folder: Path) -> Segments:
-    """Return the signatures that a finished call of `extract_segments` left.
+    """Return the signatures of a finished call of `extract_segments`.
 
     Raises
     ------
@@ -127,10 +133,9 @@ def finished_segments(folder: Path) -> Segments:
 
 
 def _files(collection: Any) -> list[list[Any]]:
-    """Return what tells whether the files of a collection are still the same, where it has files: their content.
+    """Return names, sizes and checksums of the files of a collection, if it has files.
 
-    They are read for that, at about the speed of the disk; size and time of a file say little, for copying can keep
-    both.
+    The files are read, at about the speed of the disk: size and time of a file can be the same for other content.
     """
     if not hasattr(collection, "sources"):
         return []
@@ -181,35 +186,35 @@ def _further(segment: Path, k: int) -> Path:
 
 
 def _parts(segment: Path) -> list[Path]:
-    """Return the stores of a finished segment in document order; the one of its name is written last."""
+    """Return the stores of a finished segment in document order; the one with its name is written last."""
     further = opened(segment, "signatures", verify=False).facts.get("further", 0)
     return [*(_further(segment, k) for k in range(further)), segment]
 
 
 class Part(NamedTuple):
-    """Signatures of one segment, and which of its documents count; None for all."""
+    """Signatures of one segment, and the documents that are compared; None for all."""
 
     store: Reader
     rows: NDArray[np.bool_] | None
 
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the number of signatures of each document, their hashes and counts; none of those left out."""
+        """Return the number of signatures of each compared document, their hashes and counts."""
         sizes, counts = self.sized()
         return sizes, self.hashes(), counts
 
     def sized(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the number of signatures of each document, and the counts of all; none of those left out."""
-        sizes, counts = np.diff(self.store.indptr("hashes")), self.store.whole("counts", np.int32)
+        """Return the number of signatures of each compared document, and their counts."""
+        sizes, counts = np.diff(self.store.indptr("hashes", np.uint64)), self.store.whole("counts", np.int32)
         if self.rows is None or self.rows.all():
             return sizes, counts
         return np.where(self.rows, sizes, 0), counts[np.repeat(self.rows, sizes)]
 
     def hashes(self) -> NDArray[np.uint64]:
-        """Return the hashes alone, read: many segments at once must not stay open."""
+        """Read the hashes alone: memory maps of many segments would stay open."""
         hashes = self.store.whole("hashes", np.uint64)
         if self.rows is None or self.rows.all():
             return hashes
-        return hashes[np.repeat(self.rows, np.diff(self.store.indptr("hashes")))]
+        return hashes[np.repeat(self.rows, np.diff(self.store.indptr("hashes", np.uint64)))]
 
 
 @dataclass(frozen=True)
@@ -219,16 +224,16 @@ class Segments:
     Attributes
     ----------
     folders : tuple of Path
-        One store of signatures each.
+        Stores of signatures.
     rows : ndarray of bool, shape (n,), optional
-        The documents whose signatures count; those of the others are left out. All by default.
+        The documents that are compared; all by default.
     """
 
     folders: tuple[Path, ...]
     rows: NDArray[np.bool_] | None = field(default=None, compare=False)
 
     def __add__(self, other: Segments) -> Segments:
-        """Return both, the other ones behind."""
+        """Return the segments of both, in order."""
         return Segments(self.folders + other.folders)
 
     def only(self, rows: NDArray[np.bool_]) -> Segments:
@@ -236,38 +241,32 @@ class Segments:
         return replace(self, rows=None if rows.all() else rows)
 
     def stores(self) -> Iterator[Reader]:
-        """Open one segment after the other, comparing checksums."""
+        """Yield the stores, with verified checksums."""
         for folder in self.folders:
             yield opened(folder, "signatures")
 
     def _readers(self) -> Iterator[Reader]:
-        """Open one segment after the other, comparing the checksums of remote ones as they are read."""
+        """Yield the stores; checksums of remote ones are verified when they are read."""
         for folder in self.folders:
             yield opened(folder, "signatures", verify=None)
 
     def parts(self) -> Iterator[Part]:
-        """Open the signatures that count, one segment after the other."""
+        """Yield the signatures of the compared documents, by segment."""
         first = 0
         for reader in self._readers():
             last = first + int(reader.facts["rows"])
             yield Part(reader, None if self.rows is None else self.rows[first:last])
             first = last
 
-    @cached_property
-    def boilerplate(self) -> NDArray[np.bool_]:
-        """Which documents say nothing but what many sites say, bool; empty where nobody looked."""
-        looked = (store for store in self._readers() if "boilerplate.npy" in store.facts["files"])
-        return np.concatenate([np.empty(0, np.bool_), *(store.array("boilerplate", np.bool_) for store in looked)])
-
     def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
-        """Iterate over the checksums of content and text, shape (rows, 4), in document order, some at a time."""
+        """Yield the checksums of content and text, shape (rows, 4), in document order, in pieces."""
         for reader in self._readers():
-            size, step = reader.length("digests"), max(memory // 32, 1) * 4
+            size, step = reader.length("digests", np.uint64), max(memory // 32, 1) * 4
             for start in range(0, size, step):
                 yield reader.part("digests", np.uint64, start, min(start + step, size)).reshape(-1, 4)
 
     def copies(self, sameness: Sameness) -> Copies:
-        """Find the copies among the documents; checksums of content and of text are held one after the other."""
+        """Find the exact duplicates; checksums of content and of text are in memory one after the other."""
         n = int(self.sizes().sum())
         if sameness is Sameness.off:
             return Copies.none(n)
@@ -287,12 +286,13 @@ class Segments:
         return np.array([opened(f, "signatures", verify=False).facts["rows"] for f in self.folders], dtype=np.int64)
 
     def entries(self) -> NDArray[np.int64]:
-        """Return the number of signatures of each segment, those of documents that do not count among them."""
-        return np.array([opened(f, "signatures", verify=False).length("hashes") for f in self.folders], dtype=np.int64)
+        """Return the number of signatures of each segment, including documents that are not compared."""
+        stores = (opened(folder, "signatures", verify=False) for folder in self.folders)
+        return np.array([store.length("hashes", np.uint64) for store in stores], dtype=np.int64)
 
     @property
     def skipped(self) -> SkippedRecords:
-        """The records that could not be read, which are read from disk each time they are gone through."""
+        """The records that could not be read, which are read from disk at each iteration."""
         return SkippedRecords(self)
 
     @property
@@ -319,13 +319,16 @@ class Segments:
 
     def occurrences(self) -> NDArray[np.int64]:
         """Return the signature occurrences of each document, before any filter."""
-        found = (row_sums(store.indptr("hashes"), store.array("counts", np.int32)) for store in self._readers())
+        found = (
+            row_sums(store.indptr("hashes", np.uint64), store.array("counts", np.int32)) for store in self._readers()
+        )
         return np.concatenate([np.empty(0, np.int64), *found])
 
     def in_shingles(self) -> int:
-        """Return how many documents are compared by shingles, where languages were shown apart."""
+        """Return the number of documents that are compared by shingles because their language is unknown."""
         return sum(
-            count_in_shingles(store.indptr("hashes"), store.array("hashes", np.uint64)) for store in self._readers()
+            count_in_shingles(store.indptr("hashes", np.uint64), store.array("hashes", np.uint64))
+            for store in self._readers()
         )
 
     @property
@@ -336,7 +339,7 @@ class Segments:
 
 @dataclass(frozen=True)
 class SkippedRecords(SizedIterable[Skipped]):
-    """The records of segments that could not be read, which stay on disk: there may be any number."""
+    """Records of segments that could not be read; they stay on disk, for there may be any number."""
 
     segments: Segments
 

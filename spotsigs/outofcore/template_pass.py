@@ -17,6 +17,7 @@ from spotsigs.outofcore.segments import Segments
 from spotsigs.records import CollectionScheme, Signatures
 from spotsigs.signatures.main_content import LINK
 from spotsigs.storage.atomic import beside, replacing
+from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import as_path, exists, read
 from spotsigs.storage.store import (
     concatenated_on_disk,
@@ -30,7 +31,7 @@ from spotsigs.storage.store import (
 
 _MADE_OF = "made_of.json"
 
-_RULES = 4
+_RULES = 5
 """Counts up when the same outlines give other signatures, so that those of an earlier release are made again."""
 
 BYTES_A_LINK = 48
@@ -70,7 +71,8 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
         If the budget is too small for the collection's links.
     """
     folder = as_path(folder)
-    made_of = xxhash.xxh64_hexdigest(("".join(map(fingerprint, outlines.folders)) + f"{scheme!r} {_RULES}").encode())
+    content = "".join(map(fingerprint, outlines.folders))
+    made_of = xxhash.xxh64_hexdigest(f"{content}{identity(scheme)} {_RULES}".encode())
     if outlines.rows is not None:
         made_of += xxhash.xxh64_hexdigest(outlines.rows.tobytes())
     places = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
@@ -100,7 +102,7 @@ def _made_of(marker: Path) -> Any:
 
 def _require_memory(outlines: Signatures, memory: int) -> None:
     links = sum(
-        int(np.count_nonzero(outlines.counts[k : k + (1 << 20)] == LINK))
+        int(np.count_nonzero(outlines.counts[k : k + (1 << 20)] >= LINK))
         for k in range(0, len(outlines.counts), 1 << 20)
     )
     needed = links * BYTES_A_LINK + len(outlines) * BYTES_A_DOCUMENT
@@ -138,6 +140,5 @@ def _parts(signatures: Signatures, outlines: Segments) -> Iterator[Signatures]:
             indptr=indptr - indptr[0],
             hashes=signatures.hashes[span],
             counts=signatures.counts[span],
-            boilerplate=signatures.boilerplate[start : start + len(names)],
         )
         start += len(names)

@@ -2,16 +2,15 @@
 
 Four rounds of tasks, see `spotsigs.outofcore.resumable_tasks`:
 
-1. `scatter`: the distinct hashes of a batch of segments, ascending, with their frequencies and the home of the first
-   document that has each, cut where ranges begin.
-2. `tally`: the hashes of a range from all batches; those inside the band are its vocabulary.
-3. `number`: the rows of a batch with the numbers and marks of their signatures, by length.
+1. `scatter`: the distinct hashes of a batch of segments, ascending, with their frequencies and the partition key of the
+   first document that contains each, by range of hashes.
+2. `tally`: the hashes of a range from all batches; those inside the IDF band are its vocabulary.
+3. `number`: the rows of a batch with the ids and marks of their signatures, by length.
 4. `gather`: the rows of some lengths from all batches.
 
-A mark says how rare a signature is and where its home is, see `spotsigs.outofcore.prefix_partition_kernels.HOME_BITS`.
-
-The calling process puts the results of `gather` and `tally` behind one another and holds a few numbers for each task
-and each length that occurs. The vectors do not depend on how batches, ranges and lengths are cut.
+The mark of a signature has the class of its frequency and its partition key, see
+`spotsigs.outofcore.prefix_partition_kernels`. The calling process concatenates the results of `gather` and `tally`; it
+stores a few numbers for each task and each length. The vectors do not depend on batches and ranges.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from spotsigs.arrays.frequency_classes import rarity_classes
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Copies
-from spotsigs.outofcore.resumable_tasks import Rounds, append_parts, run
+from spotsigs.outofcore.resumable_tasks import Checkpoints, append_parts, run
 from spotsigs.outofcore.segments import Segments
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.storage.locations import absolute, as_path, exists, is_remote
+from spotsigs.storage.identity import identity
+from spotsigs.storage.locations import absolute, as_path, exists
 from spotsigs.storage.store import (
-    Reader,
     StoredVectors,
     Writer,
     claim,
@@ -52,29 +51,29 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 _MADE_OF = "layout.json"
 
-_FORM = 2
-"""Of what tasks leave; counted up where it changes, so that nothing a former version left is read."""
+_FORM = 3
+"""Version of the results of the tasks: those of another version are deleted."""
 
 MOST_SIGNATURES = 2**31 - 1
-"""Signatures that can be told apart: their numbers are int32."""
+"""Most signatures: their ids are int32."""
 
 BYTES_A_DOCUMENT = 64
-"""What the calling process holds for each document at once: checksums, or hashes of ids, and their order."""
+"""Bytes that the calling process uses for each document: checksums, or hashes of ids, and their order."""
 
 BYTES_A_HASH = 48
-"""What `tally` holds for each hash of a batch: hash, frequency, order, their sorted copies and the sums."""
+"""Bytes that `tally` uses for each hash of a batch: hash, frequency, order, their sorted copies and the sums."""
 
 BYTES_AN_ENTRY = 64
-"""What the other tasks hold for each entry, and for each row: the entry, its row, its place and their temporaries."""
+"""Bytes that other tasks use for each entry and each row: the entry, its row, its index and their temporaries."""
 
 TASKS = 16
-"""Tasks of a round, where the budget does not ask for more: shares that several workers end at about the same time."""
+"""Least number of tasks of a round of a large collection, so that workers have equal work."""
 
 _ENTRY: dict[str, Any] = {"ids": np.int32, "counts": np.int32, "marks": np.uint16}
-"""What the vectors say of each entry."""
+"""Arrays with a value for each entry of the vectors."""
 
 LEAST_ENTRIES = 2**18
-"""Entries of a batch, or hashes of a range, below which another task would cost more than it gives."""
+"""Entries of a batch, or hashes of a range, below which another task would cost more than it saves."""
 
 
 def parse_memory(text: str | int) -> int:
@@ -118,29 +117,28 @@ def build_vectors(
     copies: Copies | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> StoredVectors:
-    """Filter the signatures of a whole collection and lay them out by length.
+    """Filter the signatures of a collection and sort the documents by length.
 
-    The rows are those `IdfFilter` gives in memory; only their order differs. What a stopped call with the same
-    arguments left complete is kept.
+    The rows are those of `IdfFilter` in memory, in another order. A stopped call with the same arguments is resumed.
 
     Parameters
     ----------
     folder : str or Path
-        Place of the store.
+        Path of the store.
     segments : Segments
-        Signatures of the collection, where all workers can read them.
+        Signatures of the collection, which all workers can read.
     idf_filter : IdfFilter
-        Which signatures and documents take part.
+        The signatures and documents that are compared.
     memory : int
-        Bytes that one task may hold.
+        Bytes that one task may use.
     engine : Engine, optional
-        Where the tasks run; the vectors do not depend on it. In this process by default.
+        Where the tasks run; in this process by default.
     sets : bool
         Count every signature once.
     copies : Copies, optional
-        Which documents are copies: frequencies are counted over the others, and copies become empty rows.
+        Exact duplicates: frequencies are counted over the other documents, and duplicates become empty rows.
     facts : mapping, optional
-        What the store's manifest shall say beside its files.
+        Further facts of the store's manifest.
 
     Returns
     -------
@@ -149,7 +147,7 @@ def build_vectors(
     Raises
     ------
     InputError
-        If the budget is too small for the number of documents, or there are too many signatures to be numbered.
+        If the budget is too small for the number of documents, or there are too many signatures.
     """
     sizes, entries = segments.sizes(), segments.entries()
     n = int(sizes.sum())
@@ -173,10 +171,12 @@ def build_vectors(
     batches = list(_batches(layout, segments, sizes, entries))
     _count(layout, batches, engine)
     list(run(engine, number, batches, "numbering"))
-    stretches = [Stretch(layout, k, len(batches), *edges) for k, edges in enumerate(_stretches(layout, len(batches)))]
-    list(run(engine, gather, stretches, "ordering"))
+    ranges_of_lengths = [
+        LengthRange(layout, k, len(batches), *edges) for k, edges in enumerate(_length_ranges(layout, len(batches)))
+    ]
+    list(run(engine, gather, ranges_of_lengths, "ordering"))
     with writing(folder, "vectors") as store:
-        _put_together(store, layout, len(stretches))
+        _concatenate(store, layout, len(ranges_of_lengths))
         store.strings("doc_ids", segments.doc_ids)
         store.strings("clusters", (name or "" for name in segments.clusters))
         store.put("content", copies.content)
@@ -187,26 +187,26 @@ def build_vectors(
 
 
 def _share(entries: NDArray[np.int64], most: int) -> int:
-    """Return how many of the entries a task takes, at most a given number."""
+    """Return the number of entries of a task, at most a given number."""
     return max(1, min(most, max(ceil(int(entries.sum()) / TASKS), LEAST_ENTRIES)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout(Rounds):
-    """What all tasks know.
+class Layout(Checkpoints):
+    """Settings of all tasks.
 
     Attributes
     ----------
     idf_filter : IdfFilter
-        Which signatures and documents take part.
+        The signatures and documents that are compared.
     sets : bool
         Count every signature once.
     documents : int
-        How many stand for themselves: frequencies are held against their number.
+        Number of distinct documents, by which frequencies are divided.
     memory : int
-        Bytes that one task may hold.
+        Bytes that one task may use.
     ranges : int
-        Of hashes, of equal width.
+        Number of ranges of hashes, of equal width.
     """
 
     idf_filter: IdfFilter
@@ -217,7 +217,7 @@ class Layout(Rounds):
 
 
 class Batch(NamedTuple):
-    """A task: some segments, the number of their first document, and which of their documents count."""
+    """A task: some segments, the number of their first document, and the documents that are compared."""
 
     layout: Layout
     number: int
@@ -238,8 +238,8 @@ class Range(NamedTuple):
     batches: int
 
 
-class Stretch(NamedTuple):
-    """A task: the rows from one edge to another, each a length, and the first batch whose rows of it lie behind it."""
+class LengthRange(NamedTuple):
+    """A task: the rows between two edges; an edge is a length, and the first batch whose rows of it are after it."""
 
     layout: Layout
     number: int
@@ -249,10 +249,14 @@ class Stretch(NamedTuple):
 
 
 def _claim(rounds: Path, layout: Layout, segments: Segments, copies: Copies) -> None:
-    """Say what the results of the tasks come from; delete those that come from something else, or do not say."""
+    """Describe what the results of the tasks depend on; delete those that depend on something else."""
     made_of = "".join(map(fingerprint, segments.folders)).encode() + copies.stands.tobytes()
-    facts = {"of": xxhash.xxh3_128_hexdigest(made_of), "settings": repr((layout.idf_filter, layout.sets))}
-    facts |= {"memory": str(layout.memory), "form": str(_FORM)}
+    facts = {
+        "of": xxhash.xxh3_128_hexdigest(made_of),
+        "settings": identity((layout.idf_filter, layout.sets)),
+        "memory": layout.memory,
+        "form": _FORM,
+    }
     if not exists(rounds / _MADE_OF) or claim(rounds, _MADE_OF, facts):
         remove_tree(rounds)
         claim(rounds, _MADE_OF, facts)
@@ -261,7 +265,7 @@ def _claim(rounds: Path, layout: Layout, segments: Segments, copies: Copies) -> 
 def _batches(
     layout: Layout, segments: Segments, sizes: NDArray[np.int64], entries: NDArray[np.int64]
 ) -> Iterator[Batch]:
-    """Put segments together up to a number of entries and documents; a larger one stands alone."""
+    """Group segments up to a number of entries and documents; a larger one is a batch of its own."""
     weights = entries + sizes
     most = _share(weights, layout.memory // (2 * BYTES_AN_ENTRY))
     behind = row_starts(weights)
@@ -283,7 +287,7 @@ def spans(indptr: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
 
 
 def _count(layout: Layout, batches: Sequence[Batch], engine: Engine) -> None:
-    """Run the rounds that find the vocabulary; leave the number of the first signature of each range."""
+    """Run the rounds that find the vocabulary; write the id of the first signature of each range."""
     list(run(engine, scatter, batches, "counting"))
     ranges = [Range(layout, k, len(batches)) for k in range(layout.ranges)]
     ends = np.cumsum([0, *run(engine, tally, ranges, "filtering")], dtype=np.int64)
@@ -294,12 +298,12 @@ def _count(layout: Layout, batches: Sequence[Batch], engine: Engine) -> None:
         f"{ends[-1]:,} distinct signatures are left, and their numbers end at {MOST_SIGNATURES:,}; "
         "a narrower IDF band, such as idf_max=0.85, drops the rare ones",
     )
-    layout.leave("bases", work=lambda out: out.put("bases", ends))
+    layout.checkpoint("bases", work=lambda out: out.put("bases", ends))
 
 
 def scatter(batch: Batch) -> None:
-    """Leave the distinct hashes of a batch, and which of them each entry has."""
-    batch.layout.leave("scattered", batch.number, work=lambda out: _scatter(batch, out))
+    """Write the distinct hashes of a batch, and the index of the hash of each entry."""
+    batch.layout.checkpoint("scattered", batch.number, work=lambda out: _scatter(batch, out))
 
 
 def _scatter(batch: Batch, out: Writer) -> None:
@@ -321,51 +325,53 @@ def _scatter(batch: Batch, out: Writer) -> None:
     out.put("hashes", distinct)
     out.put("frequencies", np.diff(np.append(starts, len(hashes))).astype(np.int32))
     out.put("entries", entries)
-    homes = np.empty(len(distinct), np.uint16)
-    kernels.find_homes(sizes, batch.first, entries, homes)
-    out.put("homes", homes)
+    partition_keys = np.empty(len(distinct), np.uint16)
+    kernels.find_partition_keys(sizes, batch.first, entries, partition_keys)
+    out.put("partition_keys", partition_keys)
     out.put("edges", np.append(edges, len(distinct)).astype(np.int64))
 
 
 def _begins(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where ascending values differ from those before."""
+    """Return whether each of ascending values differs from the one before."""
     return np.append(np.ones(min(len(values), 1), np.bool_), values[1:] != values[:-1])
 
 
 def tally(task: Range) -> int:
-    """Leave the vocabulary of a range, its marks, and what is dropped; return its size."""
-    return int(task.layout.leave("tallied", task.number, work=lambda out: _tally(task, out))["signatures"])
+    """Write the vocabulary of a range, its marks, and the dropped hashes; return its size."""
+    return int(task.layout.checkpoint("tallied", task.number, work=lambda out: _tally(task, out))["signatures"])
 
 
 def _tally(task: Range, out: Writer) -> None:
-    from spotsigs.outofcore.prefix_partition_kernels import HOME_BITS
+    from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
 
-    kinds: dict[str, Any] = {"hashes": np.uint64, "frequencies": np.int32, "homes": np.uint16}
+    kinds: dict[str, Any] = {"hashes": np.uint64, "frequencies": np.int32, "partition_keys": np.uint16}
     found = [tuple(np.empty(0, kind) for kind in kinds.values())]
     for number in range(task.batches):
-        left = task.layout.left("scattered", number)
+        left = task.layout.result("scattered", number)
         span = left.part("edges", np.int64, task.number, task.number + 2).tolist()
         found.append(tuple(left.part(name, kind, *span) for name, kind in kinds.items()))
-    hashes, frequencies, homes = (np.concatenate(column) for column in zip(*found, strict=True))
+    hashes, frequencies, partition_keys = (np.concatenate(column) for column in zip(*found, strict=True))
     del found
     order = np.argsort(hashes)
     hashes, frequencies = hashes[order], frequencies[order]
     starts = np.flatnonzero(_begins(hashes))
     total = np.add.reduceat(frequencies, starts, dtype=np.int64) if len(starts) else np.empty(0, np.int64)
     del frequencies
-    homes = homes[np.minimum.reduceat(order, starts)] if len(starts) else homes  # of the first batch that has it
+    partition_keys = (
+        partition_keys[np.minimum.reduceat(order, starts)] if len(starts) else partition_keys
+    )  # of the first batch that contains it
     del order
     kept = task.layout.idf_filter.keeps(total, task.layout.documents)
     out.put("vocabulary", hashes[starts[kept]])
     out.put("dropped", hashes[starts[~kept]])
     del hashes, starts
-    out.put("marks", rarity_classes(total[kept]).astype(np.uint16) << HOME_BITS | homes[kept])
+    out.put("marks", rarity_classes(total[kept]).astype(np.uint16) << KEY_BITS | partition_keys[kept])
     out.facts = {"signatures": int(np.count_nonzero(kept))}
 
 
 def number(batch: Batch) -> None:
-    """Leave the rows of a batch by length, and where each length that occurs begins."""
-    batch.layout.leave("numbered", batch.number, work=lambda out: _number(batch, out))
+    """Write the rows of a batch by length, and the offsets of each length."""
+    batch.layout.checkpoint("numbered", batch.number, work=lambda out: _number(batch, out))
 
 
 def _number(batch: Batch, out: Writer) -> None:
@@ -373,7 +379,7 @@ def _number(batch: Batch, out: Writer) -> None:
     ids, marks = _numbers_of(batch)
     found = zip(*(part.sized() for part in batch.segments().parts()), strict=True)
     sizes, counts = (np.concatenate(column) for column in found)
-    require(len(ids) == len(counts), f"what the layout left in {layout.folder} is damaged; delete it and run again")
+    require(len(ids) == len(counts), f"the results of tasks in {layout.folder} are damaged; delete it and run again")
     stays, size, lengths = layout.idf_filter.long_enough(sizes, ids >= 0, counts)
     lengths = size if layout.sets else lengths
     counts = np.ones(int(size.sum()), np.int32) if layout.sets else counts[stays]
@@ -383,17 +389,17 @@ def _number(batch: Batch, out: Writer) -> None:
 
 
 def _numbers_of(batch: Batch) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-    """Return the number of the signature of each entry, -1 where it is dropped, and its mark."""
-    layout, left = batch.layout, batch.layout.left("scattered", batch.number)
+    """Return the id of the signature of each entry, -1 if it is dropped, and its mark."""
+    layout, left = batch.layout, batch.layout.result("scattered", batch.number)
     edges = left.whole("edges", np.int64).tolist()
-    bases = layout.left("bases").whole("bases", np.int64).tolist()
+    bases = layout.result("bases").whole("bases", np.int64).tolist()
     ids, marks = np.full(edges[-1], -1, np.int32), np.zeros(edges[-1], np.uint16)
     for k in range(layout.ranges):
-        span, words = slice(edges[k], edges[k + 1]), layout.left("tallied", k)
+        span, words = slice(edges[k], edges[k + 1]), layout.result("tallied", k)
         hashes = left.part("hashes", np.uint64, span.start, span.stop)
-        places, known = look_up(hashes, words.whole("vocabulary", np.uint64))
-        ids[span][known] = places[known] + np.int32(bases[k])
-        marks[span][known] = words.whole("marks", np.uint16)[places[known]]
+        indices, known = look_up(hashes, words.whole("vocabulary", np.uint64))
+        ids[span][known] = indices[known] + np.int32(bases[k])
+        marks[span][known] = words.whole("marks", np.uint16)[indices[known]]
     entries = left.whole("entries", np.int32)
     return ids[entries], marks[entries]
 
@@ -401,7 +407,7 @@ def _numbers_of(batch: Batch) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
 def _put_by_length(
     out: Writer, sizes: NDArray[np.int64], columns: Mapping[str, NDArray[Any]], lengths: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Write rows, of each entry several columns, by ascending length, equal ones as they come; return that order."""
+    """Write rows in ascending order of length, stable, with several columns an entry; return that order."""
     from spotsigs.outofcore import prefix_partition_kernels as kernels
 
     order = np.argsort(lengths, kind="stable")
@@ -416,7 +422,7 @@ def _put_by_length(
 
 
 def _put_runs(out: Writer) -> None:
-    """Write the lengths that occur, ascending, and how many rows and entries there are up to each."""
+    """Write the lengths that occur, ascending, and the cumulative numbers of rows and entries."""
     left = out.reader()
     lengths, ends = left.whole("lengths", np.int64), left.whole("ends", np.int64)
     rows = np.flatnonzero(np.append(_begins(lengths)[1:], np.ones(min(len(lengths), 1), np.bool_))) + 1
@@ -426,7 +432,7 @@ def _put_runs(out: Writer) -> None:
 
 
 class _Runs(NamedTuple):
-    """Lengths of the rows of a batch, ascending, and how many rows and entries there are before each, and in all."""
+    """Lengths of the rows of a batch, ascending, and the offsets of their rows and entries."""
 
     lengths: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -435,18 +441,18 @@ class _Runs(NamedTuple):
     @classmethod
     def of(cls, layout: Layout, batch: int) -> _Runs:
         """Read them."""
-        left = layout.left("numbered", batch)
+        left = layout.result("numbered", batch)
         lengths, rows, entries = (left.whole(f"run_{name}", np.int64) for name in cls._fields)
         return cls(lengths, np.append(0, rows), np.append(0, entries))
 
     def before(self, edge: tuple[int, int], batch: int) -> int:
-        """Return how many of the lengths lie before an edge."""
+        """Return the number of lengths before an edge."""
         length, first = edge
         return int(np.searchsorted(self.lengths, length, side="right" if batch < first else "left"))
 
 
-def _stretches(layout: Layout, batches: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Cut the rows by length, and rows of one length by batch, into stretches that fit."""
+def _length_ranges(layout: Layout, batches: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Cut the rows by length, and rows of one length by batch, into ranges that fit into the budget."""
     lengths, costs = np.empty(0, np.int64), np.empty(0, np.int64)
     for batch in range(batches):
         runs = _Runs.of(layout, batch)
@@ -466,24 +472,24 @@ def _stretches(layout: Layout, batches: int) -> Iterator[tuple[tuple[int, int], 
 
 
 def _cells(layout: Layout, batches: int, length: int) -> Iterator[tuple[int, int]]:
-    """Yield each batch, and rows and entries of it that have a length."""
+    """Yield each batch, and the number of its rows and entries of a length."""
     for batch in range(batches):
         runs = _Runs.of(layout, batch)
         first, last = runs.before((length, 0), batch), runs.before((length, batches), batch)
         yield batch, int(runs.rows[last] - runs.rows[first] + runs.entries[last] - runs.entries[first])
 
 
-def gather(stretch: Stretch) -> None:
-    """Leave the rows of a stretch from all batches, by length."""
-    stretch.layout.leave("gathered", stretch.number, work=lambda out: _gather(stretch, out))
+def gather(task: LengthRange) -> None:
+    """Write the rows of a range of lengths from all batches, by length."""
+    task.layout.checkpoint("gathered", task.number, work=lambda out: _gather(task, out))
 
 
-def _gather(stretch: Stretch, out: Writer) -> None:
+def _gather(task: LengthRange, out: Writer) -> None:
     none = np.empty(0, np.int64)
     found: list[tuple[NDArray[Any], ...]] = [(none, none, none, *(np.empty(0, kind) for kind in _ENTRY.values()))]
-    for batch in range(stretch.batches):
-        runs, left = _Runs.of(stretch.layout, batch), stretch.layout.left("numbered", batch)
-        first, last = runs.before(stretch.begin, batch), runs.before(stretch.end, batch)
+    for batch in range(task.batches):
+        runs, left = _Runs.of(task.layout, batch), task.layout.result("numbered", batch)
+        first, last = runs.before(task.begin, batch), runs.before(task.end, batch)
         span = int(runs.rows[first]), int(runs.rows[last])
         if span[0] < span[1]:
             begin, end = int(runs.entries[first]), int(runs.entries[last])
@@ -496,52 +502,21 @@ def _gather(stretch: Stretch, out: Writer) -> None:
     out.put("rows", rows[order])
 
 
-def _put_together(store: Writer, layout: Layout, stretches: int) -> None:
-    """Write the results of the tasks behind one another."""
-    rows = [layout.left("gathered", k) for k in range(stretches)]
-    words = [layout.left("tallied", k) for k in range(layout.ranges)]
+def _concatenate(store: Writer, layout: Layout, ranges_of_lengths: int) -> None:
+    """Concatenate the results of the tasks."""
+    rows = [layout.result("gathered", k) for k in range(ranges_of_lengths)]
+    words = [layout.result("tallied", k) for k in range(layout.ranges)]
     for name, kind in ({"rows": np.int64, "lengths": np.int64} | _ENTRY).items():
         append_parts(store, name, kind, rows)
     append_parts(store, "indptr", np.int64, rows, "ends", before=np.zeros(1, np.int64))
     for name in ("vocabulary", "dropped"):
         append_parts(store, name, np.uint64, words)
-    store.facts["n_signatures"] = store.reader().length("vocabulary")
-
-
-def find(
-    hashes: NDArray[np.uint64], store: Reader, name: str, memory: int
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return the place of each hash in an ascending array of a store, and whether it is there.
-
-    A local array is mapped and searched; a remote one passes in ranges.
-    """
-    if is_remote(store.folder):
-        return _in_ranges(hashes, store, name, memory // 32)
-    return look_up(hashes, store.array(name, np.uint64))
-
-
-def _in_ranges(
-    hashes: NDArray[np.uint64], store: Reader, name: str, most: int
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return the place of each hash in the store's vocabulary, and whether it is there; `most` of it at a time."""
-    order = np.argsort(hashes)
-    ascending = hashes[order]
-    ids, known = np.zeros(len(hashes), np.int32), np.zeros(len(hashes), np.bool_)
-    size = store.length(name)
-    first = 0
-    for start in range(0, size, most):
-        part = store.part(name, np.uint64, start, min(start + most, size))
-        last = int(np.searchsorted(ascending, part[-1], side="right"))
-        places, there = look_up(ascending[first:last], part)
-        ids[order[first:last]] = places + np.int32(start)
-        known[order[first:last]] = there
-        first = last
-    return ids, known
+    store.facts["n_signatures"] = store.reader().length("vocabulary", np.uint64)
 
 
 def look_up(hashes: NDArray[np.uint64], vocabulary: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Return the place of each hash in an ascending vocabulary, and whether it is there."""
+    """Return the index of each hash in an ascending vocabulary, and whether it is there."""
     if not len(vocabulary):
         return np.zeros(len(hashes), np.int32), np.zeros(len(hashes), np.bool_)
-    places = np.minimum(np.searchsorted(vocabulary, hashes), len(vocabulary) - 1).astype(np.int32)
-    return places, vocabulary[places] == hashes
+    indices = np.minimum(np.searchsorted(vocabulary, hashes), len(vocabulary) - 1).astype(np.int32)
+    return indices, vocabulary[indices] == hashes

@@ -46,7 +46,6 @@ from spotsigs.runs.stores import kept_store, own_store
 from spotsigs.signatures.extract import nothing_readable, texts
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.spelling import option
-from spotsigs.storage.locations import as_path
 
 if TYPE_CHECKING:
     from spotsigs.outofcore.prefix_partition_join import PairFiles
@@ -143,7 +142,6 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
             earlier=found.earlier,
             copies=matched.copies,
             compared=None if trial.matcher.reads_texts else matched.compared(),
-            boilerplate=matched.only_boilerplate(),
         )
     # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
     known = not matched.new_from and not isinstance(collection, VectorCollection)
@@ -268,7 +266,7 @@ def _in_memory(settings: Settings, trial: Trial, reuse: Reuse) -> Matched[Signat
 
 
 def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> MatchedRun:
-    from spotsigs.outofcore.pipeline import decided, fitting, match_on_disk, store_locked
+    from spotsigs.outofcore.pipeline import Store, VectorSettings, decided, fitting
 
     matcher, collection = settings.matcher, settings.collection
     method = matcher.on_store()
@@ -282,34 +280,27 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         f"{option('memory')} and {option('store')} read pages, and data={settings.names['data']} has vectors; "
         "leave them out",
     )
-    store = own_store(settings, folder) if settings.store is None else kept_store(settings.store)
-    engine = fitting(settings.engine, memory)
+    store = Store(
+        folder=own_store(settings, folder) if settings.store is None else kept_store(settings.store),
+        text=settings.text,
+        scheme=settings.signature,
+        engine=fitting(settings.engine, memory),
+        memory=memory,
+        say=say,
+    )
+    of = VectorSettings(idf_filter=settings.idf_filter, sets=settings.sets, sameness=settings.copies)
 
     def match(collection: Collection | None, add: bool) -> Matched[Segments, PairFiles]:
-        return match_on_disk(
-            store,
-            collection,
-            settings.text,
-            settings.signature,
-            settings.idf_filter,
-            method.tau,
-            engine,
-            memory=memory,
-            sets=settings.sets,
-            add=add,
-            sameness=settings.copies,
-            strict=settings.strict,
-            say=say,
-        )
+        return store.match(collection, method.tau, of, add=add, strict=settings.strict)
 
     matched = match(None if isinstance(collection, StoredCollection) else collection, settings.add)
     added_from = matched.new_from
-    earlier = decided(store, added_from) if added_from else None
+    earlier = decided(store.folder, added_from) if added_from else None
     if added_from and earlier is None:
-        say(f"no finished run has decided the {added_from:,} earlier documents of {store}: all are decided now")
+        say(f"no finished run has decided the {added_from:,} earlier documents of {store.folder}: all are decided now")
         matched = match(None, add=False)
     end_workers()  # what follows uses memory for each document
-    return MatchedRun(matched, method.label, store_locked(as_path(store), say), earlier, added_from)
+    return MatchedRun(matched, method.label, store.locked(), earlier, added_from)
 
 
 def _priority(settings: Settings, found: MatchedRun) -> dict[str, Any]:

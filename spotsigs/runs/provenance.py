@@ -21,7 +21,7 @@ MIB = 1024 * 1024
 QUIET = 0.2
 """Cores that other processes may use before a time says nothing."""
 
-CODE = ("spotsigs", "baselines", "data", "experiments", "conf", "run.py")
+CODE = ("spotsigs", "baselines", "data", "experiments", "hydra_plugins", "conf", "run.py")
 """Paths of a checkout whose files decide a result; results, tests and pages of documentation do not."""
 
 LIBRARIES = ("numpy", "numba", "scipy", "pyarrow", "datasketch", "selectolax", "resiliparse", "regex", "xxhash")

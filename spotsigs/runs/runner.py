@@ -173,7 +173,6 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
     return {
         "documents": len(vectors),
         "documents_matched": int(np.count_nonzero(matched.compared())),
-        "boilerplate": int(np.count_nonzero(matched.only_boilerplate())),
         "documents_in_shingles": outcome.in_shingles,
         "copies_content": len(copies) - contents,
         "copies_text": contents - int(np.count_nonzero(copies.distinct)),
@@ -400,11 +399,8 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, fold
         lines.append(
             f"F1 95 % interval {low:.3f} to {high:.3f} (clusters resampled); macro F1 {metrics['macro_f1']:.3f}"
         )
-    if metrics["boilerplate"]:
-        say = counted(metrics["boilerplate"], "document says", "documents say")
-        lines.append(f"{say} nothing but what many sites say: boilerplate in kept.csv")
     above, bound = metrics["documents_above_band"] or 0, settings.idf_filter.idf_max
-    empty = metrics["documents"] - metrics["documents_matched"] - metrics["boilerplate"] - above
+    empty = metrics["documents"] - metrics["documents_matched"] - above
     if above:
         lines.append(
             f"{counted(above, 'document')} without a signature in the IDF band: all are rarer than idf_max={bound:g} "
@@ -414,9 +410,9 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, fold
         missed = "" if outcome.quality is None else "; their pairs count as missed"
         lines.append(f"{counted(empty, 'document')} with too few signatures to be compared: see kept.csv{missed}")
     if shingled := metrics["documents_in_shingles"]:
+        spots: Any = getattr(settings.signature, "signature", settings.signature)
         lines.append(
-            f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of "
-            f"{settings.signature.c} tokens"  # type: ignore[attr-defined]
+            f"{counted(shingled, 'document')} with hardly any known stopwords: compared by shingles of {spots.c} tokens"
         )
     if copies := metrics["copies_content"] + metrics["copies_text"]:
         lines.append(

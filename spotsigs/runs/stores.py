@@ -54,19 +54,14 @@ def kept_store(store: str) -> Path:
 
 def ask(settings: Settings) -> str:
     """Return the documents of ``store=`` that the page ``query=`` is similar to, as lines of a table."""
-    from spotsigs.outofcore.pipeline import query_page
+    from spotsigs.outofcore.pipeline import Store
 
     assert settings.query is not None
     assert settings.store is not None
     tau = settings.tau if settings.matcher.threshold is None else settings.matcher.threshold
-    matches = query_page(
-        settings.store,
-        _page(settings.query),
-        settings.text,
-        settings.signature,
-        tau,
-        memory=settings.memory or 10**9,
-    )
+    memory = settings.memory or 10**9
+    store = Store(folder=as_path(settings.store), text=settings.text, scheme=settings.signature, memory=memory)
+    matches = store.query(_page(settings.query), tau)
     if not matches:
         return f"no document of {settings.store} reaches {option('tau', f'{tau:g}')}"
     lines = [f"  {match.similarity:.6f}  {printable(match.doc)}" for match in matches]

@@ -109,12 +109,19 @@ Row = tuple[NDArray[np.uint64], NDArray[np.int32]]
 """A document's distinct signatures and their counts, or its outline if the scheme wants that."""
 
 
-def _to_row(scheme: SignatureScheme) -> Callable[[str], Row]:
-    """Return what turns a text into a row. Asked once: to find out whether a scheme has a protocol takes long."""
+def _to_row(scheme: SignatureScheme) -> Callable[[Document, str], Row]:
+    """Return the function that turns a document's text into a row."""
     if isinstance(scheme, CollectionScheme):
-        return lambda content: scheme.outline(tokenize_marked(content))
+        return lambda document, content: scheme.outline(tokenize_marked(content), site_of(document.id))
     cut = tokenize_marked if scheme.marked else tokenize
-    return lambda content: count_signatures(scheme(cut(content)))
+    return lambda document, content: count_signatures(scheme(cut(content)))
+
+
+def site_of(name: str) -> str:
+    """Return the host of a document's id, without ``www.``; empty if the id is no URL."""
+    _, is_url, rest = name.partition("://")
+    host = rest.replace("\\", "/").partition("/")[0].partition("?")[0].partition("#")[0].rpartition("@")[2]
+    return host.partition(":")[0].lower().removeprefix("www.") if is_url else ""
 
 
 def _rows(
@@ -127,7 +134,7 @@ def _rows(
             continue
         document, content = record
         try:
-            found, multiplicities = to_row(content)
+            found, multiplicities = to_row(document, content)
             digests = checksums(document, unmarked(content))
         except Exception as error:  # noqa: BLE001 - as above
             _require_no_mistake(scheme, document, error, anywhere=True)
@@ -452,7 +459,7 @@ def extract(
     # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
     trial = Document(id="the first page", content=b"<p>the one")
     try:
-        _to_row(scheme)(texts_for(scheme, text)(trial))
+        _to_row(scheme)(trial, texts_for(scheme, text)(trial))
     except Exception as error:
         for method in (text, scheme):
             _require_no_mistake(method, trial, error, anywhere=False)

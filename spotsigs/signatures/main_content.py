@@ -1,7 +1,7 @@
-"""The main part of a page: where prose outweighs links, found on one page alone.
+"""The main content of a page: the part where prose outweighs links, found on one page alone.
 
-A page is seen as its outline: its spots and its links in text order. Its main part is the maximal-sum segment of that
-sequence, where a spot in running text counts 1, a spot in a link 0 and a link -1. Text without links is all main part.
+A page is reduced to its outline: its signatures and its links in text order. The main content is the segment of the
+outline with the largest sum, where a signature in running text counts 1 and a link counts negative.
 """
 
 from __future__ import annotations
@@ -10,22 +10,28 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import xxhash
 from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.records import SignatureScheme, Tokens
-from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.xxh64 import _xxh64
 
 TEXT, LINKED, LINK = range(3)
-"""Kinds of an outline's entries: a spot in running text, a spot whose antecedent lies in a link, a link."""
+"""Kinds of an outline's entries: a signature in running text, one whose first token lies in a link, and a link.
+
+Links of weight w, which depends on the page, have the kind ``LINK + w - 1``.
+"""
+
+LINK_TOKENS = 4
+"""A link weighs as much as the signatures of so many tokens of the page's running text, rounded down, at least 1."""
 
 
 @njit(cache=True, nogil=True)
 def heaviest(gains: NDArray[np.int64]) -> tuple[int, int]:
     """Return the segment of largest sum: the first of the shortest, then extended to the right over zeros.
 
-    Where no gain is positive, everything.
+    If no gain is positive, the segment is everything.
     """
     best, start, stop = 0, 0, len(gains)
     total, begin = 0, 0
@@ -42,10 +48,10 @@ def heaviest(gains: NDArray[np.int64]) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def own_gains(kinds: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return what each entry of an outline adds to a segment: 1 for a spot in running text, -1 for a link."""
+    """Return the gain of each entry of an outline: 1 in running text, 0 in a link, minus its weight for a link."""
     gains = np.zeros(len(kinds), np.int64)
     for i in range(len(kinds)):
-        gains[i] = (kinds[i] == TEXT) - np.int64(kinds[i] == LINK)
+        gains[i] = LINKED - kinds[i]
     return gains
 
 
@@ -56,50 +62,57 @@ def _outline(
     ends: NDArray[np.int32],
     links: NDArray[np.int32],
     firsts: NDArray[np.int32],
-    spots: NDArray[np.uint64],
+    signatures: NDArray[np.uint64],
+    site: np.uint64,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return the hashes and kinds of spots and links in text order, a link before the spot at its first token."""
-    hashes, kinds = np.empty(len(firsts) + len(starts), np.uint64), np.empty(len(firsts) + len(starts), np.int32)
-    n, spot, i = 0, 0, 0
+    """Return hashes and kinds of signatures and links in text order, a link before the signature at its first token."""
+    room = len(firsts) + len(starts)
+    hashes, kinds = np.empty(room, np.uint64), np.empty(room, np.int32)
+    n, at, i, text_tokens, text_signatures = 0, 0, 0, 0, 0
     while i < len(starts):
         stop = i + 1
         if links[i] != 0:
             while stop < len(starts) and links[stop] == links[i]:
                 stop += 1
-            hashes[n], kinds[n] = _xxh64(buffer, starts[i], ends[stop - 1]), LINK
+            hashes[n], kinds[n] = _xxh64(buffer, starts[i], ends[stop - 1]) ^ site, LINK
             n += 1
-        while spot < len(firsts) and firsts[spot] < stop:
-            hashes[n], kinds[n] = spots[spot], LINKED if links[i] != 0 else TEXT
-            n, spot = n + 1, spot + 1
+        text_tokens += links[i] == 0
+        while at < len(firsts) and firsts[at] < stop:
+            hashes[n], kinds[n] = signatures[at], LINKED if links[i] != 0 else TEXT
+            text_signatures += links[i] == 0
+            n, at = n + 1, at + 1
         i = stop
+    weight = max(LINK_TOKENS * text_signatures // max(text_tokens, 1), 1)
+    for k in range(n):
+        if kinds[k] == LINK:
+            kinds[k] = LINK + weight - 1
     return hashes[:n].copy(), kinds[:n].copy()
 
 
-def no_links(tokens: Tokens) -> NDArray[np.int32]:
-    """Return the tokens' links, none where the text does not say."""
-    return np.zeros(len(tokens), np.int32) if tokens.links is None else tokens.links
-
-
-def outline_of(scheme: SignatureScheme, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return a page's signatures and links, in text order.
+def outline_of(scheme: SignatureScheme, tokens: Tokens, site: str = "") -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Return the outline of a page: its signatures and links, in text order.
 
     Parameters
     ----------
     scheme : SignatureScheme
         Source of the signatures.
     tokens : Tokens
-        Tokens of one document, with their links.
+        Tokens of one document, with their links, if the text marks them.
+    site : str
+        The page's site, if it is known: links of different sites are different.
 
     Returns
     -------
     hashes : ndarray of uint64, shape (n,)
         XXH64 of each signature, or of a link's tokens.
     kinds : ndarray of int32, shape (n,)
-        `TEXT`, `LINKED` or `LINK`.
+        `TEXT`, `LINKED`, or at least `LINK`.
     """
     signatures, firsts = scheme.located(tokens)
+    links = np.zeros(len(tokens), np.int32) if tokens.links is None else tokens.links
+    of_site = np.uint64(xxhash.xxh64_intdigest(site.encode()) if site else 0)
     found: tuple[NDArray[np.uint64], NDArray[np.int32]] = _outline(
-        tokens.buffer, tokens.starts, tokens.ends, no_links(tokens), firsts, signatures
+        tokens.buffer, tokens.starts, tokens.ends, links, firsts, signatures, of_site
     )
     return found
 
@@ -108,9 +121,9 @@ def outline_of(scheme: SignatureScheme, tokens: Tokens) -> tuple[NDArray[np.uint
 class MainContent(SignatureScheme):
     """Signatures of a page's main content, found without other pages.
 
-    The main content is the maximal-sum segment of the page, where a signature outside links adds 1 at its first token
-    and a link adds -1. Signatures that begin inside are kept. A text without links is kept whole, and so is a page
-    without any signature outside links.
+    The main content is the segment of the page with the largest sum, where a signature in running text adds 1 at its
+    first token, a signature in a link 0, and a link subtracts its weight. Signatures that begin inside are kept. A text
+    without links is kept whole, and so is a page without any signature in running text.
 
     Attributes
     ----------
@@ -153,7 +166,7 @@ class MainContent(SignatureScheme):
         return hashes[inside], firsts[inside]
 
     def readable(self, text: str) -> list[str]:
-        """Return the signatures of a plain text in readable form: it has no links, so that all are kept."""
+        """Return the signatures of a plain text in readable form; without links, all are kept."""
         return self.signature.readable(text)
 
     def chains(self, tokens: Tokens) -> list[list[int]] | None:
@@ -166,35 +179,5 @@ class MainContent(SignatureScheme):
         start, stop = heaviest(own_gains(kinds))
         inside = np.zeros(len(kinds), np.bool_)
         inside[start:stop] = True
-        of_signatures: NDArray[np.bool_] = inside[kinds != LINK]
-        return of_signatures
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class DensestRegion(SpotSignatures):
-    """Spot signatures of a page's main content, see `MainContent`."""
-
-    label: ClassVar[str] = "SpotSigs, densest region"
-    marked: ClassVar[bool] = True
-
-    d: int = 1
-    c: int = 2
-
-    def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the hash and the antecedent's token of every spot signature inside."""
-        hashes, firsts = super().located(tokens)
-        inside = self._inside(tokens)
-        return hashes[inside], firsts[inside]
-
-    def chains(self, tokens: Tokens) -> list[list[int]]:
-        """Return the numbers of the tokens that make each of the same signatures."""
-        return [chain for chain, kept in zip(super().chains(tokens), self._inside(tokens), strict=True) if kept]
-
-    def _inside(self, tokens: Tokens) -> NDArray[np.bool_]:
-        hashes, firsts = super().located(tokens)
-        kinds = _outline(tokens.buffer, tokens.starts, tokens.ends, no_links(tokens), firsts, hashes)[1]
-        start, stop = heaviest(own_gains(kinds))
-        inside = np.zeros(len(kinds), np.bool_)
-        inside[start:stop] = True
-        of_signatures: NDArray[np.bool_] = inside[kinds != LINK]
+        of_signatures: NDArray[np.bool_] = inside[kinds < LINK]
         return of_signatures

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, when a process is killed or two write the same as well."""
+"""Atomic writes of files and folders, also if a process is killed or two processes write the same."""
 
 from __future__ import annotations
 
@@ -25,24 +25,23 @@ else:
     from fcntl import LOCK_EX, LOCK_NB, flock
 
 LOCK = ".lock"
-"""File of a store that the run which works on it holds."""
+"""Lock file of a store."""
 
 _MARK = ".writing-"
 
 
 @contextmanager
 def beside(path: Path) -> Iterator[Path]:
-    """Give an empty folder on the file system of `path`, to rename things to that place from.
+    """Create a temporary folder on the file system of `path`, from which files are renamed to that path.
 
-    For a place that is reached through fsspec it lies among this machine's temporary files, to upload things from.
-
-    It is deleted when the block ends. A killed process leaves its own behind, without a lock: the next one that writes
-    to the same parent removes it.
+    For a remote path it is in the temporary folder of this machine, from which files are uploaded. It is deleted when
+    the block ends. The next process that writes to the same parent deletes the folder of a killed one, which no process
+    locks.
 
     Parameters
     ----------
     path : Path
-        The place; its parents are made.
+        The path; its parents are created.
 
     Yields
     ------
@@ -51,7 +50,7 @@ def beside(path: Path) -> Iterator[Path]:
     if is_remote(path):
         path = Path(tempfile.gettempdir(), path.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_left_ones(path.parent.resolve())
+    _remove_orphans(path.parent.resolve())
     folder, lock = _own_folder(path)
     try:
         yield folder
@@ -62,7 +61,7 @@ def beside(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary place beside `path`; what was written there appears at `path` when the block succeeds."""
+    """Yield a temporary path; the file written there replaces `path` when the block succeeds."""
     with beside(path) as folder:
         temporary = folder / path.name
         yield temporary
@@ -73,9 +72,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def create(path: Path, content: bytes) -> None:
-    """Write a small file whole, unless there is one: of several who do that at once, the first one's stays.
+    """Write a small file unless it exists; of several concurrent processes, the first one writes it.
 
-    An object store that cannot tell, and a local file system without hard links, keeps that of the last one.
+    On an object store without conditional writes, and a file system without hard links, the last one does.
     """
     if is_remote(path):
         create_remote(path, content)
@@ -92,23 +91,23 @@ def create(path: Path, content: bytes) -> None:
 
 
 def destination(path: Path) -> Path:
-    """Return where a path that lies in a folder of `beside` is going to appear."""
+    """Return the final path of a path in a folder of `beside`."""
     if is_remote(path):
         return path
     return Path(*(part for part in path.parts if _MARK not in part))
 
 
 def place_of(error: OSError) -> Path | None:
-    """Return where the file was going to appear of which the system complains, if it says which."""
+    """Return the final path of the file of an error of the system, if the error names one."""
     return destination(Path(error.filename)) if isinstance(error.filename, str) else None
 
 
 @contextmanager
 def alone(folder: Path, say: Callable[[str], object] = lambda sentence: None) -> Iterator[None]:
-    """Let one run at a time work on a store: others wait, on every system and on network file systems that know locks.
+    """Lock a store, on every system and on network file systems with locks; other runs wait.
 
-    The lock is on the file ``.lock`` of the folder, which stays; it ends with the process at the latest. Remote places
-    have none: there, what is claimed is created and never replaced, see `spotsigs.storage.store.claim`.
+    The lock is on the file ``.lock`` of the folder and ends with the process at the latest. Remote stores have none:
+    there, claims are created and never replaced, see `spotsigs.storage.store.claim`.
 
     Parameters
     ----------
@@ -135,7 +134,7 @@ def alone(folder: Path, say: Callable[[str], object] = lambda sentence: None) ->
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Let one process at a time do what is in the block, where the file system knows locks."""
+    """Run the block in one process at a time, on a file system with locks."""
     if sys.platform == "win32":
         with alone(folder):
             yield
@@ -149,7 +148,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether a folder holds nothing, or nothing but what is being written or was left by a killed process."""
+    """Return whether a folder has no files except those that are being written or that a killed process left."""
     return all(_MARK in path.name or path.name == LOCK for path in folder.iterdir())
 
 
@@ -184,8 +183,8 @@ def _release(lock: int | None) -> None:
 
 
 @cache
-def _remove_left_ones(parent: Path) -> None:
-    """Remove what killed processes left in a folder: what nobody locks. Once a process, for it lists the folder."""
+def _remove_orphans(parent: Path) -> None:
+    """Delete the temporary folders of killed processes, which are not locked; once a process for each parent."""
     for left in parent.glob(f".*{_MARK}*"):
         with suppress(FileNotFoundError, BlockingIOError):
             lock = _lock(left, LOCK_EX | LOCK_NB) if sys.platform != "win32" else None
@@ -195,6 +194,6 @@ def _remove_left_ones(parent: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, with a second try for what failed once; what stays even so goes with the next run."""
+    """Delete a folder, in two attempts; the next run deletes what remains."""
     for _ in range(2):
         shutil.rmtree(folder, ignore_errors=True)

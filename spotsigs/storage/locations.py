@@ -1,19 +1,17 @@
-"""Places of stores: folders of this machine, or URLs such as ``s3://bucket/place`` that fsspec can reach.
+"""Paths of stores: local folders, or URLs such as ``s3://bucket/store`` that fsspec can open.
 
-A local place is a `pathlib.Path`, and everything done with it is as if this module were not there. Any other is a path
-of universal_pathlib with the same methods; what such a file system does otherwise is here: ranges of bytes instead of
-memory maps, uploads instead of renames, no locks.
+A local path is a `pathlib.Path`. A URL is a path of universal_pathlib with the same methods. This module has the
+operations that differ on such file systems: copies in place of memory maps, uploads in place of renames, no locks.
 """
 
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import xxhash
 
@@ -89,18 +87,18 @@ def local_folder(name: str | Path) -> Path:
 
 
 def is_remote(path: Path) -> bool:
-    """Whether a place is reached through fsspec."""
+    """Return whether a path is a URL of another file system."""
     return not isinstance(path, Path)
 
 
 def absolute(path: str | Path) -> str:
-    """Return a place as workers in other folders name it."""
+    """Return a path as workers with another working directory name it."""
     path = as_path(path)
     return str(path) if is_remote(path) else str(path.resolve())
 
 
 def require_reachable(path: Path) -> None:
-    """Refuse a remote place whose bucket is missing, or cannot be asked; it may be empty or absent."""
+    """Refuse a remote path whose bucket is missing or cannot be reached; the path may be empty or absent."""
     if not is_remote(path):
         return
     with _reaching(path):
@@ -114,7 +112,7 @@ def require_reachable(path: Path) -> None:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is such a file now."""
+    """Return whether a file exists now."""
     if not is_remote(path):
         return path.exists()
     with _reaching(path):
@@ -143,9 +141,9 @@ def read(path: Path, start: int = 0, stop: int | None = None) -> bytes:
 
 
 def content_of(path: Path) -> tuple[int, str]:
-    """Return size and checksum of a file: what tells whether it is the same, whenever it was written.
+    """Return size and checksum of a file, which identify its content.
 
-    A remote file has the checksum that the storage keeps of it, if it keeps one. What cannot be read has none.
+    The checksum of a remote file is that of the storage, if it has one. A file that cannot be read has none.
     """
     try:
         if is_remote(path):
@@ -179,35 +177,26 @@ def _remote_content(path: Path) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def read_into(path: Path, start: int, target: memoryview) -> int:
-    """Fill a buffer from a remote file, some of it at a time; return how many bytes there were."""
-    done = 0
-    while done < len(target):
-        block = read(path, start + done, start + min(done + PIECE, len(target)))
-        target[done : done + len(block)] = block
-        done += len(block)
-        if not block:
-            break
-    return done
-
-
 def pieces(path: Path, size: int) -> Iterator[bytes]:
-    """Iterate over the content of a remote file of known size."""
+    """Yield the content of a remote file of known size in pieces."""
     for start in range(0, size, PIECE):
         yield read(path, start, min(start + PIECE, size))
 
 
-def fetched(path: Path, size: int) -> IO[bytes]:
-    """Return a local copy of a remote file without a name: it goes when it is closed, or the process is killed."""
-    copy = tempfile.TemporaryFile(prefix="spotsigs-")  # noqa: SIM115 - the caller closes it
-    for block in pieces(path, size):
-        copy.write(block)
-    copy.flush()
-    return copy
+def fetch(path: Path, target: Path) -> None:
+    """Copy a remote file to a local one.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    """
+    with _reaching(path):
+        _file_system(path).get_file(_key(path), str(target))
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """Return the size of each file of a folder; none where the folder is missing."""
+    """Return the size of each file of a folder; none if the folder is missing."""
     if not is_remote(folder):
         return _local_sizes(folder)
     with _reaching(folder):
@@ -224,21 +213,9 @@ def _local_sizes(folder: Path) -> dict[str, int]:
     found = {}
     with suppress(FileNotFoundError, NotADirectoryError):
         for path in folder.iterdir():
-            with suppress(OSError):  # another process puts its store there
+            with suppress(OSError):  # another process is writing its store
                 found[path.name] = path.stat().st_size
     return found
-
-
-def contents(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Iterate over names and contents of remote files of known sizes, which are asked for at once: small ones only."""
-    names = list(files)
-    with _reaching(folder):
-        keys = [_key(folder / name) for name in names]
-        found = _file_system(folder).cat_ranges(keys, [0] * len(keys), list(files.values()))
-        for content in found:
-            if isinstance(content, BaseException):
-                raise content
-    yield from zip(names, map(bytes, found), strict=True)
 
 
 def files_below(root: Path, pattern: str | None = None) -> list[str]:
@@ -257,14 +234,14 @@ def files_below(root: Path, pattern: str | None = None) -> list[str]:
 
 
 def put(sources: Sequence[Path], folder: Path) -> None:
-    """Upload files into a folder, small ones at once; an object store shows each when it is complete.
+    """Upload files into a folder, small ones concurrently; on an object store each appears when it is complete.
 
     Parameters
     ----------
     sources : sequence of Path
-        Local files, which are deleted on the way.
+        Local files, which are deleted after the upload.
     folder : Path
-        Where they go, under their names.
+        The remote folder.
     """
     with _reaching(folder):
         remote = _file_system(folder)
@@ -280,7 +257,7 @@ def put(sources: Sequence[Path], folder: Path) -> None:
 
 
 def create_remote(path: Path, content: bytes) -> None:
-    """Write a small remote file unless there is one, where the storage can tell (Amazon's can, and most others)."""
+    """Write a small remote file unless it exists, on a storage with conditional writes such as S3."""
     with _reaching(path):
         remote = _file_system(path)
         if not _is_flat(path):
@@ -294,7 +271,7 @@ def create_remote(path: Path, content: bytes) -> None:
 
 
 def _batches(sources: Sequence[Path]) -> Iterator[list[Path]]:
-    """Put files together while they fit into a piece; a larger one stands alone."""
+    """Group files while they fit into a piece; a larger one is a group of its own."""
     batch: list[Path] = []
     held = 0
     for source in sources:
@@ -316,7 +293,7 @@ def _put_large(remote: Any, source: Path, key: str) -> None:
 
 
 def remove(path: Path, *, recursive: bool = False) -> None:
-    """Delete what is at a remote place, if anything is."""
+    """Delete a remote path, if it exists."""
     with _reaching(path):
         remote = _file_system(path)
         with suppress(FileNotFoundError):
@@ -333,7 +310,7 @@ def _key(path: Path) -> str:
 
 
 def _is_flat(path: Path) -> bool:
-    """Whether a place lies in a bucket, where folders need not be made."""
+    """Return whether a path is in a bucket, where folders need not be created."""
     from upath.implementations.cloud import CloudPath
 
     return isinstance(path, CloudPath)
@@ -341,7 +318,7 @@ def _is_flat(path: Path) -> bool:
 
 @contextmanager
 def _reaching(path: Path) -> Iterator[None]:
-    """Say in a sentence why a place cannot be reached; every library of a storage has errors of its own."""
+    """Turn the errors of all storage libraries into an `InputError`."""
     try:
         yield
     except (InputError, FileNotFoundError):

@@ -1,16 +1,17 @@
 """Signatures and vectors on disk: a folder of memory-mapped arrays with a schema version and checksums.
 
-A store is complete or absent: it is written beside its place and renamed when its last file, ``store.json``, is there.
-At a place that is reached through fsspec, ``store.json`` is uploaded last; without it, nothing counts. There, ranges of
-arrays are read as they are asked for, and whole arrays are copied to unnamed temporary files and mapped.
-No array is trusted: each process compares the checksums of what it opens, once, and what a kernel uses as an index is
-held against its bounds.
-Vectors lie in ascending order of their lengths, so that every partition by length, for any tau, is a contiguous range
-of rows and of each array.
+A store is complete or absent: it is written to a temporary folder and renamed. On object storage, the manifest
+``store.json`` is uploaded last, and a folder without it is no store. An array of a remote store is fetched whole into a
+local cache when it is first read.
+
+No array is trusted: each process compares the checksums of the files that it opens, once, and checks the bounds of
+arrays that kernels use as indices. Vectors are sorted by length, so that every partition by length, for any tau, is a
+contiguous range of rows.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
@@ -20,8 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EEXIST, EMFILE, ENFILE, ENOTEMPTY
-from functools import cached_property, lru_cache, partial
-from io import BytesIO
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 from time import time_ns
@@ -55,32 +55,36 @@ _NO_ARRAY = (
 )
 _FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
 _STRINGS = 4096
-_SMALL = 1 << 22
-_CHECKED = 1 << 20  # entries whose bounds are looked at together
-_TINY = 1 << 17  # remote files up to it are read whole, and the last 64 kept
-_HEADER = 128  # of an array with one dimension, as numpy writes it
+_CHECKED = 1 << 20  # entries whose bounds are checked at a time
+_HEADER = 128  # bytes before the values of a one-dimensional array in numpy's format
 _SEAL = "seal"
 _TICK = 10**8  # nanoseconds in which two changes of a file may have the same time
 
+_MOST_COPIES = 512
+"""Copies of remote files that a process keeps on its disk."""
+
+_FETCHED: dict[Path, None] = {}
+"""Copies of remote files that this process has made, the most recently used last."""
+
 _VERIFIED: set[int] = set()
-"""States of stores whose files this process has compared with their checksums, or has written."""
+"""States of stores whose checksums this process has verified."""
 
 _SOUND: set[int] = set()
-"""States of stores of vectors whose arrays this process has found to fit together."""
+"""States of stores of vectors whose arrays this process has found to be consistent."""
 
 
 def sealed(facts: Mapping[str, Any]) -> bytes:
-    """Return facts as JSON that says its own checksum."""
+    """Return facts as JSON with a checksum."""
     return json.dumps({**facts, _SEAL: _checksum_of(facts)}, indent=1).encode()
 
 
 def unsealed(content: bytes) -> dict[str, Any]:
-    """Return the facts of sealed JSON.
+    """Return the facts of JSON with a checksum.
 
     Raises
     ------
     ValueError
-        If it is no JSON, or was changed.
+        If it is no JSON or does not match its checksum.
     """
     facts = json.loads(content)
     if not isinstance(facts, dict) or facts.pop(_SEAL, None) != _checksum_of(facts):
@@ -98,9 +102,9 @@ class Strings(Sequence[str]):
     Parameters
     ----------
     text : ndarray of uint8
-        UTF-8 of all strings, one after the other.
+        UTF-8 of all strings, concatenated.
     ends : ndarray of int64, shape (n,)
-        Where each ends in `text`.
+        End of each in `text`.
     """
 
     def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
@@ -133,7 +137,7 @@ class Strings(Sequence[str]):
         if not len(rows):
             return text([])
         ends, content = (pa.py_buffer(np.ascontiguousarray(part)) for part in (self._ends, self._text))
-        # Arrow wants a zero before the first end: read without one, string k + 1 is at k, and string 0 has no place.
+        # Arrow needs a zero before the first end: without it, string k + 1 has index k, and string 0 none.
         others = pa.LargeStringArray.from_buffers(len(self) - 1, ends, content)
         valid = pa.py_buffer(np.packbits(rows > 0, bitorder="little"))
         taken = others.take(pa.Array.from_buffers(pa.int64(), len(rows), [valid, pa.py_buffer(rows - 1)]))
@@ -170,7 +174,7 @@ class Renumbered(Sequence[str]):
     strings : sequence of str
         In their own order.
     rows : ndarray of int64, shape (n,)
-        Which string stands at each place.
+        Index of each string.
     """
 
     def __init__(self, strings: Sequence[str], rows: NDArray[np.int64]) -> None:
@@ -208,17 +212,17 @@ class Writer:
         self.facts: dict[str, Any] = {}
 
     def reader(self) -> Reader:
-        """Read what has been written so far."""
+        """Return a reader of the arrays that have been written."""
         return Reader(self.folder, self.facts)
 
     def put(self, name: str, values: NDArray[Any]) -> None:
         """Write an array that is in memory."""
-        with self.growing(name, values.dtype) as append:  # which says why it fails on a full disk, as numpy does not
+        with self.growing(name, values.dtype) as append:  # numpy does not report why it fails on a full disk
             append(values)
 
     @contextmanager
     def growing(self, name: str, dtype: DTypeLike) -> Iterator[Callable[[NDArray[Any]], None]]:
-        """Give a function that appends values to a new array of the store, whose size need not be known before."""
+        """Yield a function that appends values to a new array of the store."""
         kind = np.dtype(dtype)
         size = 0
         with (self.folder / f"{name}.npy").open("wb") as file:
@@ -233,11 +237,11 @@ class Writer:
             yield append
             file.seek(0)
             _write_header(file, kind, size)
-            if file.tell() != begin:
-                raise RuntimeError("numpy wrote array headers of different lengths")
+            if not file.tell() == begin == _HEADER:
+                raise RuntimeError(f"numpy wrote an array header that has not {_HEADER} bytes")
 
     def strings(self, name: str, values: Iterable[str]) -> None:
-        """Write strings one after the other, see `Strings`."""
+        """Write strings, see `Strings`."""
         ends = array("q")
         end = 0
         with self.growing(f"{name}.text", np.uint8) as append:
@@ -251,21 +255,21 @@ class Writer:
 
 
 def _write_header(file: IO[bytes], kind: np.dtype[Any], size: int) -> None:
-    """Write the header of a one-dimensional array; numpy leaves room in it for the size to grow."""
+    """Write the header of a one-dimensional array, which numpy pads so that the size can grow."""
     facts = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (size,)}
     np.lib.format.write_array_header_1_0(file, facts)
 
 
 @contextmanager
 def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
-    """Write a store; it appears when the block ends without an error, in place of a former store.
+    """Write a store, which replaces a previous one when the block ends without an error.
 
     Parameters
     ----------
     folder : str or Path
-        Place of the store.
+        Path of the store.
     kind : str
-        What it holds.
+        Kind of its content.
 
     Yields
     ------
@@ -274,7 +278,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
     Raises
     ------
     InputError
-        If the place is taken by something that is no store, or cannot be written to.
+        If the path is something other than a store, or cannot be written to.
     """
     folder = as_path(folder)
     if _holds_something_else(folder):
@@ -298,7 +302,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
 
 
 def _holds_something_else(folder: Path) -> bool:
-    if is_remote(folder):  # a killed process may have left arrays without a manifest
+    if is_remote(folder):  # arrays without a manifest are those of a killed process
         names = places.sizes(folder)
         return _MANIFEST not in names and not all(name.endswith(".npy") for name in names)
     if not folder.exists() or (folder / _MANIFEST).is_file():
@@ -307,7 +311,7 @@ def _holds_something_else(folder: Path) -> bool:
 
 
 def _upload(new: Path, folder: Path) -> None:
-    """Upload a finished store, ``store.json`` last, unless the same one is there; a former one is taken apart first."""
+    """Upload a finished store, ``store.json`` last, unless the same one is there; a previous one is deleted first."""
     if _is_there(new, folder):
         return
     manifest = new / _MANIFEST
@@ -317,7 +321,7 @@ def _upload(new: Path, folder: Path) -> None:
 
 
 def _is_there(new: Path, folder: Path) -> bool:
-    """Whether a store is at its place already, undamaged; of a remote one only the sizes are looked at."""
+    """Return whether the same store exists, undamaged; of a remote one only the sizes are compared."""
     manifest = new / _MANIFEST
     try:
         if places.read(folder / _MANIFEST) != manifest.read_bytes():
@@ -330,7 +334,7 @@ def _is_there(new: Path, folder: Path) -> bool:
 
 
 def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
-    """Rename a finished store to its place, unless the same one is there: another process may be reading it."""
+    """Rename a finished store to its path, unless the same one is there: another process may read it."""
     for attempt in range(_ATTEMPTS):
         if _is_there(new, folder):
             return
@@ -338,7 +342,7 @@ def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
             os.replace(folder, temporary / f"old{attempt}")
         try:
             os.replace(new, folder)
-        except OSError as error:  # another process put its store there in the meantime
+        except OSError as error:  # another process has written its store in the meantime
             if error.errno not in (EEXIST, ENOTEMPTY) or attempt == _ATTEMPTS - 1:
                 raise
         else:
@@ -346,12 +350,12 @@ def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
 
 
 def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
-    """Say in a file of a folder what the folder is for.
+    """Describe in a file of a folder what the folder is used for.
 
     Parameters
     ----------
     folder : Path
-        Empty, or claimed before.
+        An empty folder, or one with such a file.
     name : str
         Name of the file.
     facts : mapping
@@ -360,12 +364,12 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
     Returns
     -------
     list of str
-        Which of the facts differ from those the folder was claimed for before.
+        The facts that differ from those of an existing file.
 
     Raises
     ------
     InputError
-        If the folder holds something else, or cannot be written.
+        If the folder contains other files, or cannot be written.
     """
     path = folder / name
     try:
@@ -410,9 +414,9 @@ class Reader:
     Attributes
     ----------
     folder : Path
-        Its place.
+        Its path.
     facts : dict
-        What its manifest says beside the files.
+        Content of its manifest.
     """
 
     folder: Path
@@ -428,15 +432,24 @@ class Reader:
         """
         path = self.folder / f"{name}.npy"
         try:
-            values = self._fetched(name) if is_remote(path) else np.load(path, mmap_mode="r", allow_pickle=False)
+            values = np.load(self._file(name), mmap_mode="r", allow_pickle=False)
         except _NO_ARRAY as error:
             raise _unreadable(path, error) from error
         if values.dtype != np.dtype(dtype) or values.ndim != 1:
             raise InputError(f"{path} holds {values.dtype}, not {np.dtype(dtype)}; build the store again")
         return np.asarray(values)
 
+    def _file(self, name: str) -> Path:
+        """Return the file of an array: of a remote store, the local copy."""
+        path = self.folder / f"{name}.npy"
+        if not is_remote(path):
+            return path
+        facts = self.facts["files"].get(path.name)
+        require(facts is not None, f"{path} is missing; build the store again")
+        return _fetched(path, facts["bytes"], facts["xxh3_128"])
+
     def part(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
-        """Read a range of an array into memory of its own, so that no page of the file stays mapped.
+        """Read a range of an array into memory, so that no page of the file stays mapped.
 
         Raises
         ------
@@ -446,14 +459,11 @@ class Reader:
         path = self.folder / f"{name}.npy"
         require(0 <= start <= stop, f"{path} has no range from {start} to {stop}; build the store again")
         try:
-            if is_remote(path):
-                values = self._range(name, dtype, start, stop)
-            else:
-                with path.open("rb") as file:
-                    _read_header(file)
-                    file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
-                    room = (os.fstat(file.fileno()).st_size - file.tell()) // np.dtype(dtype).itemsize
-                    values = np.fromfile(file, dtype, min(stop - start, max(room, 0)))
+            with self._file(name).open("rb") as file:
+                _read_header(file)
+                file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
+                left = (os.fstat(file.fileno()).st_size - file.tell()) // np.dtype(dtype).itemsize
+                values = np.fromfile(file, dtype, min(stop - start, max(left, 0)))
         except _NO_ARRAY as error:
             raise _unreadable(path, error) from error
         if len(values) < stop - start:
@@ -461,43 +471,30 @@ class Reader:
         return values
 
     def take(self, name: str, dtype: DTypeLike, at: NDArray[np.int64]) -> NDArray[Any]:
-        """Read some values of an array, whose places ascend, into memory."""
-        if not is_remote(self.folder):
-            return np.array(self.array(name, dtype)[at])
-        values = np.empty(len(at), dtype)
-        first, length = 0, self.length(name)
-        while first < len(at):
-            start = int(at[first])
-            window = self.part(name, dtype, start, min(start + _SMALL // values.itemsize, length))
-            last = int(np.searchsorted(at, start + len(window)))
-            values[first:last] = window[at[first:last] - start]
-            first = last
-        return values
+        """Read the values at some indices of an array into memory."""
+        return np.array(self.array(name, dtype)[at])
 
     def whole(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
-        """Read an array into memory of its own."""
-        return self.part(name, dtype, 0, self.length(name))
+        """Read an array into memory."""
+        return self.part(name, dtype, 0, self.length(name, dtype))
 
-    def length(self, name: str) -> int:
-        """Return the length of an array of the store."""
+    def length(self, name: str, dtype: DTypeLike) -> int:
+        """Return the length of an array of the store, from the size of its file, which is not read."""
         path = self.folder / f"{name}.npy"
-        if is_remote(path):
-            return self._header(name)[1]
+        facts = self.facts.get("files", {}).get(path.name)
         try:
-            with path.open("rb") as file:
-                shape, _ = _read_header(file)
-            [length] = shape
-        except _NO_ARRAY as error:
+            size = path.stat().st_size if facts is None else int(facts["bytes"])
+        except OSError as error:
             raise _unreadable(path, error) from error
-        return length
+        return max(size - _HEADER, 0) // np.dtype(dtype).itemsize
 
-    def indptr(self, entries: str) -> NDArray[np.int64]:
-        """Return where the rows of an array of the store begin and end, as far as it reaches.
+    def indptr(self, entries: str, dtype: DTypeLike) -> NDArray[np.int64]:
+        """Return the offsets of the rows of an array of the store.
 
         Parameters
         ----------
-        entries : str
-            Name of the array whose rows they are.
+        entries, dtype : str, dtype
+            Name and type of the array.
 
         Raises
         ------
@@ -506,40 +503,9 @@ class Reader:
         """
         indptr = self.array("indptr", np.int64)
         sound = len(indptr) >= 1 and int(indptr[0]) == 0 and _rises(indptr)
-        _require_sound(sound and int(indptr[-1]) == self.length(entries) == self.length("counts"), self)
+        lengths = self.length(entries, dtype), self.length("counts", np.int32)
+        _require_sound(sound and lengths == (int(indptr[-1]),) * 2, self)
         return indptr
-
-    def _header(self, name: str) -> tuple[np.dtype[Any], int, int]:
-        """Return type, length and offset of a remote array."""
-        return _header_of(self.folder / f"{name}.npy", *self._described(name))
-
-    def _described(self, name: str) -> tuple[int, str]:
-        """Return size and checksum of a remote array."""
-        facts = self.facts["files"].get(f"{name}.npy", {"bytes": 0, "xxh3_128": ""})
-        return int(facts["bytes"]), str(facts["xxh3_128"])
-
-    def _range(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
-        _, length, offset = self._header(name)
-        values = np.empty(max(min(stop, length) - start, 0), dtype)
-        path, first = self.folder / f"{name}.npy", offset + start * values.itemsize
-        if not len(values):
-            return values
-        size, checksum = self._described(name)
-        if size <= _TINY:
-            content = _content(path, checksum)[first : first + values.nbytes]
-            return np.frombuffer(content, dtype, len(content) // values.itemsize).copy()
-        return values[: places.read_into(path, first, values.view(np.uint8).data) // values.itemsize]
-
-    def _fetched(self, name: str) -> NDArray[Any]:
-        """Return a remote array: a small one in memory, another one mapped from an unnamed local copy."""
-        kind, length, offset = self._header(name)
-        if length * kind.itemsize <= _SMALL:
-            return self.part(name, kind, 0, length)
-        path = self.folder / f"{name}.npy"
-        with places.fetched(path, offset + length * kind.itemsize) as copy:
-            copy.seek(0)
-            _require_checksum(path, _checksum(iter(lambda: copy.read(_BLOCK), b"")), self._described(name)[1])
-            return np.asarray(np.memmap(copy, kind, "r", offset, (length,)))
 
     def strings(self, name: str) -> Strings:
         """Return strings of the store.
@@ -547,7 +513,7 @@ class Reader:
         Raises
         ------
         InputError
-            If they are missing, or where they end does not fit their text.
+            If they are missing, or their ends do not match their text.
         """
         text, ends = self.array(f"{name}.text", np.uint8), self.array(f"{name}.ends", np.int64)
         last = int(ends[-1]) if len(ends) else 0
@@ -562,20 +528,32 @@ def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return shape, kind
 
 
-@lru_cache(4096)
-def _header_of(path: Path, size: int, checksum: str) -> tuple[np.dtype[Any], int, int]:
-    """Return type, length and offset of a remote array; it is another one where its checksum is."""
-    head = _content(path, checksum) if size <= _TINY else places.read(path, 0, _HEADER)
-    file = BytesIO(head[:_HEADER])
-    [length], kind = _read_header(file)
-    return kind, length, file.tell()
+def _fetched(path: Path, size: int, checksum: str) -> Path:
+    """Return the local copy of a remote file; its name depends on the checksum."""
+    copy = _copies() / xxhash.xxh3_128_hexdigest(f"{path} {checksum}".encode())
+    if copy not in _FETCHED:
+        try:
+            places.fetch(path, copy)
+        except FileNotFoundError as error:
+            raise _unreadable(path, error) from error
+        _check_size(path, copy.stat().st_size, size)
+        _require_checksum(path, _checksum(_blocks_of(copy)), checksum)
+    _FETCHED.pop(copy, None)
+    _FETCHED[copy] = None
+    while len(_FETCHED) > _MOST_COPIES:
+        oldest = next(iter(_FETCHED))
+        del _FETCHED[oldest]
+        with suppress(OSError):  # Windows keeps a file that is mapped until the process ends
+            oldest.unlink()
+    return copy
 
 
-@lru_cache(64)
-def _content(path: Path, checksum: str) -> bytes:
-    content = places.read(path)
-    _require_checksum(path, xxhash.xxh3_128_hexdigest(content), checksum)
-    return content
+@cache
+def _copies() -> Path:
+    """Return the folder with the copies of this process, which is deleted when the process ends."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(beside(Path(tempfile.gettempdir(), "spotsigs-copies")))
 
 
 def _require_checksum(path: Path, found: str, expected: str) -> None:
@@ -583,7 +561,7 @@ def _require_checksum(path: Path, found: str, expected: str) -> None:
 
 
 def _unreadable(path: Path, error: BaseException) -> InputError:
-    """Say why an array cannot be read: whether the store is damaged, or the system has no room for it now."""
+    """Return why an array cannot be read: the store is damaged, or the system lacks resources."""
     if isinstance(error, FileNotFoundError):
         return InputError(f"{path} is missing; build the store again")
     if isinstance(error, OSError) and error.errno is not None:
@@ -595,23 +573,21 @@ def _unreadable(path: Path, error: BaseException) -> InputError:
 
 
 class LazyArray(Sequence[Any]):
-    """An array of a remote store that is read when its values are looked at, and not for its length.
+    """An array of a remote store that is fetched when its values are read, not for its length.
 
     Parameters
     ----------
     store : Reader
         The store.
-    name : str
-        Of the array.
-    dtype : dtype
-        Of its values.
+    name, dtype : str, dtype
+        Name and type of the array.
     """
 
     def __init__(self, store: Reader, name: str, dtype: DTypeLike) -> None:
         self._store, self._name, self._dtype = store, name, dtype
 
     def __len__(self) -> int:
-        return self._store.length(self._name)
+        return self._store.length(self._name, self._dtype)
 
     @cached_property
     def _values(self) -> NDArray[Any]:
@@ -635,14 +611,13 @@ def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Read
     Parameters
     ----------
     folder : str or Path
-        Place of the store.
+        Path of the store.
     kind : str
-        What it must hold.
+        Kind of content that it must have.
     verify : bool or None
-        Compare the checksum of every file, unless this process has done so before and the files have not changed
-        since. None: the same for a local store; of a remote one, what is read whole is compared when it is read.
-        False is for those who want only the facts of the manifest, which has a checksum of its own. Sizes of local
-        files are compared in any case.
+        Compare the checksum of every file, unless this process has done so and the files have not changed since. None:
+        the same for a local store; arrays of a remote one are compared when they are fetched. False: only the manifest
+        is compared with its checksum, and the sizes of local files.
 
     Returns
     -------
@@ -677,13 +652,16 @@ def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Read
 
 
 def _compare_checksums(reader: Reader) -> None:
-    files = reader.facts["files"]
-    for name, checksum in _checksums(reader.folder, {name: facts["bytes"] for name, facts in files.items()}):
-        _require_checksum(reader.folder / name, checksum, files[name]["xxh3_128"])
+    for name, facts in reader.facts["files"].items():
+        path, checksum = reader.folder / name, facts["xxh3_128"]
+        if is_remote(path):
+            _fetched(path, facts["bytes"], checksum)
+        else:
+            _require_checksum(path, _checksum(_blocks_of(path)), checksum)
 
 
 def _once(done: set[int], reader: Reader, check: Callable[[Reader], None]) -> None:
-    """Check a store unless that was done and nothing has been written to its files since."""
+    """Check a store unless that was done and its files have not changed since."""
     state, changed = _state(reader)
     if state in done:
         return
@@ -718,13 +696,13 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def fingerprint(store: str | Path) -> str:
-    """Return what changes with any file of a store."""
+    """Return the checksums of all files of a store."""
     files = _manifest(as_path(store))["files"]
     return ",".join(facts["xxh3_128"] for _, facts in sorted(files.items()))
 
 
 def _state(reader: Reader) -> tuple[int, int]:
-    """Return a number that changes with the files of a store, and when one changed last: 0 for a remote one."""
+    """Return a hash of the state of the files of a store, and the time of the last change: 0 for a remote one."""
     facts = json.dumps(reader.facts, sort_keys=True)
     if is_remote(reader.folder):
         return xxhash.xxh3_128_intdigest(f"{reader.folder} {facts}".encode()), 0
@@ -747,17 +725,6 @@ def _check_size(path: Path, size: int | None, expected: int) -> None:
         raise InputError(f"{path} {fault}: {size} of {expected} bytes; build the store again")
 
 
-def _checksums(folder: Path, files: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Read files of known sizes once, small remote ones at once."""
-    tiny = {name: size for name, size in files.items() if is_remote(folder) and size <= _TINY}
-    if tiny:
-        yield from ((name, xxhash.xxh3_128_hexdigest(content)) for name, content in places.contents(folder, tiny))
-    for name, size in files.items():
-        if name not in tiny:
-            path = folder / name
-            yield name, _checksum(places.pieces(path, size) if is_remote(folder) else _blocks_of(path))
-
-
 @dataclass(frozen=True)
 class StoredVectors:
     """Vectors of a store.
@@ -765,17 +732,17 @@ class StoredVectors:
     Attributes
     ----------
     folder : Path
-        Its place.
+        Its path.
     vectors : Vectors
-        Memory-mapped, rows in ascending order of length, rows of equal length in their former order.
+        Memory-mapped, rows in ascending order of length, rows of equal length in document order.
     rows : ndarray of int64, shape (n,)
-        The former number of each row.
+        The document number of each row.
     doc_ids : sequence of str
-        Document ids by former number.
+        Document ids by document number.
     clusters : sequence of str
-        Truth labels by former number, the empty string where a document has none; empty where none has.
+        Truth labels by document number, the empty string for a document without one; empty if there are none.
     copies : Copies
-        Which documents are copies of which, by former number.
+        Exact duplicates, by document number.
     """
 
     folder: Path
@@ -795,7 +762,7 @@ def save_vectors(folder: str | Path, vectors: Vectors, clusters: Sequence[str | 
     Parameters
     ----------
     folder : str or Path
-        Place of the store; a former store there is replaced.
+        Path of the store; a previous store is replaced.
     vectors : Vectors
         The rows, in any order.
     clusters : sequence of (str or None), optional
@@ -818,15 +785,15 @@ def save_vectors(folder: str | Path, vectors: Vectors, clusters: Sequence[str | 
 
 
 def open_vectors(folder: str | Path, *, verify: bool | None = True) -> StoredVectors:
-    """Open vectors written by `save_vectors`; what is not looked at later is read for its checksum alone.
+    """Open vectors written by `save_vectors`.
 
     Parameters
     ----------
     folder : str or Path
-        Place of the store.
+        Path of the store.
     verify : bool or None
-        See `opened`. Unless False, it is also checked that the arrays fit together; of a remote store that is opened
-        with None, those which hold a value for each row.
+        See `opened`. Unless False, the arrays are also checked for consistency; of a remote store opened with None,
+        those with a value for each row.
 
     Returns
     -------
@@ -857,9 +824,9 @@ def open_vectors(folder: str | Path, *, verify: bool | None = True) -> StoredVec
 
 
 def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> None:
-    """Refuse vectors whose arrays do not fit together: kernels do not look where they read."""
+    """Refuse vectors with inconsistent arrays: kernels do not check their indices."""
     vectors, rows = stored.vectors, stored.rows
-    indptr, n = store.indptr("ids"), len(vectors)
+    indptr, n = store.indptr("ids", np.int32), len(vectors)
     fits = len(rows) == len(vectors.lengths) == len(stored.doc_ids) == store.facts["rows"] == n
     fits = fits and len(stored.clusters) in (0, n)
     for numbers in (stored.copies.content, stored.copies.stands):
@@ -879,13 +846,13 @@ def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> No
 
 
 def _rises(values: NDArray[np.int64]) -> bool:
-    """Whether no value is below the one before; some are looked at at a time."""
+    """Return whether values do not decrease."""
     parts = (values[start : start + _CHECKED + 1] for start in range(0, len(values), _CHECKED))
     return all(bool((part[1:] >= part[:-1]).all()) for part in parts)
 
 
 def _are_all(rows: NDArray[np.int64]) -> bool:
-    """Whether rows are all numbers below how many there are, each once; a byte is held for each."""
+    """Return whether rows are a permutation of their indices; a byte is used for each."""
     n = len(rows)
     if n and not 0 <= int(rows.min()) <= int(rows.max()) < n:
         return False
@@ -902,19 +869,19 @@ def check_rows(
     counts: NDArray[np.int32],
     lengths: NDArray[np.int64],
 ) -> None:
-    """Refuse some rows of stored vectors that no kernel may see.
+    """Refuse rows of stored vectors that no kernel may read.
 
     Parameters
     ----------
     store : Reader
-        Where they come from.
+        The store of the rows.
     indptr, ids, counts, lengths : ndarray
         The rows, as in `Vectors`.
 
     Raises
     ------
     InputError
-        If an id lies outside the store's signatures or does not ascend within its row, a count is below 1, or a length
+        If an id is not one of the store's signatures or does not ascend within its row, a count is below 1, or a length
         is not the sum of its row's counts.
     """
     _check_entries(store, indptr, ids, counts)
@@ -925,7 +892,7 @@ def check_rows(
 
 
 def _check_entries(store: Reader, indptr: NDArray[np.int64], values: NDArray[Any], counts: NDArray[np.int32]) -> None:
-    """Refuse CSR arrays whose parts do not fit together."""
+    """Refuse inconsistent CSR arrays."""
     sound = len(indptr) >= 1 and int(indptr[0]) == 0 and bool((indptr[1:] >= indptr[:-1]).all())
     sound = sound and int(indptr[-1]) == len(values) == len(counts) and int(counts.min(initial=1)) >= 1
     if sound and len(values) > 1:
@@ -946,7 +913,7 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
     Parameters
     ----------
     folder : str or Path
-        Place of the store; a former store there is replaced.
+        Path of the store; a previous store is replaced.
     signatures : Signatures
         Of a collection or of a part of it.
     **facts
@@ -957,8 +924,6 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.put("hashes", signatures.hashes)
         store.put("counts", signatures.counts)
         store.put("digests", signatures.digests.reshape(-1))
-        if len(signatures.boilerplate):
-            store.put("boilerplate", signatures.boilerplate)
         store.put("has_cluster", np.array([cluster is not None for cluster in signatures.clusters], dtype=np.bool_))
         store.strings("doc_ids", signatures.doc_ids)
         store.strings("clusters", (cluster or "" for cluster in signatures.clusters))
@@ -974,9 +939,9 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
     Parameters
     ----------
     folder : str or Path
-        Place of the store.
+        Path of the store.
     verify : bool or None
-        See `opened`. Only where True it is also checked that the rows are those of signatures: outlines are others.
+        See `opened`. If True, the rows are also checked to be those of signatures, which those of outlines are not.
 
     Returns
     -------
@@ -987,12 +952,10 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
     skipped, reasons, doc_ids = store.strings("skipped"), store.strings("reasons"), store.strings("doc_ids")
     indptr, hashes = store.array("indptr", np.int64), store.array("hashes", np.uint64)
     counts, digests = store.array("counts", np.int32), store.array("digests", np.uint64)
-    looked = "boilerplate.npy" in store.facts["files"]
-    boilerplate = store.array("boilerplate", np.bool_) if looked else np.empty(0, np.bool_)
     if verify:
         _check_entries(store, indptr, hashes, counts)
         fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
-        fits = fits and len(digests) in (0, 4 * len(doc_ids)) and len(boilerplate) in (0, len(doc_ids))
+        fits = fits and len(digests) in (0, 4 * len(doc_ids))
         _require_sound(fits, store)
     return Signatures(
         doc_ids=tuple(doc_ids),
@@ -1004,7 +967,6 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
         content_bytes=store.facts["content_bytes"],
         dates=tuple(date or None for date in store.strings("dates")),
         digests=digests.reshape(-1, 4),
-        boilerplate=boilerplate,
     )
 
 
@@ -1016,11 +978,11 @@ def concatenated_on_disk(
     Parameters
     ----------
     parts : iterator of tuple of ndarray
-        Held one at a time.
+        In memory one at a time.
     dtypes : tuple
-        Of the columns.
+        Types of the columns.
     scratch : Path
-        Folder of the files, which stay until it is deleted.
+        Folder of the files, which are deleted with it.
 
     Returns
     -------
@@ -1039,7 +1001,7 @@ def concatenated_on_disk(
 
 
 def remove(folder: str | Path) -> None:
-    """Delete a store; refuse a folder that is none."""
+    """Delete a store; refuse another folder."""
     folder = as_path(folder)
     if folder.exists():
         if not (folder / _MANIFEST).is_file():
@@ -1048,7 +1010,7 @@ def remove(folder: str | Path) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Delete a folder with everything in it, at any place, if it is there."""
+    """Delete a local or remote folder, if it exists."""
     if is_remote(folder):
         places.remove(folder, recursive=True)
     else:

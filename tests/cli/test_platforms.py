@@ -119,7 +119,7 @@ def test_neither_package_nor_home_can_be_written_to(wheel, tmp_path):
 def test_a_checkout_without_git_and_a_path_with_spaces_and_letters(tmp_path):
     place = tmp_path / "ein Ordner für 文書"
     place.mkdir()
-    for name in ("spotsigs", "baselines", "data", "experiments", "conf"):
+    for name in ("spotsigs", "baselines", "data", "experiments", "hydra_plugins", "conf"):
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("cache"))
     shutil.copy(ROOT / "run.py", place)
     folder = place / "results (1)"

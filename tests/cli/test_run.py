@@ -86,7 +86,15 @@ def test_a_sweep_runs_every_cell(tmp_path):
 
 
 def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
-    choices = ("data=gold", "data.pages=200", "data.clusters=20", "signature=spotsigs_framed", "tau=auto")
+    choices = (
+        "data=gold",
+        "data.pages=200",
+        "data.clusters=20",
+        "signature.d=1",
+        "signature.c=2",
+        "boilerplate=remove",
+        "tau=auto",
+    )
     result = front_door(*choices, f"hydra.run.dir={tmp_path}")
     assert result.returncode == 0, result.stderr
     metrics = json.loads((tmp_path / "metrics.json").read_text())
@@ -99,16 +107,16 @@ def test_a_suggested_threshold_comes_with_its_evidence(tmp_path):
 
 
 @pytest.mark.long
-def test_framed_signatures_of_few_pages_fall_back_to_a_default(tmp_path):
+def test_few_pages_without_templates_fall_back_to_a_default(tmp_path):
     """Two pages make no histogram; plain signatures are refused, whose best threshold differs from site to site."""
     (tmp_path / "pages").mkdir()
     for name in ("a", "b"):
         (tmp_path / "pages" / f"{name}.html").write_text(f"<p>The page is a page of the book, and it is {name}.")
     choices = ("data=folder", f"data.path={tmp_path / 'pages'}", "tau=auto", "idf_min=0")
-    result = front_door(*choices, "signature=spotsigs_framed", f"hydra.run.dir={tmp_path / 'framed'}")
+    result = front_door(*choices, "boilerplate=remove", f"hydra.run.dir={tmp_path / 'removed'}")
     assert result.returncode == 0, result.stderr
-    assert "tau=0.18 is the default of framed signatures: only 1 pairs reach 0.03" in result.stdout
-    assert json.loads((tmp_path / "framed" / "metrics.json").read_text())["tau"] == 0.18
+    assert "tau=0.25 is the default without templates: only 1 pairs reach 0.03" in result.stdout
+    assert json.loads((tmp_path / "removed" / "metrics.json").read_text())["tau"] == 0.25
     result = front_door(*choices, f"hydra.run.dir={tmp_path / 'plain'}")
     assert result.returncode == 1
     assert "tau=auto finds no threshold here" in result.stderr

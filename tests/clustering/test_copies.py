@@ -170,13 +170,13 @@ def test_what_is_removed_says_why_and_what_is_kept_whether_it_was_compared(tmp_p
     )
 
 
-@pytest.mark.parametrize("signature", ["spotsigs", "spotsigs_framed"])
-def test_added_copies_give_the_pairs_of_a_run_over_everything(tmp_path, signature):
+@pytest.mark.parametrize("boilerplate", ["keep", "remove"])
+def test_added_copies_give_the_pairs_of_a_run_over_everything(tmp_path, boilerplate):
     rng = np.random.default_rng(1)
     kinds = [BRIDGE, f"{BRIDGE} The spring is late.", FERRY, TABLE, f"<i></i>{FERRY}", f" {TABLE}"]
     pages = {f"{k:02}.html": kinds[rng.integers(len(kinds))] for k in range(30)}
     rows = [json.dumps({"id": name, "html": page}) for name, page in pages.items()]
-    base = ["data=jsonl", "engine=serial", "tau=0.3", f"signature={signature}"]
+    base = ["data=jsonl", "engine=serial", "tau=0.3", f"boilerplate={boilerplate}"]
     for k, part in enumerate((rows[:18], rows[18:25], rows[25:])):
         (tmp_path / f"{k}.jsonl").write_text("\n".join(part))
         (tmp_path / f"all{k}.jsonl").write_text("\n".join(rows[: (18, 25, 30)[k]]))

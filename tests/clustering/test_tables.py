@@ -37,14 +37,13 @@ def test_chunks_do_not_show(tmp_path_factory, seed, n, m, new_from, measure):
     groups = cluster(pairs, clusters=list(ClusterMethod)[int(rng.integers(2))])
     held = cohesion(groups, pairs.chunks())
     stands = np.maximum(np.sort(rng.integers(0, n, n)).astype(np.int32), np.arange(n, dtype=np.int32))
-    flags = rng.random((2, n)) < 0.5
+    compared = rng.random(n) < 0.5
     decisions = decide(
         pairs,
         groups,
         list(Keep)[int(rng.integers(len(Keep)))],
         copies=Copies(stands, stands),
-        compared=flags[0],
-        boilerplate=flags[1],
+        compared=compared,
     )
     ids = [f"page {row}{',' * (row % 2)} {'é' * (row % 3)}" for row in range(n)]
     with pytest.MonkeyPatch.context() as patch:

@@ -121,5 +121,5 @@ def test_a_refusal_falls_back_to_the_documented_default():
     assert refused.tau is None
     found = refused.falling_back()
     assert found.tau == DEFAULT
-    assert found.reason == f"tau={DEFAULT:g} is the default of framed signatures: {refused.reason}"
+    assert found.reason == f"tau={DEFAULT:g} is the default without templates: {refused.reason}"
     assert "<- tau" in str(found)

@@ -146,17 +146,20 @@ def test_only_what_took_part_is_marked():
     ]
 
 
-EVERYWHERE = ("spotsigs_framed", "idf_min=0.3"), ("shingles", "sets=true"), ("spotsigs", "memory=1GB")
+EVERYWHERE = ("spotsigs boilerplate=remove", "idf_min=0.3"), ("shingles", "sets=true"), ("spotsigs", "memory=1GB")
 PAGES = [
     pytest.param(signature, how, marks=[] if (signature, how) in EVERYWHERE else pytest.mark.long)
-    for signature in ("spotsigs", "spotsigs_densest", "spotsigs_framed", "shingles")
+    for signature in ("spotsigs", "spotsigs boilerplate=main_content", "spotsigs boilerplate=remove", "shingles")
     for how in ("idf_min=0.3", "sets=true", "memory=1GB")
 ]
 
 
 @pytest.mark.parametrize(("signature", "how"), PAGES)
 def test_what_a_page_marks_adds_up_to_the_similarity(tmp_path, signature, how):
-    run(configured("data=tiny", f"signature={signature}", "tau=0.1", "engine=serial", "page=true", how), tmp_path)
+    run(
+        configured("data=tiny", *f"signature={signature}".split(), "tau=0.1", "engine=serial", "page=true", how),
+        tmp_path,
+    )
     _, blocks = blocks_of(tmp_path / "clusters.html")
     compared = 0
     for content in map(unpacked, filter(None, blocks)):

@@ -44,6 +44,7 @@ NOT_RUN = {
     r"^(pytest|ruff|mypy|sphinx-build)": "a tool of developers",
     r"^python (tests|notebooks)/": "a tool of developers",
     r"experiment=(figure|table1|systems|frames|today|beyond|matrix|decisions)\w*( |$)(?!.*data=tiny)": "minutes",
+    r"hydra/(sweeper=optuna|launcher=joblib)": "plug-ins of Hydra; test_sweeps runs them",
     r"data=(package_docs|package_docs_html|news_copy|core_2020)\b": "fetched by pip or from the web",
 }
 """Commands that are not run, by pattern, each with the reason."""
@@ -87,7 +88,7 @@ def sources() -> dict[str, list[str]]:
 def checkout(tmp_path):
     """A checkout without results, and the inputs that the examples name."""
     folder = tmp_path / "checkout"
-    kept = ("spotsigs", "baselines", "data", "experiments", "conf", "run.py", "pyproject.toml")
+    kept = ("spotsigs", "baselines", "data", "experiments", "hydra_plugins", "conf", "run.py", "pyproject.toml")
     folder.mkdir()
     ignored = shutil.ignore_patterns("__pycache__", "cache")
     for name in kept:

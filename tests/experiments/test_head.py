@@ -59,8 +59,7 @@ def held(folder, make, method, keep, n):
     clusters = cluster(pairs, clusters=method, priority=order)
     del order
     together = cohesion(clusters, pairs.chunks())
-    compared, boilerplate = np.ones(n, np.bool_), np.zeros(n, np.bool_)
-    decisions = decide(pairs.chunks(), clusters, keep, copies=copies, compared=compared, boilerplate=boilerplate)
+    decisions = decide(pairs.chunks(), clusters, keep, copies=copies, compared=np.ones(n, np.bool_))
     write_tables(folder, names, pairs, decisions, together)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

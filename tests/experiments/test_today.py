@@ -15,12 +15,10 @@ from baselines.lsh_native import LshNative
 from baselines.shingles import Shingles
 from data.collections.generated_sites import MadeTeasers
 from experiments.studies.current_tools import FRAMED, TEXTS, rivals
-from experiments.studies.template_ablations import Ablated
 from experiments.work.extracted_collections import Source, read
 from spotsigs.engines import Serial
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.signatures.template_removal import FramedSpots
 from spotsigs.text.visible import VisibleText, visible_text
 
 ROOT = Path(__file__).parents[2]
@@ -70,17 +68,6 @@ def test_a_text_is_extracted_once_for_all_signatures(tmp_path):
         plain = extract(collection, VisibleText(), scheme, Serial())
         assert kept.signatures().hashes.tolist() == plain.hashes.tolist()
     assert 8 <= len(text.marks.read_text()) < 2 * 8  # and a trial page for each kind
-
-
-def test_outlines_are_read_once_for_all_schemes(tmp_path):
-    collection = MadeTeasers(sites=2, stories=3)
-    for scheme in (FramedSpots(), Ablated(unsaid=False), FramedSpots(share=0.5), FramedSpots(d=2, c=3)):
-        source = Source(collection=collection, text=VisibleText(), signature=scheme)
-        kept = read(source, tmp_path, Serial()).signatures()
-        plain = extract(collection, VisibleText(), scheme, Serial())
-        for name in ("indptr", "hashes", "counts"):
-            assert np.array_equal(getattr(kept, name), getattr(plain, name))
-    assert len(list(tmp_path.glob("input-*"))) == 4 + 2
 
 
 def test_newsframes_is_left_out_where_nobody_accepts_its_licence(tmp_path):

@@ -14,7 +14,8 @@ from test_on_disk import stories
 from spotsigs import dedup
 from spotsigs.errors import InputError
 from spotsigs.integrations.datatrove import NearDuplicateFilter, NearDuplicatePairs, NearDuplicateSignatures
-from spotsigs.signatures.template_removal import FramedSpots
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.signatures.template_removal import TemplateRemoval
 
 
 def rows(folder):
@@ -55,8 +56,8 @@ def test_a_pipeline_keeps_what_one_call_keeps(tmp_path, tasks):
 
 
 def test_signatures_that_depend_on_other_pages_are_refused(tmp_path):
-    with pytest.raises(InputError, match="FramedSpots needs all documents"):
-        NearDuplicateSignatures(str(tmp_path), scheme=FramedSpots())
+    with pytest.raises(InputError, match="TemplateRemoval needs all documents"):
+        NearDuplicateSignatures(str(tmp_path), scheme=TemplateRemoval(signature=SpotSignatures(d=1, c=2)))
 
 
 def test_signatures_of_all_tasks_are_needed(tmp_path):

@@ -217,6 +217,8 @@ def test_a_link_to_a_folder_is_listed(tmp_path):
     found = read(Folder(path=str(tmp_path / "in")))
     assert ids(found) == ["a.html"]
     assert set(skipped(found)) == {"link/", "round/"}
+    assert ids(read(Folder(path=f"{tmp_path}/in/l*/*.html"))) == ["link/b.html"]  # a pattern follows links
+    assert skipped(read(Folder(path=f"{tmp_path}/in/l*/*.html"))) == {}
 
 
 @pytest.mark.parametrize("at", [0, 1])

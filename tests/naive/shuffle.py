@@ -1,4 +1,4 @@
-"""Slow twin of the join on disk: where signatures live, which rows meet, signature by signature and pair by pair."""
+"""Reference implementation of the join on disk: partition keys, and the weight that rows share in their prefixes."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ def rarity(frequency: int) -> int:
     return 0 if frequency <= 1 else 2 * doublings - 1 + (frequency >= 3 * 2**doublings / 2)
 
 
-def home(document: int, place: int) -> int:
-    """A hash of ten bits of a document's number, and of how many times 4,096 signatures of it stand before this one."""
-    x = (document * 0x9E3779B97F4A7C15 + (place // 4096) * 0xD6E8FEB86659FD93) % 2**64
+def key(document: int, rank: int) -> int:
+    """Return ten bits of a hash of a document's number and of the rank of a signature in it, divided by 4,096."""
+    x = (document * 0x9E3779B97F4A7C15 + (rank // 4096) * 0xD6E8FEB86659FD93) % 2**64
     return ((x ^ x >> 32) * 0xD6E8FEB86659FD93 % 2**64) >> 54
 
 
-def homes(documents: Iterable[Iterable[int]]) -> dict[int, int]:
-    """Return for each signature the home of the first document that has it."""
+def partition_keys(documents: Iterable[Iterable[int]]) -> dict[int, int]:
+    """Return for each signature the key of the first document that contains it."""
     found: dict[int, int] = {}
     for number, signatures in enumerate(documents):
-        for place, signature in enumerate(signatures):
-            found.setdefault(signature, home(number, place))
+        for rank, signature in enumerate(signatures):
+            found.setdefault(signature, key(number, rank))
     return found
 
 
-def meetings_of(length: int, tau: float) -> int:
-    """How many meetings a pair needs whose shorter row has this length."""
+def required(length: int, tau: float) -> int:
+    """Return the weight that a similar pair shares, by the length of its shorter row."""
     shortest = next(b for b in range(1, length + 1) if b / length >= tau)
     return max(min(2 + length // 96, least_overlap(tau, length + shortest)), 1)
 
 
-def met(rows: Sequence[Multiset], tau: float) -> dict[tuple[int, int], int]:
-    """Return the meetings of each pair of rows, given by length, that has some.
+def shared(rows: Sequence[Multiset], tau: float) -> dict[tuple[int, int], int]:
+    """Return the weight that each pair of rows, given by length, shares in the prefixes, if any.
 
-    Row ``b`` stands before row ``a``. A meeting is a signature inside the prefixes that the lengths of both ask for,
-    with the lower of its weights there.
+    Row ``b`` precedes row ``a``. A signature counts if it is inside the prefixes that the lengths of both require, with
+    the lower of its weights there.
     """
     frequency = Counter(signature for row in rows for signature in row)
     places: list[dict[int, int]] = []
@@ -55,7 +55,7 @@ def met(rows: Sequence[Multiset], tau: float) -> dict[tuple[int, int], int]:
             one, other = sum(long.values()), sum(short.values())
             if not other or other / one < tau:
                 continue
-            least, k = least_overlap(tau, one + other), meetings_of(other, tau)
+            least, k = least_overlap(tau, one + other), required(other, tau)
             total = 0
             for signature in long.keys() & short.keys():
                 left, right = one - least + k - places[a][signature], other - least + k - places[b][signature]

@@ -14,11 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 from folders import PYTHONPATH
+from stores import query_page
 from strategies import is_long
 from test_engines import available
 from test_on_disk import PARTS, run, stories, written
 
-from spotsigs.outofcore.pipeline import query_page, stored_segments
+from spotsigs.outofcore.pipeline import stored_segments
 from spotsigs.records import Document
 from spotsigs.storage.atomic import alone
 from spotsigs.storage.store import claim

@@ -19,7 +19,7 @@ from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore.prefix_partition_join import PairFiles, estimate, join_store, query
-from spotsigs.outofcore.prefix_partition_tasks import stretches
+from spotsigs.outofcore.prefix_partition_tasks import cut_rows
 from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.records import Corpus, Signatures, Vectors
 from spotsigs.signatures.idf import IdfFilter
@@ -200,13 +200,13 @@ def test_a_join_goes_on_where_it_stopped(tmp_path):
 def test_stretches_keep_the_budget(tmp_path):
     save_vectors(tmp_path / "v", copies(6, n=200))
     indptr = open_vectors(tmp_path / "v").vectors.indptr
-    edges = stretches(indptr, 3, 5_000, 64, 120)
+    edges = cut_rows(indptr, 3, 5_000, 64, 120)
     assert edges[0] == 3
     assert edges[-1] == 200
     size = 64 * np.diff(indptr[edges]) + 120 * np.diff(edges)
     assert size.max() <= 5_000
     assert (size[:-1] + 64 * np.diff(indptr)[edges[1:-1]] + 120 > 5_000).all()
-    assert stretches(indptr, 0, 1, 64, 120).tolist() == list(range(201))
+    assert cut_rows(indptr, 0, 1, 64, 120).tolist() == list(range(201))
     assert estimate(open_vectors(tmp_path / "v"), memory=10_000)["tasks"] > 3
 
 

@@ -25,18 +25,18 @@ import sys
 from pathlib import Path
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.engines import Dask, Processes, Serial
-from spotsigs.outofcore.pipeline import match_on_disk
+from spotsigs.outofcore.pipeline import Store, VectorSettings
 from spotsigs.clustering.parquet_tables import write_pairs
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
-from spotsigs.signatures.idf import IdfFilter
 
 if __name__ == "__main__":
     engine = {"serial": Serial(), "processes": Processes(workers=2), "dask": Dask(workers=2)}[sys.argv[1]]
-    found = match_on_disk(
-        Path(sys.argv[3]) / "store", Jsonl(path=sys.argv[2], shard_bytes=30_000), VisibleText(), SpotSignatures(),
-        IdfFilter(), 0.5, engine, memory=1_700_000_000,
+    store = Store(
+        folder=Path(sys.argv[3]) / "store", text=VisibleText(), scheme=SpotSignatures(), engine=engine,
+        memory=1_700_000_000,
     )
+    found = store.match(Jsonl(path=sys.argv[2], shard_bytes=30_000), 0.5, VectorSettings())
     write_pairs(Path(sys.argv[3]) / "pairs.parquet", found.doc_ids, found.pairs.within(10_000_000).chunks())
 """
 

@@ -148,7 +148,9 @@ def test_a_pool_that_breaks_with_every_task_is_given_up():
 LONG = pytest.mark.long
 
 
-@pytest.mark.parametrize("step", ["meet", *(pytest.param(step, marks=LONG) for step in ("spread", "verify"))])
+@pytest.mark.parametrize(
+    "step", ["find_candidates", *(pytest.param(step, marks=LONG) for step in ("shuffle", "verify"))]
+)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
     vectors = copies(7)

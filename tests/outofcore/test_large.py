@@ -102,19 +102,19 @@ def test_new_against_old_and_one_page(tmp_path):
     ran(tmp_path / "1", *base, f"data.path={old}")
     text = ran(tmp_path / "2", *base, f"data.path={new}", "add=true", f"copy={tmp_path / 'copy'}", "page=true")
     assert "15 new documents; only pairs with at least one are reported" in text
-    fresh = {path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file()}
+    is_new = {path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file()}
     full = ran(tmp_path / "3", "data=folder", "tau=0.25", f"data.path={TINY}", "engine=serial")
     assert "45 documents" in full
     wanted = {
         (frozenset((a, b)), s)
         for a, b, s, *_ in pd.read_parquet(tmp_path / "3/pairs.parquet").itertuples(index=False)
-        if {a, b} & fresh
+        if {a, b} & is_new
     }
     found = pd.read_parquet(tmp_path / "2/pairs.parquet").itertuples(index=False)
     assert {(frozenset((a, b)), s) for a, b, s, *_ in found} == wanted
     assert wanted
     kept = set(pd.read_csv(tmp_path / "2/kept.csv")["doc"])
-    assert kept < fresh
+    assert kept < is_new
     assert {path.relative_to(tmp_path / "copy").as_posix() for path in (tmp_path / "copy").rglob("*.*")} == kept
     everything = ran(tmp_path / "4", *base[1:], "data=stored")
     assert "45 documents" in everything

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive.shuffle import homes, rarity
+from naive.shuffle import partition_keys, rarity
 from stores import Elsewhere, StopsAt, segments_of
 
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Copies
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.outofcore.prefix_partition_kernels import find_homes
+from spotsigs.outofcore.prefix_partition_kernels import find_partition_keys
 from spotsigs.outofcore.segments import extract_segments
 from spotsigs.outofcore.vectorize import build_vectors, parse_memory, spans
 from spotsigs.records import Signatures, Skipped
@@ -85,7 +85,7 @@ def expected_marks(whole, stored, distinct=None):
     """Count over all documents that are no copies, whatever is left of them."""
     rows = [whole.hashes[a:b].tolist() for a, b in pairwise(whole.indptr.tolist())]
     rows = [row if distinct is None or distinct[r] else [] for r, row in enumerate(rows)]
-    frequency, where = Counter(chain.from_iterable(rows)), homes(rows)
+    frequency, where = Counter(chain.from_iterable(rows)), partition_keys(rows)
     hashes = stored.vectors.vocabulary[stored.vectors.ids].tolist()
     return [(rarity(frequency[h]), where[h]) for h in hashes]
 
@@ -102,14 +102,14 @@ def test_marks_do_not_depend_on_cuts_and_leave_copies_out(tmp_path, monkeypatch)
     assert files(tmp_path / "13000") == files(tmp_path / f"{MEMORY}")
 
 
-def test_homes_are_those_of_their_definition():
+def test_partition_keys_are_those_of_their_definition():
     """The first document has more signatures than go to one home."""
     rng = np.random.default_rng(1)
     documents = [rng.permutation(9000), *(rng.choice(12_000, 30, replace=False) for _ in range(50))]
     _, entries = np.unique(np.concatenate(documents), return_inverse=True)
     found = np.empty(entries.max() + 1, np.uint16)
-    find_homes(np.array([len(row) for row in documents]), 0, entries.astype(np.int32), found)
-    expected = homes(np.split(entries, np.cumsum([len(row) for row in documents])[:-1]))
+    find_partition_keys(np.array([len(row) for row in documents]), 0, entries.astype(np.int32), found)
+    expected = partition_keys(np.split(entries, np.cumsum([len(row) for row in documents])[:-1]))
     assert found.tolist() == [expected[k] for k in range(len(found))]
     assert len(set(found[entries[:9000]].tolist())) == 3
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from stores import named, segments_of
+from stores import match_on_disk, named, query_page, segments_of
 
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.in_memory import extract_distinct, match_in_memory
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, fitting, match_on_disk, query_page
+from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, fitting
 from spotsigs.records import Corpus, Document
 from spotsigs.signatures.extract import extract
 from spotsigs.signatures.idf import IdfFilter
@@ -112,8 +112,8 @@ def test_new_against_old_equals_the_full_run(tmp_path, seed):
         new = written(tmp_path / f"{k}.jsonl", part)
         found = run(tmp_path / "store", new, add=True)
         everything = in_memory(written(tmp_path / "all.jsonl", [row for part in parts[: k + 1] for row in part]), 0.5)
-        fresh = {row["id"] for row in part}
-        assert named(found.pairs.load(), found.doc_ids) == {p for p in everything if {p[0], p[1]} & fresh}
+        is_new = {row["id"] for row in part}
+        assert named(found.pairs.load(), found.doc_ids) == {p for p in everything if {p[0], p[1]} & is_new}
         assert found.new_from == sum(map(len, parts[:k]))
     whole = run(tmp_path / "store", None)
     assert named(whole.pairs.load(), whole.doc_ids) == everything
@@ -126,9 +126,9 @@ def test_a_store_refuses_what_does_not_belong_there(tmp_path):
     rows = stories(40)
     one, two = written(tmp_path / "1.jsonl", rows[:30]), written(tmp_path / "2.jsonl", rows[30:])
     run(tmp_path / "s", one)
-    with pytest.raises(InputError, match="holds other documents; add=true adds to them"):
+    with pytest.raises(InputError, match="contains other documents; add=true adds to them"):
         run(tmp_path / "s", two)
-    with pytest.raises(InputError, match=r"was made with signature= SpotSignatures\(.*give the same"):
+    with pytest.raises(InputError, match=r"was made with another signature= \(.*, not 2\); give the same"):
         match_on_disk(
             tmp_path / "s", one, PARTS[0], SpotSignatures(c=2), PARTS[2], 0.5, Serial(), memory=MEMORY, add=True
         )
@@ -157,7 +157,7 @@ def test_one_page_is_looked_up(tmp_path):
         assert {match.doc: match.similarity for match in matches} == expected
         values = [match.similarity for match in matches]
         assert values == sorted(values, reverse=True)
-    with pytest.raises(InputError, match="holds no finished store"):
+    with pytest.raises(InputError, match="contains no finished store"):
         query_page(tmp_path / "none", page, PARTS[0], PARTS[1], 0.3)
 
 

@@ -18,16 +18,17 @@ import psutil
 import pytest
 import zstandard
 from object_store import object_store
+from stores import match_on_disk, query_page
 from test_large import WORKERS, ran, same, workers_below
 from test_on_disk import MEMORY, PARTS, named, run, stories, written
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.outofcore.pipeline import match_on_disk, query_page
 from spotsigs.outofcore.prefix_partition_join import join_store
 from spotsigs.records import Document, Vectors
 from spotsigs.storage import locations as places
+from spotsigs.storage import store as stores
 from spotsigs.storage.locations import as_path, is_remote, sizes
 from spotsigs.storage.store import open_vectors, opened, remove, save_vectors, writing
 
@@ -104,12 +105,13 @@ def copies_with_a_vocabulary(seed, n=80):
     return Vectors(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, vectors.doc_ids, hashes)
 
 
-def test_frames_are_looked_for_elsewhere_too(tmp_path, memory):
+def test_templates_are_removed_in_remote_stores_too(tmp_path, memory):
     from spotsigs.formats.folder import Folder
-    from spotsigs.signatures.template_removal import FramedSpots
+    from spotsigs.signatures.spots import SpotSignatures
+    from spotsigs.signatures.template_removal import TemplateRemoval
     from spotsigs.text.visible import VisibleText
 
-    parts = (VisibleText(), FramedSpots(), PARTS[2])
+    parts = (VisibleText(), TemplateRemoval(signature=SpotSignatures(d=1, c=2)), PARTS[2])
     tiny = Folder(path=str(ROOT / "data" / "tiny"))
     here, there = (
         match_on_disk(folder, tiny, *parts, 0.25, Serial(), memory=MEMORY) for folder in (tmp_path / "store", memory)
@@ -122,22 +124,18 @@ def test_frames_are_looked_for_elsewhere_too(tmp_path, memory):
     assert content(memory) == before
 
 
-def test_arrays_are_read_as_they_are_asked_for(memory, monkeypatch):
+def test_arrays_are_fetched_whole_once(memory, monkeypatch):
     values = np.arange(300_000, dtype=np.int64) * 7
     with writing(memory, "things") as store:
         store.put("many", values)
         store.put("few", values[:10])
         store.put("none", values[:0])
         store.strings("names", (f"n{k}" for k in range(1000)))
-    monkeypatch.setattr("spotsigs.storage.store._SMALL", 1 << 16)
-    monkeypatch.setattr("spotsigs.storage.locations.PIECE", 10_000)
-    reader = opened(memory, "things")
-    asked = []
-    one_range = places.read
-    monkeypatch.setattr(places, "read", lambda *range_: asked.append(range_) or one_range(*range_))
-    assert reader.length("many") == 300_000
-    np.testing.assert_array_equal(reader.part("many", np.int64, 5000, 5100), values[5000:5100])
-    assert sum(stop - start for _, start, stop in asked) < 2000
+    reader = opened(memory, "things", verify=None)
+    fetched, fetch = [], places.fetch
+    monkeypatch.setattr(places, "fetch", lambda path, target: fetched.append(path.name) or fetch(path, target))
+    assert reader.length("many", np.int64) == 300_000
+    assert not fetched
     np.testing.assert_array_equal(reader.part("many", np.int64, 5000, 105_000), values[5000:105_000])
     np.testing.assert_array_equal(reader.array("many", np.int64), values)
     assert isinstance(reader.array("many", np.int64).base, np.memmap)
@@ -147,10 +145,25 @@ def test_arrays_are_read_as_they_are_asked_for(memory, monkeypatch):
     np.testing.assert_array_equal(reader.array("few", np.int64), values[:10])
     assert len(reader.array("none", np.int64)) == len(reader.part("none", np.int64, 0, 0)) == 0
     assert list(reader.strings("names"))[::100] == [f"n{k}" for k in range(0, 1000, 100)]
+    assert sorted(fetched) == ["few.npy", "many.npy", "names.ends.npy", "names.text.npy", "none.npy"]
     with pytest.raises(InputError, match="is truncated"):
         reader.part("many", np.int64, 299_999, 300_001)
     with pytest.raises(InputError, match="holds int64, not int32"):
         reader.array("many", np.int32)
+
+
+def test_a_process_keeps_few_copies(memory, monkeypatch):
+    with writing(memory, "things") as store:
+        for k in range(6):
+            store.put(f"a{k}", np.full(9, k))
+    monkeypatch.setattr("spotsigs.storage.store._MOST_COPIES", 2)
+    reader = opened(memory, "things", verify=None)
+    for _ in range(2):
+        mapped = [reader.array(f"a{k}", np.int64) for k in range(6)]
+        assert [values.tolist() for values in mapped] == [[k] * 9 for k in range(6)]
+    [folder] = {copy.parent for copy in stores._FETCHED}
+    assert set(folder.iterdir()) >= set(stores._FETCHED)
+    assert len(list(folder.iterdir())) <= 3
 
 
 def test_vectors_of_a_remote_store_are_not_read_for_their_size(memory, monkeypatch):
@@ -263,7 +276,7 @@ def test_what_goes_wrong_is_said(tmp_path, bucket, monkeypatch):
         front_door("nosuch://x", tmp_path)
     with pytest.raises(InputError, match="x/y is no store of documents; make it by a run that names it"):
         ran(tmp_path, "store=s3://crawls/x/y", "data=stored", "engine=serial")
-    with pytest.raises(InputError, match="x/y holds no finished store; make it by a run that names it"):
+    with pytest.raises(InputError, match="x/y contains no finished store; make it by a run that names it"):
         ran(tmp_path, "store=s3://crawls/x/y", f"query={ROOT / 'data/tiny/chess/daily.html'}")
     for module in ("s3fs", "upath", "fsspec"):
         with monkeypatch.context() as patch:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive.join import self_join as naive_join
-from naive.shuffle import homes, meetings_of, met, rarity
+from naive.shuffle import partition_keys, rarity, required, shared
 from stores import Elsewhere, StopsAt
 from strategies import TAUS, borderline_collections, collections, examples, is_long, vectors
 from test_blocks import triples
@@ -27,11 +27,11 @@ from spotsigs.records import Vectors
 from spotsigs.storage.store import opened, save_vectors, writing
 
 BUDGETS = st.sampled_from([1_500, 6_000, 10**8])
-HOMES = st.sampled_from([None, 1, 3, 1024])
-"""How many homes signatures are given by chance; None for a store without, whose signatures are sent by number."""
+KEYS = st.sampled_from([None, 1, 3, 1024])
+"""Number of random partition keys of the signatures; None for a store without keys."""
 
 
-def save_marked(folder, rows, home_of):
+def save_marked(folder, rows, key_of):
     """Write vectors as a layout leaves them: with a mark for each entry in place of a class for each signature."""
     save_vectors(folder / "classes", rows)
     left = opened(folder / "classes", "vectors")
@@ -40,15 +40,15 @@ def save_marked(folder, rows, home_of):
         for path in left.folder.glob("*.npy"):
             if path.stem != "classes":
                 shutil.copy(path, store.folder)
-        store.put("marks", (classes * 1024 + np.asarray(home_of, np.uint16))[ids])
+        store.put("marks", (classes * 1024 + np.asarray(key_of, np.uint16))[ids])
         store.facts = {"rows": len(rows), "n_signatures": rows.n_signatures}
 
 
-def joined(folder, rows, tau, memory, new_from=0, engine=None, home_of=None):
-    if home_of is None:
+def joined(folder, rows, tau, memory, new_from=0, engine=None, key_of=None):
+    if key_of is None:
         save_vectors(folder / "v", rows)
     else:
-        save_marked(folder, rows, home_of)
+        save_marked(folder, rows, key_of)
     return join_store(folder / "v", folder / "p", tau, engine or Serial(), memory=memory, new_from=new_from)
 
 
@@ -59,10 +59,10 @@ def many_parts(monkeypatch):
     monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_WORK", 1)
 
 
-def check(tmp_path_factory, documents, tau, memory, new_from, homes):
+def check(tmp_path_factory, documents, tau, memory, new_from, partition_keys):
     rows = vectors(documents)
-    home_of = homes and np.random.default_rng(homes).integers(0, homes, rows.n_signatures)
-    found = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from, home_of=home_of)
+    key_of = partition_keys and np.random.default_rng(partition_keys).integers(0, partition_keys, rows.n_signatures)
+    found = joined(tmp_path_factory.mktemp("j"), rows, tau, memory, new_from, key_of=key_of)
     expected = naive_join(documents, tau)
     assert triples(found.load()) == [pair for pair in expected if pair[1] >= new_from]
 
@@ -73,16 +73,16 @@ def check(tmp_path_factory, documents, tau, memory, new_from, homes):
     tau=st.sampled_from([0.01, 0.1, *TAUS]),
     memory=BUDGETS,
     new_from=st.integers(0, 9),
-    homes=HOMES,
+    partition_keys=KEYS,
 )
-def test_pairs_are_those_of_every_two_rows(tmp_path_factory, documents, tau, memory, new_from, homes):
-    check(tmp_path_factory, documents, tau, memory, new_from, homes)
+def test_pairs_are_those_of_every_two_rows(tmp_path_factory, documents, tau, memory, new_from, partition_keys):
+    check(tmp_path_factory, documents, tau, memory, new_from, partition_keys)
 
 
 @examples(20, long=400)
-@given(drawn=borderline_collections(), memory=BUDGETS, homes=HOMES)
-def test_pairs_at_the_threshold_are_found(tmp_path_factory, drawn, memory, homes):
-    check(tmp_path_factory, *drawn, memory, 0, homes)
+@given(drawn=borderline_collections(), memory=BUDGETS, partition_keys=KEYS)
+def test_pairs_at_the_threshold_are_found(tmp_path_factory, drawn, memory, partition_keys):
+    check(tmp_path_factory, *drawn, memory, 0, partition_keys)
 
 
 @examples(4, long=60)
@@ -93,7 +93,7 @@ def test_pairs_at_the_threshold_are_found(tmp_path_factory, drawn, memory, homes
     new_from=st.sampled_from([0, 0, 90]),
 )
 def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memory, new_from):
-    """Rows long enough to need several meetings, skewed, with copies; some forty parts of them."""
+    """Rows so long that several shared units are required, skewed, with copies, in some forty parts."""
     shuffle.LEAST_TOKENS = 250
     rng = np.random.default_rng(seed)
     signatures = rng.zipf(1.3, 20_000) % 3000
@@ -114,7 +114,7 @@ def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memo
 @examples(15, long=400)
 @given(documents=collections(largest=20), tau=st.sampled_from(TAUS), memory=BUDGETS)
 def test_rows_meet_as_often_as_the_proof_asks(tmp_path_factory, documents, tau, memory):
-    """No pair meets less often than its slow twin, and all similar ones meet often enough to be compared."""
+    """Pairs share at least what the reference implementation counts, and similar ones enough to be compared."""
     folder = tmp_path_factory.mktemp("j")
     distinct = [Counter(dict(row)) for row in {tuple(sorted(document.items())) for document in documents} if row]
     distinct.sort(key=lambda row: sum(row.values()))
@@ -128,23 +128,24 @@ def test_rows_meet_as_often_as_the_proof_asks(tmp_path_factory, documents, tau, 
         return
     bins = sum((shuffle.sample((job, k)) for k in range(spans)), np.zeros(shuffle.BINS, np.int64))
     parts = shuffle.cut_parts(job, bins)
-    meets, results = shuffle.first_meets(job, parts, sum(shuffle.spread((job, k)) for k in range(spans))), []
+    tokens = sum(shuffle.shuffle((job, k)) for k in range(spans))
+    searches, results = shuffle.first_candidate_tasks(job, parts, tokens), []
     total = Counter()
-    while len(results) < len(meets):
+    while len(results) < len(searches):
         first = len(results)
-        results += map(shuffle.meet, meets[first:])
-        meets += shuffle.further_meets(meets, results, first)
-    for task in meets:
-        left = job.left("met", task.number)
+        results += map(shuffle.find_candidates, searches[first:])
+        searches += shuffle.further_candidate_tasks(searches, results, first)
+    for task in searches:
+        left = job.result("candidates", task.number)
         for pair, n in zip(
-            left.array("pairs", np.uint64).tolist(), left.array("meetings", np.uint8).tolist(), strict=True
+            left.array("pairs", np.uint64).tolist(), left.array("shared", np.uint8).tolist(), strict=True
         ):
             total[pair >> 32, pair & 0xFFFFFFFF] += n
     similar = naive_join(distinct, tau)
-    for pair, n in met(distinct, tau).items():
+    for pair, n in shared(distinct, tau).items():
         if pair in total or pair in {(i, j) for i, j, _ in similar}:  # others differ in their sketches
             assert total[pair] >= n
-    assert all(total[i, j] >= meetings_of(sum(distinct[i].values()), tau) for i, j, _ in similar)
+    assert all(total[i, j] >= required(sum(distinct[i].values()), tau) for i, j, _ in similar)
 
 
 def test_classes_and_bounds_are_those_of_their_definitions():
@@ -153,7 +154,7 @@ def test_classes_and_bounds_are_those_of_their_definitions():
     assert rarity_classes(np.array([2**31, 2**62])).tolist() == [61, 63]
     for tau in (*TAUS, 0.07, 0.999):
         lengths = np.arange(1, 150)
-        assert prefixes(tau, lengths, 255)[1].tolist() == [meetings_of(n, tau) for n in lengths.tolist()]
+        assert prefixes(tau, lengths, 255)[1].tolist() == [required(n, tau) for n in lengths.tolist()]
         assert (np.diff(prefixes(tau, np.arange(1, 10**5), 255)[1]) >= 0).all()
 
 
@@ -203,16 +204,16 @@ def one_length_and_few_signatures(rng):
 
 @skew
 def the_first_document_has_most_signatures(rng):
-    """And has them before all others, who send theirs to its homes."""
+    """And has them before all others, whose tokens have its partition keys."""
     return csr([rng.permutation(30_000)[:25_000], *(some(rng, 0, 30_000, 40) for _ in range(2000))])
 
 
-def homes_of(rows):
-    found = homes(rows.ids[a:b].tolist() for a, b in pairwise(rows.indptr.tolist()))
+def keys_of(rows):
+    found = partition_keys(rows.ids[a:b].tolist() for a, b in pairwise(rows.indptr.tolist()))
     return [found.get(signature, 0) for signature in range(rows.n_signatures)]
 
 
-WHERE = {"first document": homes_of, "one home": lambda rows: np.zeros(rows.n_signatures)}
+WHERE = {"first document": keys_of, "one key": lambda rows: np.zeros(rows.n_signatures)}
 
 
 @pytest.mark.parametrize("where", WHERE)
@@ -221,11 +222,11 @@ def test_no_task_has_three_times_the_mean(name, where, tmp_path, monkeypatch):
     monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_WORK", 5000)
     monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_TOKENS", 2500)
     rows = SKEWS[name](np.random.default_rng(5))
-    found = joined(tmp_path, rows, 0.5, 2 * 10**6, home_of=WHERE[where](rows))
+    found = joined(tmp_path, rows, 0.5, 2 * 10**6, key_of=WHERE[where](rows))
     loaded, expected = found.load(), self_join(rows, 0.5)
     for column in ("i", "j", "similarity"):
         np.testing.assert_array_equal(getattr(loaded, column), getattr(expected, column))
-    assert found.counters["meetings"] > 3
+    assert found.counters["searches"] > 3
     assert found.counters["work_most"] <= 3 * found.counters["work_mean"]
     assert found.counters["visits_most"] <= max(3 * found.counters["work_mean"], 5000)
 
@@ -249,7 +250,7 @@ def test_a_join_may_stop_at_any_task(tmp_path):
         assert {p.name: p.read_bytes() for p in folder.rglob("*.npy")} == files
     assert stops > 15 // step
     names = {p.name for p in (tmp_path / "p").iterdir()}
-    assert not names & {"plan", "parts", "spread", "met", "verified"}
+    assert not names & {"plan", "parts", "shuffled", "candidates", "verified"}
 
 
 def test_what_a_former_version_left_is_not_used(tmp_path, monkeypatch):
@@ -261,7 +262,7 @@ def test_what_a_former_version_left_is_not_used(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             join_store(tmp_path / "v", tmp_path / "q", 0.5, StopsAt(12), memory=8_000)
     (tmp_path / "q" / "weigh").mkdir()
-    assert (tmp_path / "q" / "met").exists()
+    assert (tmp_path / "q" / "candidates").exists()
     assert triples(join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=8_000).load()) == expected
     assert {p.name for p in (tmp_path / "q").iterdir()} == {p.name for p in (tmp_path / "p").iterdir()}
 
@@ -275,13 +276,13 @@ def test_near_copies_meet_in_one_part(tmp_path, monkeypatch):
         rows.append(np.concatenate([story[rng.random(40) < 0.9], rng.integers(20_000, 20_100, 4)]))
     rows = csr([np.unique(row) for row in rows])
     found = {}
-    for name, home_of in (("homes", homes_of(rows)), ("numbers", None)):
+    for name, key_of in (("partition_keys", keys_of(rows)), ("numbers", None)):
         (tmp_path / name).mkdir()
-        pairs = joined(tmp_path / name, rows, 0.5, 10**8, home_of=home_of)
+        pairs = joined(tmp_path / name, rows, 0.5, 10**8, key_of=key_of)
         assert len(pairs) >= 900
         assert pairs.counters["parts"] > 30
         found[name] = pairs.counters["candidates"] / len(pairs)
-    assert found["homes"] < 2
+    assert found["partition_keys"] < 2
     assert found["numbers"] > 3
 
 

@@ -18,6 +18,7 @@ from faults import Denied, denying
 from folders import PYTHONPATH
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from stores import match_on_disk, query_page
 from strategies import examples, is_long
 from test_on_disk import MEMORY, PARTS, named, stories
 
@@ -25,7 +26,7 @@ from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.outofcore.pipeline import match_on_disk, query_page, stored_segments
+from spotsigs.outofcore.pipeline import stored_segments
 from spotsigs.records import Corpus, Document
 from spotsigs.signatures.extract import extract
 from spotsigs.storage import atomic
@@ -63,8 +64,7 @@ def expected(rows, tau):
 ADDING = """
 import sys
 from pathlib import Path
-from test_on_disk import MEMORY, PARTS
-from spotsigs.outofcore.pipeline import match_on_disk
+from test_on_disk import MEMORY, PARTS, match_on_disk
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.engines import Serial
 
@@ -95,7 +95,7 @@ class Stores(RuleBasedStateMachine):
         self.store = self.folder / "store"
         self.model = {}  # number of a batch: its rows, in the order in which they were added
         self.begun = None  # the batch that a stopped call was adding
-        self.fresh = 0
+        self.is_new = 0
 
     def teardown(self):
         shutil.rmtree(self.folder)
@@ -127,8 +127,8 @@ class Stores(RuleBasedStateMachine):
         """Return the batch to add now: one that was begun comes first, for a store takes no other before."""
         if self.begun is not None:
             return self.begun
-        self.fresh = max([-1, *self.model]) + 1
-        return self.fresh
+        self.is_new = max([-1, *self.model]) + 1
+        return self.is_new
 
     @initialize()
     def first(self):
@@ -154,7 +154,7 @@ class Stores(RuleBasedStateMachine):
     @rule(at=st.integers(1, 120), number=st.sampled_from([errno.ENOSPC, errno.EIO]), killed=st.booleans())
     def stopped(self, at, number, killed):
         """A call fails, or the process ends there."""
-        atomic._remove_left_ones.cache_clear()
+        atomic._remove_orphans.cache_clear()
         batch = self.next()
         denied = (Killing if killed else Denied)(self.store, at, number)
         try:

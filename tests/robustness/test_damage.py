@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stores import match_on_disk, query_page
 from test_on_disk import MEMORY, PARTS, named, stories, written
 
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.outofcore.pipeline import match_on_disk, query_page
 from spotsigs.outofcore.prefix_partition_join import join_store, query, read_block
 from spotsigs.records import Document, Vectors
 from spotsigs.storage import store as store_module
@@ -204,20 +204,17 @@ def test_no_kernel_sees_an_index_out_of_bounds(tmp_path, given):
 
 MANY = """
 import resource, sys
-from spotsigs.outofcore.pipeline import match_on_disk, query_page
+from pathlib import Path
+from spotsigs.outofcore.pipeline import Store, VectorSettings
 from spotsigs.formats.folder import Folder
-from spotsigs.engines import Processes, Serial
-from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText
 
 if __name__ == "__main__":
     limit = int(sys.argv[3])
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    found = match_on_disk(
-        sys.argv[2], Folder(path=sys.argv[1], shard_bytes=1), VisibleText(), SpotSignatures(), IdfFilter(), 0.5,
-        Serial(), memory=2 * 10**9,
-    )
+    store = Store(folder=Path(sys.argv[2]), text=VisibleText(), scheme=SpotSignatures(), memory=2 * 10**9)
+    found = store.match(Folder(path=sys.argv[1], shard_bytes=1), 0.5, VectorSettings())
     print(len(found.signatures.folders), len(found.pairs.load()))
 """
 

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 from faults import EVERY, NUMBERS, Denied, content, copied, denying
+from stores import match_on_disk, query_page
 from strategies import is_long
 from test_on_disk import MEMORY, PARTS, named, stories, written
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
-from spotsigs.outofcore.pipeline import match_on_disk, query_page, stored_segments
+from spotsigs.outofcore.pipeline import stored_segments
 from spotsigs.records import Document
 from spotsigs.storage import atomic
 from spotsigs.storage.store import open_vectors
@@ -51,7 +52,7 @@ def work(folder, name, *, add=False, at="work", base=None):
 
 def attempt(folder, denied, base):
     """Add the new pages while a call fails; return the outcome: pairs, or a sentence."""
-    atomic._remove_left_ones.cache_clear()
+    atomic._remove_orphans.cache_clear()
     with denying(denied):
         try:
             return work(folder, "new", add=True, base=base)

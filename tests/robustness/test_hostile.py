@@ -171,9 +171,6 @@ REVIEWED = {
     "spotsigs/reports/cluster_page.py": {
         r"[ \t\r\n\f\v\xa0]+": "one run",
     },
-    "spotsigs/outofcore/pipeline.py": {
-        r"language='(\w+)'": "one run, of the repr of a scheme of our own",
-    },
     "experiments/show/readme.py": {
         r"(?m)^\| \| published \|(?:.*\n)(?:\|.*\n)+": "this project's own README, by lines",
         r"Of \[\d+ claims\].*?(?=; each has its verdict)": "this project's own README",

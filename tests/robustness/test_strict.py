@@ -6,12 +6,12 @@ import json
 from functools import partial
 
 import pytest
+from stores import match_on_disk
 from test_engines import available
 
 from spotsigs.engines import Dask, Processes, Ray, Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.outofcore.pipeline import match_on_disk
 from spotsigs.outofcore.segments import extract_segments, finished_segments
 from spotsigs.records import Collection, Document, Skipped
 from spotsigs.signatures.extract import extract, extract_shard

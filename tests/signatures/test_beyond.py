@@ -16,15 +16,14 @@ from experiments.show.quality_figures import thresholds
 from experiments.studies.beyond import (
     FRAMED,
     PLAIN,
+    REMOVED,
     SHORT,
     _kept,
     _promise,
     collection_name,
     methods,
-    principles,
     texts,
 )
-from experiments.studies.template_ablations import Ablated
 from experiments.work.curves import Curve, judge
 from experiments.work.extracted_collections import Source, read
 from experiments.work.page_cost import time_pages
@@ -33,11 +32,8 @@ from spotsigs.engines import Serial
 from spotsigs.evaluation.metrics import evaluate
 from spotsigs.formats.folder import Folder, SortedBy
 from spotsigs.matching.prefix_join import SpotSigsTight, self_join
-from spotsigs.records import Signatures
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.signatures.main_content import LINK, TEXT
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.signatures.template_removal import FramedSpots
 from spotsigs.text.visible import VisibleText
 
 ROOT = Path(__file__).parents[2]
@@ -46,36 +42,6 @@ TINY = Folder(path=str(ROOT / "data" / "tiny"), clusters=SortedBy.folders)
 
 def source(scheme) -> Source:
     return Source(collection=TINY, text=VisibleText(), signature=scheme)
-
-
-def drawn(seed: int) -> Signatures:
-    """Outlines of pages in three frames, of which the spots above 900 are prose."""
-    random = np.random.default_rng(seed)
-    pages = []
-    for page in range(30):
-        frame = [(1000 * (page % 3) + k, LINK) for k in range(10)] + [(900 + page % 3, TEXT)]
-        pages.append(frame + [(int(h), TEXT) for h in random.integers(0, 400, 12)])
-    entries = [entry for page in pages for entry in page]
-    indptr = np.cumsum([0, *map(len, pages)], dtype=np.int64)
-    hashes, kinds = np.array([h for h, _ in entries], np.uint64), np.array([kind for _, kind in entries], np.int32)
-    return Signatures(("",) * 30, (None,) * 30, indptr, hashes, kinds)
-
-
-def test_with_all_steps_nothing_is_ablated():
-    pages = drawn(1)
-    ours, whole = Ablated().refine(pages), FramedSpots().refine(pages)
-    assert np.array_equal(ours.hashes, whole.hashes)
-    assert np.array_equal(ours.counts, whole.counts)
-    assert not set(range(900, 903)) & set(whole.hashes.tolist())
-
-
-@pytest.mark.parametrize("everywhere", [True, False])
-def test_not_narrowed_keeps_all_but_the_frame(everywhere):
-    pages = drawn(2)
-    left = Ablated(narrowed=False, everywhere=everywhere).refine(pages)
-    expected = pages.hashes[(pages.counts != LINK) & (pages.hashes < 900)]
-    assert left.counts.sum() == len(expected)
-    assert sorted(np.repeat(left.hashes, left.counts).tolist()) == sorted(expected.tolist())
 
 
 def test_a_suggested_threshold_is_judged(tmp_path):
@@ -89,12 +55,12 @@ def test_a_suggested_threshold_is_judged(tmp_path):
     assert sum(found["counts"]) > 0
 
 
-@pytest.mark.parametrize("scheme", [SpotSignatures(), FramedSpots()])
+@pytest.mark.parametrize("scheme", [SpotSignatures(), REMOVED])
 def test_cost_has_its_parts(scheme):
     found = time_pages(source=source(scheme), pages=10, repeats=1)
     assert found["pages"] == 10
     assert found["ms"] == pytest.approx(found["text_ms"] + found["signature_ms"] + found["refine_ms"])
-    assert (found["refine_ms"] > 0) == isinstance(scheme, FramedSpots)
+    assert (found["refine_ms"] > 0) == (scheme is REMOVED)
     assert found["text_ms"] > 0
     assert found["signature_ms"] > 0
 
@@ -114,19 +80,9 @@ def test_the_promise_is_the_lowest_difference():
     assert rows[0]["at_44"] == pytest.approx(16 / 18 - 10 / 15)
     assert rows[1]["best"] == pytest.approx(20 / 25 - 1)
     facts = {fact.name: fact.value for fact in _kept(rows)}
-    assert facts["framed - SpotSigs, lowest of all collections, at_18"] == pytest.approx(20 / 25 - 1)
+    assert facts["templates removed - SpotSigs, lowest of all collections, at_18"] == pytest.approx(20 / 25 - 1)
     assert facts["promise kept against SpotSigs, best"] == 0
     assert all(fact.value == 1 for fact in _kept(rows[:1]) if fact.name.startswith("promise"))
-
-
-def test_principles_switch_one_rule_each():
-    switches = {
-        label: (scheme.rules.per_spot, scheme.rules.around, scheme.rules.anywhere, scheme.rules.travels)
-        for label, scheme in principles()
-        if isinstance(scheme, FramedSpots)
-    }
-    assert [sum(on) for on in switches.values()] == [0, 1, 1, 1, 3, 4]
-    assert len(set(switches.values())) == 6
 
 
 def test_names():
@@ -150,11 +106,11 @@ def test_names():
     ],
     ids=["gold", "drift 0.15", "drift 0.5", "versions", "tiny"],
 )
-def test_framed_is_never_far_below_plain_at_each_ones_best(collection, tmp_path):
+def test_removal_is_never_far_below_plain_at_each_ones_best(collection, tmp_path):
     if hasattr(collection, "cache"):
         collection = replace(collection, cache=tmp_path)
     best = {}
-    for scheme in (FramedSpots(), SpotSignatures(), SpotSignatures(d=1, c=2)):
+    for scheme in (REMOVED, SpotSignatures(), SpotSignatures(d=1, c=2)):
         stored = read(Source(collection=collection, text=VisibleText(), signature=scheme), tmp_path, Serial())
         cell = judge(stored=stored, idf_filter=IdfFilter(), matcher=SpotSigsTight(), taus=thresholds(0.02))
         best[repr(scheme)] = float(np.nanmax(Curve(cell).micro[2]))
@@ -166,22 +122,18 @@ def test_framed_is_never_far_below_plain_at_each_ones_best(collection, tmp_path)
 def test_all_of_it_on_a_small_collection(tmp_path):
     data = '"data=gold_versions data.seed=1 data.sites=2 data.stories=6"'
     drift = '"data=gold_drift data.seed=1 data.pages=40 data.clusters=6"'
-    consent, teasers = (
-        '"data=made_consent data.sites=26 data.blocked=3"',
-        '"data=made_teasers data.sites=2 data.stories=3"',
-    )
+    teasers = '"data=made_teasers data.sites=2 data.stories=3"'
     done = subprocess.run(
         [
             sys.executable, "run.py", "experiment=beyond", "workers=2", f"experiment.results={tmp_path}",
             f"experiment.collections=[{data}]", f"experiment.drifting={drift}", "experiment.drifts=[0.0,0.5]",
-            f"experiment.developed=[{data}]", f"experiment.timed=[{data}]", "experiment.timed_pages=5",
-            f"experiment.consenting=[{consent}]", f"experiment.teasers=[{teasers}]",
+            f"experiment.timed=[{data}]", "experiment.timed_pages=5", f"experiment.teasers=[{teasers}]",
         ],
         cwd=ROOT, capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "beyond"
-    for name in ("beyond", "promise", "principles", "boilerplate", "teasers", "ablations", "text", "cost", "drift"):
+    for name in ("beyond", "promise", "teasers", "text", "cost", "drift"):
         assert {path.suffix for path in folder.glob(f"{name}.*")} >= {".csv", ".json"}
     with (folder / "beyond.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}

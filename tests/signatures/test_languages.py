@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stores import match_on_disk, query_page
 
 import spotsigs
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.outofcore.pipeline import match_on_disk, query_page, stored_language
+from spotsigs.outofcore.pipeline import stored_language
 from spotsigs.records import Document
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import IN_SHINGLES, RAREST, language_of, languages, stopwords_of
-from spotsigs.signatures.main_content import DensestRegion
+from spotsigs.signatures.main_content import MainContent
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.signatures.template_removal import FramedSpots
+from spotsigs.signatures.template_removal import TemplateRemoval
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.visible import VisibleText
 
@@ -112,11 +113,11 @@ def test_a_text_is_cut_as_its_language_says():
         assert len(scheme.readable(text)) == len(scheme(tokenize(text))) == len(scheme.chains(tokenize(text)))
 
 
-@pytest.mark.parametrize("kind", [DensestRegion, FramedSpots])
-def test_other_spot_signatures_know_languages_too(kind):
+@pytest.mark.parametrize("kind", [MainContent, TemplateRemoval])
+def test_signatures_know_languages_without_boilerplate(kind):
     plain = SpotSignatures(d=1, c=2, language="auto")
     for text in (REAL["de"], CHINESE):
-        assert sorted(kind(language="auto")(tokenize(text)).tolist()) == sorted(plain(tokenize(text)).tolist())
+        assert sorted(kind(signature=plain)(tokenize(text)).tolist()) == sorted(plain(tokenize(text)).tolist())
 
 
 @given(order=st.permutations([*REAL.values(), *map(edited, EDITS), CHINESE, CHINESE[:-6], JAPANESE]))
@@ -152,8 +153,7 @@ def test_on_disk_and_added_and_asked(tmp_path):
 
 def test_a_store_made_before_is_still_asked():
     assert repr(SpotSignatures()).endswith("include_antecedent=True)")
-    assert repr(FramedSpots(language="de")).startswith("FramedSpots(")
-    assert "language='de'" in repr(FramedSpots(language="de"))
+    assert "language='de'" in repr(TemplateRemoval(signature=SpotSignatures(language="de")))
 
 
 def test_a_language_without_a_list_is_refused():

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import extract as naive_extract
-from naive import frames as naive_frames
+from naive import templates as naive_frames
 from strategies import examples
 
 from spotsigs.records import Document
-from spotsigs.signatures.main_content import LINK, LINKED, TEXT, DensestRegion, heaviest, outline_of
+from spotsigs.signatures.main_content import LINK, LINKED, TEXT, MainContent, heaviest, outline_of
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
 from spotsigs.text.tokens import tokenize, tokenize_marked
@@ -95,16 +95,24 @@ def test_ties_of_the_heaviest_segment(gains, expected):
     assert heaviest(np.array(gains, np.int64)) == expected
 
 
-def densest(html: str, scheme: DensestRegion) -> list[str]:
+def weight(chains: list[list[int]], links: list[int]) -> int:
+    """The weight of a link: the signatures of four tokens of running text."""
+    return max(1, 4 * sum(links[chain[0]] == 0 for chain in chains) // max(1, links.count(0)))
+
+
+MAIN = MainContent(signature=SpotSignatures(d=1, c=2))
+
+
+def densest(html: str, scheme: MainContent) -> list[str]:
     """The region word by word: score tokens, take the heaviest segment, keep what begins inside."""
     tokens = tokenize_marked(READ.marked(page(html)))
     words, links = tokens.words, tokens.links.tolist()
-    chains = SpotSignatures(antecedents=scheme.antecedents, d=scheme.d, c=scheme.c).chains(tokens)
+    chains = scheme.signature.chains(tokens)
     gains = [0] * len(words)
     for chain in chains:
         gains[chain[0]] += links[chain[0]] == 0
     for i, link in enumerate(links):
-        gains[i] -= link != 0 and (i == 0 or links[i - 1] != link)
+        gains[i] -= weight(chains, links) * (link != 0 and (i == 0 or links[i - 1] != link))
     start, stop = naive_frames.heaviest(gains)
     return [":".join(words[k] for k in chain) for chain in chains if start <= chain[0] < stop]
 
@@ -114,7 +122,7 @@ WORDS = ["the ", "is ", "was ", "cat ", "dog ", "bird ", "fish ", "<a href=x>", 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=30).map("".join))
 def test_densest_region_of_any_page(html):
-    scheme = DensestRegion()
+    scheme = MAIN
     tokens = tokenize_marked(READ.marked(page(html)))
     expected = densest(html, scheme)
     assert scheme(tokens).tolist() == naive_extract.hashed(expected)
@@ -126,7 +134,7 @@ ARTICLE = "The council has approved the plan for a bridge that will be built by 
 
 
 def test_menus_around_an_article_are_outside():
-    scheme, alone = DensestRegion(), SpotSignatures(d=1, c=2)
+    scheme, alone = MAIN, SpotSignatures(d=1, c=2)
     inside = scheme(tokenize_marked(READ.marked(page(f"{MENU}<p>{ARTICLE}</p>{MENU}"))))
     expected = alone(tokenize(ARTICLE)).tolist()
     assert inside.tolist()[:-2] == expected[:-2]  # the last chains reach into the menu
@@ -135,14 +143,14 @@ def test_menus_around_an_article_are_outside():
 
 @pytest.mark.parametrize("text", ["", "word", ARTICLE, "the the the"])
 def test_without_links_everything_is_inside(text):
-    scheme, alone = DensestRegion(), SpotSignatures(d=1, c=2)
+    scheme, alone = MAIN, SpotSignatures(d=1, c=2)
     for tokens in (tokenize(text), tokenize_marked(text)):
         assert scheme(tokens).tolist() == alone(tokenize(text)).tolist()
 
 
 def test_a_page_of_links_keeps_all():
     tokens = tokenize_marked(READ.marked(page(MENU)))
-    assert DensestRegion()(tokens).tolist() == SpotSignatures(d=1, c=2)(tokens).tolist()
+    assert MAIN(tokens).tolist() == SpotSignatures(d=1, c=2)(tokens).tolist()
 
 
 # --- outlines ---------------------------------------------------------------------------------------------------------
@@ -158,7 +166,7 @@ def test_outline_of_any_page(html):
     for i, link in enumerate(links):
         if link and (i == 0 or links[i - 1] != link):
             stop = next((k for k in range(i, len(links)) if links[k] != link), len(links))
-            expected.append((":".join(words[i:stop]), LINK))
+            expected.append((":".join(words[i:stop]), LINK + weight(list(scheme.chains(tokens)), links) - 1))
     at = [i for i, link in enumerate(links) if link and (i == 0 or links[i - 1] != link)]
     entries = [(place, 0, entry) for place, entry in zip(at, expected, strict=True)]
     entries += [(i, 1, (spot, LINKED if links[i] else TEXT)) for i, spot in chains.items()]

@@ -1,0 +1,70 @@
+"""Identity of what results depend on: JSON values, compared when a stored result is used again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+
+def identity(value: Any) -> Any:
+    """Return JSON that describes a value.
+
+    Parameters
+    ----------
+    value : object
+        A number, a string, an enumeration member, a path, a list, tuple, set or mapping of such values, a record (a
+        dataclass), or a function of a module.
+
+    Returns
+    -------
+    object
+        A record becomes an object with the name of its type and its fields, except those that its ``repr`` omits.
+
+    Examples
+    --------
+    >>> from spotsigs.signatures.idf import IdfFilter
+    >>> identity(IdfFilter(idf_min=0.2))["idf_min"]
+    0.2
+    """
+    if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, Enum)):
+        return value
+    if isinstance(value, Enum):
+        return identity(value.value)
+    if isinstance(value, Mapping):
+        return {str(key): identity(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [identity(one) for one in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(identity, value), key=repr)
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {field.name: identity(getattr(value, field.name)) for field in fields(value) if field.repr}
+        return {"type": type(value).__name__, **found}
+    if isinstance(value, Path):
+        return str(value)
+    name = getattr(value, "__qualname__", "<")
+    return repr(value) if "<" in name else f"{value.__module__}.{name}"  # a closure differs from any other
+
+
+def difference(known: Any, given: Any, at: str = "") -> str:
+    """Return where two identities differ, in a few words; the empty string if they do not."""
+    if isinstance(known, dict) and isinstance(given, dict) and known.get("type") == given.get("type"):
+        found = (difference(known.get(key), given.get(key), key) for key in [*known, *given])
+        return next(filter(None, found), "")
+    if known == given:
+        return ""
+    one, other = (value.get("type", value) if isinstance(value, dict) else value for value in (known, given))
+    return f"{at}={one!r}, not {other!r}" if at else f"{one}, not {other}"
+
+
+def values_of(value: Any, name: str) -> Iterator[Any]:
+    """Yield the values of all fields of a name, at any depth of an identity."""
+    if isinstance(value, dict):
+        if name in value:
+            yield value[name]
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from values_of(one, name)

@@ -1,0 +1,129 @@
+"""Reference implementations of links, main content and template removal: plain Python on lists and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from naive import extract
+
+LINK_MARK, LINK_END_MARK, BLOCK_MARK = "\x1e", "\x1f", "\f"
+TEXT, LINKED, LINK = range(3)
+
+
+def links(text: str) -> list[int]:
+    """The link of each token of a marked text: that of its first character."""
+    of_character: list[int] = []
+    last, inside = 0, False
+    for character in text:
+        if character in (LINK_MARK, LINK_END_MARK):
+            inside = character == LINK_MARK
+            last += inside
+        else:
+            last += character == BLOCK_MARK and inside
+            of_character += [last if inside else 0] * len(character.lower())
+    plain = text.replace(LINK_MARK, "").replace(LINK_END_MARK, "").lower()
+    return [of_character[at] for at in _token_starts(plain)]
+
+
+def _token_starts(lowered: str) -> list[int]:
+    """The places where `extract.tokens` finds its words."""
+    starts = []
+    for run in extract.RUN.finditer(lowered):
+        at = run.start()
+        for part in extract.UNSPACED.finditer(lowered, run.start(), run.end()):
+            starts += [at] * (part.start() > at)
+            starts += range(part.start(), max(part.end() - 1, part.start() + 1))
+            at = part.end()
+        starts += [at] * (run.end() > at)
+    return starts
+
+
+def heaviest(gains: Sequence[int]) -> tuple[int, int]:
+    """Return the segment of largest sum: the first of the shortest, extended over zeros; else everything."""
+    n = len(gains)
+    sums = {(i, j): sum(gains[i:j]) for i in range(n) for j in range(i + 1, n + 1)}
+    best = max(sums.values(), default=0)
+    if best <= 0:
+        return 0, n
+    stop = min(j for (i, j), total in sums.items() if total == best)
+    start = max(i for (i, j), total in sums.items() if total == best and j == stop)
+    while stop < n and gains[stop] == 0:
+        stop += 1
+    return start, stop
+
+
+Entry = tuple[int, int]  # of an outline: hash and kind
+
+
+class Page(NamedTuple):
+    """The parts of a page that are compared: its outline, its links and signatures, those of its main content."""
+
+    outline: Sequence[Entry]
+    links: set[int]
+    signatures: set[int]
+    main: set[int]
+    key: int
+
+
+ALIKE, OTHER_CONTENT, SAME_TEMPLATE, COMPARED, SIBLINGS, WALKED, AGREE, FLOOR = 0.2, 0.5, 0.75, 64, 16, 2048, 2, 4
+
+
+def without_templates(outlines: Sequence[Sequence[Entry]], keys: Sequence[int]) -> list[dict[int, int]]:
+    """Template removal page by page: siblings, votes, the main content, what a small remainder is padded by."""
+    pages = [
+        Page(outline, {h for h, k in outline if k >= LINK}, {h for h, k in outline if k < LINK}, main(outline), key)
+        for outline, key in zip(outlines, keys, strict=True)
+    ]
+    circle = [page for _, page in sorted({page.key: page for page in reversed(pages)}.items())]
+    return [remaining(page, template(page, siblings(page, circle))) for page in pages]
+
+
+def main(outline: Sequence[Entry]) -> set[int]:
+    """The signatures in running text inside the heaviest segment."""
+    start, stop = heaviest([LINKED - kind for _, kind in outline])
+    return {h for h, kind in outline[start:stop] if kind == TEXT}
+
+
+def set_jaccard(a: set[int], b: set[int]) -> float:
+    """The similarity of two sets; of two empty ones, 1."""
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def content_similarity(a: Page, b: Page) -> float:
+    """The similarity of two main contents, whose signatures count wherever the other page has them."""
+    both = (a.main & b.signatures) | (b.main & a.signatures)
+    return len(both) / len(a.main | b.main) if a.main | b.main else 1.0
+
+
+def siblings(page: Page, circle: Sequence[Page]) -> list[Page]:
+    """Pages of the same template with other content."""
+    at = [other.key for other in circle].index(page.key)
+    after = [*circle[at + 1 :], *circle[:at]]
+    width = max(SIBLINGS, WALKED // max(len(page.links), 1))
+    candidates = {k for link in page.links for k in [k for k, q in enumerate(after) if link in q.links][:width]}
+    likeness = {k: set_jaccard(page.links, after[k].links) for k in candidates}
+    compared = sorted((k for k in candidates if likeness[k] >= ALIKE), key=lambda k: (-likeness[k], k))[:COMPARED]
+    others = [k for k in compared if content_similarity(page, after[k]) < OTHER_CONTENT * likeness[k]]
+    best = max((likeness[k] for k in others), default=0)
+    return [after[k] for k in sorted(k for k in others if likeness[k] >= SAME_TEMPLATE * best)[:SIBLINGS]]
+
+
+def template(page: Page, others: Sequence[Page]) -> set[int]:
+    """The signatures that enough siblings have."""
+    votes = {h: sum(h in other.signatures for other in others) for h in page.signatures}
+    enough = max(1, min(AGREE, len(others)))
+    return {h for h, n in votes.items() if n >= enough and 2 * n >= len(others)}
+
+
+def remaining(page: Page, dropped: set[int]) -> dict[int, int]:
+    """The main content without the template, counted."""
+    gains = [-1 if kind < LINK and h in dropped else LINKED - kind for h, kind in page.outline]
+    start, stop = heaviest(gains)
+    left = [h for h, kind in page.outline[start:stop] if kind < LINK and h not in dropped]
+    start, stop = heaviest([LINKED - kind for _, kind in page.outline])
+    missing = -(-sum(kind == TEXT for _, kind in page.outline[start:stop]) // FLOOR) - len(left)
+    counts = {h: left.count(h) for h in sorted(set(left))}
+    if left and missing > 0:
+        counts[page.key & ~1 | min(left) & 1] = missing
+    return dict(sorted(counts.items()))

@@ -1,0 +1,227 @@
+"""An adversary that searches for pages which change what happens to the pages of other sites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from spotsigs.clustering.clusters import cluster
+from spotsigs.engines import Serial
+from spotsigs.exact_duplicates import Copies, Sameness
+from spotsigs.matching.brute_force import BruteForce
+from spotsigs.records import Collection, Corpus, Document, Signatures
+from spotsigs.signatures.extract import extract, site_of
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.main_content import LINK, TEXT, heaviest, outline_of, own_gains
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.signatures.template_kernels import FLOOR
+from spotsigs.signatures.template_removal import TemplateRemoval
+from spotsigs.text.tokens import tokenize_marked
+from spotsigs.text.visible import VisibleText
+
+SCHEME = TemplateRemoval(signature=SpotSignatures(d=1, c=2))
+TAU = 0.25
+SPOTS = 40
+
+
+def sentence(random: np.random.Generator) -> str:
+    words = "".join(random.choice(list("bcdfghklmnprst"), 8))
+    return f"the {words[:4]} was {words[4:]}{random.integers(1000)}"
+
+
+def prose(random: np.random.Generator, spots: int) -> list[str]:
+    return [sentence(random) for _ in range(spots // 2)]
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site's links and the prose of its template."""
+
+    host: str
+    links: tuple[str, ...]
+    footer: tuple[str, ...]
+
+    def page(self, name: str, story: list[str]) -> tuple[str, str]:
+        return f"https://{self.host}/{name}", html(self.links, [*story], self.footer)
+
+
+def html(links: tuple[str, ...] | list[str], story: list[str], footer: tuple[str, ...] | list[str]) -> str:
+    menu = "".join(f"<li><a href=/>{link}</a></li>" for link in links)
+    return f"<ul>{menu}</ul><p>{'. '.join(story)}.</p><footer><p>{'. '.join(footer)}.</p></footer>"
+
+
+def new_site(random: np.random.Generator, host: str, footer: int = 20) -> Site:
+    return Site(host, tuple(sentence(random) for _ in range(12)), tuple(prose(random, footer)))
+
+
+@dataclass(frozen=True)
+class Pages(Collection):
+    pages: tuple[tuple[str, str], ...]
+
+    def shards(self):
+        return [self._documents]
+
+    def _documents(self) -> Iterator[Document]:
+        for name, content in self.pages:
+            yield Document(id=name, content=content)
+
+
+@dataclass(frozen=True)
+class World:
+    """Honest pages; the first is the victim, the second its mirror on another site."""
+
+    pages: tuple[tuple[str, str], ...]
+    sites: tuple[Site, ...]
+    article: tuple[str, ...]
+
+    @classmethod
+    def made(cls, seed: int) -> World:
+        random = np.random.default_rng(seed)
+        sites = tuple(new_site(random, f"www.site{k}.org") for k in range(3))
+        article = prose(random, SPOTS)
+        pages = [sites[0].page("story", article), sites[1].page("story", article)]
+        pages += [site.page(str(k), prose(random, SPOTS)) for site in sites for k in range(4)]
+        return cls(tuple(pages), sites, tuple(article))
+
+
+@dataclass(frozen=True)
+class Forged:
+    """A page of the adversary: whose links, which sentences of the article, of its own, and of a footer."""
+
+    imitated: int
+    quoted: tuple[int, ...]
+    own: int
+    footer: bool
+
+    def html(self, world: World, random: np.random.Generator) -> str:
+        site = world.sites[self.imitated]
+        text = [world.article[k] for k in self.quoted] + prose(random, 2 * self.own)
+        return html(site.links, text, site.footer if self.footer else [])
+
+
+def drawn(random: np.random.Generator) -> Forged:
+    quoted = np.flatnonzero(random.random(SPOTS // 2) < random.choice([0.05, 0.2, 0.5, 0.9]))
+    return Forged(int(random.integers(2)), tuple(quoted.tolist()), int(random.integers(0, 25)), random.random() < 0.5)
+
+
+def mutated(random: np.random.Generator, pages: tuple[Forged, ...]) -> tuple[Forged, ...]:
+    changed, at = list(pages), random.integers(len(pages))
+    page, kind = changed[at], random.integers(4)
+    if kind == 0:
+        changed[at] = drawn(random)
+    elif kind == 1:
+        changed[at] = replace(page, quoted=tuple(sorted({*page.quoted} ^ {int(random.integers(SPOTS // 2))})))
+    elif kind == 2:
+        changed[at] = replace(page, own=max(0, page.own + int(random.integers(-6, 7))))
+    else:
+        changed[at] = replace(page, imitated=1 - page.imitated, footer=not page.footer)
+    return tuple(changed)
+
+
+def attacked(world: World, forged: tuple[Forged, ...], known: bool) -> tuple[Signatures, int]:
+    """Return signatures with the forged pages first, as they are preferred, and the number of these."""
+    random = np.random.default_rng(5)
+    bad = [(f"https://evil.org/{k}", page.html(world, random)) for k, page in enumerate(forged)]
+    pages = [*bad, *world.pages]
+    if not known:
+        pages = [(name.partition("://")[2], content) for name, content in pages]
+    return extract(Pages(tuple(pages)), VisibleText(), SCHEME, Serial(), sameness=Sameness.text), len(bad)
+
+
+def row(signatures: Signatures, k: int) -> dict[int, int]:
+    span = slice(signatures.indptr[k], signatures.indptr[k + 1])
+    return dict(zip(signatures.hashes[span].tolist(), signatures.counts[span].tolist(), strict=True))
+
+
+def kept(signatures: Signatures) -> np.ndarray:
+    copies = Copies.among(signatures, Sameness.text)
+    pairs = copies.spread(BruteForce(tau=TAU)(Corpus(IdfFilter(idf_min=0.0)(signatures, copies))))
+    found = cluster(pairs, clusters="leaders")
+    stays = np.zeros(len(signatures), np.bool_)
+    stays[found.representatives] = True
+    return stays
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("forged", [1, 3, 8])
+def test_pages_of_one_host_change_no_signature_of_another(seed, forged):
+    world, random = World.made(seed), np.random.default_rng(seed)
+    alone, _ = attacked(world, (), known=True)
+    pages = tuple(drawn(random) for _ in range(forged))
+    for _ in range(10):
+        found, n = attacked(world, pages, known=True)
+        for k in range(len(world.pages)):
+            assert row(found, n + k) == row(alone, k)
+        pages = mutated(random, pages)
+
+
+def n_main(page: tuple[str, str]) -> int:
+    tokens = tokenize_marked(VisibleText().marked(Document(id="", content=page[1])))
+    kinds = outline_of(SCHEME.signature, tokens)[1]
+    start, stop = heaviest(own_gains(kinds))
+    return int(np.count_nonzero(kinds[start:stop] == TEXT))
+
+
+def require_floor(found: Signatures, pages: list[tuple[str, str]]) -> None:
+    """Two pages that reach tau share tau / `FLOOR` as many signatures as the main content of either has."""
+    rows, sizes = [row(found, k) for k in range(len(found))], list(map(n_main, pages))
+    for a in range(len(rows)):
+        for b in range(a):
+            shared = sum(min(count, rows[b].get(h, 0)) for h, count in rows[a].items())
+            union = sum(rows[a].values()) + sum(rows[b].values()) - shared
+            if union and shared / union >= TAU:
+                assert shared >= TAU / FLOOR * max(sizes[a], sizes[b])
+
+
+def voters(pages: int) -> tuple[Forged, ...]:
+    """Pages with the links of the victim or of its mirror that quote nearly all of the article."""
+    most = tuple(range(2, SPOTS // 2))
+    return tuple(Forged(k % 2, most, 60, footer=True) for k in range(pages))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("forged", [2, 6, 12])
+def test_without_hosts_a_page_is_replaced_only_by_one_like_its_main_content(seed, forged):
+    """Hill-climb for pages that hide as much as possible of the article on both sites."""
+    world, random = World.made(seed), np.random.default_rng(seed)
+    whole = [row(attacked(world, (), known=False)[0], k) for k in (0, 1)]
+    pages, least = voters(forged), float("inf")
+    for _ in range(25):
+        other = mutated(random, pages)
+        found, n = attacked(world, other, known=False)
+        forms = np.random.default_rng(5)
+        require_floor(found, [*(("", page.html(world, forms)) for page in other), *world.pages])
+        left = sum(row(found, n + k).get(h, 0) for k in (0, 1) for h in whole[k])
+        if left <= least:
+            pages, least = other, left
+    assert forged < 12 or least < 0.5 * sum(sum(page.values()) for page in whole)  # the adversary is not a weak one
+
+
+def test_a_bait_of_fourteen_words_stands_for_no_article():
+    """The bait quotes what the voters leave of the article."""
+    world, bait = World.made(7), Forged(0, (0, 1), 0, footer=False)
+    for known in (True, False):
+        found, n = attacked(world, (bait, *voters(12)), known)
+        assert kept(found)[n : n + 2].any(), known
+
+
+@pytest.mark.parametrize(
+    ("name", "site"),
+    [
+        ("https://www.Example.org/a?b", "example.org"), ("http://example.org:8080", "example.org"),
+        ("http://a@example.org/", "example.org"), ("http://evil.org\\@example.org/", "evil.org"),
+        ("warc://x.org#y/../z", "x.org"), ("a/b.html", ""), ("example.org/a", ""), ("", ""),
+    ],
+)  # fmt: skip
+def test_sites(name, site):
+    assert site_of(name) == site
+
+
+def test_links_of_other_hosts_are_other_links():
+    tokens = tokenize_marked(VisibleText().marked(Document(id="", content="<a href=/>one</a> the two")))
+    plain, here, there = (outline_of(SCHEME.signature, tokens, site) for site in ("", "a.org", "b.org"))
+    assert len({found[0][found[1] >= LINK].tobytes() for found in (plain, here, there)}) == 3
+    assert len({found[0][found[1] < LINK].tobytes() for found in (plain, here, there)}) == 1
