@@ -53,9 +53,9 @@ def as_count(name: str, value: Any, least: int = 1, most: int | None = None) -> 
 
 
 def as_number(name: str, value: Any) -> float:
-    """Return a finite number as a float, or raise `InputError`."""
+    """Return a number as a float, or raise `InputError`."""
     number = isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
-    require(number and value == value, f"{name} must be a number, got {shown(value)}")
+    require(number, f"{name} must be a number, got {shown(value)}")
     return float(value)
 
 

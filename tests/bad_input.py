@@ -264,17 +264,17 @@ COLLECTIONS = [
     ),
     Case(
         given="keep=newest for documents without dates",
-        says="keep=newest needs dates, and no document has one that is ISO",
+        says="keep=newest needs dates, and no document has one that can be read; give ISO 8601",
         make=file("x.jsonl", jsonl(), "jsonl", "keep=newest"),
     ),
     Case(
         given="a copy to a folder that is not empty",
-        says="{here}/copy is not empty; give another place for the copy",
+        says="{here}/copy is not empty; name another folder for the copy",
         make=taken_copy,
     ),
     Case(
         given="a copy below a file",
-        says="the copy {here}/file/copy cannot be written: File exists; give another place",
+        says="the copy {here}/file/copy cannot be written: File exists; name another folder",
         make=file_for_folder,
     ),
 ]
@@ -569,7 +569,7 @@ CONFIGURATION = [
         says="matcher.rho: Value 'x' of type 'str' could not be converted to Integer",
         make=given("matcher.rho=x"),
     ),
-    Case(given="matcher.rho=0", says="matcher: rho must be at least 1, got 0", make=given("matcher.rho=0")),
+    Case(given="matcher.rho=0", says="matcher: rho must lie in [1, 10000000], got 0", make=given("matcher.rho=0")),
     Case(
         given="matcher=lsh matcher.k=0",
         says="matcher: k must be at least 1, got 0",
@@ -955,9 +955,9 @@ LIBRARY = [
         make=lambda here: spotsigs.near_duplicates(PROSE),
     ),
     Case(
-        given="near_duplicates of None",
-        says="page 1 is a NoneType; give str or bytes",
-        make=lambda here: spotsigs.near_duplicates([PROSE, None]),
+        given="near_duplicates of a number",
+        says="page 1 is a int; give str or bytes",
+        make=lambda here: spotsigs.near_duplicates([PROSE, 7]),
     ),
     Case(
         given="near_duplicates with tau 0",

@@ -57,7 +57,7 @@ class IdfFilter:
         low, high = as_number("idf_min", self.idf_min), as_number("idf_max", self.idf_max)
         require(
             0 <= low <= min(high, 1),
-            f"idf_min={low:g} and idf_max={high:g}: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
+            f"idf_min={low} and idf_max={high}: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
         )
         as_count("min_spots", self.min_spots)
         as_count("fewest", self.fewest, 0)

@@ -261,3 +261,24 @@ def test_types_of_results_are_those_of_the_pages(tmp_path):
     out, _, code = mypy.run(["--config-file=", "--follow-imports=silent", str(tmp_path / "use.py")])
     assert code == 1
     assert [line.partition("use.py:")[2][:2] for line in out.splitlines() if "error:" in line] == ["6:"]
+
+
+def test_templates_are_removed_on_request():
+    """Forty stories in the template of one site: with it they chain, without it each is kept."""
+    links = "".join(
+        f"<li><a href=/{k}>The {k} news of the day is here and it will be there</a></li>" for k in range(40)
+    )
+    stories = [
+        " ".join(f"The {word}{k} of the {word} was in a {word}{k} house that has a {k}{word}." for word in "abcdefgh")
+        for k in range(40)
+    ]
+    pages = [f"<html><body><ul>{links}</ul><div><p>{story}</p></div></body></html>" for story in stories]
+    kept = spotsigs.dedup(pages, tau=0.3, idf_min=0.0)
+    assert len(kept) == 1
+    assert spotsigs.dedup(pages, tau=0.3, idf_min=0.0, boilerplate="remove") == pages
+    with pytest.raises(InputError, match=r"boilerplate must be 'auto', .*; did you mean 'remove'"):
+        spotsigs.dedup(pages, boilerplate="removed")
+
+
+def test_only_public_names_are_listed():
+    assert {name for name in dir(spotsigs) if not name.startswith("__")} == set(spotsigs.__all__)
