@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from itertools import combinations, islice
 from pathlib import Path
@@ -37,8 +38,10 @@ from data.collections.newsframes.reuters_stories import resent
 from data.collections.synthetic import Synthetic
 from experiments.show.tables import Column, Table
 from spotsigs.arrays.parallel import all_cores
+from spotsigs.clustering.clusters import cluster
 from spotsigs.engines import Processes
 from spotsigs.errors import InputError
+from spotsigs.evaluation.documents import decided
 from spotsigs.evaluation.metrics import evaluate
 from spotsigs.matching.prefix_join import self_join
 from spotsigs.output_files import read_json, write_json
@@ -81,13 +84,19 @@ COLUMNS = [
     Column(name="precision", title="precision", form=".3f"),
     Column(name="recall", title="recall", form=".3f"),
     Column(name="f1", title="F1", form=".3f"),
+    Column(name="stories_lost", title="stories lost", form=","),
+    Column(name="lost", title="of all", form=".1%"),
+    Column(name="duplicates_left", title="duplicates left", form=","),
+    Column(name="left", title="of all", form=".1%"),
     Column(name="remark", title="remark"),
 ]
 NOTES = [
     "Pairs: those that a tool names, or all of each of its clusters. At tau: against all pairs whose features reach "
     "the tool's own threshold, by a join in memory; those of this package by its join on disk. SimHash has none. "
     "Precision, recall, F1: micro averages over pairs, against the truth where there is one.",
-    "Kept: documents left; text-dedup leaves out those of fewer than 5 words without counting them as removed.",
+    "Kept: documents that the tool keeps; text-dedup drops those of fewer than 5 words without counting them. Stories "
+    "lost: truth clusters, single documents included, of which the tool keeps none; duplicates left: kept documents "
+    "beyond the first of each story.",
 ]
 
 
@@ -270,14 +279,16 @@ def judged(path: Path, out: Path, tool: str, exact: Callable[[], Pairs]) -> dict
     numbers = {name: row for row, (name, _) in enumerate(rows)}
     i, j = found_pairs(out, numbers)
     pairs = Pairs.build(i, j, np.ones(len(i)), len(rows))
-    from spotsigs.clustering.clusters import cluster
-
-    sizes = cluster(pairs).sizes
-    facts: dict[str, Any] = {"pairs": len(pairs), "clusters": int((sizes > 1).sum()), "kept": _kept(out)}
+    sizes, kept = cluster(pairs, clusters="components").sizes, kept_ids(out)
+    facts: dict[str, Any] = {"pairs": len(pairs), "clusters": int((sizes > 1).sum())}
+    facts["kept"] = None if kept is None else len(kept)
     truth = Truth.from_clusters(name for _, name in rows)
     if truth is not None:
         quality = evaluate(pairs, truth, resamples=0)
         facts |= {"precision": quality.precision, "recall": quality.recall, "f1": quality.f1}
+    if truth is not None and kept is not None:
+        found = decided(np.isin(np.arange(len(rows)), [numbers[name] for name in kept]), truth)
+        facts |= asdict(found) | {"lost": found.lost, "left": found.left}
     if threshold_of(tool) is not None:
         all_of_them, n = exact(), len(rows)
         shared = np.intersect1d(i * n + j, all_of_them.i.astype(np.int64) * n + all_of_them.j, assume_unique=True)
@@ -289,14 +300,14 @@ def judged(path: Path, out: Path, tool: str, exact: Callable[[], Pairs]) -> dict
     return facts
 
 
-def _kept(out: Path) -> int | None:
-    """Return how many documents a run kept."""
+def kept_ids(out: Path) -> list[str] | None:
+    """Return the ids of the documents that a run kept; None if it wrote none."""
     if (out / "kept" / "dataset_info.json").exists():
         from datasets import load_from_disk
 
-        return len(load_from_disk(str(out / "kept")))
+        return [str(name) for name in load_from_disk(str(out / "kept"))["id"]]
     files = [path for path in [*out.glob("kept.jsonl"), *(out / "kept").rglob("*.jsonl")] if path.is_file()]
-    return sum(sum(1 for _ in path.open("rb")) for path in files) if files else None
+    return [document["id"] for path in files for document in documents(path)] if files else None
 
 
 def race(

@@ -171,7 +171,7 @@ def run_row(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder} is not the folder of a finished run: it has no {COMPLETE}")
     metrics = read_json(folder / COMPLETE)
     choices = {group: metrics[group] for group in ("data", "text", "signature", "matcher")}
-    measured = {name: metrics[name] for name in MEASURES}
+    measured = {name: metrics.get(name) for name in MEASURES}  # absent in runs of earlier versions
     tau = {} if metrics["tau"] is None else {"tau": metrics["tau"]}  # a suggested one is not in the configuration
     configured = {key if key not in measured else f"{key}=": value for key, value in parameters(folder).items()}
     times = {"contended": read_json(folder / "run.json")["contended"], "joined_at": metrics.get("joined_at")}

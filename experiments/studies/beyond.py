@@ -47,6 +47,11 @@ COLUMNS = [
     Column(name="best_tau", title="Best τ", form=".2f"),
     Column(name="f1", title="Best F1", form=".3f"),
     Column(name="f1_interval", title="95 %"),
+    *(
+        Column(name=f"{name}_{at}", title=f"{name.capitalize()} at {title}", form=".1%")
+        for at, title in (("18", "0.18"), ("44", "0.44"), ("best", "best τ"))
+        for name in ("lost", "left")
+    ),
     Column(name="macro_f1", title="Macro F1", form=".3f"),
     Column(name="macro_interval", title="95 %"),
     Column(name="auto_tau", title="τ = auto", form=".3f"),
@@ -57,7 +62,8 @@ COLUMNS = [
 NOTES = (
     "Quality: micro averages over pairs, macro averages over clusters at the same threshold, intervals over resampled "
     "clusters. The best threshold is chosen on the collection that judges it. Regret: best F1 less that at tau=auto; "
-    "n/a where it finds no threshold.",
+    "n/a where it finds no threshold. Lost: fraction of the stories of which no page is kept; left: fraction of the "
+    "duplicates that are kept; both by clusters of leaders.",
 )
 
 TEXT_COLUMNS = [
@@ -287,6 +293,11 @@ class Beyond(Experiment):
             "text": method.text,
             "idf": f"[{method.band[0]:g}, {method.band[1]:g}]",
             **_f1(curve),
+            **{
+                f"{name}_{key}": curve.decided(position)[name]
+                for key, position in (("18", curve.at(FIXED[0])), ("44", curve.at(FIXED[1])), ("best", at))
+                for name in ("lost", "left")
+            },
             "macro_f1": finite(curve.macro[2, at]),
             "macro_interval": "{:.3f} to {:.3f}".format(*ends(curve.macro_resampled[2])[:, at]),
             "auto_tau": chosen["tau"],

@@ -100,7 +100,13 @@ class Matrix(Experiment):
             ],
             notes=NOTES,
         )
-        return "\n\n".join([work.table(quality, "quality"), work.table(claims, "matrix"), *left_out])
+        decisions = Table(
+            caption="Stories lost and duplicates left by each method at its best F1, clusters of leaders",
+            columns=[Column(name="method", title="Method"), *(Column(name=name, title=name) for name in curves)],
+            rows=[{"method": method} | {n: _decided(curves[n][method]) for n in curves} for method in self.methods],
+        )
+        tables = {"quality": quality, "decisions": decisions, "matrix": claims}
+        return "\n\n".join([*(work.table(table, name) for name, table in tables.items()), *left_out])
 
     def _curves(self, work: Work, name: str, words: str) -> Curves:
         seeds: list[str] = [f"data.seed={seed}" for seed in self.seeds] if name in self.seeded else [""]
@@ -156,6 +162,13 @@ def _method_facts(curves: Mapping[str, Curves]) -> list[Fact]:
 def _shown(values: tuple[float, float, float]) -> str:
     value, low, high = values
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
+
+
+def _decided(curves: Sequence[Curve]) -> str:
+    """Return the means over seeds of the fractions of stories lost and of duplicates left."""
+    found = [curve.decided(curve.best) for curve in curves]
+    lost, left = (float(np.mean([one[name] for one in found])) for name in ("lost", "left"))
+    return f"{lost:.1%} lost, {left:.1%} left".replace("%", " %")
 
 
 def _judged(values: tuple[Any, Any, Any]) -> str:

@@ -55,6 +55,12 @@ COLUMNS = [
     Column(name="f1_interval", title="95 %"),
     Column(name="macro_f1", title="Macro F1", form=".3f"),
     Column(name="macro_interval", title="95 %"),
+    Column(name="stories_lost", title="Stories lost", form=",.0f"),
+    Column(name="lost", title="of all", form=".1%"),
+    Column(name="duplicates_left", title="Duplicates left", form=",.0f"),
+    Column(name="left", title="of all", form=".1%"),
+    Column(name="components_lost", title="Lost by components", form=".1%"),
+    Column(name="components_left", title="Left by components", form=".1%"),
     Column(name="ms", title="ms a page", form=".2f"),
     Column(name="contended"),
 ]
@@ -65,7 +71,9 @@ NOTES = (
     "text-dedup chooses for its default threshold .7 and 250 permutations; there, what shares a bucket is a pair. "
     "SimHash: 64 bits over 3-grams, as in text-dedup. Best: the setting of the highest micro F1 on this collection. "
     "ms a page: reading, text and signatures, and frames where these are looked at, in one thread, without the join; "
-    "n/a where it was not measured or other processes ran beside. Intervals over resampled clusters.",
+    "n/a where it was not measured or other processes ran beside. Intervals over resampled clusters. Stories lost: "
+    "truth clusters of which no page is kept; duplicates left: kept pages beyond the first of each story; by leaders, "
+    "and by the connected components that text-dedup and datatrove use.",
 )
 
 
@@ -259,4 +267,6 @@ def _quality(curve: Curve, at: int) -> dict[str, Any]:
         "f1_interval": "{:.3f} to {:.3f}".format(*curve.interval("f1")[:, at]),
         "macro_f1": finite(curve.macro[2, at]),
         "macro_interval": "{:.3f} to {:.3f}".format(*ends(curve.macro_resampled[2])[:, at]),
+        **{name: curve.decided(at)[name] for name in ("stories_lost", "lost", "duplicates_left", "left")},
+        **{f"components_{name}": curve.decided(at, "components")[name] for name in ("lost", "left")},
     }

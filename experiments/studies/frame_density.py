@@ -37,6 +37,10 @@ COLUMNS = [
     Column(name="interval", title="95 %"),
     Column(name="f1_44", title="F1 at 0.44", form=".3f"),
     Column(name="interval_44", title="95 %"),
+    Column(name="lost", title="Lost", form=".1%"),
+    Column(name="left", title="Left", form=".1%"),
+    Column(name="lost_44", title="Lost at 0.44", form=".1%"),
+    Column(name="left_44", title="Left at 0.44", form=".1%"),
     Column(name="less", title="SpotSigs less it", form=".3f"),
     Column(name="less_interval", title="95 %"),
 ]
@@ -44,8 +48,8 @@ COLUMNS = [
 NOTES = (
     "Micro averages over pairs, averaged over the seeds; exact multi-set Jaccard, IDF in [0.2, 1]. Intervals: seeds "
     "and, in each, truth clusters drawn with replacement. The best threshold is chosen on the collection that judges "
-    "it. Spots per token: of the frames' visible text, averaged over frames and seeds. Aimed at: n/a for frames as "
-    "they are.",
+    "it. Lost: stories of which no page is kept; left: duplicates that are kept; by clusters of leaders. Spots per "
+    "token: of the frames' visible text, averaged over frames and seeds. Aimed at: n/a for frames as they are.",
 )
 
 CAPTION = (
@@ -88,6 +92,10 @@ class Seeded:
         each = np.array([np.nan_to_num(curve.resampled[2, :, _at(curve, tau)]) for curve in self.curves])
         averages: FloatArray = np.take_along_axis(each.T, drawn, axis=1).mean(axis=1)
         return averages
+
+    def decided(self, name: str, tau: float | None) -> float:
+        """Return a measure of the decisions averaged over seeds, see `experiments.work.curves.decision_measures`."""
+        return float(np.mean([curve.decided(_at(curve, tau))[name] for curve in self.curves]))
 
     def interval(self, tau: float | None) -> tuple[float, float]:
         """Return the 95 % interval of F1."""
@@ -173,6 +181,8 @@ def _rows(target: float | None, reached: float, found: dict[str, Seeded]) -> lis
         row: dict[str, Any] = {"target": target, "density": reached, "method": label}
         row |= {"f1": seeded.f1(None), "interval": _printed(seeded.interval(None))}
         row |= {"f1_44": seeded.f1(AT_PAPER), "interval_44": _printed(seeded.interval(AT_PAPER))}
+        row |= {name: seeded.decided(name, None) for name in ("lost", "left")}
+        row |= {f"{name}_44": seeded.decided(name, AT_PAPER) for name in ("lost", "left")}
         if label != PLAIN:
             less, low, high = _less(found[PLAIN], seeded)
             row |= {"less": less, "less_interval": _printed((low, high))}

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.work.extracted_collections import Stored
+from spotsigs.clustering.clusters import ClusterMethod, cluster
 from spotsigs.errors import InputError, require
+from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.evaluation.metrics import (
     MEASURES,
     drawn,
@@ -23,7 +25,7 @@ from spotsigs.evaluation.metrics import (
     tallies,
 )
 from spotsigs.matching.thresholds import JoinedOnce
-from spotsigs.records import Matcher
+from spotsigs.records import Matcher, Pairs, Truth
 from spotsigs.signatures.idf import IdfFilter
 
 FloatArray = NDArray[np.float64]
@@ -52,8 +54,9 @@ def judge(
     Returns
     -------
     dict
-        ``taus``; ``true, false, missed`` by threshold and truth cluster; ``pairs`` by threshold; ``documents``,
-        ``signatures``, ``occurrences``, ``entries``.
+        ``taus``; ``true, false, missed`` by threshold and truth cluster; ``pairs`` by threshold; ``decisions`` by
+        clustering, measure and threshold, see `decision_measures`; ``documents``, ``signatures``, ``occurrences``,
+        ``entries``.
     """
     corpus = stored.corpus(idf_filter, sets=sets)
     truth = stored.truth()
@@ -64,24 +67,61 @@ def judge(
     require(has_curve, f"{matcher.label} has no threshold to draw a curve over")
     matcher = matcher.with_threads(1)
     joined, counters = JoinedOnce(corpus), {}
-    counts = []
-    pairs = []
+    counts, pairs = [], []
+    decisions: dict[str, dict[str, list[float]]] = {method.value: {} for method in ClusterMethod}
     for tau in thresholds:
         reported = joined(matcher.at(tau))
         counters = counters or dict(reported.counters)
         counts.append(tallies(reported, truth))
         pairs.append(len(reported))
+        for method, measured in decisions.items() if truth.judged is None else ():
+            for name, value in decision_measures(reported, truth, method).items():
+                measured.setdefault(name, []).append(value)
     vectors = corpus.vectors
     return {
         "taus": thresholds,
         "pairs": pairs,
         **{name: [c[m].tolist() for c in counts] for m, name in enumerate(("true", "false", "missed"))},
+        "decisions": decisions,
         "counters": counters,
         "documents": len(vectors),
         "documents_matched": int(np.count_nonzero(vectors.lengths)),
         "signatures": vectors.n_signatures,
         "occurrences": vectors.n_occurrences,
         "entries": len(vectors.ids),
+    }
+
+
+def decision_measures(pairs: Pairs, truth: Truth, method: str = "leaders") -> dict[str, float]:
+    """Return the measures of the decisions that pairs lead to.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Pairs at one threshold.
+    truth : Truth
+        Cluster labels.
+    method : {"leaders", "components"}
+        Clustering; the first document of each cluster is kept.
+
+    Returns
+    -------
+    dict
+        ``lost`` and ``left``, fractions of the stories and of the duplicates; ``stories_lost``, ``duplicates_left``,
+        ``kept``, ``bcubed_f1``, ``largest``.
+    """
+    clusters = cluster(pairs, clusters=method)
+    kept = np.zeros(pairs.n, np.bool_)
+    kept[clusters.representatives] = True
+    found = decided(kept, truth)
+    return {
+        "lost": found.lost,
+        "left": found.left,
+        "stories_lost": found.stories_lost,
+        "duplicates_left": found.duplicates_left,
+        "kept": len(clusters.representatives),
+        "bcubed_f1": b_cubed(clusters, truth)[2],
+        "largest": int(clusters.sizes.max(initial=0)),
     }
 
 
@@ -132,6 +172,10 @@ class Curve:
     def macro_resampled(self) -> FloatArray:
         """Macro averages of each resample, shape (3, resamples, thresholds)."""
         return resampled_macro(self.tallies, _paired(self.tallies[0].shape[1]))
+
+    def decided(self, at: int, method: str = "leaders") -> dict[str, float]:
+        """Return the measures of decisions at the position of a threshold, see `decision_measures`."""
+        return {name: values[at] for name, values in self.cell["decisions"][method].items()}
 
     def at(self, tau: float) -> int:
         """Return the position of a threshold."""

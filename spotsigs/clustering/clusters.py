@@ -79,16 +79,10 @@ def cluster(
     require(hasattr(pairs, "chunks"), f"pairs must be Pairs, got {shown(pairs)}; see Pairs.build")
     n = pairs.n if n is None else as_count("n", n, 0, INT32_MAX)
     method = as_choice("clusters", clusters, ClusterMethod)
-    order = None
-    if priority is not None:
-        priority = numbers("priority", priority, "iuf")
-        require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
-        order = np.argsort(np.asarray(priority), kind="stable").astype(np.int32)
     if removed is not None:
         removed = numbers("removed", removed, "b")
         require(len(removed) == n, f"removed has {len(removed)} entries for {n} documents; give one each")
-        order = np.arange(n, dtype=np.int32) if order is None else order
-        order = order[np.argsort(removed[order], kind="stable")]
+    order = _order(n, priority, removed)
     if method is ClusterMethod.leaders:
         heads, similarity = _by_leader(pairs, n, order, removed)
     else:
@@ -96,6 +90,19 @@ def cluster(
         similarity = _similarity_to(heads, pairs)
     representatives, labels = _numbered(heads)
     return Clusters(labels, representatives, similarity)
+
+
+def _order(n: int, priority: IntArray | None, removed: NDArray[np.bool_] | None) -> NDArray[np.int32] | None:
+    """Return the rows in order of priority, removed ones last; None for the order of rows."""
+    order = None
+    if priority is not None:
+        priority = numbers("priority", priority, "iuf")
+        require(len(priority) == n, f"priority has {len(priority)} entries for {n} documents; give one each")
+        order = np.argsort(priority, kind="stable").astype(np.int32)
+    if removed is not None:
+        order = np.arange(n, dtype=np.int32) if order is None else order
+        order = order[np.argsort(removed[order], kind="stable")]
+    return order
 
 
 def _chunks(pairs: PairChunks, n: int) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spotsigs.errors import InputError, as_count, require, shown
+from spotsigs.evaluation.documents import Decided, b_cubed, decided
 from spotsigs.records import Clusters, IntArray, Pairs, Truth
 
 FloatArray = NDArray[np.float64]
@@ -19,6 +20,7 @@ Interval = tuple[float, float]
 Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
 
 MEASURES = ("precision", "recall", "f1")
+BCUBED = tuple(f"bcubed_{name}" for name in MEASURES)
 RESAMPLES = 1000
 """Bootstrap samples of clusters that an interval is made of."""
 
@@ -36,8 +38,11 @@ class Quality:
     macro_precision, macro_recall, macro_f1 : float
         Averages over truth clusters of at least two documents (the slides' label). A false pair counts against each
         cluster it touches; a cluster without any reported pair has no precision and F1 0.
-    bcubed_precision, bcubed_recall, bcubed_f1 : float
-        Averages over documents. These and the macro averages are None and NaN where the truth is a judged pair list.
+    bcubed_precision, bcubed_recall, bcubed_f1 : float or None
+        Averages over documents, see `spotsigs.evaluation.documents.b_cubed`.
+    stories, stories_lost, duplicates, duplicates_left : int or None
+        Decisions, see `spotsigs.evaluation.documents.Decided`. If the truth is a list of judged pairs, these
+        and B-cubed are None, and the macro averages NaN.
     true_pairs, reported_pairs, positive_pairs : int
         Reported and true; reported (judged ones only, if the truth is a list); all true ones.
     intervals : dict of str to (float, float)
@@ -53,6 +58,10 @@ class Quality:
     bcubed_precision: float | None
     bcubed_recall: float | None
     bcubed_f1: float | None
+    stories: int | None
+    stories_lost: int | None
+    duplicates: int | None
+    duplicates_left: int | None
     true_pairs: int
     reported_pairs: int
     positive_pairs: int
@@ -60,9 +69,14 @@ class Quality:
 
 
 def evaluate(
-    pairs: Pairs | Chunks, truth: Truth, clusters: Clusters | None = None, *, resamples: int = RESAMPLES
+    pairs: Pairs | Chunks,
+    truth: Truth,
+    clusters: Clusters | None = None,
+    *,
+    kept: NDArray[np.bool_] | None = None,
+    resamples: int = RESAMPLES,
 ) -> Quality:
-    """Judge pairs (and clusters, for B-cubed) against the truth.
+    """Compare pairs, clusters and decisions with the truth.
 
     Parameters
     ----------
@@ -71,7 +85,9 @@ def evaluate(
     truth : Truth
         Cluster labels or judged pairs.
     clusters : Clusters, optional
-        Computed from the pairs where omitted; needed where these come in chunks.
+        By default clusters of leaders, made from the pairs; required if these are in chunks.
+    kept : ndarray of bool, shape (n,), optional
+        True for each kept document; by default the representatives of the clusters.
     resamples : int
         Bootstrap resamples for the intervals; 0 leaves them out.
 
@@ -93,17 +109,11 @@ def evaluate(
     pairs = pairs if isinstance(pairs, Pairs) else _checked(pairs)
     counted = tallies(pairs, truth)
     precision, recall, f1 = map(float, micro_averages(*counted))
-    macro_precision = macro_recall = macro_f1 = float("nan")
-    bcubed: tuple[float | None, ...] = (None, None, None)
+    macro = np.full(3, np.nan)
+    documents: dict[str, Any] = dict.fromkeys((*BCUBED, *(field.name for field in fields(Decided))))
     if truth.judged is None:
-        if clusters is None:
-            from spotsigs.clustering.clusters import cluster
-
-            if not isinstance(pairs, Pairs):
-                raise InputError("pairs in chunks are judged together with their clusters; give them")
-            clusters = cluster(pairs)
-        macro_precision, macro_recall, macro_f1 = map(float, macro_averages(*counted))
-        bcubed = b_cubed(clusters, truth)
+        macro = macro_averages(*counted)
+        documents = _of_documents(pairs, truth, clusters, kept)
     intervals: dict[str, Interval] = {}
     if resamples and len(counted[0]) > 1:
         intervals = _intervals(counted, resamples, macro=truth.judged is None)
@@ -112,17 +122,31 @@ def evaluate(
         precision=precision,
         recall=recall,
         f1=f1,
-        macro_precision=macro_precision,
-        macro_recall=macro_recall,
-        macro_f1=macro_f1,
-        bcubed_precision=bcubed[0],
-        bcubed_recall=bcubed[1],
-        bcubed_f1=bcubed[2],
+        macro_precision=float(macro[0]),
+        macro_recall=float(macro[1]),
+        macro_f1=float(macro[2]),
+        **documents,
         true_pairs=round(true),
         reported_pairs=round(true + false),
         positive_pairs=round(true + missed),
         intervals=intervals,
     )
+
+
+def _of_documents(
+    pairs: Pairs | Chunks, truth: Truth, clusters: Clusters | None, kept: NDArray[np.bool_] | None
+) -> dict[str, Any]:
+    """Return B-cubed of the clusters, and lost stories and left duplicates of the kept documents."""
+    if clusters is None:
+        from spotsigs.clustering.clusters import cluster
+
+        if not isinstance(pairs, Pairs):
+            raise InputError("pairs in chunks are judged together with their clusters; give them")
+        clusters = cluster(pairs)
+    if kept is None:
+        kept = np.zeros(len(truth.labels), np.bool_)
+        kept[clusters.representatives] = True
+    return dict(zip(BCUBED, b_cubed(clusters, truth), strict=True)) | asdict(decided(kept, truth))
 
 
 def _checked(chunks: Any) -> Chunks:
@@ -305,34 +329,6 @@ def _intervals(counted: Tallies, resamples: int, *, macro: bool) -> dict[str, In
         if not np.isnan(value).any()
         for low, high in [ends(value)]
     }
-
-
-def b_cubed(clusters: Clusters, truth: Truth) -> tuple[float, float, float]:
-    """Return B-cubed precision, recall and F1 of a clustering.
-
-    Documents without a truth cluster are clusters of their own.
-
-    Parameters
-    ----------
-    clusters : Clusters
-        What was found.
-    truth : Truth
-        Cluster labels.
-
-    Returns
-    -------
-    tuple of float
-    """
-    n = len(truth.labels)
-    if n == 0:
-        return (float("nan"),) * 3
-    alone = truth.labels < 0
-    wanted = np.where(alone, np.cumsum(alone) + int(truth.labels.max(initial=-1)), truth.labels).astype(np.int64)
-    _, cell, sizes = np.unique(clusters.labels * (wanted.max() + 1) + wanted, return_inverse=True, return_counts=True)
-    shared = sizes[cell]
-    precision = float(np.mean(shared / np.bincount(clusters.labels)[clusters.labels]))
-    recall = float(np.mean(shared / np.bincount(wanted)[wanted]))
-    return precision, recall, 2 * precision * recall / (precision + recall)
 
 
 def relative_recall(pairs: Pairs, base: Pairs) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.errors import as_count, as_number, require
+from spotsigs.evaluation.documents import decided
 from spotsigs.evaluation.metrics import drawn, ends, micro_averages, resampled_micro, tallies
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
 from spotsigs.in_memory import Matched
@@ -32,6 +33,7 @@ COLUMNS = {
     "chains": ("Giant chains", ",d"), "removed": ("Removed", ",d"), "removed_share": ("Fraction", ".1%"),
 }  # fmt: skip
 QUALITY = {"precision": ("Prec.", ".3f"), "recall": ("Rec.", ".3f"), "f1": ("F1", ".3f")}
+DECIDED = {"lost": ("Stories lost", ".1%"), "left": ("Duplicates left", ".1%")}
 INTERVAL = ("f1_low", "f1_high")
 
 
@@ -67,7 +69,7 @@ class Thresholds:
     step: float = 0.02
     candidates: list[float] = field(default_factory=list)
     each: int = 5
-    clusters: ClusterMethod = ClusterMethod.components
+    clusters: ClusterMethod = ClusterMethod.leaders
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -141,19 +143,27 @@ def compare_thresholds(
     candidates = sorted({c.tau: c for c in reversed(found)}.values(), key=lambda c: c.tau)
     rows = []
     for value in sorted({*taus, *(candidate.tau for candidate in candidates)}):
-        row = at_tau(pairs, value, options.clusters)
+        row = at_tau(pairs, value, options.clusters, truth)
         if truth is not None and judged is not None:
             row |= judged.get(value) or _quality(pairs.at(value), truth)
         rows.append(row)
     return Comparison(suggestion=suggestion, candidates=candidates, rows=rows)
 
 
-def at_tau(pairs: Pairs, tau: float, clusters: ClusterMethod = ClusterMethod.components) -> dict[str, Any]:
-    """Return what a threshold reports and removes."""
+def at_tau(
+    pairs: Pairs, tau: float, clusters: ClusterMethod = ClusterMethod.leaders, truth: Truth | None = None
+) -> dict[str, Any]:
+    """Return what a threshold reports and removes, and with truth what it loses and leaves."""
     reported = pairs.at(tau)
     groups = cluster(reported, clusters=clusters)
     removed = pairs.n - len(groups.representatives)
-    return {
+    measured = {}
+    if truth is not None and truth.judged is None:
+        kept = np.zeros(pairs.n, np.bool_)
+        kept[groups.representatives] = True
+        found = decided(kept, truth)
+        measured = {"lost": found.lost, "left": found.left}
+    return measured | {
         "tau": tau,
         "pairs": len(reported),
         "clusters": int(np.count_nonzero(groups.sizes > 1)),
@@ -304,7 +314,8 @@ def proposal(suggestion: Suggestion) -> str:
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    return COLUMNS | (QUALITY if rows and "f1" in rows[0] else {})
+    known = rows[0] if rows else {}
+    return COLUMNS | (QUALITY if "f1" in known else {}) | (DECIDED if "lost" in known else {})
 
 
 def _cells(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:

@@ -20,6 +20,7 @@ MEASURES = {
     "documents": ("Documents", ",.0f"), "signatures": ("#Spots", ",.0f"), "pairs": ("Pairs", ",.0f"),
     "clusters": ("Clusters", ",.0f"), "largest_cluster": ("Largest", ",.0f"), "precision": ("Prec.", ".3f"),
     "recall": ("Rec.", ".3f"), "f1": ("F1", ".3f"), "macro_f1": ("Macro F1", ".3f"),
+    "stories_lost": ("Lost", ",.0f"), "duplicates_left": ("Left", ",.0f"), "bcubed_f1": ("B-cubed F1", ".3f"),
     "total_ms": ("Total (ms)", ",.0f"), "peak_mb": ("Peak MB", ",.0f"),
 }  # fmt: skip
 """Title and format of the figures of a run that are printed."""
@@ -62,7 +63,7 @@ def run_row(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder} is not the folder of a finished run: it has no {COMPLETE}")
     metrics = read_json(folder / COMPLETE)
     choices = {group: metrics[group] for group in ("data", "text", "signature", "matcher")}
-    measured = {name: metrics[name] for name in MEASURES}
+    measured = {name: metrics.get(name) for name in MEASURES}
     tau = {} if metrics["tau"] is None else {"tau": metrics["tau"]}  # a suggested one is not in the configuration
     configured = {key if key not in measured else f"{key}=": value for key, value in parameters(folder).items()}
     return choices | configured | tau | measured | {"folder": str(folder)}

@@ -128,7 +128,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
     trial = Trial(settings, reuse)
     if settings.memory is None:
         matched, label = _in_memory(settings, trial, reuse), settings.matcher.label
-        found = Found(matched, label)
+        found = MatchedRun(matched, label)
     else:
         found = _on_disk(settings, folder, settings.memory, say)
     matched, collection = found.matched, settings.collection
@@ -153,7 +153,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
         decisions=decisions,
         cohesion=held,
         added_from=found.added_from,
-        quality=None if truth is None else evaluate(matched.pairs.chunks(), truth, groups),
+        quality=None if truth is None else evaluate(matched.pairs.chunks(), truth, groups, kept=decisions.kept),
         checksum=checksum(*_content(settings, matched)),
         in_shingles=_in_shingles(settings, matched.signatures),
         suggestion=trial.suggestion,
@@ -163,7 +163,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
 
 
 @dataclass(frozen=True)
-class Found:
+class MatchedRun:
     """A matched collection, and what its place requires.
 
     Attributes
@@ -265,7 +265,7 @@ def _in_memory(settings: Settings, trial: Trial, reuse: Reuse) -> Matched[Signat
     return match_in_memory(*of[:3], filtered, trial, settings.engine, sets=settings.sets, **how, known=known)
 
 
-def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> Found:
+def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> MatchedRun:
     from spotsigs.outofcore.pipeline import Store, VectorSettings, decided, fitting
 
     matcher, collection = settings.matcher, settings.collection
@@ -300,10 +300,10 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         say(f"no finished run has decided the {added_from:,} earlier documents of {store.folder}: all are decided now")
         matched = match(None, add=False)
     end_workers()  # what follows uses memory for each document
-    return Found(matched, method.label, store.locked(), earlier, added_from)
+    return MatchedRun(matched, method.label, store.locked(), earlier, added_from)
 
 
-def _priority(settings: Settings, found: Found) -> dict[str, Any]:
+def _priority(settings: Settings, found: MatchedRun) -> dict[str, Any]:
     """Return the order in which documents are kept: those that an earlier run has kept come first."""
     signatures, n = found.matched.signatures, len(found.matched.doc_ids)
     lengths = signatures.occurrences() if settings.keep is Keep.longest else None

@@ -13,7 +13,6 @@ import numpy as np
 
 from spotsigs import interrupts, progress
 from spotsigs.arrays.row_blocks import gathered, own
-from spotsigs.clustering.clusters import GIANT
 from spotsigs.clustering.dates import unreadable_dates
 from spotsigs.clustering.decisions import Keep
 from spotsigs.clustering.tables import write_tables
@@ -28,6 +27,7 @@ from spotsigs.runs.pipeline import Outcome, Reuse, outcome_of, readable_texts
 from spotsigs.runs.provenance import MIB, TreeMemory, provenance
 from spotsigs.runs.settings import Settings
 from spotsigs.runs.stores import ask, discard, own_store
+from spotsigs.runs.warnings import near_tau, warning
 from spotsigs.signatures.extract import is_readable, name_hash, unique_names
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.spelling import option
@@ -187,6 +187,7 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
         "largest_cluster": int(decisions.clusters.sizes.max(initial=0)),
         "min_similarity": _over(np.nanmin, cohesion.minimum),
         "mean_similarity": _over(np.nanmean, cohesion.mean),
+        "pairs_near_tau": near_tau(pairs.chunks(), matcher.threshold),
         "giant_chains": int(np.count_nonzero(cohesion.chain)),
         "new_documents": len(vectors) - matched.new_from,
         **quality,
@@ -381,11 +382,17 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, fold
             f"largest cluster {counted(metrics['largest_cluster'], 'document')}; similarity inside clusters at least "
             f"{metrics['min_similarity']:.3f}, mean {metrics['mean_similarity']:.3f}"
         )
-    if metrics["giant_chains"]:
-        chains = counted(metrics["giant_chains"], "giant chain")
+    if found := warning(
+        settings, metrics["tau"], outcome.decisions.clusters, outcome.cohesion, metrics["pairs_near_tau"]
+    ):
+        lines.append(found)
+    if metrics["stories"]:
         lines.append(
-            f"{chains} ({GIANT} documents or more, most of whose pairs do not reach tau): see clusters.csv; "
-            f"{option('clusters', 'leaders')} splits them"
+            f"{counted(metrics['stories_lost'], 'story', 'stories')} of {metrics['stories']:,} lost "
+            f"({metrics['stories_lost'] / metrics['stories']:.1%}), {metrics['duplicates_left']:,} of "
+            f"{counted(metrics['duplicates'], 'duplicate')} left "
+            f"({metrics['duplicates_left'] / max(metrics['duplicates'], 1):.1%}), "
+            f"B-cubed F1 {metrics['bcubed_f1']:.3f}".replace("%)", " %)")
         )
     if outcome.quality and "f1" in outcome.quality.intervals:
         low, high = outcome.quality.intervals["f1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -25,6 +26,7 @@ _PLANES = ((0, 0x40000), (0xE0000, 0xF0000))
 """Planes that have letters or marks; skipping the others, which have none, saves a tenth of a second."""
 _COLON = 58
 _BLOCK, _LINK, _LINK_END = map(ord, (BLOCK_MARK, LINK_MARK, LINK_END_MARK))
+_MARKS = (LINK_MARK + LINK_END_MARK).encode()
 _MAX_BYTES = 900_000_000  # bigrams need up to 7/3 of the text, and offsets have 32 bits
 
 
@@ -78,6 +80,7 @@ def _append(
     end: int,
     buffer: NDArray[np.uint8],
     ends: NDArray[np.int32],
+    stops: NDArray[np.int32],
     n: int,
     size: int,
 ) -> tuple[int, int]:
@@ -85,7 +88,7 @@ def _append(
     for at in range(start, end):
         buffer[size] = text[at]
         size += 1
-    ends[n] = size
+    ends[n], stops[n] = size, end
     buffer[size] = _COLON
     return n + 1, size + 1
 
@@ -97,6 +100,7 @@ def _append_bigrams(
     kinds: NDArray[np.uint8],
     buffer: NDArray[np.uint8],
     ends: NDArray[np.int32],
+    stops: NDArray[np.int32],
     n: int,
     size: int,
 ) -> tuple[int, int, int]:
@@ -107,16 +111,20 @@ def _append_bigrams(
         code, after = code_point(text, at)
         if kinds[code] != _BIGRAMS:
             break
-        n, size = _append(text, first, after, buffer, ends, n, size)
+        n, size = _append(text, first, after, buffer, ends, stops, n, size)
         first, at, is_single = at, after, False
     if is_single:
-        n, size = _append(text, first, at, buffer, ends, n, size)
+        n, size = _append(text, first, at, buffer, ends, stops, n, size)
     return at, n, size
 
 
 @njit(cache=True, nogil=True)
 def _tokenize(
-    text: NDArray[np.uint8], kinds: NDArray[np.uint8], buffer: NDArray[np.uint8], ends: NDArray[np.int32]
+    text: NDArray[np.uint8],
+    kinds: NDArray[np.uint8],
+    buffer: NDArray[np.uint8],
+    ends: NDArray[np.int32],
+    stops: NDArray[np.int32],
 ) -> tuple[int, int]:
     """Write the tokens of valid UTF-8, each followed by a colon; return their number and size.
 
@@ -129,7 +137,7 @@ def _tokenize(
         if byte < 0x80:  # branch-free: word boundaries are unpredictable
             is_word = 1 if kinds[byte] == _WORD else 0
             closes = is_open & (1 - is_word)
-            ends[n] = size
+            ends[n], stops[n] = size, at
             buffer[size] = (byte | (65 <= byte <= 90) << 5) if is_word else _COLON
             n, size, at = n + closes, size + is_word + closes, at + 1
             is_open = is_word
@@ -140,17 +148,17 @@ def _tokenize(
             return -1, 0
         if kind != _WORD:
             if is_open:
-                n, size = _append(text, at, at, buffer, ends, n, size)
+                n, size = _append(text, at, at, buffer, ends, stops, n, size)
             is_open = 0
             if kind == _BIGRAMS:
-                after, n, size = _append_bigrams(text, at, kinds, buffer, ends, n, size)
+                after, n, size = _append_bigrams(text, at, kinds, buffer, ends, stops, n, size)
         else:
             for k in range(at, after):
                 buffer[size] = text[k]
                 size += 1
             is_open = 1
         at = after
-    return _append(text, at, at, buffer, ends, n, size) if is_open else (n, size)
+    return _append(text, at, at, buffer, ends, stops, n, size) if is_open else (n, size)
 
 
 def tokenize(text: str) -> Tokens:
@@ -177,46 +185,43 @@ def tokenize(text: str) -> Tokens:
     """
     if not isinstance(text, str):
         raise InputError(f"a text must be a str, got an object of type {type(text).__name__}")
-    data = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+    found = _cut(np.frombuffer(text.encode("utf-8", "replace"), np.uint8))
+    return tokenize(text.lower()) if found is None else found[0]
+
+
+def _cut(data: NDArray[np.uint8]) -> tuple[Tokens, NDArray[np.int32]] | None:
+    """Return the tokens of UTF-8 and the offset at which each ends; None if it must be lower-cased first."""
     require(len(data) <= _MAX_BYTES, f"a text may have {_MAX_BYTES:,} bytes, this one has {len(data):,}")
-    buffer, ends = np.empty(len(data) // 3 * 7 + 8, np.uint8), np.empty(len(data) // 2 + 2, np.int32)
-    n, size = _tokenize(data, character_kinds(), buffer, ends)
+    buffer = np.empty(len(data) // 3 * 7 + 8, np.uint8)
+    ends, stops = np.empty(len(data) // 2 + 2, np.int32), np.empty(len(data) // 2 + 2, np.int32)
+    n, size = _tokenize(data, character_kinds(), buffer, ends, stops)
     if n < 0:
-        return tokenize(text.lower())
+        return None
     starts = np.zeros(n, np.int32)
     starts[1:] = ends[: max(n - 1, 0)] + 1
-    return Tokens(buffer[: max(size - 1, 0)], starts, ends[:n])
+    return Tokens(buffer[: max(size - 1, 0)], starts, ends[:n]), stops[:n]
 
 
 @njit(cache=True, nogil=True)
-def _links_of(text: NDArray[np.uint8], kinds: NDArray[np.uint8], links: NDArray[np.int32]) -> int:
-    """Write the number of each token's link, or 0 outside links; return the number of tokens.
+def _links_of(text: NDArray[np.uint8], firsts: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the number of the link that contains each token's first character, or 0 outside links.
 
-    The tokens are those of `_tokenize` on the text without link marks, which may occur inside words. A token belongs to
-    the link that contains its first character.
+    ``firsts`` are the offsets of these characters in the text without link marks.
     """
-    n, at, last, inside = 0, 0, 0, False
-    previous, first = 0, 0  # kind of the previous character; link at the start of the open token or bigram
-    length = 0  # characters of the current unspaced run
-    while at < len(text):
-        code, at = code_point(text, at)
-        if code == _LINK or code == _LINK_END:  # noqa: SIM109 - compiles to faster code
-            inside = code == _LINK
+    links, n, at, last, inside = np.zeros(len(firsts), np.int32), 0, 0, 0, False
+    for byte in text:
+        if n == len(firsts):
+            break
+        if byte == _LINK or byte == _LINK_END:  # noqa: SIM109 - compiles to faster code
+            inside = byte == _LINK
             last += inside
             continue
-        last += code == _BLOCK and inside
-        kind = kinds[code] & ~np.uint8(_CHANGES)
-        if (previous == _WORD and kind != _WORD) or (previous == _BIGRAMS and (kind == _BIGRAMS or length == 1)):
-            links[n] = first
+        last += byte == _BLOCK and inside
+        if at == firsts[n]:
+            links[n] = last if inside else 0
             n += 1
-        if kind != previous or kind == _BIGRAMS:
-            first = last if inside else 0
-        length = length + 1 if kind == _BIGRAMS else 0
-        previous = kind
-    if previous == _WORD or (previous == _BIGRAMS and length == 1):
-        links[n] = first
-        n += 1
-    return n
+        at += 1
+    return links
 
 
 def unmarked(text: str) -> str:
@@ -242,10 +247,22 @@ def tokenize_marked(text: str) -> Tokens:
     InputError
         As in `tokenize`.
     """
-    tokens = tokenize(unmarked(text))
-    data = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
-    links = np.empty(len(data) // 2 + 2, np.int32)
-    n = _links_of(data, character_kinds(), links)
-    if n != len(tokens):
-        raise RuntimeError(f"{n} tokens have a link or none, but the text has {len(tokens)}")
-    return replace(tokens, links=links[:n])
+    data = text.encode("utf-8", "replace")
+    found = _cut(np.frombuffer(data.translate(None, _MARKS), np.uint8))
+    if found is None:
+        return tokenize_marked(_lowered(text))
+    tokens, stops = found
+    return replace(tokens, links=_links_of(np.frombuffer(data, np.uint8), stops - (tokens.ends - tokens.starts)))
+
+
+def _lowered(text: str) -> str:
+    """Return a marked text in lower case; the marks do not change it, though a sigma depends on its neighbours."""
+    lowered, at, pieces = unmarked(text).lower(), 0, []
+    for piece in re.split(f"([{LINK_MARK}{LINK_END_MARK}])", text):
+        if piece in (LINK_MARK, LINK_END_MARK):
+            pieces.append(piece)
+        else:
+            size = len(piece) + piece.count("\u0130")  # the one character that becomes two
+            pieces.append(lowered[at : at + size])
+            at += size
+    return "".join(pieces)

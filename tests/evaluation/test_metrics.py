@@ -7,8 +7,8 @@ from sklearn.metrics.cluster import pair_confusion_matrix
 
 from spotsigs import InputError, cluster, evaluate, relative_recall
 from spotsigs.evaluation import metrics
+from spotsigs.evaluation.documents import b_cubed
 from spotsigs.evaluation.metrics import (
-    b_cubed,
     drawn,
     ends,
     macro_averages,

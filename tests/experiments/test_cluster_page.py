@@ -327,7 +327,9 @@ def test_ten_thousand_clusters_stay_fluid(tmp_path):
     edges = [(k, k + step, 0.5 + step / 10) for k in range(0, n, 3) for step in (1, 2)]
     pairs = pairs_of(edges, n)
     path = tmp_path / "p.html"
-    write_cluster_page(path, [f"page/{k}.html" for k in range(n)], pairs, cluster(pairs), texts, scheme=SCHEME)
+    write_cluster_page(
+        path, [f"page/{k}.html" for k in range(n)], pairs, cluster(pairs, clusters="components"), texts, scheme=SCHEME
+    )
     with Browser() as browser:
         browser.open(path)
         assert browser.text("#counts").startswith("10,000 clusters")

@@ -43,7 +43,7 @@ NOT_RUN = {
     r"spotsigs completion|results/one": "configures a shell, or names folders of the reader",
     r"^(pytest|ruff|mypy|sphinx-build)": "a tool of developers",
     r"^python (tests|notebooks)/": "a tool of developers",
-    r"experiment=(figure|table1|systems|frames|today|beyond|matrix)\w*( |$)(?!.*data=tiny)": "minutes on gold",
+    r"experiment=(figure|table1|systems|frames|today|beyond|matrix|decisions)\w*( |$)(?!.*data=tiny)": "minutes",
     r"hydra/(sweeper=optuna|launcher=joblib)": "plug-ins of Hydra; test_sweeps runs them",
     r"data=(package_docs|package_docs_html|news_copy|core_2020)\b": "fetched by pip or from the web",
 }

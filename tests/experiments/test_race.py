@@ -4,6 +4,7 @@ import importlib.util
 import json
 import sys
 
+import naive
 import numpy as np
 import pytest
 
@@ -51,11 +52,15 @@ def test_found_pairs_are_rows_each_once(tmp_path, name, text):
 
 def test_a_run_is_judged_against_its_own_threshold_and_the_truth(texts, tmp_path):
     (tmp_path / "pairs.csv").write_text("doc_a,doc_b\na1,a3\na1,b1\n")
-    (tmp_path / "kept.jsonl").write_text("{}\n{}\n")
+    (tmp_path / "kept.jsonl").write_text('{"id": "a1"}\n{"id": "a2"}\n')
     facts = race.judged(texts, tmp_path, "rensa", lambda: race.exact_pairs(texts, "rensa"))
     assert (facts["pairs"], facts["clusters"], facts["kept"]) == (2, 1, 2)
     assert (facts["precision_tau"], facts["recall_tau"]) == (0.5, 1)
     assert (facts["precision"], facts["recall"]) == (0.5, pytest.approx(1 / 3))
+    names = ("stories", "stories_lost", "duplicates", "duplicates_left")
+    rows = [json.loads(line) for line in texts.read_text().splitlines()]
+    wanted = naive.decided([row["id"] in ("a1", "a2") for row in rows], [row.get("cluster") for row in rows])
+    assert tuple(facts[name] for name in names) == wanted
 
 
 def test_a_process_is_timed_with_those_it_starts(tmp_path):

@@ -43,6 +43,8 @@ def test_the_table_says_what_runs_at_each_threshold_do(tmp_path):
         assert int(row["clusters"]) == np.count_nonzero(groups.sizes > 1)
         assert int(row["removed"]) == pairs.n - len(groups.representatives)
         assert float(row["recall"]) == pytest.approx(quality.recall)
+        assert float(row["lost"]) == pytest.approx(quality.stories_lost / quality.stories)
+        assert float(row["left"]) == pytest.approx(quality.duplicates_left / quality.duplicates)
         assert float(row["f1_low"]) <= float(row["f1"]) <= float(row["f1_high"])
     assert {path.name for path in folder.iterdir()} == {"threshold.csv", "histogram.csv", "threshold.html"}
     counted = sum(int(row["pairs"]) for row in csv.DictReader((folder / "histogram.csv").open()))

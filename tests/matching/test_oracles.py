@@ -98,6 +98,10 @@ def test_precision_recall_and_f1_against_scikit_learn(edges, labels):
     cells = contingency_matrix(alone, together).astype(float)  # B-cubed, as sums over its cells
     b_cubed = [(cells**2 / cells.sum(axis, keepdims=True)).sum() / N for axis in (0, 1)]
     np.testing.assert_allclose([quality.bcubed_precision, quality.bcubed_recall], b_cubed)
+    kept = np.bincount(cluster(pairs).representatives, minlength=N) > 0
+    of_story = contingency_matrix(alone, kept)[:, 1] if not kept.all() else contingency_matrix(alone, kept)[:, 0]
+    assert (quality.stories, quality.stories_lost) == (len(of_story), np.count_nonzero(of_story == 0))
+    assert (quality.duplicates, quality.duplicates_left) == (N - len(of_story), np.maximum(of_story - 1, 0).sum())
 
 
 @examples(100)

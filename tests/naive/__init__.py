@@ -81,6 +81,27 @@ def leaders(
     return head
 
 
+def decided(kept: Sequence[bool], labels: Sequence[object]) -> tuple[int, int, int, int]:
+    """Stories, stories lost, duplicates, duplicates left: by going through the documents of each story."""
+    stories: dict[object, list[bool]] = {}
+    for k, (stays, label) in enumerate(zip(kept, labels, strict=True)):
+        stories.setdefault(("alone", k) if label is None else label, []).append(stays)
+    lost = sum(not any(story) for story in stories.values())
+    duplicates = sum(len(story) - 1 for story in stories.values())
+    return len(stories), lost, duplicates, sum(max(0, sum(story) - 1) for story in stories.values())
+
+
+def b_cubed(clusters: Sequence[object], labels: Sequence[object]) -> tuple[float, float]:
+    """B-cubed precision and recall by comparing every two documents."""
+    wanted = [("alone", k) if label is None else label for k, label in enumerate(labels)]
+    precision = recall = 0.0
+    for own, story in zip(clusters, wanted, strict=True):
+        together = [w == story for c, w in zip(clusters, wanted, strict=True) if c == own]
+        found = [c == own for c, w in zip(clusters, wanted, strict=True) if w == story]
+        precision, recall = precision + sum(together) / len(together), recall + sum(found) / len(found)
+    return precision / len(wanted), recall / len(wanted)
+
+
 def idf_band(documents: Sequence[Multiset], low: float, high: float, prototype: bool = False) -> list[Multiset]:
     """Keep the signatures whose normalised IDF is in the band."""
     from math import log

@@ -14,7 +14,7 @@ from spotsigs.records import Document
 from spotsigs.signatures.main_content import LINK, LINKED, TEXT, MainContent, heaviest, outline_of
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.markup import BLOCK_MARK, LINK_END_MARK, LINK_MARK
-from spotsigs.text.tokens import tokenize, tokenize_marked
+from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
 from spotsigs.text.visible import VisibleText
 
 READ = VisibleText()
@@ -174,3 +174,10 @@ def test_outline_of_any_page(html):
     hashes, kinds = outline_of(scheme, tokens)
     assert hashes.tolist() == naive_extract.hashed([text for text, _ in ordered])
     assert kinds.tolist() == [kind for _, kind in ordered]
+
+
+@given(st.text(alphabet="abΣσİéÉ漢字ก .Ж\x1e\x1f\f", max_size=20))
+def test_links_of_a_marked_text_that_is_lower_cased(text):
+    tokens = tokenize_marked(text)
+    assert tokens.words == tokenize(unmarked(text)).words
+    assert tokens.links.tolist() == naive_frames.links(text)

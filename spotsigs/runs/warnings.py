@@ -1,0 +1,85 @@
+"""One sentence about decisions that look wrong, and what to do about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from spotsigs.clustering.clusters import GIANT, ClusterMethod, Cohesion
+from spotsigs.records import Clusters
+from spotsigs.runs.settings import Settings
+from spotsigs.signatures.boilerplate import Boilerplate
+from spotsigs.spelling import option
+
+LARGE = 0.05
+"""Fraction of all pages from which on a group is too large to be believed."""
+
+FEWEST_PAIRS = 100
+"""Fewer pairs than this have no distribution."""
+
+NEAR = 0.1
+"""Part of the range from tau to 1 in which the pairs are near tau."""
+
+MOST_NEAR = 0.25
+"""Fraction of pairs near tau from which on tau is not in a valley: .03 to .19 were measured where
+pages differ in more than their story, .29 to .39 where unrelated pages share a template."""
+
+
+def near_tau(chunks: Iterable[tuple[Any, ...]], tau: float | None) -> float | None:
+    """Return the fraction of pairs that just reach tau, copies left out; None if there are too few pairs.
+
+    Near-duplicates spread over the range from tau to 1. If many pairs are at its lower end, tau is on the slope of the
+    unrelated pages, not in a valley between these and the similar ones.
+    """
+    if tau is None or tau >= 1:
+        return None
+    near = pairs = 0
+    for _, _, similarity in chunks:
+        pairs += int(np.count_nonzero(similarity < 1))
+        near += int(np.count_nonzero(similarity < tau + NEAR * (1 - tau)))
+    return near / pairs if pairs >= FEWEST_PAIRS else None
+
+
+def warning(settings: Settings, tau: float | None, clusters: Clusters, held: Cohesion, near: float | None) -> str:
+    """Return a sentence that says what to do if decisions look wrong, in the syntax of the door; otherwise none.
+
+    Parameters
+    ----------
+    settings : Settings
+        Settings of the run.
+    tau : float or None
+        Threshold of the run.
+    clusters : Clusters
+        Its clusters.
+    held : Cohesion
+        Of the same clusters.
+    near : float or None
+        From `near_tau`.
+    """
+    n, largest = len(clusters.labels), int(clusters.sizes.max(initial=0))
+    loose = apart = False
+    if len(held.labels):
+        sizes = clusters.sizes[held.labels].astype(np.int64)
+        at = int(np.argmax(sizes))
+        loose = 4 * int(held.pairs[at]) < int(sizes[at]) * (int(sizes[at]) - 1)
+        apart = 2 * int(held.apart.sum()) > int(sizes.sum()) - len(sizes)
+    large = largest >= GIANT and largest > LARGE * n
+    group = f"the largest group has {largest:,} of {n:,} pages"
+    if settings.clusters is ClusterMethod.components and (apart or (large and loose)):
+        far = f"{group}, most of them without a pair" if large and loose else "most removed pages have no pair"
+        return f"warning: {far} with the page that is kept; give {option('clusters', 'leaders')}"
+    remedies = []
+    if settings.boilerplate is Boilerplate.keep:
+        remedies.append(option("boilerplate", "remove"))
+    if tau is not None and tau < 0.9:
+        remedies.append(f"a higher threshold, as in {option('tau', f'{min(tau + 0.1, 0.95):.2g}')}")
+    if not remedies:
+        return ""
+    if large and loose:
+        return f"warning: {group}, most of which are not similar to each other; give {' or '.join(remedies)}"
+    if near is not None and near > MOST_NEAR:
+        some = f"{100 * near:.0f} % of all pairs only just reach tau, as unrelated pages do"
+        return f"warning: {some}; give {' or '.join(remedies)}"
+    return ""

@@ -1,0 +1,98 @@
+"""One sentence where decisions look wrong, in the words of the door, that work when they are typed."""
+
+import re
+from contextlib import nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_large import configured, ran
+
+from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
+from spotsigs.records import Pairs
+from spotsigs.runs.warnings import near_tau, warning
+from spotsigs.signatures.boilerplate import Boilerplate
+from spotsigs.spelling import command_spelling
+
+
+def pairs_of(edges, n, similarity=0.9):
+    i, j = np.array(edges).T
+    return Pairs.build(i, j, np.broadcast_to(similarity, len(i)).astype(float), n)
+
+
+CHAIN = [(k, k + 1) for k in range(40)]
+HUB = [(0, k) for k in range(1, 40)]
+CLIQUE = [(a, b) for a in range(40) for b in range(a + 1, 40)]
+
+
+def told(edges, *overrides, n=300, tau=0.44, similarity=0.9, door="run", **changed):
+    settings = replace(configured("data=tiny", *overrides), **changed)
+    pairs = pairs_of(edges, n, similarity)
+    clusters = cluster(pairs, clusters=settings.clusters)
+    near = near_tau(pairs.chunks(), tau)
+    with command_spelling() if door == "command" else nullcontext():
+        return settings, warning(settings, tau, clusters, cohesion(clusters, pairs.chunks()), near)
+
+
+@pytest.mark.parametrize(("door", "says"), [("run", "clusters=leaders"), ("command", "--clusters leaders")])
+def test_a_chain_of_components_is_warned_about(door, says):
+    _, sentence = told(CHAIN, "clusters=components", door=door)
+    assert sentence == (
+        "warning: the largest group has 41 of 300 pages, most of them without a pair with the page that is kept; "
+        f"give {says}"
+    )
+    assert told(CHAIN, says if door == "run" else "clusters=leaders")[1] == ""
+
+
+def test_many_small_chains_are_warned_about():
+    edges = [(7 * k + step, 7 * k + step + 1) for k in range(40) for step in range(5)]
+    assert told(edges, "clusters=components")[1] == (
+        "warning: most removed pages have no pair with the page that is kept; give clusters=leaders"
+    )
+
+
+@pytest.mark.parametrize(
+    ("door", "says"),
+    [
+        ("run", "boilerplate=remove or a higher threshold, as in tau=0.54"),
+        ("command", "--boilerplate remove or a higher threshold, as in --tau 0.54"),
+    ],
+)
+def test_a_large_group_of_pages_that_are_not_similar_to_each_other(door, says):
+    _, sentence = told(HUB, door=door)
+    assert sentence == (
+        f"warning: the largest group has 40 of 300 pages, most of which are not similar to each other; give {says}"
+    )
+    assert told(CLIQUE)[1] == told(HUB, n=900)[1] == ""
+    assert told(HUB, tau=0.95, boilerplate=Boilerplate.remove)[1] == ""
+
+
+def test_pairs_that_just_reach_tau_are_warned_about():
+    edges = [(5 * k + a, 5 * k + b) for k in range(40) for a in range(3) for b in range(a + 1, 3)]
+    many = np.where(np.arange(len(edges)) % 3, 0.45, 0.8)
+    assert told(edges, similarity=many)[1] == (
+        "warning: 67 % of all pairs only just reach tau, as unrelated pages do; "
+        "give boilerplate=remove or a higher threshold, as in tau=0.54"
+    )
+    assert told(edges, similarity=np.linspace(0.44, 1, len(edges)))[1] == ""
+    assert told(edges[:90], similarity=0.45)[1] == ""  # too few pairs
+    assert near_tau(pairs_of(edges, 300).chunks(), None) is None
+
+
+def test_what_is_said_works_when_it_is_typed():
+    _, sentence = told(HUB)
+    words = re.findall(r"\w+=[\w.]+", sentence)
+    assert words == ["boilerplate=remove", "tau=0.54"]
+    settings = configured("data=tiny", *words)
+    assert settings.boilerplate is Boilerplate.remove
+    assert settings.tau == 0.54
+    assert configured("data=tiny", "clusters=leaders").clusters is ClusterMethod.leaders
+
+
+def test_a_run_reports_its_decisions_and_warns(tmp_path):
+    text = ran(tmp_path / "run", "data=tiny", "engine=serial", "tau=0.05", "clusters=components", "idf_min=0")
+    assert re.search(
+        r"\d+ stor(y|ies) of \d+ lost \([\d.]+ %\), \d+ of \d+ duplicates left \([\d.]+ %\), B-cubed", text
+    )
+    assert "warning: the largest group has" in text
+    assert "clusters=leaders" in text
