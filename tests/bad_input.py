@@ -264,7 +264,7 @@ COLLECTIONS = [
     ),
     Case(
         given="keep=newest for documents without dates",
-        says="keep=newest needs dates, and no document has one that can be read; give ISO 8601",
+        says="keep=newest needs dates, and no document has one that can be read (give ISO 8601)",
         make=file("x.jsonl", jsonl(), "jsonl", "keep=newest"),
     ),
     Case(
