@@ -105,7 +105,7 @@ def _require_memory(outlines: Signatures, memory: int) -> None:
     needed = links * BYTES_A_LINK + len(outlines) * BYTES_A_DOCUMENT
     require(
         needed <= memory,
-        f"memory is too small to find pages of the same template: {needed / 1e6:,.0f} MB are needed for {links:,} links "
+        f"memory is too small to find templates: {needed / 1e6:,.0f} MB are needed for {links:,} links "
         f"on {len(outlines):,} pages",
     )
 
