@@ -32,22 +32,19 @@ from spotsigs.storage.store import (
 _MADE_OF = "made_of.json"
 
 _RULES = 5
-"""Counts up when the same outlines give other signatures, so that those of an earlier release are made again."""
+"""Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""
 
 BYTES_A_LINK = 48
-"""What the search for neighbours holds for each link of a page: its hash, number and place, and their temporaries.
-
-Later as much suffices for as many spots, whose first and last pages it looks for."""
+"""Memory of the search for siblings for each link of a page: its hash, id and posting, and their temporaries."""
 
 BYTES_A_DOCUMENT = 112
-"""What it holds for each page: key, order, places, neighbours, whether it is searched again and where that lies."""
+"""Memory of the search for siblings for each page: key, order, position, and offsets of its rows."""
 
 
 def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionScheme, *, memory: int) -> Segments:
     """Turn outlines on disk into signatures on disk, segment by segment.
 
-    Outlines, features, votes and signatures are memory-mapped files of this machine; memory holds
-    what pages share by links.
+    Outlines, features and signatures are memory-mapped files of this machine; the index over links is in memory.
 
     Parameters
     ----------
@@ -108,7 +105,7 @@ def _require_memory(outlines: Signatures, memory: int) -> None:
     needed = links * BYTES_A_LINK + len(outlines) * BYTES_A_DOCUMENT
     require(
         needed <= memory,
-        f"memory is too small to find pages in the same frame: {needed / 1e6:,.0f} MB are needed for {links:,} links "
+        f"memory is too small to find templates: {needed / 1e6:,.0f} MB are needed for {links:,} links "
         f"on {len(outlines):,} pages",
     )
 
