@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from itertools import islice, starmap
+from itertools import chain, islice, starmap
 from typing import Any, TypeVar, cast
 from warnings import warn
 
@@ -25,7 +25,17 @@ from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, Given, Page, given
 from spotsigs.in_memory import Matched, match_in_memory
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.records import (
+    Collection,
+    CollectionScheme,
+    Corpus,
+    Document,
+    Pairs,
+    Shard,
+    Signatures,
+    SignatureScheme,
+    Skipped,
+)
 from spotsigs.runs.pipeline import suggested
 from spotsigs.runs.settings import AUTO
 from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
@@ -54,7 +64,7 @@ class Measure(Enum):
 
 def near_duplicates(
     pages: Any,
-    tau: float | str = defaults.TAU,
+    tau: float | str | None = None,
     *,
     text: str = "text",
     html: str = "html",
@@ -76,8 +86,9 @@ def near_duplicates(
     pages : iterable of str, bytes or dict, pandas or polars frame or series, pyarrow Table or array, datasets.Dataset
         HTML or plain text; bytes are decoded by the declared or detected encoding. Pages of an iterator are read one
         by one, and their texts are not stored.
-    tau : float or "auto"
-        Similarity threshold in (0, 1], or ``auto`` for the one that the similarities of the pages suggest.
+    tau : float or "auto", optional
+        Similarity threshold in (0, 1], or ``auto`` for the one that the similarities of the pages suggest. By default
+        .25 if one of the first pages has a link, .7 for text, and .44 if boilerplate is kept.
     text, html : str
         Columns with the content, if pages has columns or consists of dicts. If a row has both, the HTML counts. Text
         that contains a tag is read as HTML.
@@ -127,6 +138,7 @@ def near_duplicates(
     method = _Method(
         matcher=_matcher(tau, measure, threads),
         auto=isinstance(tau, str),
+        unset=tau is None,
         scheme=with_boilerplate(scheme_of(signature, language), as_choice("boilerplate", boilerplate, Boilerplate)),
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
@@ -137,7 +149,7 @@ def near_duplicates(
 
 def dedup(
     pages: PagesT,
-    tau: float | str = defaults.TAU,
+    tau: float | str | None = None,
     *,
     text: str = "text",
     html: str = "html",
@@ -193,6 +205,7 @@ def dedup(
     method = _Method(
         matcher=_matcher(tau, measure, threads),
         auto=isinstance(tau, str),
+        unset=tau is None,
         scheme=with_boilerplate(scheme_of(signature, language), as_choice("boilerplate", boilerplate, Boilerplate)),
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
@@ -214,14 +227,23 @@ class _Method:
 
     matcher: SpotSigsTight | Containment
     auto: bool
+    unset: bool
     scheme: SignatureScheme
     band: IdfFilter
     sameness: Sameness
 
     def find(self, have: Given, name: str) -> _Found:
         """Match the pages; warn about those that cannot be read."""
+        pages = iter(have.pages)
+        first = list(islice(pages, defaults.PROBED)) if self.unset else []
+        have = replace(have, pages=chain(first, pages))
+        matcher = self.matcher
+        if self.unset:
+            removes = isinstance(self.scheme, CollectionScheme)
+            matcher = matcher.at(defaults.tau((page.content for page in first), removes))
+        match = partial(self._match, matcher)
         found = match_in_memory(
-            _Pages(have, name), VisibleText(), self.scheme, self.band, self._match, Serial(), sameness=self.sameness
+            _Pages(have, name), VisibleText(), self.scheme, self.band, match, Serial(), sameness=self.sameness
         )
         names = have.column(name)
         if found.skipped:
@@ -230,19 +252,20 @@ class _Method:
         positions = np.array([int(number) for number in found.doc_ids], np.int64)
         return _Found(found, positions, len(positions) + len(found.skipped), names)
 
-    def _match(self, corpus: Corpus) -> Pairs:
-        matcher = self.matcher.at(suggested(corpus.vectors, self.scheme).tau) if self.auto else self.matcher
+    def _match(self, matcher: SpotSigsTight | Containment, corpus: Corpus) -> Pairs:
+        if self.auto:
+            matcher = matcher.at(suggested(corpus.vectors, self.scheme).tau)
         return matcher(corpus)
 
 
 def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containment:
     """Return the matcher of a measure; if a threshold is to be suggested, with the default one."""
-    known = not isinstance(tau, str) or tau == AUTO
+    known = tau is None or not isinstance(tau, str) or tau == AUTO
     require(known, f"tau must be a number in (0, 1], or {AUTO!r}, got {shown(tau)}")
     matchers: dict[Measure, type[SpotSigsTight | Containment]]
     matchers = {Measure.jaccard: SpotSigsTight, Measure.containment: Containment}
     of_measure = matchers[as_choice("measure", measure, Measure)]
-    return of_measure(tau=defaults.TAU if isinstance(tau, str) else tau, threads=threads)
+    return of_measure(tau=defaults.TAU if tau is None or isinstance(tau, str) else tau, threads=threads)
 
 
 def scheme_of(signature: Any, language: str) -> SignatureScheme:

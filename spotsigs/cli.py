@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import webbrowser
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass, replace
 from enum import Enum
@@ -167,7 +167,10 @@ def _add_signature(options: argparse.ArgumentParser) -> None:
     from spotsigs.signatures.boilerplate import Boilerplate
 
     options.add_argument(
-        "--tau", default=str(defaults.TAU), metavar="NUMBER|auto", help=f"similarity threshold ({defaults.TAU:g})"
+        "--tau",
+        metavar="NUMBER|auto",
+        help=f"similarity threshold ({defaults.TAU_PAGES:g} for pages with links, {defaults.TAU_TEXT:g} for text, "
+        f"{defaults.TAU:g} with --boilerplate keep)",
     )
     options.add_argument(
         "--boilerplate",
@@ -236,10 +239,17 @@ def settings_of(asked: argparse.Namespace) -> Any:
     name, collection = _collection(asked)
     measure = as_choice("--measure", getattr(asked, "measure", defaults.MEASURE), _Measure)
     auto = asked.tau == AUTO
-    tau = FLOOR if auto else as_tau(_number("--tau", asked.tau, f" in (0, 1], or {AUTO}"))
     memory = _memory(asked)
     require(memory is None or not auto, "--tau auto compares all similarities in memory; leave out --memory, --store")
     boilerplate = as_choice("--boilerplate", asked.boilerplate, Boilerplate)
+    if asked.tau is None:
+        tau = (
+            defaults.TAU_PAGES
+            if querying
+            else defaults.tau(_contents(collection), boilerplate in (Boilerplate.auto, Boilerplate.remove))
+        )
+    else:
+        tau = FLOOR if auto else as_tau(_number("--tau", asked.tau, f" in (0, 1], or {AUTO}"))
     workers = _whole("--workers", getattr(asked, "workers", "1"))
     method = {_Measure.jaccard: SpotSigsTight, _Measure.containment: Containment}[measure]
     return Settings(
@@ -294,6 +304,12 @@ def _collection(asked: argparse.Namespace) -> tuple[str, Any]:
     require(not added, "--add needs a store: name it with --store FOLDER")
     columns = {f"{column}_column": getattr(asked, column) for column in COLUMNS}
     return collection_of(asked.input, asked.format, **columns)
+
+
+def _contents(collection: Any) -> Iterator[object]:
+    """Yield the contents of the documents of an input, in order."""
+    for shard in collection.shards():
+        yield from (getattr(document, "content", None) for document in shard())
 
 
 def _memory(asked: argparse.Namespace) -> int | None:
