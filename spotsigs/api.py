@@ -21,7 +21,7 @@ from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, as_choice, counted, did_you_mean, either, require, shown
 from spotsigs.exact_duplicates import Sameness
-from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, Given, Page, given, present
+from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, Given, InputPage, given, present
 from spotsigs.in_memory import Matched, match_in_memory
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -55,7 +55,7 @@ LISTED = 5
 """Pages that a warning names."""
 
 
-class Measure(Enum):
+class OfferedMeasure(Enum):
     """Similarity measures that the functions offer."""
 
     jaccard = "jaccard"
@@ -262,9 +262,9 @@ def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containmen
     """Return the matcher of a measure; if a threshold is to be suggested, with the default one."""
     known = tau is None or not isinstance(tau, str) or tau == AUTO
     require(known, f"tau must be a number in (0, 1], or {AUTO!r}, got {shown(tau)}")
-    matchers: dict[Measure, type[SpotSigsTight | Containment]]
-    matchers = {Measure.jaccard: SpotSigsTight, Measure.containment: Containment}
-    of_measure = matchers[as_choice("measure", measure, Measure)]
+    matchers: dict[OfferedMeasure, type[SpotSigsTight | Containment]]
+    matchers = {OfferedMeasure.jaccard: SpotSigsTight, OfferedMeasure.containment: Containment}
+    of_measure = matchers[as_choice("measure", measure, OfferedMeasure)]
     return of_measure(tau=defaults.TAU if tau is None or isinstance(tau, str) else tau, threads=threads)
 
 
@@ -358,7 +358,7 @@ class _Pages(Collection):
         """Return the batches."""
         return _Batches(self)
 
-    def document(self, number: int, page: Page) -> Document | Skipped:
+    def document(self, number: int, page: InputPage) -> Document | Skipped:
         """Return a page as a document."""
         content, html = page
         if content is None:

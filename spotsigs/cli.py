@@ -222,6 +222,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
     InputError
         If a value is out of range or the input cannot be read.
     """
+    from spotsigs.api import OfferedMeasure
     from spotsigs.clustering.clusters import ClusterMethod
     from spotsigs.clustering.decisions import Keep
     from spotsigs.engines import Processes
@@ -237,7 +238,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
 
     querying = asked.verb == "query"
     name, collection = _collection(asked)
-    measure = as_choice("--measure", getattr(asked, "measure", defaults.MEASURE), _Measure)
+    measure = as_choice("--measure", getattr(asked, "measure", defaults.MEASURE), OfferedMeasure)
     auto = asked.tau == AUTO
     memory = _memory(asked)
     require(memory is None or not auto, "--tau auto compares all similarities in memory; leave out --memory, --store")
@@ -251,7 +252,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
     else:
         tau = FLOOR if auto else as_tau(_number("--tau", asked.tau, f" in (0, 1], or {AUTO}"))
     workers = _whole("--workers", getattr(asked, "workers", "1"))
-    method = {_Measure.jaccard: SpotSigsTight, _Measure.containment: Containment}[measure]
+    method = {OfferedMeasure.jaccard: SpotSigsTight, OfferedMeasure.containment: Containment}[measure]
     return Settings(
         collection=collection,
         text=VisibleText(),
@@ -283,14 +284,9 @@ def settings_of(asked: argparse.Namespace) -> Any:
         boilerplate=boilerplate,
         names={
             "data": name, "text": "visible", "signature": "spotsigs", "engine": "processes",
-            "matcher": "containment" if measure is _Measure.containment else "spotsigs_tight", "experiment": "None",
+            "matcher": "containment" if measure.value == "containment" else "spotsigs_tight", "experiment": "None",
         },
     )  # fmt: skip
-
-
-class _Measure(Enum):
-    jaccard = "jaccard"
-    containment = "containment"
 
 
 def _collection(asked: argparse.Namespace) -> tuple[str, Any]:
