@@ -17,12 +17,15 @@ from contextlib import suppress
 from dataclasses import asdict, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from spotsigs import __version__, defaults, interrupts, progress
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
 from spotsigs.spelling import command_spelling
 from spotsigs.startup import expand_home, import_numba, open_streams, say_when_compiling
+
+if TYPE_CHECKING:
+    from spotsigs.signatures.boilerplate import Boilerplate
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "dedup": (
@@ -175,8 +178,8 @@ def _add_signature(options: argparse.ArgumentParser) -> None:
     options.add_argument(
         "--boilerplate",
         metavar=_named(Boilerplate),
-        default=defaults.BOILERPLATE,
-        help=f"remove: the template that pages of one site share is not compared ({defaults.BOILERPLATE})",
+        help="remove: the template that pages of one site share is not compared; "
+        f"{defaults.BOILERPLATE} where omitted (or that of the store)",
     )
     options.add_argument(
         "--language",
@@ -242,7 +245,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
     auto = asked.tau == AUTO
     memory = _memory(asked)
     require(memory is None or not auto, "--tau auto compares all similarities in memory; leave out --memory, --store")
-    boilerplate = as_choice("--boilerplate", asked.boilerplate, Boilerplate)
+    boilerplate = _boilerplate(asked)
     if asked.tau is None:
         tau = (
             defaults.TAU_PAGES
@@ -316,6 +319,17 @@ def _memory(asked: argparse.Namespace) -> int | None:
     if getattr(asked, "memory", None) is not None:
         return parse_memory(asked.memory)
     return default_memory() if getattr(asked, "store", None) is not None else None
+
+
+def _boilerplate(asked: argparse.Namespace) -> Boilerplate:
+    """Return the treatment of boilerplate that is set, else that of the store, else the default."""
+    from spotsigs.outofcore.pipeline import stored_boilerplate
+    from spotsigs.signatures.boilerplate import Boilerplate
+
+    if asked.boilerplate is not None:
+        return as_choice("--boilerplate", asked.boilerplate, Boilerplate)
+    store = getattr(asked, "store", None)
+    return (stored_boilerplate(store) if store is not None else None) or Boilerplate(defaults.BOILERPLATE)
 
 
 def _language(asked: argparse.Namespace) -> str:
