@@ -282,8 +282,8 @@ class Store:
         tau = as_tau(tau)
         require(
             not isinstance(self.scheme, CollectionScheme),
-            f"the store {self.folder} removes the template of each page's site, for which one page is not enough: add it "
-            f"with {option('add', 'true')}, or query a store made with {option('boilerplate', 'keep')}",
+            f"the store {self.folder} removes the template of each page's site, for which one page is not enough: "
+            f"add it with {option('add', 'true')}, or query a store made with {option('boilerplate', 'keep')}",
         )
         require_reachable(self.folder)
         batches = _batches(self.folder)
