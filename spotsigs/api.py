@@ -71,7 +71,7 @@ def near_duplicates(
     id: str = "id",  # noqa: A002 - the usual name of such columns
     signature: SignatureScheme | str | None = None,
     language: str = defaults.LANGUAGE,
-    boilerplate: Boilerplate | str = defaults.BOILERPLATE,
+    boilerplate: Boilerplate | str | None = None,
     idf_min: float = defaults.IDF_MIN,
     idf_max: float = defaults.IDF_MAX,
     min_spots: int = 1,
@@ -88,7 +88,7 @@ def near_duplicates(
         by one, and their texts are not stored.
     tau : float or "auto", optional
         Similarity threshold in (0, 1], or ``auto`` for the one that the similarities of the pages suggest. By default
-        .25 if one of the first pages has a link, .7 for text, and .44 if boilerplate is kept.
+        .25 if templates are removed and one of the first pages has a link, .44 otherwise.
     text, html : str
         Columns with the content, if pages has columns or consists of dicts. If a row has both, the HTML counts. Text
         that contains a tag is read as HTML.
@@ -100,9 +100,10 @@ def near_duplicates(
         If no scheme is given, the language whose stopwords anchor the signatures: ``en``, ``de``, ``fr``, …, see
         `spotsigs.signatures.languages.languages`. ``auto`` detects that of each page; a page without known stopwords is
         compared by shingles of three tokens.
-    boilerplate : {"auto", "remove", "keep", "main_content"}
+    boilerplate : {"auto", "remove", "keep", "main_content"}, optional
         Treatment of the text around the main content, see `spotsigs.signatures.boilerplate.Boilerplate`. The template
-        that pages of one site share is found by comparing the pages.
+        that pages of one site share is found by comparing the pages. By default ``auto``; ``keep`` for a scheme of your
+        own.
     idf_min, idf_max : float
         Band of normalised IDF that is kept. Document frequencies are counted over distinct pages; fewer than 32 of them
         have no band, see `spotsigs.signatures.idf.FEWEST`.
@@ -139,7 +140,7 @@ def near_duplicates(
         matcher=_matcher(tau, measure, threads),
         auto=isinstance(tau, str),
         unset=tau is None,
-        scheme=with_boilerplate(scheme_of(signature, language), as_choice("boilerplate", boilerplate, Boilerplate)),
+        scheme=_scheme(signature, language, boilerplate),
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
     )
@@ -159,7 +160,7 @@ def dedup(
     clusters: str | ClusterMethod = defaults.CLUSTERS,
     signature: SignatureScheme | str | None = None,
     language: str = defaults.LANGUAGE,
-    boilerplate: Boilerplate | str = defaults.BOILERPLATE,
+    boilerplate: Boilerplate | str | None = None,
     idf_min: float = defaults.IDF_MIN,
     idf_max: float = defaults.IDF_MAX,
     min_spots: int = 1,
@@ -206,7 +207,7 @@ def dedup(
         matcher=_matcher(tau, measure, threads),
         auto=isinstance(tau, str),
         unset=tau is None,
-        scheme=with_boilerplate(scheme_of(signature, language), as_choice("boilerplate", boilerplate, Boilerplate)),
+        scheme=_scheme(signature, language, boilerplate),
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
     )
@@ -266,6 +267,13 @@ def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containmen
     matchers = {OfferedMeasure.jaccard: SpotSigsTight, OfferedMeasure.containment: Containment}
     of_measure = matchers[as_choice("measure", measure, OfferedMeasure)]
     return of_measure(tau=defaults.TAU if tau is None or isinstance(tau, str) else tau, threads=threads)
+
+
+def _scheme(signature: Any, language: str, boilerplate: Any) -> SignatureScheme:
+    """Return the signature scheme with its treatment of boilerplate; a scheme of the caller's reads whole pages."""
+    if boilerplate is None:
+        boilerplate = Boilerplate.keep if isinstance(signature, SignatureScheme) else defaults.BOILERPLATE
+    return with_boilerplate(scheme_of(signature, language), as_choice("boilerplate", boilerplate, Boilerplate))
 
 
 def scheme_of(signature: Any, language: str) -> SignatureScheme:

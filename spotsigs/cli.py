@@ -172,8 +172,8 @@ def _add_signature(options: argparse.ArgumentParser) -> None:
     options.add_argument(
         "--tau",
         metavar="NUMBER|auto",
-        help=f"similarity threshold ({defaults.TAU_PAGES:g} for pages with links, {defaults.TAU_TEXT:g} for text, "
-        f"{defaults.TAU:g} with --boilerplate keep)",
+        help=f"similarity threshold ({defaults.TAU_PAGES:g} for pages with links, {defaults.TAU:g} for text "
+        "and with --boilerplate keep)",
     )
     options.add_argument(
         "--boilerplate",

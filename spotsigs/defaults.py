@@ -7,14 +7,11 @@ from itertools import islice
 TAU_PAGES = 0.25
 """Similarity threshold of pages with links, whose templates are removed (docs/boilerplate.md)."""
 
-TAU_TEXT = 0.7
-"""Similarity threshold of texts without links."""
-
 TAU = 0.44
-"""Similarity threshold of matchers, and of pages with their boilerplate: the paper's."""
+"""Similarity threshold of matchers, of text, and of pages with their boilerplate: the paper's."""
 
 PROBED = 32
-"""Documents at the beginning of the input that decide between these thresholds."""
+"""Documents at the beginning of the input that decide between the two thresholds."""
 
 _LINK = re.compile(r"<a\s[^<>]{0,1000}?\bhref", re.IGNORECASE)
 
@@ -56,7 +53,7 @@ def tau(contents: Iterable[object], removes_templates: bool) -> float:
     Returns
     -------
     float
-        `TAU` if templates are not removed; else `TAU_PAGES` if a page has a link, and `TAU_TEXT` if none has.
+        `TAU_PAGES` if templates are removed and a page has a link, `TAU` otherwise.
     """
     if not removes_templates:
         return TAU
@@ -64,4 +61,4 @@ def tau(contents: Iterable[object], removes_templates: bool) -> float:
         text = content.decode("latin-1") if isinstance(content, bytes) else content
         if isinstance(text, str) and _LINK.search(text):
             return TAU_PAGES
-    return TAU_TEXT
+    return TAU
