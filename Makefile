@@ -7,7 +7,7 @@ INTERPRETED := $(addprefix tests/clustering/test_,$(addsuffix .py,clusters many_
 	$(addprefix tests/matching/test_,$(addsuffix .py,matcher partitions vectors simhash imatch sketch lsh cosine lcs join)) \
 	$(addprefix tests/evaluation/test_,$(addsuffix .py,metrics threshold)) \
 	$(addprefix tests/text/test_,$(addsuffix .py,tokens text regions)) \
-	$(addprefix tests/signatures/test_,$(addsuffix .py,signatures extract shingles frames)) \
+	$(addprefix tests/signatures/test_,$(addsuffix .py,signatures extract shingles templates)) \
 	$(addprefix tests/outofcore/test_,$(addsuffix .py,store layout on_disk dense blocks shuffle))
 
 .PHONY: help install reproduce test test-long test-versions bench race coverage mutation fuzz soak audit lint docs notebooks clean
@@ -91,11 +91,12 @@ audit: $(VENV)/.installed ## known vulnerabilities of the pinned versions, and t
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.7' 'pip-licenses>=5'
 	@$(BIN)/python tests/audit.py
 
-lint: $(VENV)/.installed ## style, types, layering
+lint: $(VENV)/.installed ## style, types, layers; prints the size of the project
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/size.py
 
 clean: ## remove what can be made again (not results/)
 	rm -rf $(VENV) $(BENCH) $(RACE) data/cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

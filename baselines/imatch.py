@@ -178,3 +178,21 @@ def _bucket_keys(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return ``i * n + j`` of all pairs ``i < j`` with the same non-negative label."""
     i, j = pairs_within(*group_rows(labels))
     return i * len(labels) + j
+
+
+def agreement_probability(changed: int, lexica: int, share: float) -> float:
+    """Return the probability that two documents agree under at least one lexicon (Kolcz et al. 2004).
+
+    A randomised lexicon hides a difference if it contains none of the changed terms. Lexicon 0 contains all terms.
+    Documents with fewer than ``min_terms`` terms are not taken into account.
+
+    Parameters
+    ----------
+    changed : int
+        Number of terms that only one of the documents has.
+    lexica : int
+        Number of lexica, the complete one included.
+    share : float
+        Fraction of the terms that a randomised lexicon contains.
+    """
+    return 1.0 if changed == 0 else 1.0 - (1.0 - (1.0 - share) ** changed) ** (lexica - 1)

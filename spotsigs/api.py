@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from itertools import islice, starmap
+from itertools import chain, islice, starmap
 from typing import Any, TypeVar, cast
 from warnings import warn
 
@@ -21,11 +21,21 @@ from spotsigs.clustering.decisions import Keep, decide, priority
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError, as_choice, counted, did_you_mean, either, require, shown
 from spotsigs.exact_duplicates import Sameness
-from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, Given, Page, given, present
+from spotsigs.formats.python_objects import LOOKS_LIKE_A_TAG, Given, InputPage, given, present
 from spotsigs.in_memory import Matched, match_in_memory
 from spotsigs.matching.containment import Containment
 from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.records import Collection, Corpus, Document, Pairs, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.records import (
+    Collection,
+    CollectionScheme,
+    Corpus,
+    Document,
+    Pairs,
+    Shard,
+    Signatures,
+    SignatureScheme,
+    Skipped,
+)
 from spotsigs.runs.pipeline import suggested
 from spotsigs.runs.settings import AUTO
 from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
@@ -45,7 +55,7 @@ LISTED = 5
 """Pages that a warning names."""
 
 
-class Measure(Enum):
+class OfferedMeasure(Enum):
     """Similarity measures that the functions offer."""
 
     jaccard = "jaccard"
@@ -54,14 +64,14 @@ class Measure(Enum):
 
 def near_duplicates(
     pages: Any,
-    tau: float | str = defaults.TAU,
+    tau: float | str | None = None,
     *,
     text: str = "text",
     html: str = "html",
     id: str = "id",  # noqa: A002 - the usual name of such columns
     signature: SignatureScheme | str | None = None,
     language: str = defaults.LANGUAGE,
-    boilerplate: Boilerplate | str = defaults.BOILERPLATE,
+    boilerplate: Boilerplate | str | None = None,
     idf_min: float = defaults.IDF_MIN,
     idf_max: float = defaults.IDF_MAX,
     min_spots: int = 1,
@@ -76,8 +86,9 @@ def near_duplicates(
     pages : iterable of str, bytes or dict, pandas or polars frame or series, pyarrow Table or array, datasets.Dataset
         HTML or plain text; bytes are decoded by the declared or detected encoding. Pages of an iterator are read one
         by one, and their texts are not stored.
-    tau : float or "auto"
-        Similarity threshold in (0, 1], or ``auto`` for the one that the similarities of the pages suggest.
+    tau : float or "auto", optional
+        Similarity threshold in (0, 1], or ``auto`` for the one that the similarities of the pages suggest. By default
+        .25 if templates are removed and one of the first pages has a link, .44 otherwise.
     text, html : str
         Columns with the content, if pages has columns or consists of dicts. If a row has both, the HTML counts. Text
         that contains a tag is read as HTML.
@@ -89,9 +100,10 @@ def near_duplicates(
         If no scheme is given, the language whose stopwords anchor the signatures: ``en``, ``de``, ``fr``, …, see
         `spotsigs.signatures.languages.languages`. ``auto`` detects that of each page; a page without known stopwords is
         compared by shingles of three tokens.
-    boilerplate : {"auto", "remove", "keep", "main_content"}
+    boilerplate : {"auto", "remove", "keep", "main_content"}, optional
         Treatment of the text around the main content, see `spotsigs.signatures.boilerplate.Boilerplate`. The template
-        that pages of one site share is found by comparing the pages.
+        that pages of one site share is found by comparing the pages. By default ``auto``; ``keep`` for a scheme of your
+        own.
     idf_min, idf_max : float
         Band of normalised IDF that is kept. Document frequencies are counted over distinct pages; fewer than 32 of them
         have no band, see `spotsigs.signatures.idf.FEWEST`.
@@ -127,7 +139,8 @@ def near_duplicates(
     method = _Method(
         matcher=_matcher(tau, measure, threads),
         auto=isinstance(tau, str),
-        scheme=with_boilerplate(scheme_of(signature, language), as_choice("boilerplate", boilerplate, Boilerplate)),
+        unset=tau is None,
+        scheme=_scheme(signature, language, boilerplate),
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
     )
@@ -137,7 +150,7 @@ def near_duplicates(
 
 def dedup(
     pages: PagesT,
-    tau: float | str = defaults.TAU,
+    tau: float | str | None = None,
     *,
     text: str = "text",
     html: str = "html",
@@ -147,7 +160,7 @@ def dedup(
     clusters: str | ClusterMethod = defaults.CLUSTERS,
     signature: SignatureScheme | str | None = None,
     language: str = defaults.LANGUAGE,
-    boilerplate: Boilerplate | str = defaults.BOILERPLATE,
+    boilerplate: Boilerplate | str | None = None,
     idf_min: float = defaults.IDF_MIN,
     idf_max: float = defaults.IDF_MAX,
     min_spots: int = 1,
@@ -193,7 +206,8 @@ def dedup(
     method = _Method(
         matcher=_matcher(tau, measure, threads),
         auto=isinstance(tau, str),
-        scheme=with_boilerplate(scheme_of(signature, language), as_choice("boilerplate", boilerplate, Boilerplate)),
+        unset=tau is None,
+        scheme=_scheme(signature, language, boilerplate),
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
     )
@@ -214,14 +228,23 @@ class _Method:
 
     matcher: SpotSigsTight | Containment
     auto: bool
+    unset: bool
     scheme: SignatureScheme
     band: IdfFilter
     sameness: Sameness
 
     def find(self, have: Given, name: str) -> _Found:
         """Match the pages; warn about those that cannot be read."""
+        pages = iter(have.pages)
+        first = list(islice(pages, defaults.PROBED)) if self.unset else []
+        have = replace(have, pages=chain(first, pages))
+        matcher = self.matcher
+        if self.unset:
+            removes = isinstance(self.scheme, CollectionScheme)
+            matcher = matcher.at(defaults.tau((page.content for page in first), removes))
+        match = partial(self._match, matcher)
         found = match_in_memory(
-            _Pages(have, name), VisibleText(), self.scheme, self.band, self._match, Serial(), sameness=self.sameness
+            _Pages(have, name), VisibleText(), self.scheme, self.band, match, Serial(), sameness=self.sameness
         )
         names = have.column(name)
         if found.skipped:
@@ -230,19 +253,27 @@ class _Method:
         positions = np.array([int(number) for number in found.doc_ids], np.int64)
         return _Found(found, positions, len(positions) + len(found.skipped), names)
 
-    def _match(self, corpus: Corpus) -> Pairs:
-        matcher = self.matcher.at(suggested(corpus.vectors, self.scheme).tau) if self.auto else self.matcher
+    def _match(self, matcher: SpotSigsTight | Containment, corpus: Corpus) -> Pairs:
+        if self.auto:
+            matcher = matcher.at(suggested(corpus.vectors, self.scheme).tau)
         return matcher(corpus)
 
 
 def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containment:
     """Return the matcher of a measure; if a threshold is to be suggested, with the default one."""
-    known = not isinstance(tau, str) or tau == AUTO
+    known = tau is None or not isinstance(tau, str) or tau == AUTO
     require(known, f"tau must be a number in (0, 1], or {AUTO!r}, got {shown(tau)}")
-    matchers: dict[Measure, type[SpotSigsTight | Containment]]
-    matchers = {Measure.jaccard: SpotSigsTight, Measure.containment: Containment}
-    of_measure = matchers[as_choice("measure", measure, Measure)]
-    return of_measure(tau=defaults.TAU if isinstance(tau, str) else tau, threads=threads)
+    matchers: dict[OfferedMeasure, type[SpotSigsTight | Containment]]
+    matchers = {OfferedMeasure.jaccard: SpotSigsTight, OfferedMeasure.containment: Containment}
+    of_measure = matchers[as_choice("measure", measure, OfferedMeasure)]
+    return of_measure(tau=defaults.TAU if tau is None or isinstance(tau, str) else tau, threads=threads)
+
+
+def _scheme(signature: Any, language: str, boilerplate: Any) -> SignatureScheme:
+    """Return the signature scheme with its treatment of boilerplate; a scheme of the caller's reads whole pages."""
+    if boilerplate is None:
+        boilerplate = Boilerplate.keep if isinstance(signature, SignatureScheme) else defaults.BOILERPLATE
+    return with_boilerplate(scheme_of(signature, language), as_choice("boilerplate", boilerplate, Boilerplate))
 
 
 def scheme_of(signature: Any, language: str) -> SignatureScheme:
@@ -335,7 +366,7 @@ class _Pages(Collection):
         """Return the batches."""
         return _Batches(self)
 
-    def document(self, number: int, page: Page) -> Document | Skipped:
+    def document(self, number: int, page: InputPage) -> Document | Skipped:
         """Return a page as a document."""
         content, html = page
         if content is None:

@@ -12,17 +12,20 @@ import sys
 import tempfile
 import threading
 import webbrowser
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from spotsigs import __version__, defaults, interrupts, progress
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
 from spotsigs.spelling import command_spelling
 from spotsigs.startup import expand_home, import_numba, open_streams, say_when_compiling
+
+if TYPE_CHECKING:
+    from spotsigs.signatures.boilerplate import Boilerplate
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "dedup": (
@@ -167,13 +170,16 @@ def _add_signature(options: argparse.ArgumentParser) -> None:
     from spotsigs.signatures.boilerplate import Boilerplate
 
     options.add_argument(
-        "--tau", default=str(defaults.TAU), metavar="NUMBER|auto", help=f"similarity threshold ({defaults.TAU:g})"
+        "--tau",
+        metavar="NUMBER|auto",
+        help=f"similarity threshold ({defaults.TAU_PAGES:g} for pages with links, {defaults.TAU:g} for text "
+        "and with --boilerplate keep)",
     )
     options.add_argument(
         "--boilerplate",
         metavar=_named(Boilerplate),
-        default=defaults.BOILERPLATE,
-        help=f"remove: the template that pages of one site share is not compared ({defaults.BOILERPLATE})",
+        help="remove: the template that pages of one site share is not compared; "
+        f"{defaults.BOILERPLATE} where omitted (or that of the store)",
     )
     options.add_argument(
         "--language",
@@ -219,6 +225,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
     InputError
         If a value is out of range or the input cannot be read.
     """
+    from spotsigs.api import OfferedMeasure
     from spotsigs.clustering.clusters import ClusterMethod
     from spotsigs.clustering.decisions import Keep
     from spotsigs.engines import Processes
@@ -234,14 +241,21 @@ def settings_of(asked: argparse.Namespace) -> Any:
 
     querying = asked.verb == "query"
     name, collection = _collection(asked)
-    measure = as_choice("--measure", getattr(asked, "measure", defaults.MEASURE), _Measure)
+    measure = as_choice("--measure", getattr(asked, "measure", defaults.MEASURE), OfferedMeasure)
     auto = asked.tau == AUTO
-    tau = FLOOR if auto else as_tau(_number("--tau", asked.tau, f" in (0, 1], or {AUTO}"))
     memory = _memory(asked)
     require(memory is None or not auto, "--tau auto compares all similarities in memory; leave out --memory, --store")
-    boilerplate = as_choice("--boilerplate", asked.boilerplate, Boilerplate)
+    boilerplate = _boilerplate(asked)
+    if asked.tau is None:
+        tau = (
+            defaults.TAU_PAGES
+            if querying
+            else defaults.tau(_contents(collection), boilerplate in (Boilerplate.auto, Boilerplate.remove))
+        )
+    else:
+        tau = FLOOR if auto else as_tau(_number("--tau", asked.tau, f" in (0, 1], or {AUTO}"))
     workers = _whole("--workers", getattr(asked, "workers", "1"))
-    method = {_Measure.jaccard: SpotSigsTight, _Measure.containment: Containment}[measure]
+    method = {OfferedMeasure.jaccard: SpotSigsTight, OfferedMeasure.containment: Containment}[measure]
     return Settings(
         collection=collection,
         text=VisibleText(),
@@ -273,14 +287,9 @@ def settings_of(asked: argparse.Namespace) -> Any:
         boilerplate=boilerplate,
         names={
             "data": name, "text": "visible", "signature": "spotsigs", "engine": "processes",
-            "matcher": "containment" if measure is _Measure.containment else "spotsigs_tight", "experiment": "None",
+            "matcher": "containment" if measure.value == "containment" else "spotsigs_tight", "experiment": "None",
         },
     )  # fmt: skip
-
-
-class _Measure(Enum):
-    jaccard = "jaccard"
-    containment = "containment"
 
 
 def _collection(asked: argparse.Namespace) -> tuple[str, Any]:
@@ -296,6 +305,12 @@ def _collection(asked: argparse.Namespace) -> tuple[str, Any]:
     return collection_of(asked.input, asked.format, **columns)
 
 
+def _contents(collection: Any) -> Iterator[object]:
+    """Yield the contents of the documents of an input, in order."""
+    for shard in collection.shards():
+        yield from (getattr(document, "content", None) for document in shard())
+
+
 def _memory(asked: argparse.Namespace) -> int | None:
     """Return the budget in bytes; with a store, the default one unless another is set."""
     from spotsigs.outofcore.pipeline import default_memory
@@ -304,6 +319,17 @@ def _memory(asked: argparse.Namespace) -> int | None:
     if getattr(asked, "memory", None) is not None:
         return parse_memory(asked.memory)
     return default_memory() if getattr(asked, "store", None) is not None else None
+
+
+def _boilerplate(asked: argparse.Namespace) -> Boilerplate:
+    """Return the treatment of boilerplate that is set, else that of the store, else the default."""
+    from spotsigs.outofcore.pipeline import stored_boilerplate
+    from spotsigs.signatures.boilerplate import Boilerplate
+
+    if asked.boilerplate is not None:
+        return as_choice("--boilerplate", asked.boilerplate, Boilerplate)
+    store = getattr(asked, "store", None)
+    return (stored_boilerplate(store) if store is not None else None) or Boilerplate(defaults.BOILERPLATE)
 
 
 def _language(asked: argparse.Namespace) -> str:

@@ -1,12 +1,24 @@
 """Defaults of the command ``spotsigs`` and of the functions; ``conf/`` has those of the reproduction."""
 
+import re
+from collections.abc import Iterable
+from itertools import islice
+
+TAU_PAGES = 0.25
+"""Similarity threshold of pages with links, whose templates are removed (docs/boilerplate.md)."""
+
 TAU = 0.44
-"""Similarity threshold."""
+"""Similarity threshold of matchers, of text, and of pages with their boilerplate: the paper's."""
+
+PROBED = 32
+"""Documents at the beginning of the input that decide between the two thresholds."""
+
+_LINK = re.compile(r"<a\s[^<>]{0,1000}?\bhref", re.IGNORECASE)
 
 IDF_MIN, IDF_MAX = 0.2, 1.0
 """Band of normalised IDF that is kept."""
 
-BOILERPLATE = "keep"
+BOILERPLATE = "auto"
 """Treatment of boilerplate, see `spotsigs.signatures.boilerplate.Boilerplate`."""
 
 CLUSTERS = "leaders"
@@ -26,3 +38,27 @@ COPIES = "text"
 
 MEASURE = "jaccard"
 """Similarity measure: ``jaccard`` or ``containment``."""
+
+
+def tau(contents: Iterable[object], removes_templates: bool) -> float:
+    """Return the threshold for the pages of an input if the user sets none.
+
+    Parameters
+    ----------
+    contents : iterable of (str, bytes or other)
+        Contents of the documents; the first `PROBED` are inspected, and what is neither text nor bytes is passed over.
+    removes_templates : bool
+        Templates are removed from pages with links.
+
+    Returns
+    -------
+    float
+        `TAU_PAGES` if templates are removed and a page has a link, `TAU` otherwise.
+    """
+    if not removes_templates:
+        return TAU
+    for content in islice(contents, PROBED):
+        text = content.decode("latin-1") if isinstance(content, bytes) else content
+        if isinstance(text, str) and _LINK.search(text):
+            return TAU_PAGES
+    return TAU

@@ -17,7 +17,7 @@ NAMES = {"text": "text", "html": "html", "id": "id", "date": "date"}
 """Usual names of the columns; one that the caller names must exist."""
 
 
-class Page(NamedTuple):
+class InputPage(NamedTuple):
     """One page of the input.
 
     Attributes
@@ -38,7 +38,7 @@ class Given:
 
     Attributes
     ----------
-    pages : iterable of Page
+    pages : iterable of InputPage
         In order.
     n : int or None
         Number of pages; None if it is known only after reading.
@@ -48,7 +48,7 @@ class Given:
         ``(rows) -> same type``: some rows of the input, in order.
     """
 
-    pages: Iterable[Page]
+    pages: Iterable[InputPage]
     n: int | None
     column: Callable[[str], Sequence[Any] | None]
     take: Callable[[list[int]], Any]
@@ -92,7 +92,7 @@ def given(pages: Any, *, kept: bool = True, **columns: str) -> Given:
     wanted = NAMES | columns
     arrow = kind.startswith("pyarrow.") and "Array" in kind
     if arrow or kind in ("pandas.Series", "polars.Series", "pyarrow.ChunkedArray", "numpy.ndarray"):
-        found = [Page(present(value), False) for value in _values(pages)]
+        found = [InputPage(present(value), False) for value in _values(pages)]
         return Given(found, len(found), lambda _: None, _taker(pages))
     names = _column_names(pages, kind)
     if names is not None:
@@ -113,12 +113,12 @@ def present(value: Any) -> Any:
     return None if missing else value
 
 
-def _page(html: Any, text: Any) -> Page:
+def _page(html: Any, text: Any) -> InputPage:
     """Return the content of a row that may have both columns: that of HTML counts if it is not empty."""
     html, text = present(html), present(text)
     empty = isinstance(html, (str, bytes)) and len(html) == 0
     use_text = html is None or (empty and text is not None)
-    return Page(text, False) if use_text else Page(html, True)
+    return InputPage(text, False) if use_text else InputPage(html, True)
 
 
 def _column_names(pages: Any, kind: str) -> list[Any] | None:
@@ -204,7 +204,7 @@ class _Rows:
         self._seen: set[str] = set()
         self._is_table = False
 
-    def __iter__(self) -> Iterator[Page]:
+    def __iter__(self) -> Iterator[InputPage]:
         first: Mapping[Any, Any] | None = None
         for number, row in enumerate(self._pages):
             fields = row._asdict() if hasattr(row, "_asdict") else row
@@ -215,11 +215,11 @@ class _Rows:
             require(alike, f"page {number} is a {type(row).__name__}, unlike the first one; give rows of one type")
             if self._kept is not None:
                 self._kept.append(self._stored(row))
-            yield self._content(fields) if is_table else Page(present(row), False)
+            yield self._content(fields) if is_table else InputPage(present(row), False)
         if first is not None:
             self._require_columns(first)
 
-    def _content(self, fields: Mapping[Any, Any]) -> Page:
+    def _content(self, fields: Mapping[Any, Any]) -> InputPage:
         for name, values in self._columns.items():
             values.append(present(fields.get(name)))
         self._seen.update(name for name in self._wanted.values() if name in fields)

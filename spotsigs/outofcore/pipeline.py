@@ -23,6 +23,7 @@ from spotsigs.outofcore.segments import Segments, extract_segments, finished_seg
 from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
+from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
@@ -281,8 +282,8 @@ class Store:
         tau = as_tau(tau)
         require(
             not isinstance(self.scheme, CollectionScheme),
-            "a page cannot be searched for alone if its signatures depend on the other pages of its site; "
-            f"add it with {option('add', 'true')}",
+            f"the store {self.folder} removes the template of each page's site, for which one page is not enough: "
+            f"add it with {option('add', 'true')}, or query a store made with {option('boilerplate', 'keep')}",
         )
         require_reachable(self.folder)
         batches = _batches(self.folder)
@@ -363,6 +364,11 @@ class Store:
 
     def _require_same_scheme(self, batch: Path) -> None:
         known = known_source(batch)
+        made, asked = (boilerplate_of(scheme["type"]) for scheme in (known["scheme"], identity(self.scheme)))
+        require(
+            made is asked,
+            f"the store {self.folder} was made with {option('boilerplate', made.value)}; give the same",
+        )
         for key, value, name in (("text", self.text, "text="), ("scheme", self.scheme, "signature=")):
             found = difference(known[key], identity(value))
             require(not found, f"the store {self.folder} was made with another {name} ({found}); give the same")
@@ -480,6 +486,14 @@ def stored_language(folder: str | Path) -> str | None:
     if not batches:
         return None
     return next(values_of(known_source(batches[0])["scheme"], "language"), ENGLISH)
+
+
+def stored_boilerplate(folder: str | Path) -> Boilerplate | None:
+    """Return the treatment of boilerplate that a store was made with; None if there is no store yet."""
+    batches = _batches(as_path(folder))
+    if not batches:
+        return None
+    return boilerplate_of(known_source(batches[0])["scheme"].get("type"))
 
 
 def stored_segments(folder: str | Path) -> Segments:

@@ -45,7 +45,7 @@ def threshold_report(settings: Settings, folder: Path, options: Thresholds) -> s
     require(not isinstance(settings.collection, VectorCollection), f"{name} has vectors; a threshold page shows pages")
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    join = _Join(options.lowest, settings.threads)
+    join = _ThresholdJoin(options.lowest, settings.threads)
     matched = match_in_memory(
         settings.collection,
         settings.text,
@@ -66,7 +66,7 @@ def threshold_report(settings: Settings, folder: Path, options: Thresholds) -> s
     return write_threshold_page(folder, name, comparison, matched, texts, scheme=settings.signature, options=options)
 
 
-class _Join:
+class _ThresholdJoin:
     """The join at the lowest threshold, which keeps the similarities of distinct pages."""
 
     def __init__(self, tau: float, threads: int | None) -> None:

@@ -21,6 +21,13 @@ class Boilerplate(Enum):
     main_content = "main_content"
 
 
+def boilerplate_of(scheme: str | None) -> Boilerplate:
+    """Return the treatment of boilerplate of a scheme, by the name of its type."""
+    return {"TemplateRemoval": Boilerplate.remove, "MainContent": Boilerplate.main_content}.get(
+        scheme or "", Boilerplate.keep
+    )
+
+
 def with_boilerplate(scheme: SignatureScheme, boilerplate: Boilerplate) -> SignatureScheme:
     """Return a scheme whose signatures come from the text that remains.
 

@@ -115,9 +115,15 @@ def test_dedup_writes_the_copy_and_says_why(tmp_path):
 
 
 def test_a_store_is_asked(tmp_path):
-    done = spotsigs("pairs", TINY, "--store", "my.store", "--workers", 1, "--memory", "1500MB", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
     page = TINY / "ferry" / "wire.html"
+    done = spotsigs("pairs", TINY, "--store", "removed.store", "--workers", 1, "--memory", "1500MB", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    refused = spotsigs("query", page, "--store", "removed.store", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "add it with --add, or query a store made with --boilerplate keep" in refused.stderr
+    words = ("--store", "my.store", "--workers", 1, "--memory", "1500MB", "--boilerplate", "keep")
+    done = spotsigs("pairs", TINY, *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     asked = spotsigs("query", page, "--store", "my.store", cwd=tmp_path)
     assert asked.returncode == 0, asked.stderr
     assert page.name in asked.stdout
@@ -276,7 +282,7 @@ def test_every_verb_works_on_the_plain_install(tmp_path):
         ["threshold", TINY, "--workers", 1],
         ["dedup", "x.jsonl", "--out", "kept", "--workers", 1],
         ["compare", "kept-results", "spotsigs-inspect"],
-        ["pairs", TINY, "--workers", 1, "--store", "my.store"],
+        ["pairs", TINY, "--workers", 1, "--store", "my.store", "--boilerplate", "keep"],
         ["query", TINY / "ferry" / "wire.html", "--store", "my.store"],
     ):
         done = plain(*words, cwd=tmp_path)

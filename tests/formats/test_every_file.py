@@ -139,7 +139,7 @@ def test_a_file_of_another_format_is_listed_and_copied(tmp_path):
 
 def test_pages_are_known_by_their_content(tmp_path):
     files = {
-        "a.html.gz": gzip.compress(b"<html>a"),
+        "a.html.gz": gzip.compress(b"<html>a", mtime=0),
         "b.php": b"\n<!DOCTYPE html><p>b",
         "c.aspx@id=3": b"<html>c",
         "d.txt.zst": PACK[".zst"](b"d"),
@@ -357,7 +357,7 @@ BODY = b"<html><p>the plan is a new bridge " * 9
     [
         ("Transfer-Encoding: chunked\r\n", b"%x\r\n%b\r\n" % (len(BODY), BODY)),
         (f"Content-Length: {len(BODY) + 100}\r\n", BODY),
-        ("Content-Encoding: gzip\r\n", b"\r\n" + gzip.compress(BODY * 9)[:-30]),
+        ("Content-Encoding: gzip\r\n", b"\r\n" + gzip.compress(BODY * 9, mtime=0)[:-30]),
     ],
 )
 def test_a_cut_capture_does_not_replace_the_complete_one(tmp_path, headers, body):
@@ -449,7 +449,7 @@ def test_members_empty_truncated_and_followed_by_other_bytes(packing):
 @pytest.mark.parametrize("damage", ["cut", "checksum", "middle", "trailing", "padding", "header", "block"])
 def test_damaged_gzip_is_read_as_the_standard_library_reads_it(tmp_path, damage):
     content = b"".join(b"%d %b\n" % (k, random.Random(k).randbytes(60).hex().encode()) for k in range(9000))
-    whole = gzip.compress(content)
+    whole = gzip.compress(content, mtime=0)
     half = len(whole) // 2
     (tmp_path / "x.gz").write_bytes(
         {
@@ -486,7 +486,7 @@ def test_shards_of_a_stream_share_a_pass(tmp_path, monkeypatch, kind, order):
         "csv": b"id,text\n" + b"".join(b'%d,"x\ny"\n' % k for k in range(500)),
         "trec": b"".join(b"<DOC>\n<DOCNO>%d</DOCNO>\nx\n</DOC>\n" % k for k in range(500)),
     }[kind]
-    (tmp_path / "x.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "x.gz").write_bytes(gzip.compress(text, mtime=0))
     collection = type(collection_of(str(tmp_path))[1])(path=str(tmp_path), shard_bytes=100)
     shards = collection.shards()
     assert len(shards) == 8

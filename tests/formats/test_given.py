@@ -247,7 +247,7 @@ def test_rows_of_an_iterator_come_back_equal():
 
 def test_a_threshold_is_suggested_or_refused():
     with pytest.raises(InputError, match="too few for a histogram"):
-        spotsigs.near_duplicates(PAGES, tau="auto")
+        spotsigs.near_duplicates(PAGES, tau="auto", boilerplate="keep")
 
 
 def test_types_of_results_are_those_of_the_pages(tmp_path):
@@ -273,8 +273,9 @@ def test_templates_are_removed_on_request():
         for k in range(40)
     ]
     pages = [f"<html><body><ul>{links}</ul><div><p>{story}</p></div></body></html>" for story in stories]
-    kept = spotsigs.dedup(pages, tau=0.3, idf_min=0.0)
+    kept = spotsigs.dedup(pages, tau=0.3, idf_min=0.0, boilerplate="keep")
     assert len(kept) == 1
+    assert spotsigs.dedup(pages, idf_min=0.0) == pages
     assert spotsigs.dedup(pages, tau=0.3, idf_min=0.0, boilerplate="remove") == pages
     with pytest.raises(InputError, match=r"boilerplate must be 'auto', .*; did you mean 'remove'"):
         spotsigs.dedup(pages, boilerplate="removed")

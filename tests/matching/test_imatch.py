@@ -9,21 +9,12 @@ from naive import hashes as naive
 from strategies import examples
 
 from baselines.hashing import group_rows, pairs_across, pairs_within
-from baselines.imatch import IMatch
+from baselines.imatch import IMatch, agreement_probability
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 
 rows_of_terms = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 3), max_size=6), max_size=14)
 quick = examples(100)
-
-
-def agreement_probability(changed, lexica, share):
-    """Return the probability that documents which differ in some terms agree under one of the lexica at least.
-
-    A randomised lexicon hides the difference if it keeps none of the changed terms; lexicon 0 hides nothing (Kolcz et
-    al. 2004). That a document may be left with fewer than ``min_terms`` terms is not counted.
-    """
-    return 1.0 if changed == 0 else 1.0 - (1.0 - (1.0 - share) ** changed) ** (lexica - 1)
 
 
 def run(matcher, rows, vocabulary=None):
