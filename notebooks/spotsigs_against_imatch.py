@@ -92,8 +92,8 @@ for axis, pages in zip(axes[0], collections, strict=True):
     for name in ("whole pages", "templates removed"):
         values = np.sort(apart[pages.name, name])
         axis.step(values, np.arange(1, len(values) + 1) / len(values), where="post", label=name, marker="")
-    axis.set(title=pages.name, xlabel="signatures of one page only", xlim=(0, 120), ylim=(0, 1))
-axes[0, 0].set_ylabel("fraction of true pairs with at most so many")
+    axis.set(title=pages.name, xlabel="signatures of one page only, at most", xlim=(0, 120), ylim=(0, 1))
+axes[0, 0].set_ylabel("fraction of true pairs")
 axes[0, 0].legend()
 figure.suptitle("Most differences of true pairs are due to templates")
 plt.show()
