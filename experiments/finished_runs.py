@@ -162,7 +162,7 @@ def _plain(text: str) -> Any:
     """Return the content of a YAML file, by libyaml where it is there, which is several times faster."""
     import yaml
 
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text).get_single_data()
 
 
 def run_row(folder: Path) -> dict[str, Any]:

@@ -106,6 +106,8 @@ def evaluate(
         n = of.n if isinstance(of, Pairs) else len(of) if isinstance(of, Clusters) else len(truth.labels)
         require(n == len(truth.labels), f"{name} are of {n:,} documents, the truth of {len(truth.labels):,}")
     require(clusters is None or isinstance(clusters, Clusters), f"clusters must be Clusters, got {shown(clusters)}")
+    mask = isinstance(kept, np.ndarray) and kept.dtype == np.bool_ and kept.shape == (len(truth.labels),)
+    require(kept is None or mask, f"kept must be True or False for each of {len(truth.labels):,} documents")
     pairs = pairs if isinstance(pairs, Pairs) else _checked(pairs)
     counted = tallies(pairs, truth)
     precision, recall, f1 = map(float, micro_averages(*counted))

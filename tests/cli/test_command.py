@@ -303,7 +303,7 @@ def test_messages_speak_the_language_of_the_command(tmp_path):
     (tmp_path / "x.csv").write_text("body,text2\n1,2\n")
     done = spotsigs("pairs", "x.csv", "--format", "csv", cwd=tmp_path)
     assert "name one by --html or --text; its columns are body, text2" in done.stderr
-    done = spotsigs("pairs", "y.jsonl", "--tau", "auto", "--workers", 1, cwd=tmp_path)
+    done = spotsigs("pairs", "y.jsonl", "--tau", "auto", "--boilerplate", "keep", "--workers", 1, cwd=tmp_path)
     assert "--boilerplate remove" in done.stderr
     assert "=" not in done.stderr.partition("error:")[2]
 

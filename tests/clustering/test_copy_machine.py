@@ -190,7 +190,7 @@ class Copies(RuleBasedStateMachine):
     def refused(self):
         """A collection that is not the one that was matched, and a place that is taken."""
         ids = self.ids()
-        with pytest.raises(InputError, match="is not empty; give another place"):
+        with pytest.raises(InputError, match="is not empty; name another folder for the copy"):
             write_copy(self.collection(), ids, np.ones(len(ids), bool), self.at)
         with pytest.raises(InputError, match="'more' is not where it was"):
             write_copy(self.collection(), [*ids, "more"], np.ones(len(ids) + 1, bool), self.place / "refused")

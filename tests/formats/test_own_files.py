@@ -99,7 +99,7 @@ def test_input_that_is_replaced_with_size_and_time_kept_is_other_input(tmp_path)
     run(tmp_path / "store", first)
     other = path.read_bytes().replace(b"the ", b"teh ")
     replaced(path, other)
-    with pytest.raises(InputError, match="holds other documents"):
+    with pytest.raises(InputError, match="contains other documents"):
         run(tmp_path / "store", first)
     found = run(tmp_path / "another", first)
     assert named(found.pairs.load(), found.doc_ids) == in_memory(first, 0.5)

@@ -75,7 +75,7 @@ def test_a_teaser_is_found_in_its_article():
     assert len(near_duplicates(pages, 0.7)) == 0
     pairs = near_duplicates(pages, 0.7, measure="containment")
     assert list(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True)) == [(0, 2)]
-    with pytest.raises(InputError, match="measure must be one of jaccard, containment, got 'cosine'"):
+    with pytest.raises(InputError, match="measure must be 'jaccard' or 'containment', got 'cosine'"):
         near_duplicates(pages, 0.8, measure="cosine")
 
 

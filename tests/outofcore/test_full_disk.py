@@ -117,7 +117,7 @@ def test_a_copy(kib, front_door, results, disk, crawl, tmp_path):  # noqa: F811
     before = content(results)
     disk.leave(kib)
     copy = disk.place / "copy"
-    says = rf"the copy {re.escape(str(copy))} cannot be written: {FULL}; give another place"
+    says = rf"the copy {re.escape(str(copy))} cannot be written: {FULL}; name another folder"
     refused(front_door, [*words, f"copy={copy}"], says)
     assert content(results) == before
     assert not copy.exists()

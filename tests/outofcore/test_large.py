@@ -140,7 +140,7 @@ def test_new_against_old_and_one_page(tmp_path):
         (["data=stored", "add=true", "store=x"], "data=stored is in the store already"),
         (["memory=1GB", "matcher=lsh"], "matcher=lsh has no form for vectors on disk"),
         (["memory=1GB", "matcher=cosine"], "matcher=cosine has no form for vectors on disk"),
-        (["memory=1GB", "data=wt10g_like"], "data=wt10g_like brings vectors"),
+        (["memory=1GB", "data=wt10g_like"], "data=wt10g_like has vectors"),
         (["memory=1GB", "experiment=table1"], "memory= and store= belong to a single run"),
         (["store=nowhere", "query=missing.html"], "query=missing.html: No such file"),
     ],

@@ -101,6 +101,13 @@ REVIEWED = {
     },
     "spotsigs/text/tokens.py": {
         r"TOKEN_PATTERN": "reads the Unicode table; runs of two disjoint classes",
+        "f'([{LINK_MARK}{LINK_END_MARK}])'": "one character",
+    },
+    "spotsigs/defaults.py": {
+        r"<a\s[^<>]{0,1000}?\bhref": "at most 1,000 characters from each tag of a link, in 32 documents",
+    },
+    "experiments/main.py": {
+        r"(?<==)range\(([^()]*\.[^()]*)\)$": "a word of the command line, typed by the user",
     },
     "baselines/lcs/lcs_method.py": {
         r"""[.!?…。！？｡](?:(?<=[。！？｡])|(?=[\s\"'”’»)\]]|$))""": "one character and one beside it",

@@ -197,6 +197,9 @@ def test_the_bar_counts_the_bytes_of_the_files(tmp_path):
     assert "2 pages" in out.getvalue()
     with reading(Records((page("a"),)), 1, out := Terminal()) as progress:
         progress(1)
+        assert out.getvalue() == ""  # not for an input that is read within a second
+        time.sleep(1.1)
+        progress(1)
     assert "pages" in out.getvalue()
     with reading(Records((page("a"),)), 1, quiet := io.StringIO()) as progress:
         progress(1)
