@@ -9,17 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from in_process import front_door
 from test_bad_input import front_door as inside  # noqa: F401 - a fixture
 
 from spotsigs.startup import COMPILING
 
 ROOT = Path(__file__).parents[2]
-
-
-def front_door(*arguments, cwd=ROOT):
-    return subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), *arguments], cwd=cwd, capture_output=True, text=True, timeout=300
-    )
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def pairs_from(found, n):
     return Pairs.build(i, j, np.array([*found.values()], float), n)
 
 
-@examples(400, long=20_000)
+@examples(150, long=20_000)
 @given(graphs(), st.sampled_from(Keep), st.sampled_from([None, 100, 400, 10**6]), st.booleans())
 def test_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pages_are_a_pair(
     tmp_path_factory, graph, keep, memory, add
@@ -76,7 +76,7 @@ def test_a_page_is_removed_only_for_a_kept_page_and_no_two_kept_pages_are_a_pair
     assert groups.representatives[groups.labels].tolist() == [heads[row] for row in range(n)]
 
 
-@examples(60, long=2000)
+@examples(30, long=2000)
 @given(graphs(), st.sampled_from(ClusterMethod), st.sampled_from([100, 400]), st.booleans())
 def test_clusters_and_decisions_on_disk_are_those_in_memory(tmp_path_factory, graph, method, memory, ordered):
     n, found, lengths, _, _ = graph

@@ -93,7 +93,9 @@ def checkout(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__", "cache")
     for name in kept:
         source = ROOT / name
-        if source.is_dir():
+        if name in ("spotsigs", "baselines"):  # linked, so that the compiled kernels next to the sources are used
+            (folder / name).symlink_to(source)
+        elif source.is_dir():
             shutil.copytree(source, folder / name, ignore=ignored)
         else:
             shutil.copy(source, folder / name)

@@ -11,23 +11,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from in_process import front_door
 
 from experiments.finished_runs import require_same, variant
 from experiments.studies.comparison import Compare
 from spotsigs.errors import InputError
 
 ROOT = Path(__file__).parents[2]
-
-
-def front_door(*arguments, cwd=ROOT, **environment):
-    return subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), *arguments],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +95,9 @@ ConfigStore.instance().store(group="hydra/sweeper", name="best", node={"_target_
 def test_a_run_returns_its_f1_to_a_sweeper(tmp_path):
     (tmp_path / "hydra_plugins").mkdir()
     (tmp_path / "hydra_plugins" / "best.py").write_text(FAKE_SWEEPER)
-    done = front_door(
-        "-m", "data=tiny", "hydra/sweeper=best", f"hydra.sweep.dir={tmp_path / 'out'}", PYTHONPATH=str(tmp_path)
-    )
+    command = ("run.py", "-m", "data=tiny", "hydra/sweeper=best", f"hydra.sweep.dir={tmp_path / 'out'}")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     [line] = [line for line in done.stdout.splitlines() if line.startswith("values")]
     low, high = json.loads(line.removeprefix("values "))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from in_process import front_door
 from omegaconf import OmegaConf
 
 from data.collections.gold import Gold, GoldDrift, GoldProse
@@ -28,17 +28,6 @@ from spotsigs.signatures.idf import Idf, IdfFilter
 
 ROOT = Path(__file__).parents[2]
 SWEEP = ("-m", "data=tiny", "matcher=spotsigs,lsh", "tau=0.3,0.6")
-
-
-def front_door(*arguments, cwd=ROOT, **environment):
-    return subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), *arguments],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
 
 
 @pytest.fixture(scope="module")

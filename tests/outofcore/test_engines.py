@@ -85,7 +85,7 @@ def sent():
         if os.getpid() != parent and not marker.exists():
             marker.write_text(str(os.getpid()))
         if marker.exists() and marker.read_text() == str(os.getpid()):
-            time.sleep(0.3)
+            time.sleep(0.1)
         return call(task)
 
     def dies_at(*task, call, at, parent, marker, **more):
@@ -166,19 +166,29 @@ def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkey
     np.testing.assert_array_equal(again.load().i, found.load().i)
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Return extracted segments and the content of their vectors."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    collection = written(folder / "x.jsonl", stories(300))
+    parts = segments.extract_segments(folder / "s", collection, *PARTS[:2], Serial())
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(layout, "LEAST_ENTRIES", 400)
+        layout.build_vectors(folder / "q", parts, PARTS[2], memory=10**8)
+    return parts, content(folder / "q")
+
+
 @pytest.mark.parametrize("harm", [dies_second, slow])
 @pytest.mark.parametrize("step", ["scatter", "tally", "number", "gather"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_vectors_are_identical_with_a_worker_killed_or_slow(engine, step, harm, tmp_path, monkeypatch):
+def test_vectors_are_identical_with_a_worker_killed_or_slow(engine, step, harm, undisturbed, tmp_path, monkeypatch):
     monkeypatch.setattr(layout, "LEAST_ENTRIES", 400)
-    collection = written(tmp_path / "x.jsonl", stories(300))
-    parts = segments.extract_segments(tmp_path / "s", collection, *PARTS[:2], Serial())
-    layout.build_vectors(tmp_path / "q", parts, PARTS[2], memory=10**8)
+    parts, expected = undisturbed
     harmful = partial(harm, call=getattr(layout, step), parent=os.getpid(), marker=tmp_path / "died")
     monkeypatch.setattr(layout, step, harmful)
     layout.build_vectors(tmp_path / "p", parts, PARTS[2], memory=300_000, engine=engine)
     assert (tmp_path / "died").exists() == (not isinstance(engine, Serial))
-    assert content(tmp_path / "p") == content(tmp_path / "q")
+    assert content(tmp_path / "p") == expected
 
 
 def content(folder):

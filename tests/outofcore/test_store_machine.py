@@ -52,8 +52,13 @@ class Killing(Denied):
 
 def expected(rows, tau):
     """Return the pairs of all rows, by the definition."""
+    return pairs_by_definition(json.dumps(rows), tau)
+
+
+@cache
+def pairs_by_definition(rows, tau):
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", delete=False) as file:
-        file.write("\n".join(map(json.dumps, rows)))
+        file.write("\n".join(map(json.dumps, json.loads(rows))))
     try:
         signatures = extract(Jsonl(path=file.name), PARTS[0], PARTS[1], Serial())
         return named(BruteForce(tau=tau)(Corpus(PARTS[2](signatures))), signatures.doc_ids)

@@ -1,0 +1,42 @@
+"""``run.py`` in the process of the tests, without the two seconds of a new interpreter and its imports."""
+
+from __future__ import annotations
+
+import io
+import os
+import runpy
+import subprocess
+import sys
+import traceback
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from unittest.mock import patch
+
+ROOT = Path(__file__).parents[1]
+
+
+def front_door(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProcess[str]:
+    """Run ``run.py`` and return its exit code, output and errors, as `subprocess.run` does."""
+    from hydra.core.global_hydra import GlobalHydra
+
+    GlobalHydra.instance().clear()
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    code: int | str | None = 0
+    with ExitStack() as changed:
+        changed.enter_context(patch("spotsigs.interrupts.end_on_interrupt"))
+        changed.enter_context(patch.dict(os.environ, environment))
+        changed.enter_context(patch.object(sys, "argv", [str(ROOT / "run.py"), *map(str, arguments)]))
+        for context in (chdir(cwd), redirect_stdout(out), redirect_stderr(err)):
+            changed.enter_context(context)
+        try:
+            runpy.run_path(str(ROOT / "run.py"), run_name="__main__")
+        except SystemExit as end:
+            code = end.code
+        except Exception:  # noqa: BLE001 - as debug=true asks for
+            traceback.print_exc(file=err)
+            code = 1
+    if isinstance(code, str):  # as the interpreter does
+        err.write(code + "\n")
+        code = 1
+    told = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return subprocess.CompletedProcess(arguments, code or 0, *told)
