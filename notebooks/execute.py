@@ -20,12 +20,12 @@ def executed(script: Path) -> NotebookNode:
     Parameters
     ----------
     script : Path
-        Its cells are run in a kernel of their own, with the notebooks' folder as the working directory.
+        Its cells run in a new kernel, with the notebooks' folder as the working directory.
 
     Returns
     -------
     NotebookNode
-        With outputs and pictures, and nothing in it that differs from one run to the next.
+        With outputs and pictures, but without times of execution, so that two runs give the same notebook.
     """
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
     notebook = jupytext.read(script)

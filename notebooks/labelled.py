@@ -1,4 +1,4 @@
-"""What the notebooks share: pages with known clusters, the pairs that a method gets wrong, two texts side by side."""
+"""Functions of the notebooks: pages with known clusters, the pairs that a method misses, two texts side by side."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Labelled:
         return spotsigs.IdfFilter(**band)(signatures), truth
 
     def side_by_side(self, pair: Sequence[int], scheme: SignatureScheme, characters: int = 700) -> HTML:
-        """Return two pages beside each other where they share most; words of shared signatures are bold."""
+        """Return the passages of two pages that share most, in two columns; words of shared signatures are bold."""
         both = [text for row, text in enumerate(texts(self.collection, VisibleText())) if row in pair]
         cells = []
         for text, other in (both, both[::-1]):
@@ -52,7 +52,7 @@ class Labelled:
 
 
 def _richest(pieces: Sequence[Piece], characters: int) -> Sequence[Piece]:
-    """Return the stretch of about so many characters that has most of what both texts share."""
+    """Return the passage of about so many characters with the most shared text."""
     ends = np.cumsum([len(piece.text) for piece in pieces])
     shared = np.cumsum([len(piece.text) * (piece.kind == "shared") for piece in pieces])
     last = np.searchsorted(ends, ends + characters)
@@ -72,7 +72,7 @@ def _extracted(collection: Collection, scheme: SignatureScheme) -> Signatures:
 
 
 def labelled() -> list[Labelled]:
-    """Return the real pages, where they were fetched, and the generated ones."""
+    """Return the real pages, if they have been downloaded, and the generated ones."""
     collections = [Labelled("gold", Gold(cache=CACHE), True)]
     real = NewsFrames(seed=5, cache=str(CACHE))
     try:
@@ -91,7 +91,7 @@ def quality(pairs: Pairs, truth: Truth) -> dict[str, float]:
 
 
 def best(pairs: Pairs, truth: Truth) -> dict[str, float]:
-    """Return the quality at the threshold with the highest F1, of pairs that were verified at a low one."""
+    """Return the threshold with the highest F1 and its quality; the pairs are those of a low threshold."""
     rows = [{"tau": tau} | quality(pairs.at(tau), truth) for tau in np.arange(0.06, 1.0, 0.02).round(2)]
     return max(rows, key=lambda row: np.nan_to_num(row["F1"]))
 

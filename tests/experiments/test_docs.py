@@ -98,8 +98,26 @@ def test_the_readme_states_the_committed_results_of_todays_tools():
     assert f"{spots}, against {shingles} for 5-shingles" in text
     spots, shingles = (f1("the whole page", method, "best") for method in ("SpotSigs", "5-gram MinHash"))
     assert f"it is {spots} against {shingles}" in text
-    fixed, best = (f1("the whole page", "SpotSigs, framed", setting) for setting in ("0.18", "best"))
-    assert re.search(rf"{fixed} at a fixed threshold, {best} at\s+the best", text)
+
+
+def test_the_readme_states_the_committed_decisions():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    table = read_csv(ROOT / "results/decisions/table.csv")
+
+    def row(collection, clusters):
+        method = (table.method == "SpotSigs, boilerplate removed") & (table.setting == "usual")
+        [found] = table[method & (table.collection == collection) & (table.clusters == clusters)].itertuples()
+        return found
+
+    def percent(part):
+        return f"{part:.1%}".replace("%", " %")
+
+    joined, default = (row("newsframes", clusters) for clusters in ("components", "leaders"))
+    docs = row("package_docs_html", "leaders")
+    f1 = f"{joined.f1:.3f}".lstrip("0")
+    assert f"pair F1 {f1} on `newsframes` and loses {percent(joined.lost)} of its stories" in text
+    assert f"lose {percent(default.lost)} and leave {percent(default.left)} of the duplicates" in text
+    assert f"they lose {percent(docs.lost)} and leave {percent(docs.left)}" in text
 
 
 def test_the_first_command_prints_what_the_pages_show(tmp_path):

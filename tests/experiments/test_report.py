@@ -14,7 +14,7 @@ import pytest
 from experiments.claims.facts import read_facts, write_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.show.page_pairs import Page, Piece, Sample, marked, sample_pairs, similarity, word_places
-from experiments.show.report import finding, render, sections
+from experiments.show.report import REMOVED, finding, render, sections
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Corpus, Pairs, Truth, Vectors
 from spotsigs.runs.provenance import provenance
@@ -66,6 +66,18 @@ def test_the_report_opens_with_what_was_found(tmp_path):
     page = committed_report()
     assert page.index(told[0]) < page.index("<section")
     assert finding(tmp_path) == []
+
+
+@pytest.mark.parametrize("label", REMOVED)
+def test_the_finding_quotes_template_removal_by_the_name_in_the_results(tmp_path, label):
+    known = "|".join(map(re.escape, REMOVED))
+    for name in ("matrix", "frames"):
+        facts = read_facts(ROOT / "results" / name / "facts.csv").values()
+        named = [replace(fact, name=re.sub(f": ({known}): ", f": {label}: ", fact.name)) for fact in facts]
+        write_facts(tmp_path / name / "facts.csv", named)
+    matrix = read_facts(tmp_path / "matrix" / "facts.csv")
+    quoted = [matrix[f"{data}: {label}: best F1"].value for data in ("newsframes", "gold_prose")]
+    assert f"{label} reaches {quoted[0]:.3f} on the real pages, {quoted[1]:.3f} on" in finding(tmp_path)[4]
 
 
 def test_the_finding_is_not_told_where_it_is_not_so(tmp_path):
