@@ -70,7 +70,9 @@ def test_a_run_writes_its_folder(finished):
 
 
 def test_a_sweep_runs_every_cell(tmp_path):
-    result = front_door("-m", "data=tiny", "matcher=spotsigs,brute_force", "tau=0.3,0.6", f"hydra.sweep.dir={tmp_path}")
+    result = front_door(
+        "-m", "data=tiny", "matcher=spotsigs,brute_force", "tau=0.3,0.6", "engine=serial", f"hydra.sweep.dir={tmp_path}"
+    )
     assert result.returncode == 0, result.stderr
     cells = {
         (metrics["matcher"], metrics["tau"]): metrics["pairs"]

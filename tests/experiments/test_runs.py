@@ -23,7 +23,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
-    done = front_door("-m", "data=tiny", "idf_max=0.85,1.0", "signature.d=1,2", f"hydra.sweep.dir={folder}")
+    done = front_door(
+        "-m", "data=tiny", "idf_max=0.85,1.0", "signature.d=1,2", "engine=serial", f"hydra.sweep.dir={folder}"
+    )
     assert done.returncode == 0, done.stderr
     return done, folder
 
@@ -152,7 +154,7 @@ class TestTruth:
         return tmp_path / "pages"
 
     def test_folders_of_a_mirror_are_no_truth(self, mirror, tmp_path):
-        done = front_door("data=folder", f"data.path={mirror}", f"hydra.run.dir={tmp_path / 'run'}")
+        done = front_door("data=folder", f"data.path={mirror}", "engine=serial", f"hydra.run.dir={tmp_path / 'run'}")
         assert done.returncode == 0, done.stderr
         header = next(line for line in done.stdout.splitlines() if "IDF" in line)
         assert "Prec." not in header

@@ -27,7 +27,7 @@ from spotsigs.runs.runner import _above_band
 from spotsigs.signatures.idf import Idf, IdfFilter
 
 ROOT = Path(__file__).parents[2]
-SWEEP = ("-m", "data=tiny", "matcher=spotsigs,lsh", "tau=0.3,0.6")
+SWEEP = ("-m", "data=tiny", "matcher=spotsigs,lsh", "tau=0.3,0.6", "engine=serial")
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,9 @@ def swept(tmp_path_factory):
 class TestSweep:
     def test_a_cell_has_the_files_of_a_single_run(self, swept, tmp_path):
         _, folder = swept
-        done = front_door("data=tiny", "matcher=spotsigs", "tau=0.6", f"hydra.run.dir={tmp_path}")
+        done = front_door("data=tiny", "matcher=spotsigs", "tau=0.6", "engine=serial", f"hydra.run.dir={tmp_path}")
         assert done.returncode == 0, done.stderr
-        cell = folder / "tiny/spotsigs/spotsigs/tau=0.6"
+        cell = folder / "tiny/spotsigs/spotsigs/tau=0.6+engine=serial"
         files = sorted(path.name for path in tmp_path.iterdir() if path.suffix in (".csv", ".parquet"))
         assert len(files) > 4
         for name in files:
@@ -93,7 +93,7 @@ class TestSweep:
 
     def test_a_cell_of_other_code_runs_again(self, swept):
         _, folder = swept
-        cell = folder / "tiny/spotsigs/lsh/tau=0.3"
+        cell = folder / "tiny/spotsigs/lsh/tau=0.3+engine=serial"
         identity = cell / ".hydra" / "cell.json"
         identity.write_text(identity.read_text().replace('"code": "', '"code": "0'))
         done = front_door(*SWEEP, f"hydra.sweep.dir={folder}")
@@ -101,7 +101,9 @@ class TestSweep:
         assert done.stdout.count("finished before") == 3
 
     def test_timed_cells_run_alone(self, tmp_path):
-        done = front_door("-m", "data=tiny", "tau=0.3,0.6", "timing=true", f"hydra.sweep.dir={tmp_path}")
+        done = front_door(
+            "-m", "data=tiny", "tau=0.3,0.6", "timing=true", "engine=serial", f"hydra.sweep.dir={tmp_path}"
+        )
         assert done.returncode == 0, done.stderr
         runs = [path.parent for path in tmp_path.glob("tiny/**/metrics.json")]
         assert len(runs) == 2

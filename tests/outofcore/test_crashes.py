@@ -292,7 +292,7 @@ def large_crawl(crawl):
     path = crawl.with_name("large.jsonl")
     content = crawl.read_bytes()
     with path.open("wb") as out:
-        for _ in range(400):
+        for _ in range(60):
             out.write(content)
     return path
 
