@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from experiments.config import Experiment, Settings, choices, composed, overrides
+from experiments.show.figures import Panel, Point
 from experiments.show.quality_figures import curve_points, f1_panel, thresholds
 from experiments.show.tables import Column, Table
 from experiments.studies.table1 import band_text
@@ -34,11 +35,20 @@ COLUMNS = [
     Column(name="f1", title="F1", form=".3f"),
     Column(name="f1_interval", title="F1, 95 %"),
     Column(name="macro_f1", title="Macro F1", form=".3f"),
+    Column(name="lost", title="Lost", form=".1%"),
+    Column(name="left", title="Left", form=".1%"),
     Column(name="pairs", title="Pairs", form=",.0f"),
     Column(name="total_ms", title="Time (ms)", form=",.0f"),
     Column(name="mb", title="MB", form=".1f"),
     Column(name="peak_mb", title="Peak MB", form=",.0f"),
     Column(name="contended"),
+]
+
+
+PANELS = [
+    f1_panel("F1"),
+    Panel(name="stories lost", x_label="similarity threshold τ", y_label="fraction of stories", y_range=(0, 1)),
+    Panel(name="duplicates left", x_label="similarity threshold τ", y_label="fraction of duplicates", y_range=(0, 1)),
 ]
 
 
@@ -96,18 +106,19 @@ class Systems(Experiment):
     def _evaluate(self, work: Work, name: str, settings: Settings) -> str:
         """Write the table and the figure of one collection."""
         systems = list(self._systems(settings))
-        rows, points = [], []
+        rows, curves = [], {}
         for system, tried in tqdm(systems, desc=f"systems on {name}", leave=False):
             row, curve = self._row(work, system, tried)
             rows.append(row)
-            if curve is not None:
-                points += curve_points(curve, "f1", system)
+            if curve is not None and all(curve.cell["true"] != other.cell["true"] for other in curves.values()):
+                curves[system] = curve  # methods with the pairs of another are drawn once
         path = getattr(work.settings.collection, "path", None)
         title = f"{name}: {Path(path).name}" if path else name
         table = Table(caption=f"Every system on {title}, each at its best setting", columns=COLUMNS, rows=rows)
         text = work.table(replace(table, notes=NOTES), name)
-        figure = work.lines(f"{name}_curves", f"F1 over the threshold on {title}", [f1_panel("f1")], points)
-        return f"{text}\n{figure}"
+        caption = f"F1, stories lost and duplicates left over the threshold on {title}, by leaders"
+        points = [point for system, curve in curves.items() for point in _points(curve, system)]
+        return f"{text}\n{work.lines(f'{name}_curves', caption, PANELS, points)}"
 
     def _systems(self, settings: Settings) -> Iterator[tuple[str, list[tuple[str, Line]]]]:
         """Yield each system's name and the settings to try; then the matchers and signatures that no system names."""
@@ -168,6 +179,7 @@ class Systems(Experiment):
             **dict(zip(("precision", "recall", "f1"), curve.micro[:, at].tolist(), strict=True)),
             "f1_interval": f"{low:.3f} to {high:.3f}",
             "macro_f1": float(curve.macro[2, at]),
+            **{name: curve.cell["decisions"]["leaders"][name][at] for name in ("lost", "left")},
             "pairs": curve.cell["pairs"][at],
             "total_ms": None if timed["contended"] else timed["total_ms"],
             "mb": timed["memory_mib"],
@@ -180,9 +192,20 @@ class Systems(Experiment):
 NOTES = (
     "exact: precisely the pairs of brute force; verified: the similarity of each reported pair was computed; "
     "unverified: it was not. Quality: micro averages over pairs. The setting is chosen on the collection that judges "
-    "it, for every system alike, so these are the best figures each can reach. Time: sorting, hashing and clustering, "
+    "it, for every system alike, so these are the best figures each can reach. Lost, left: fractions of the stories of "
+    "which no page is kept, and of the duplicates that are kept, by leaders. Time: sorting, hashing and clustering, "
     "the median; n/a where other processes ran beside. MB: the paper's lower bound of the data structures.",
 )
+
+
+def _points(curve: Curve, system: str) -> list[Point]:
+    """Return a method's points in each panel: F1, and the fractions of stories lost and duplicates left."""
+    decided = curve.cell["decisions"]["leaders"]
+    return curve_points(curve, PANELS[0].name, system) + [
+        Point(panel=panel.name, series=system, x=tau, y=value)
+        for panel, measure in zip(PANELS[1:], ("lost", "left"), strict=True)
+        for tau, value in zip(curve.taus, decided[measure], strict=True)
+    ]
 
 
 def _kind(matcher: Matcher) -> str:
