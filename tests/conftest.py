@@ -1,7 +1,10 @@
 import os
+import signal
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -24,3 +27,11 @@ def pytest_configure(config):
         settings.load_profile("interpreted")
     else:
         settings.load_profile("quick" if "not long" in config.option.markexpr else "long")
+
+
+@pytest.fixture(autouse=True)
+def interrupts_of_this_process():
+    """Leave SIGINT to the tests: the command, called in this process, would end it a second after the signal."""
+    with patch("spotsigs.interrupts.end_on_interrupt"):
+        yield
+    signal.signal(signal.SIGINT, signal.default_int_handler)
