@@ -161,14 +161,34 @@ def match_in_memory(
         If the scheme or the matcher rejects the input, or, with `strict`, a record cannot be read.
     """
     if isinstance(collection, VectorCollection):
-        known, corpus = _of_vectors(collection)
+        known, vectors = extracted_vectors(collection)
+        corpus = Corpus(vectors.as_sets() if sets else vectors)
     else:
         known = known or extract_distinct(collection, text, scheme, engine, strict=strict, sameness=sameness)
-        pages = partial(_distinct_texts, collection, text, known.copies)
-        corpus = Corpus(idf_filter(known.signatures, known.copies), pages)
-    if sets:
-        corpus = replace(corpus, vectors=corpus.vectors.as_sets())
-    pairs = known.copies.spread(matcher(corpus))
+        corpus = corpus_of(collection, text, idf_filter(known.signatures, known.copies), known, sets=sets)
+    return matched_of(known, corpus, matcher(corpus))
+
+
+def extracted_vectors(collection: VectorCollection) -> tuple[Extracted, Vectors]:
+    """Return a collection of vectors as extracted signatures, whose hashes are the ids, and as vectors."""
+    began = perf_counter()
+    vectors = collection.vectors()
+    ids: Any = vectors.ids
+    signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
+    return Extracted(signatures, Copies.none(len(vectors)), perf_counter() - began), vectors
+
+
+def corpus_of(
+    collection: Collection, text: Callable[[Document], str], vectors: Vectors, known: Extracted, *, sets: bool = False
+) -> Corpus:
+    """Return the input of a matcher: filtered signatures, and the texts for a matcher that reads them."""
+    pages = partial(_distinct_texts, collection, text, known.copies)
+    return Corpus(vectors.as_sets() if sets else vectors, pages)
+
+
+def matched_of(known: Extracted, corpus: Corpus, pairs: Pairs) -> Matched[Signatures, Pairs]:
+    """Return the result of a matcher, with the pairs of the exact duplicates."""
+    pairs = known.copies.spread(pairs)
     return Matched(
         doc_ids=corpus.vectors.doc_ids,
         signatures=known.signatures,
@@ -178,14 +198,6 @@ def match_in_memory(
         pairs=replace(pairs, seconds={"extract": known.wall_seconds, **pairs.seconds}),
         skipped=known.signatures.skipped,
     )
-
-
-def _of_vectors(collection: VectorCollection) -> tuple[Extracted, Corpus]:
-    began = perf_counter()
-    vectors = collection.vectors()
-    ids: Any = vectors.ids
-    signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
-    return Extracted(signatures, Copies.none(len(vectors)), perf_counter() - began), Corpus(vectors)
 
 
 def _distinct_texts(collection: Collection, text: Any, copies: Copies) -> Iterator[str]:

@@ -25,16 +25,14 @@ from spotsigs.engines import end_workers
 from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import Quality, evaluate
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
-from spotsigs.exact_duplicates import Copies
 from spotsigs.formats.stored import StoredCollection
-from spotsigs.in_memory import Extracted, Matched, extract_distinct, match_in_memory
+from spotsigs.in_memory import Extracted, Matched, corpus_of, extract_distinct, extracted_vectors, matched_of
 from spotsigs.matching.thresholds import JoinedOnce
 from spotsigs.records import (
     Collection,
     CollectionScheme,
     Corpus,
     Matcher,
-    Pairs,
     Signatures,
     SignatureScheme,
     VectorCollection,
@@ -125,12 +123,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
     """
     progress.doing("reading and matching")
     reuse = reuse or Reuse()
-    trial = Trial(settings, reuse)
-    if settings.memory is None:
-        matched, label = _in_memory(settings, trial, reuse), settings.matcher.label
-        found = MatchedRun(matched, label)
-    else:
-        found = _on_disk(settings, folder, settings.memory, say)
+    found = _in_memory(settings, reuse) if settings.memory is None else _on_disk(settings, folder, settings.memory, say)
     matched, collection = found.matched, settings.collection
     with found.locked:
         groups = cluster(matched.pairs, clusters=settings.clusters, **_priority(settings, found))
@@ -141,14 +134,14 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
             settings.keep,
             earlier=found.earlier,
             copies=matched.copies,
-            compared=None if trial.matcher.reads_texts else matched.compared(),
+            compared=None if found.matcher.reads_texts else matched.compared(),
         )
     # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
     known = not matched.new_from and not isinstance(collection, VectorCollection)
     truth = collection.truth(matched.signatures.clusters, matched.doc_ids) if known else None
     return Outcome(
         matched=matched,
-        matcher=trial.matcher,
+        matcher=found.matcher,
         label=found.label,
         decisions=decisions,
         cohesion=held,
@@ -156,24 +149,32 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
         quality=None if truth is None else evaluate(matched.pairs.chunks(), truth, groups, kept=decisions.kept),
         checksum=checksum(*_content(settings, matched)),
         in_shingles=_in_shingles(settings, matched.signatures),
-        suggestion=trial.suggestion,
-        peak_rss_bytes=trial.peak_rss_bytes,
-        joined_at=trial.joined_at,
+        suggestion=found.suggestion,
+        peak_rss_bytes=found.peak_rss_bytes,
+        joined_at=found.joined_at,
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MatchedRun:
-    """A matched collection, and what its place requires.
+    """A matched collection, in memory or on disk.
 
     Attributes
     ----------
     matched : Matched
         The pairs.
+    matcher : Matcher
+        The method, at the threshold that was taken.
     label : str
         Name of the method that ran.
+    suggestion : Suggestion or None
+        Evidence for the threshold, if the user set none.
+    peak_rss_bytes : int
+        Largest resident memory of this process while it matched; 0 for a run on disk.
+    joined_at : float or None
+        Threshold of an earlier run's join whose pairs, times and memory these are.
     locked : context manager
-        Held while pairs are read.
+        Entered while pairs are read.
     earlier : ndarray of bool, shape (m,), or None
         Which of the first m documents an earlier run has kept.
     added_from : int
@@ -181,48 +182,14 @@ class MatchedRun:
     """
 
     matched: Matched[Any, Any]
+    matcher: Matcher
     label: str
+    suggestion: Suggestion | None = None
+    peak_rss_bytes: int = 0
+    joined_at: float | None = None
     locked: AbstractContextManager[object] = field(default_factory=nullcontext)
     earlier: NDArray[np.bool_] | None = None
     added_from: int = 0
-
-
-class Trial:
-    """The matcher of a run in memory, at the threshold that is asked for or suggested, and what it took.
-
-    Attributes
-    ----------
-    matcher : Matcher
-        The method, once it has run with the threshold that was taken.
-    suggestion : Suggestion or None
-        Where that comes from, if the user gave none.
-    peak_rss_bytes : int
-        Largest resident memory of this process meanwhile.
-    joined_at : float or None
-        Threshold of an earlier run's join that has the pairs.
-    """
-
-    def __init__(self, settings: Settings, reuse: Reuse) -> None:
-        self.settings, self.matcher, self.reuse = settings, settings.matcher, reuse
-        self.suggestion: Suggestion | None = None
-        self.peak_rss_bytes = 0
-        self.joined_at: float | None = None
-
-    def __call__(self, corpus: Corpus) -> Pairs:
-        """Return the pairs."""
-        if self.settings.auto:
-            self.suggestion = suggested(corpus.vectors, self.settings.signature)
-            self.matcher = self.matcher.at(self.suggestion.tau)
-        key = repr((self.settings.idf_filter, self.settings.sets))
-        joined = self.reuse.joined.setdefault(key, JoinedOnce(corpus))
-        self.joined_at = joined.at(self.matcher)
-        if self.joined_at is None:
-            self.matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
-        with PeakMemory() as memory:
-            pairs = joined(self.matcher)
-        join = repr(self.matcher.at(self.joined_at))
-        self.peak_rss_bytes = self.reuse.peaks.setdefault(join, memory.peak_bytes)
-        return pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,22 +214,36 @@ class Reuse:
     peaks: dict[str, int] = field(default_factory=dict)
 
 
-def _in_memory(settings: Settings, trial: Trial, reuse: Reuse) -> Matched[Signatures, Pairs]:
-    collection, idf_filter, known = settings.collection, settings.idf_filter, reuse.extracted
-    of = collection, settings.text, settings.signature, settings.engine
-    how: dict[str, Any] = {"strict": settings.strict, "sameness": settings.copies}
-    if known is None and not isinstance(collection, VectorCollection):
-        known = extract_distinct(*of, **how)
-    if known is not None and not len(known.signatures) and known.signatures.skipped:
-        raise nothing_readable(known.signatures.skipped)
-
-    def filtered(signatures: Signatures, copies: Copies | None = None) -> Vectors:
-        key = repr(idf_filter)
+def _in_memory(settings: Settings, reuse: Reuse) -> MatchedRun:
+    """Run the stages on all documents at once; reuse signatures, vectors and pairs of earlier runs."""
+    collection, key = settings.collection, repr(settings.idf_filter)
+    if isinstance(collection, VectorCollection):
+        known, vectors = extracted_vectors(collection)
+        corpus = Corpus(vectors.as_sets() if settings.sets else vectors)
+    else:
+        of = collection, settings.text, settings.signature, settings.engine
+        known = reuse.extracted or extract_distinct(*of, strict=settings.strict, sameness=settings.copies)
+        if not len(known.signatures) and known.signatures.skipped:
+            raise nothing_readable(known.signatures.skipped)
         if key not in reuse.vectors:
-            reuse.vectors[key] = idf_filter(signatures, copies)
-        return reuse.vectors[key]
-
-    return match_in_memory(*of[:3], filtered, trial, settings.engine, sets=settings.sets, **how, known=known)
+            reuse.vectors[key] = settings.idf_filter(known.signatures, known.copies)
+        corpus = corpus_of(collection, settings.text, reuse.vectors[key], known, sets=settings.sets)
+    suggestion = suggested(corpus.vectors, settings.signature) if settings.auto else None
+    matcher = settings.matcher if suggestion is None else settings.matcher.at(suggestion.tau)
+    joined = reuse.joined.setdefault(repr((settings.idf_filter, settings.sets)), JoinedOnce(corpus))
+    joined_at = joined.at(matcher)
+    if joined_at is None:
+        matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
+    with PeakMemory() as memory:
+        pairs = joined(matcher)
+    return MatchedRun(
+        matched=matched_of(known, corpus, pairs),
+        matcher=matcher,
+        label=settings.matcher.label,
+        suggestion=suggestion,
+        peak_rss_bytes=reuse.peaks.setdefault(repr(matcher.at(joined_at)), memory.peak_bytes),
+        joined_at=joined_at,
+    )
 
 
 def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str], object]) -> MatchedRun:
@@ -300,7 +281,14 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
         say(f"no finished run has decided the {added_from:,} earlier documents of {store.folder}: all are decided now")
         matched = match(None, add=False)
     end_workers()  # what follows uses memory for each document
-    return MatchedRun(matched, method.label, store.locked(), earlier, added_from)
+    return MatchedRun(
+        matched=matched,
+        matcher=matcher,
+        label=method.label,
+        locked=store.locked(),
+        earlier=earlier,
+        added_from=added_from,
+    )
 
 
 def _priority(settings: Settings, found: MatchedRun) -> dict[str, Any]:
