@@ -34,6 +34,7 @@ reproduce: $(VENV)/.runtime ## the main job on the built-in collection
 	$(BIN)/python run.py
 
 test: $(VENV)/.installed ## the quick tests, on all cores
+	$(BIN)/python tests/compile_kernels.py
 	$(BIN)/python -m pytest -q -n auto --dist worksteal --durations=10
 
 test-long: $(VENV)/.installed ## the long tests too

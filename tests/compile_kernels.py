@@ -1,0 +1,65 @@
+"""Compile the kernels that most tests need, in two processes: ``python tests/compile_kernels.py``.
+
+Without it, the workers of the tests and the processes that they start compile the same kernels at the same time.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+
+def pages(folder: str) -> None:
+    """Match pages, in memory and on disk, with and without their templates."""
+    from in_process import front_door
+
+    for number, keys in enumerate(
+        (
+            ("memory=1GB", "boilerplate=remove"),
+            ("boilerplate=remove", "clusters=leaders", "page=true", "keep=longest"),
+            ("signature=shingles3", "clusters=components", "boilerplate=main_content"),
+        )
+    ):
+        done = front_door(
+            "data=tiny", "engine=serial", "matcher=spotsigs_tight", *keys, f"hydra.run.dir={folder}/{number}"
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def vectors() -> None:
+    """Run every matcher on texts and on generated vectors, then the clusters."""
+    from hydra import compose, initialize_config_dir
+
+    from data.collections.wt10g_like import Wt10gLike
+    from experiments.config import build
+    from spotsigs.clustering.clusters import ClusterMethod, cluster
+    from spotsigs.matching.prefix_join import self_join
+    from spotsigs.records import Corpus
+    from spotsigs.testing import corpus_of, news
+
+    drawn = Corpus(Wt10gLike(documents=300).vectors())
+    pairs = self_join(drawn.vectors, 0.5)  # first, since the other process needs its kernels last
+    for method in ClusterMethod:
+        cluster(pairs, clusters=method)
+    matchers = {}
+    for path in sorted((ROOT / "conf" / "matcher").glob("*.yaml")):
+        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+            config = compose("config", ["data=tiny", f"matcher={path.stem}"])
+        matchers[path.stem] = build(config["matcher"], "matcher")
+    for name in matchers.keys() - {"imatch", "lcs", "simhash"}:
+        matchers[name](drawn)
+    texts = corpus_of(news(5))
+    for matcher in matchers.values():
+        matcher(texts)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        with tempfile.TemporaryDirectory() as scratch:
+            pages(scratch) if sys.argv[1] == "pages" else vectors()
+    else:
+        parts = [subprocess.Popen([sys.executable, __file__, name]) for name in ("pages", "vectors")]
+        sys.exit(max(part.wait() for part in parts))
