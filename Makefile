@@ -46,7 +46,7 @@ $(BENCH)/.installed: pyproject.toml constraints.txt benchmarks/requirements.txt
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[experiments]' -r benchmarks/requirements.txt
 	@touch $@
 
-bench: $(BENCH)/.installed ## half an hour beside the peers, to results/bench; make bench SIZE=20k tries it in two minutes
+bench: $(BENCH)/.installed ## joins against other tools, to results/bench; half an hour; make bench SIZE=20k tries it
 	$(BENCH)/bin/python -m benchmarks.bench $(if $(SIZE),--collection "short $(SIZE)" --tau 0.9 0.5)
 
 RACE := .venv-race
@@ -56,7 +56,7 @@ $(RACE)/.installed: pyproject.toml constraints.txt benchmarks/race-requirements.
 	$(RACE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps text-dedup==0.4.0
 	@touch $@
 
-race: $(RACE)/.installed ## beside other tools, from files to kept documents, to results/race; 20 minutes; SIZE=300 tries it, SIZE=200000 LIMIT=10800 takes hours
+race: $(RACE)/.installed ## other tools from files to kept documents, to results/race; an hour; make race SIZE=300 tries it
 	$(RACE)/bin/python -m benchmarks.end_to_end $(if $(SIZE),--size $(SIZE)) $(if $(LIMIT),--limit $(LIMIT))
 
 VERSIONS ?= 3.11 3.12 3.13 3.14

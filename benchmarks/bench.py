@@ -1,8 +1,7 @@
-"""Measure all tools on the same vectors: ``python -m benchmarks.bench [--collection ...] [--tool ...] [--tau ...]``.
+"""Measure joins on the same vectors, and extraction: ``python -m benchmarks.bench [--collection ...] [--tool ...]``.
 
 Every cell (collection, tool, tau, threads) runs in its own process with a time limit. Finished cells are cached, so an
-interrupted run resumes. A complete run measures cells again that other processes disturbed. `benchmarks.charts` writes
-the tables and the plot.
+interrupted run resumes. ``--tables`` writes the tables and the figure again, from ``cells.csv`` of a previous run.
 """
 
 from __future__ import annotations
@@ -10,28 +9,25 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import math
 import os
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
 from baselines.lsh_native import LshNative
-from benchmarks import charts, extraction, profile, startup
-from benchmarks.compared_tools import JOIN, OURS, PACKAGES, PEER_TAUS, PRODUCTS, SKETCH_TAUS, TOOLS
-from benchmarks.inputs import COLLECTIONS, SMALLER
-from benchmarks.measured_join import ARRAYS
-from data.collections.wt10g_like import DOCUMENTS
+from benchmarks import extraction
+from benchmarks.join_tools import ALL_TAUS, JOIN, OURS, PACKAGES, PEER_TAUS, SKETCH_TAUS, TOOLS
+from data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
+from experiments.show.figures import Panel, Point, draw_lines
+from experiments.show.tables import Column, Table
 from experiments.work.result_cache import code_version
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.prefix_join import SpotSigsTight
@@ -39,16 +35,20 @@ from spotsigs.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
-
+COLLECTIONS = {
+    "short 20k": Wt10gLike(documents=20_000),
+    "short 100k": Wt10gLike(documents=100_000),
+    "long 20k": Wt10gLike(documents=20_000, mean_length=LONG),
+    "long 100k": Wt10gLike(documents=100_000, mean_length=LONG),
+    "short 1.17M": Wt10gLike(documents=DOCUMENTS),
+}
+SMALLER = {"short 100k": "short 20k", "long 20k": "short 20k", "long 100k": "long 20k", "short 1.17M": "short 100k"}
+"""Next smaller collection, from whose times those of a collection are forecast."""
 LIMIT_SECONDS = 180
 """Maximal seconds of a cell's process, including the preparation of its input."""
 BUDGET_MINUTES = 26
 """Minutes after which no cell starts; the remaining cells are marked as omitted."""
-ATTEMPTS = 3
-"""Maximal number of measurements of a contended cell."""
-PROFILED, PROFILE_TAUS = ["short 1.17M"], (0.9, 0.5)
-STEEPEST = 2.0
-"""Maximal exponent of growth in the forecast of a tool's time on the next collection."""
+PLOTTED = ("short 100k", "short 1.17M", "long 100k")
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Cell:
     threads: int
 
 
-def plan(collections: list[str], tools: list[str], taus: list[float]) -> list[Cell]:
+def plan(collections: Sequence[str], tools: Sequence[str], taus: Sequence[float]) -> list[Cell]:
     """Return the cells: small collections first, for the forecast of larger ones, and our tools first in each."""
     cells = [
         Cell(name, tool, tau, threads)
@@ -79,181 +79,178 @@ def _is_selected(cell: Cell) -> bool:
     collection, tool = COLLECTIONS[cell.collection], TOOLS[cell.tool]
     single = cell.threads < max(tool.threads)
     if single or collection.documents <= 20_000 or (collection.mean_length and cell.tool != JOIN):
-        return cell.tau in PEER_TAUS and not (collection.mean_length and cell.tool in PRODUCTS)
+        return cell.tau in PEER_TAUS and not (collection.mean_length and cell.tool == "sparse_dot_topn")
     return cell.tau == 0.9 or collection.documents < DOCUMENTS or tool.taus != SKETCH_TAUS
 
 
 class Bench:
-    """Benchmark run: its finished cells, and forecasts for the others."""
+    """Benchmark run with its finished cells."""
 
-    def __init__(self, kept: Path, scratch: Path, minutes: float) -> None:
-        self.kept, self.scratch, self.minutes = kept, scratch, minutes
-        self.deadline = time.monotonic() + 60 * minutes
+    def __init__(self, cache: Path, minutes: float) -> None:
+        self.cache, self.deadline = cache, time.monotonic() + 60 * minutes
         self.done: dict[Cell, dict[str, Any]] = {}
-        self._folders: dict[str, Path] = {}
 
     def measure(self, cell: Cell) -> None:
         """Read a cell from the cache, measure it, or store the reason for its omission."""
-        path = self._path(cell)
-        result = read_json(path) if path.exists() else None
-        if result is None and time.monotonic() > self.deadline:
-            result = {"status": "omitted", "reason": "the time was over"}
-        elif result is None:
-            reason = self._too_slow(cell)
-            result = {"status": "too slow", "reason": reason} if reason else self._run(cell)
-        self._keep(cell, result)
+        path = self.cache / f"{_key(cell)}.json"
+        reason = self._too_slow(cell) or ("the time was over" if time.monotonic() > self.deadline else "")
+        if path.exists():
+            self.done[cell] = read_json(path)
+        elif reason:
+            self.done[cell] = {"status": "omitted", "reason": reason}
+        else:
+            self.done[cell] = _run(cell)
+            if self.done[cell]["status"] == "limit" or self.done[cell].get("contended") is False:
+                write_json(path, self.done[cell])
 
-    def _keep(self, cell: Cell, result: dict[str, Any]) -> None:
-        self.done[cell] = result
-        if result["status"] == "limit" or (result["status"] == "ok" and not result["contended"]):
-            write_json(self._path(cell), result)
-
-    def _path(self, cell: Cell) -> Path:
-        return self.kept / f"{_key(cell)}.json"
-
-    def measure_again(self) -> None:
-        """Measure contended cells again; of two contended runs the faster one is kept."""
-        for cell, before in self.done.items():
-            if before.get("contended") and time.monotonic() < self.deadline:
-                again = self._run(cell)
-                if again["status"] == "ok" and (not again["contended"] or again["seconds"] < before["seconds"]):
-                    self._keep(cell, again)
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield each cell with its result."""
-        for cell, result in self.done.items():
-            yield asdict(cell) | result
-
-    def _run(self, cell: Cell) -> dict[str, Any]:
-        request = asdict(cell) | {"collection": str(self._folder(cell.collection))}
-        command = [sys.executable, "-m", "benchmarks.measured_join", json.dumps(request)]
-        names = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-        environment = os.environ | dict.fromkeys(names, str(cell.threads))
-        try:
-            done = subprocess.run(
-                command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return {"status": "limit", "reason": f"> {LIMIT_SECONDS} s"}
-        if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-            return {"status": "failed", "reason": lines[-1]}
-        return dict(json.loads(done.stdout.splitlines()[-1]))
+    def rows(self) -> list[dict[str, Any]]:
+        """Return each cell with its result."""
+        return [asdict(cell) | result for cell, result in self.done.items()]
 
     def _too_slow(self, cell: Cell) -> str:
-        """Return the reason why a cell takes too long, or an empty string."""
+        """Return the reason why a cell takes too long, or an empty string.
+
+        Times grow at least with the size of the collection, since every tool reads its input.
+        """
         for other, result in self.done.items():
             same = (other.collection, other.tool, other.threads) == (cell.collection, cell.tool, cell.threads)
-            if same and other.tau > cell.tau and result["status"] in ("limit", "too slow"):
+            if same and other.tau > cell.tau and result["status"] in ("limit", "omitted"):
                 return f"too slow at tau {other.tau}"
-        return f"> {LIMIT_SECONDS} s expected" if self._expected_seconds(cell) > LIMIT_SECONDS else ""
-
-    def _expected_seconds(self, cell: Cell) -> float:
-        """Return the expected seconds of a cell from the two next smaller collections, or 0 if unknown.
-
-        The exponent of growth between these collections is measured, and at least 1, since tools read their input.
-        """
-        smaller = SMALLER.get(cell.collection)
-        if smaller is None:
-            return 0.0
-        small = self._seconds(cell, smaller)
-        smallest = self._seconds(cell, SMALLER.get(smaller, ""))
-        if small is None:
-            status = self.done.get(Cell(smaller, cell.tool, cell.tau, cell.threads), {"status": ""})["status"]
-            return math.inf if status in ("limit", "too slow") else 0.0
-        steps = _ratio(cell.collection, smaller)
-        exponent = 1.0
-        if smallest is not None:
-            exponent = math.log(small / smallest) / math.log(_ratio(smaller, SMALLER[smaller]))
-        return float(small * steps ** min(max(exponent, 1.0), STEEPEST))
-
-    def _seconds(self, cell: Cell, collection: str) -> float | None:
-        result = self.done.get(Cell(collection, cell.tool, cell.tau, cell.threads))
-        return None if result is None or result["status"] != "ok" else result["seconds"] + result["prepare_seconds"]
-
-    def _folder(self, name: str) -> Path:
-        """Return the folder with the arrays of a collection, which are generated on first use."""
-        if name not in self._folders:
-            folder = self.scratch / name.replace(" ", "-")
-            folder.mkdir()
-            vectors = COLLECTIONS[name].vectors()
-            for array in ARRAYS:
-                np.save(folder / f"{array}.npy", getattr(vectors, array))
-            self._folders[name] = folder
-        return self._folders[name]
+        smaller = SMALLER.get(cell.collection, "")
+        before = self.done.get(Cell(smaller, cell.tool, cell.tau, cell.threads), {"status": ""})
+        if before["status"] in ("limit", "omitted"):
+            return f"too slow on {smaller}"
+        if before["status"] != "ok":
+            return ""
+        growth = COLLECTIONS[cell.collection].occurrences / COLLECTIONS[smaller].occurrences
+        expected = growth * (before["seconds"] + before["prepare_seconds"])
+        return f"> {LIMIT_SECONDS} s expected" if expected > LIMIT_SECONDS else ""
 
 
-def _ratio(larger: str, smaller: str) -> float:
-    return COLLECTIONS[larger].occurrences / COLLECTIONS[smaller].occurrences
+def _run(cell: Cell) -> dict[str, Any]:
+    collection = COLLECTIONS[cell.collection]
+    drawn = {"documents": collection.documents, "mean_length": collection.mean_length}
+    names = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.cell", json.dumps(asdict(cell) | {"collection": drawn})],
+            cwd=ROOT,
+            env=os.environ | dict.fromkeys(names, str(cell.threads)),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"status": "limit", "reason": f"> {LIMIT_SECONDS} s"}
+    if done.returncode != 0:
+        return {"status": "failed", "reason": (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]}
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def _key(cell: Cell) -> str:
     """Return a hash of all that a cell's result depends on: its parameters, code, libraries and machine."""
     ours = {"spotsigs_tight": SpotSigsTight, "spotsigs": SpotSigs, "lsh_native": LshNative}
     code = code_version(ours.get(cell.tool, SpotSigsTight)(), COLLECTIONS[cell.collection])
-    files = ("measured_join.py", "compared_tools.py") + (
-        () if cell.tool in OURS else ("allpairs.cpp", "requirements.txt")
-    )
+    files = ("cell.py", "join_tools.py") + (() if cell.tool in OURS else ("allpairs.cpp", "requirements.txt"))
     own = [hashlib.sha256(Path(__file__).with_name(name).read_bytes()).hexdigest() for name in files]
     parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), code, own, machine()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
 
-@cache
 def machine() -> dict[str, str]:
     """Return the machine and the versions of libraries."""
-    from importlib.metadata import PackageNotFoundError, version
-
     about = provenance()
-
-    def installed(package: str) -> str:
+    versions = {"python": about["python"]}
+    for package in ("numpy", "numba", *PACKAGES):
         try:
-            return version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
-            return "not installed"
+            versions[package] = "not installed"
+    return {key: str(about["machine"][key]) for key in ("processor", "cores", "system")} | versions
 
-    return {
-        "processor": about["machine"]["processor"],
-        "cores": str(about["machine"]["cores"]),
-        "system": about["machine"]["system"],
-        "python": about["python"],
-        **{package: installed(package) for package in ("numpy", "numba", *PACKAGES)},
-    }
+
+def _timed(cells: pd.DataFrame, row: Any) -> str:
+    """Return seconds, the ratio to our join on two threads, and the recall of a tool that is not exact."""
+    if row.status != "ok":
+        return str(row.reason)
+    at = (cells.collection == row.collection) & (cells.tau == row.tau) & (cells.tool == JOIN) & (cells.threads == 2)
+    ours = cells[at & (cells.status == "ok")]
+    is_ours = row.tool == JOIN and row.threads == 2
+    ratio = "" if is_ours or ours.empty else f" ({row.seconds / ours.seconds.iloc[0]:.3g}×)"
+    found = "" if TOOLS[row.tool].exact else f", recall {row.recall:.2f}"
+    return f"{row.seconds:.3g}{ratio}{found}{' †' if row.contended is True else ''}"
+
+
+def joins_table(cells: pd.DataFrame, about: Sequence[str]) -> Table:
+    """Return the seconds of each tool on each collection, a column for each threshold."""
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in cells.itertuples():
+        start = {"collection": row.collection, "tool": row.tool, "threads": row.threads}
+        line = rows.setdefault(tuple(start.values()), start)
+        line[f"{row.tau:g}"] = _timed(cells, row)
+        if row.status == "ok":
+            line["peak_mb"] = max(line.get("peak_mb", 0.0), row.peak_mb)
+    names = [Column(name=name, title=name) for name in ("collection", "tool", "threads")]
+    taus = [Column(name=f"{tau:g}", title=f"tau {tau:g}") for tau in ALL_TAUS if tau in set(cells.tau)]
+    columns = [*names, *taus, Column(name="peak_mb", title="peak MB", form=",.0f")]
+    notes = [
+        "In brackets: how many times the seconds of `spotsigs_tight` on two threads. A tool without a recall is exact. "
+        "†: other processes kept a fifth of a core busy.",
+        *about,
+    ]
+    return Table(
+        caption="Seconds from vectors in memory to verified pairs", columns=columns, rows=[*rows.values()], notes=notes
+    )
+
+
+def write_tables(folder: Path) -> None:
+    """Write the table, the figure and, for the committed run, the table of the documentation."""
+    cells = pd.read_csv(folder / "cells.csv")
+    cells = cells[cells.tool.isin(TOOLS)]
+    about = read_json(folder / "machine.json") if (folder / "machine.json").exists() else {}
+    joins_table(cells, [", ".join(f"{name} {value}" for name, value in about.items())]).write(folder, "bench")
+    done = cells[cells.status == "ok"]
+    names = [name for name in PLOTTED if name in set(done.collection)] or list(dict.fromkeys(done.collection))[:3]
+    points = [
+        Point(
+            panel=row.collection,
+            series=f"{row.tool}, one thread" if row.tool == JOIN and row.threads == 1 else row.tool,
+            x=row.tau,
+            y=row.seconds,
+        )
+        for row in done[done.collection.isin(names)].sort_values(["tool", "threads", "tau"]).itertuples()
+    ]
+    panels = [Panel(name=name, x_label="tau", y_label="seconds", y_log=True, guides=[0.78]) for name in names]
+    if points:
+        draw_lines(folder / "seconds", panels, points)
 
 
 def main() -> None:
-    """Measure the cells and write the report."""
+    """Measure the cells and write the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench", description=__doc__)
     parser.add_argument("--collection", nargs="*", default=[], choices=list(COLLECTIONS), help="only these")
     parser.add_argument("--tool", nargs="*", default=[], choices=list(TOOLS), help="only these")
     parser.add_argument("--tau", nargs="*", default=[], type=float, help="only these")
-    parser.add_argument("--budget", type=float, default=BUDGET_MINUTES, help="minutes, after which no cell is started")
     parser.add_argument("--out", type=Path, help="folder; results/bench, or results/runs/bench for a part of the run")
+    parser.add_argument("--tables", action="store_true", help="only write the tables and the figure again")
     arguments = parser.parse_args()
     chosen = arguments.collection, arguments.tool, arguments.tau
-    out = arguments.out or ROOT / ("results/runs/bench" if any(chosen) else "results/bench")
-    with tempfile.TemporaryDirectory() as scratch:
-        bench = Bench(ROOT / "results/cells/bench", Path(scratch), arguments.budget)
+    out = arguments.out or (ROOT / "results/runs/bench" if any(chosen) else ROOT / "results/bench")
+    if not arguments.tables:
+        bench = Bench(ROOT / "results/cells/bench", BUDGET_MINUTES)
         with tqdm(plan(*chosen), unit="cell", disable=None) as bar:
             for cell in bar:
                 bar.set_description(f"{cell.collection}, {cell.tool}, tau {cell.tau}")
                 bench.measure(cell)
-        for _ in range(0 if any(chosen) else ATTEMPTS - 1):
-            bench.measure_again()
-    other: dict[str, Callable[[], list[dict[str, Any]]]] = {
-        "extraction": lambda: extraction.measure(few=any(chosen)),
-        "startup": startup.measure,
-        "profile": lambda: [
-            row
-            for name in arguments.collection or PROFILED
-            for tau in PROFILE_TAUS
-            for row in profile.measure(name, tau, charts.OUR_THREADS)
-        ],
-    }
-    others = {} if arguments.tool else {name: pd.DataFrame(measured()) for name, measured in other.items()}
-    charts.write_csvs(out, cells=pd.json_normalize(list(bench.rows())), machine=pd.Series(machine()), **others)
-    charts.main(["--folder", str(out)])
-    print(out / "bench.md")
+        out.mkdir(parents=True, exist_ok=True)
+        pd.json_normalize(bench.rows()).to_csv(out / "cells.csv", index=False, lineterminator="\n")
+        write_json(out / "machine.json", machine())
+        if not arguments.tool:
+            speeds = pd.DataFrame(extraction.measure(few=any(chosen)))
+            speeds.to_csv(out / "extraction.csv", index=False, lineterminator="\n")
+    write_tables(out)
+    print((out / "bench.md").read_text("utf-8"))
 
 
 if __name__ == "__main__":

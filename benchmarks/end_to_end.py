@@ -1,15 +1,15 @@
-"""From files on disk to kept documents, each as a user would run it: ``make race``, and ``make race SIZE=300`` to try.
+"""Whole tools, from files to kept documents, as a user runs them: ``make race``, or ``make race SIZE=300`` to try it.
 
-Every run is a process of its own on the same cores, after one on a few documents that compiles and fills caches; one
-that takes too long is stopped. Its seconds are those of the wall from its start to its end, its core seconds those of
-all its processes, its peak memory theirs together (shared pages counted once, where the system tells). What was found
-is judged afterwards: against all pairs whose features, those of the contestant itself, reach the threshold it was run
-with, and against the truth.
+Each run is a process on the same cores, after one on a few documents that compiles and fills caches. Seconds are those
+of the wall, core seconds those of all its processes, peak memory that of all its processes together (shared pages
+counted once, where the system reports them). The text of pages is extracted once for all tools that read text; its
+time is part of theirs. The documents that a tool keeps are compared with the truth.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import shutil
@@ -22,30 +22,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from itertools import combinations, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
-import xxhash
-from numpy.typing import NDArray
 
-from benchmarks.compared_joins import CONTESTANTS, documents, with_texts
+from benchmarks.dedup_tools import TEXTS, TOOLS, documents
 from data.collections.newsframes import NewsFrames
 from data.collections.newsframes.packages import Packages
 from data.collections.newsframes.reuters_stories import resent
+from data.collections.package_docs import PackageDocs
 from data.collections.synthetic import Synthetic
 from experiments.show.tables import Column, Table
 from spotsigs.arrays.parallel import all_cores
-from spotsigs.clustering.clusters import cluster
-from spotsigs.engines import Processes
 from spotsigs.errors import InputError
-from spotsigs.evaluation.documents import decided
-from spotsigs.evaluation.metrics import evaluate
-from spotsigs.matching.prefix_join import self_join
+from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.output_files import read_json, write_json
-from spotsigs.records import Document, Pairs, Truth, Vectors
+from spotsigs.records import Clusters, Document, Truth
 from spotsigs.runs.provenance import QUIET, ForeignLoad, provenance
 
 ROOT = Path(__file__).parents[1]
@@ -54,112 +49,80 @@ SAMPLE_SECONDS = 0.2
 FEW = 60
 """Documents of the run that compiles."""
 
-OURS = {
-    "SpotSigs": ("signature=spotsigs", "matcher=spotsigs_tight", "tau=0.44"),
-    "SpotSigs, templates removed": (
-        "boilerplate=remove",
-        "signature.d=1",
-        "signature.c=2",
-        "matcher=spotsigs_tight",
-        "tau=0.25",
-    ),
-    "exact chains of 5 words": ("signature=shingles", "signature.k=5", "matcher=spotsigs_tight", "tau=0.8", "main"),
-    "SimHash (CopyCat's)": ("signature=shingles3", "matcher=simhash", "main"),
-}
-"""Keys of run.py; ``main`` has trafilatura extract the main text of pages."""
-
 COLUMNS = [
     Column(name="collection", title="collection"),
     Column(name="documents", title="documents", form=","),
     Column(name="tool", title="tool"),
-    Column(name="seconds", title="seconds", form=",.1f"),
-    Column(name="core_seconds", title="core seconds", form=",.1f"),
-    Column(name="peak_mb", title="peak MB", form=",.0f"),
+    Column(name="text", title="text"),
     Column(name="kept", title="kept", form=","),
-    Column(name="pairs", title="pairs", form=","),
-    Column(name="clusters", title="clusters", form=","),
-    Column(name="tau", title="tau", form=".2f"),
-    Column(name="precision_tau", title="precision at tau", form=".3f"),
-    Column(name="recall_tau", title="recall at tau", form=".3f"),
-    Column(name="precision", title="precision", form=".3f"),
-    Column(name="recall", title="recall", form=".3f"),
-    Column(name="f1", title="F1", form=".3f"),
     Column(name="stories_lost", title="stories lost", form=","),
     Column(name="lost", title="of all", form=".1%"),
     Column(name="duplicates_left", title="duplicates left", form=","),
     Column(name="left", title="of all", form=".1%"),
+    Column(name="b_cubed_precision", title="B³ precision", form=".3f"),
+    Column(name="b_cubed_recall", title="B³ recall", form=".3f"),
+    Column(name="b_cubed_f1", title="B³ F1", form=".3f"),
+    Column(name="largest_group", title="largest group", form=","),
+    Column(name="seconds", title="seconds", form=",.1f"),
+    Column(name="core_seconds", title="core seconds", form=",.1f"),
+    Column(name="peak_mb", title="peak MB", form=",.0f"),
     Column(name="remark", title="remark"),
 ]
 NOTES = [
-    "Pairs: those that a tool names, or all of each of its clusters. At tau: against all pairs whose features reach "
-    "the tool's own threshold, by a join in memory; those of this package by its join on disk. SimHash has none. "
-    "Precision, recall, F1: micro averages over pairs, against the truth where there is one.",
-    "Kept: documents that the tool keeps; text-dedup drops those of fewer than 5 words without counting them. Stories "
-    "lost: truth clusters, single documents included, of which the tool keeps none; duplicates left: kept documents "
-    "beyond the first of each story.",
+    "Stories lost: truth clusters, single documents included, of which the tool keeps none. Duplicates left: kept "
+    "documents beyond the first of each story. B³: averages over documents of the tool's own groups; a document in no "
+    "group is a group of its own. Text: the part of a page that the tool reads; main content is extracted by "
+    "trafilatura with its defaults. A run marked contended shared the machine: its seconds are too high.",
 ]
 
 
-def write_newsframes(path: Path, size: int | None) -> None:
-    """Pages of data=newsframes, of a seed that nothing was developed on; fewer than 2,000 are the first of those."""
+def newsframes(size: int | None) -> Iterator[Any]:
+    """Yield pages of data=newsframes with a seed on which nothing was developed."""
     collection = NewsFrames(seed=5, accept_licence=True, pages=max(size or 2160, 2000))
-    _write(path, islice((document for shard in collection.shards() for document in shard()), size), "html")
+    return (document for shard in collection.shards() for document in shard())
 
 
-def write_reuters(path: Path, size: int | None) -> None:
-    """All texts of Reuters-21578; those of one story by the rule of data=reuters_versions are its clusters."""
+def package_docs_html(size: int | None) -> Iterator[Any]:
+    """Yield the HTML documentation of four releases of SQLAlchemy; equal paths are one story."""
+    versions = ["1.2.19", "1.3.24", "1.4.54", "2.0.36"]
+    html: dict[str, Any] = {"suffixes": [".html"], "media_type": "text/html", "cache": str(ROOT / "data/cache")}
+    collection = PackageDocs(package="SQLAlchemy", versions=versions, subfolder="doc", **html)
+    pages = [document for shard in collection.shards() for document in shard()]
+    return iter(pages if size is None else sorted(pages, key=lambda page: str(page.cluster)))
+
+
+def reuters(size: int | None) -> Iterator[Any]:
+    """Yield the texts of Reuters-21578; those of one story by the rule of data=reuters_versions are its cluster."""
     rows = [row for row in Packages(None, True, "data/cache").stories() if str(row.get("body", "")).strip()]
     story = {text.id: each.name for each in resent(rows) for text in each.texts}
-    texts = (
-        Document(
-            id=str(row["id"]), content=f"{row.get('title', '')}\n\n{row['body']}", cluster=story.get(str(row["id"]))
-        )
-        for row in rows
-    )
-    _write(path, islice(texts, size), "text")
+    for row in rows:
+        text = f"{row.get('title', '')}\n\n{row['body']}"
+        yield Document(id=str(row["id"]), content=text, cluster=story.get(str(row["id"])), media_type="text/plain")
 
 
-def write_synthetic(path: Path, size: int | None) -> None:
-    """Made-up pages; 10,000 of them take the others a minute each, 200,000 an hour."""
-    collection = Synthetic(documents=size or 10_000, a_shard=2000)
-    with path.open("w", encoding="utf-8") as file:
-        for lines in Processes(workers=all_cores()).map(_lines, collection.shards()):
-            file.write(lines)
+def synthetic(size: int | None) -> Iterator[Any]:
+    """Yield generated pages."""
+    for shard in Synthetic(documents=size or 10_000, a_shard=2000).shards():
+        yield from shard()
 
 
-def _lines(shard: Callable[[], Iterator[Document]]) -> str:
-    return "".join(_line(document, "html") for document in shard())
-
-
-def _line(document: Document, column: str) -> str:
-    content = document.content if isinstance(document.content, str) else document.content.decode(document.charset or "")
-    return json.dumps({"id": document.id, column: content, "cluster": document.cluster}) + "\n"
-
-
-def _write(path: Path, found: Iterator[Any], column: str) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(_line(document, column) for document in found if isinstance(document, Document))
-
-
-COLLECTIONS: dict[str, Callable[[Path, int | None], None]] = {
-    "newsframes": write_newsframes,
-    "reuters": write_reuters,
-    "synthetic": write_synthetic,
+COLLECTIONS: dict[str, Callable[[int | None], Iterator[Any]]] = {
+    each.__name__: each for each in (newsframes, package_docs_html, reuters, synthetic)
 }
 
 
-def command(tool: str, path: Path, out: Path, *, is_html: bool) -> list[str]:
-    """Return the command that runs a tool on a file."""
-    if tool in CONTESTANTS:
-        return [sys.executable, "-m", "benchmarks.compared_joins", tool, str(path), str(out)]
-    keys = [key for key in OURS[tool] if key != "main"]
-    text = ["text=trafilatura"] if is_html and "main" in OURS[tool] else []
-    places = [f"data.path={path}", f"copy={out / 'kept'}", f"hydra.run.dir={out / 'run'}"]
-    return [sys.executable, str(ROOT / "run.py"), "data=jsonl", *places, *text, *keys]
+def write_collection(name: str, path: Path, size: int | None) -> None:
+    """Write a collection as JSON lines, with ``text`` or ``html``."""
+    found = (document for document in COLLECTIONS[name](size) if isinstance(document, Document))
+    with path.open("w", encoding="utf-8") as file:
+        for page in islice(found, size):
+            content = page.content if isinstance(page.content, str) else page.content.decode(page.charset or "utf-8")
+            column = "text" if name == "reuters" else "html"
+            file.write(json.dumps({"id": page.id, column: content, "cluster": page.cluster}) + "\n")
 
 
 def timed(arguments: Sequence[str], cores: Sequence[int], log: Path, limit: float = LIMIT_SECONDS) -> dict[str, Any]:
-    """Run a command on some cores; return its seconds, core seconds, peak memory and what went wrong."""
+    """Run a command on some cores; return its seconds, core seconds, peak memory and a remark on a failure."""
     seconds: dict[int, float] = {}
     peak = 0
     began = time.perf_counter()
@@ -171,21 +134,21 @@ def timed(arguments: Sequence[str], cores: Sequence[int], log: Path, limit: floa
         main = psutil.Process(process.pid)
         try:
             while process.poll() is None:
-                held = 0
+                memory = 0
                 with suppress(psutil.Error):
                     for one in [main, *main.children(recursive=True)]:
                         with suppress(psutil.Error):
-                            held += _held(one)
+                            memory += _memory(one)
                             times = one.cpu_times()
                             seconds[one.pid] = times.user + times.system
-                peak = max(peak, held)
+                peak = max(peak, memory)
                 if time.perf_counter() - began > limit:
                     _end(main)
                 time.sleep(SAMPLE_SECONDS)
         finally:  # also when the race is stopped
             _end(main)
     elapsed = time.perf_counter() - began
-    remark = ""
+    remark = "contended" if load.cores > QUIET else ""
     if process.returncode:
         last = log.read_text("utf-8", "replace").strip().splitlines()[-1:]
         remark = f"> {limit:,g} s" if elapsed > limit else f"failed: {' '.join(last)[:200]}"
@@ -193,7 +156,7 @@ def timed(arguments: Sequence[str], cores: Sequence[int], log: Path, limit: floa
         "seconds": elapsed,
         "core_seconds": sum(seconds.values()),
         "peak_mb": peak / 1e6,
-        "contended": load.cores > QUIET,
+        "failed": bool(process.returncode),
         "remark": remark,
     }
 
@@ -206,186 +169,136 @@ def _end(process: psutil.Process) -> None:
                 one.kill()
 
 
-def _held(process: psutil.Process) -> int:
+def _memory(process: psutil.Process) -> int:
     try:
         return int(process.memory_full_info().pss)
     except (AttributeError, psutil.Error):
         return int(process.memory_info().rss)
 
 
-def found_pairs(out: Path, numbers: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what a run found as rows of the collection, each pair once, the lower row first."""
-    import pandas as pd
-
-    if (out / "run" / "pairs.parquet").exists():
-        frame = pd.read_parquet(out / "run" / "pairs.parquet")
-    elif (out / "pairs.csv").exists():
-        frame = pd.read_csv(out / "pairs.csv", dtype=str, keep_default_na=False)
-    else:
-        groups = pd.read_csv(out / "groups.csv", dtype=str, keep_default_na=False).groupby("group")["doc"]
-        pairs = [pair for _, docs in groups for pair in combinations(docs, 2)]
-        frame = pd.DataFrame(pairs, columns=["doc_a", "doc_b"])
-    a, b = (frame[name].map(numbers).to_numpy(np.int64) for name in ("doc_a", "doc_b"))
-    keys = np.unique(np.minimum(a, b) * len(numbers) + np.maximum(a, b))
-    return keys // len(numbers), keys % len(numbers)
-
-
-def exact_pairs(path: Path, tool: str) -> Pairs:
-    """Return all pairs whose features, those of the tool, reach its threshold: the Jaccard similarity of sets."""
-    features, tau = CONTESTANTS[tool].features, CONTESTANTS[tool].tau
-    ends, hashes = [0], []
-    for text in _texts(path):
-        row = np.unique(np.array([xxhash.xxh3_64_intdigest(each.encode()) for each in features(text)], np.uint64))
-        hashes.append(row)
-        ends.append(ends[-1] + len(row))
-    vocabulary, ids = np.unique(np.concatenate(hashes), return_inverse=True)
-    vectors = Vectors.from_csr(np.array(ends), ids, np.ones(len(ids), np.int64), vocabulary=vocabulary)
-    return self_join(vectors, tau)
-
-
-def _texts(path: Path) -> Iterator[str]:
-    """Iterate over the texts that the tools compare; they are extracted once."""
-    known = path.with_suffix(".texts")
-    if not known.exists():
-        with known.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(text) + "\n" for _, text in with_texts(path))
-    with known.open(encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
-
-
-def exact_again(path: Path, tool: str, work: Path, *, is_html: bool) -> Pairs:
-    """Return the pairs of one of ours by its other implementation: the layout and the join on disk, in small shares."""
-    out = work / "again"
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir()
-    arguments = [*command(tool, path, out, is_html=is_html), "memory=1500MB"]
-    with (work / "again.log").open("wb") as output:
-        subprocess.run(arguments, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, check=True)
-    numbers = {document["id"]: row for row, document in enumerate(documents(path))}
-    i, j = found_pairs(out, numbers)
-    return Pairs.build(i, j, np.ones(len(i)), len(numbers))
-
-
-def threshold_of(tool: str) -> float | None:
-    """Return the threshold on the similarity of features that a tool is run with; SimHash has none."""
-    if tool in CONTESTANTS:
-        return CONTESTANTS[tool].tau
-    return next((float(key.removeprefix("tau=")) for key in OURS[tool] if key.startswith("tau=")), None)
-
-
-def judged(path: Path, out: Path, tool: str, exact: Callable[[], Pairs]) -> dict[str, Any]:
-    """Return what a run found and how good it is."""
+def evaluated(path: Path, out: Path) -> dict[str, Any]:
+    """Return the quality of the decisions that a tool has written, by the truth of its input."""
     rows = [(document["id"], document.get("cluster")) for document in documents(path)]
-    numbers = {name: row for row, (name, _) in enumerate(rows)}
-    i, j = found_pairs(out, numbers)
-    pairs = Pairs.build(i, j, np.ones(len(i)), len(rows))
-    sizes, kept = cluster(pairs, clusters="components").sizes, kept_ids(out)
-    facts: dict[str, Any] = {"pairs": len(pairs), "clusters": int((sizes > 1).sum())}
-    facts["kept"] = None if kept is None else len(kept)
     truth = Truth.from_clusters(name for _, name in rows)
+    with (out / "decisions.csv").open(newline="", encoding="utf-8") as file:
+        decisions = {row["doc"]: row for row in csv.DictReader(file)}
+    kept = np.array([name in decisions and decisions[name]["kept"] == "True" for name, _ in rows])
+    names = [f"group {decisions[name]['group']}" if name in decisions else f"only {name}" for name, _ in rows]
+    _, first, labels, sizes = np.unique(names, return_index=True, return_inverse=True, return_counts=True)
+    groups = Clusters(labels.astype(np.int32), first.astype(np.int32), np.ones(len(rows)))
+    facts: dict[str, Any] = {"kept": int(kept.sum()), "largest_group": int(sizes.max())}
     if truth is not None:
-        quality = evaluate(pairs, truth, resamples=0)
-        facts |= {"precision": quality.precision, "recall": quality.recall, "f1": quality.f1}
-    if truth is not None and kept is not None:
-        found = decided(np.isin(np.arange(len(rows)), [numbers[name] for name in kept]), truth)
+        found = decided(kept, truth)
         facts |= asdict(found) | {"lost": found.lost, "left": found.left}
-    if threshold_of(tool) is not None:
-        all_of_them, n = exact(), len(rows)
-        shared = np.intersect1d(i * n + j, all_of_them.i.astype(np.int64) * n + all_of_them.j, assume_unique=True)
-        facts |= {
-            "tau": threshold_of(tool),
-            "precision_tau": len(shared) / max(len(pairs), 1),
-            "recall_tau": len(shared) / max(len(all_of_them), 1),
-        }
+        measures = b_cubed(groups, truth)
+        facts |= dict(zip(("b_cubed_precision", "b_cubed_recall", "b_cubed_f1"), measures, strict=True))
     return facts
 
 
-def kept_ids(out: Path) -> list[str] | None:
-    """Return the ids of the documents that a run kept; None if it wrote none."""
-    if (out / "kept" / "dataset_info.json").exists():
-        from datasets import load_from_disk
+class Race:
+    """Runs of tools on one collection."""
 
-        return [str(name) for name in load_from_disk(str(out / "kept"))["id"]]
-    files = [path for path in [*out.glob("kept.jsonl"), *(out / "kept").rglob("*.jsonl")] if path.is_file()]
-    return [document["id"] for path in files for document in documents(path)] if files else None
+    def __init__(self, name: str, size: int | None, cores: Sequence[int], work: Path, limit: float) -> None:
+        self.name, self.cores, self.work, self.limit = name, cores, work, limit
+        self.pages = work / f"{name}.jsonl"
+        if not self.pages.exists():
+            write_collection(name, self.pages, size)
+        first = next(documents(self.pages))
+        self.texts: dict[str, tuple[Path, dict[str, Any]]] = {}
+        if "text" in first:
+            self.texts["text"] = self.pages, {}
+        self.documents = sum(1 for _ in documents(self.pages))
 
-
-def race(
-    names: Sequence[str], tools: Sequence[str], size: int | None, cores: Sequence[int], work: Path, limit: float
-) -> Iterator[dict[str, Any]]:
-    """Run every tool on every collection, one after the other, and yield a row for each."""
-    ran: set[str] = set()
-    for name in names:
-        path, few = work / f"{name}.jsonl", work / f"{name}-few.jsonl"
-        try:
-            if not path.exists():
-                COLLECTIONS[name](path, size)
-        except InputError as error:
-            print(f"{name} is left out: {error}", flush=True)
-            continue
-        few.write_text("".join(islice(path.open(encoding="utf-8"), FEW)), encoding="utf-8")
-        is_html, n = "html" in next(documents(path)), sum(1 for _ in documents(path))
+    def rows(self, tools: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Run each tool on each text that it reads, one after the other, and yield its row."""
         for tool in tools:
-            facts: dict[str, Any] = {}
-            warm = tool in CONTESTANTS and tool in ran  # ours compile for each input
-            for at in (path,) if warm else (few, path):
-                out = work / "out"
-                shutil.rmtree(out, ignore_errors=True)
-                out.mkdir()
-                facts = timed(command(tool, at, out, is_html=is_html), cores, work / f"{name}-{tool}.log", limit)
-            if not facts["remark"]:
-                ours = partial(exact_again, path, tool, work, is_html=is_html)
-                facts |= judged(path, out, tool, partial(exact_pairs, path, tool) if tool in CONTESTANTS else ours)
-            if facts["contended"]:
-                facts["remark"] = f"{facts['remark']} other processes ran beside it".strip()
-            ran.add(tool)
-            yield {"collection": name, "documents": n, "tool": tool} | facts
+            for text in TOOLS[tool].texts if "text" not in self.texts else ("text",):
+                path, before = (self.pages, {}) if text == "HTML" else self._text(text)
+                yield {"collection": self.name, "documents": self.documents, "tool": tool, "text": text} | self._run(
+                    tool, path, before
+                )
+
+    def _text(self, text: str) -> tuple[Path, dict[str, Any]]:
+        """Return the texts of the pages, and the time and memory of their extraction."""
+        if text not in self.texts:
+            out = self._folder(text)
+            facts = timed(self._command(text, self.pages, out), self.cores, self.work / f"{text}.log", self.limit)
+            if facts["failed"]:
+                raise InputError(f"{text} of {self.name} cannot be extracted: {facts['remark']}")
+            self.texts[text] = out / "texts.jsonl", facts
+        return self.texts[text]
+
+    def _folder(self, name: str) -> Path:
+        out = self.work / self.name / name
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir(parents=True)
+        return out
+
+    @staticmethod
+    def _command(name: str, path: Path, out: Path) -> list[str]:
+        return [sys.executable, "-m", "benchmarks.dedup_tools", name, str(path), str(out)]
+
+    def _run(self, tool: str, path: Path, before: dict[str, Any]) -> dict[str, Any]:
+        few = self.work / "few.jsonl"
+        few.write_text("".join(islice(path.open(encoding="utf-8"), FEW)), encoding="utf-8")
+        facts: dict[str, Any] = {}
+        for each in (few, path):
+            out = self._folder("out")
+            facts = timed(self._command(tool, each, out), self.cores, self.work / f"{tool}.log", self.limit)
+        if not facts["failed"]:
+            facts |= evaluated(path, out)
+        if before:
+            facts |= {name: facts[name] + before[name] for name in ("seconds", "core_seconds")}
+            facts["peak_mb"] = max(facts["peak_mb"], before["peak_mb"])
+            facts["remark"] = facts["remark"] or before["remark"]
+        return facts
 
 
 def write(row: dict[str, Any], folder: Path, cores: int) -> None:
-    """Put a row into a table, in place of a former run of the same tool on as many documents of the collection."""
-    made, known = provenance(), folder / "race.json"
+    """Write a row into the table, in place of a previous one of the same tool, text and size of the collection."""
+    about, known = provenance(), folder / "race.json"
     rows = read_json(known)["rows"] if known.exists() else []
-    row |= {"commit": made["commit"]}
+    row |= {"commit": about["commit"]}
     output = {key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()}
     print(json.dumps(output), flush=True)
-    rows = sorted([*(each for each in rows if _place(each) != _place(row)), row], key=_place)
-    settings = [f"{tool}: {contestant.settings}." for tool, contestant in CONTESTANTS.items()]
-    settings += [f"{tool}: {' '.join(key for key in keys if key != 'main')}." for tool, keys in OURS.items()]
+    rows = sorted([*(each for each in rows if _order(each) != _order(row)), output], key=_order)
+    settings = [f"{name}: {tool.settings}." for name, tool in TOOLS.items()]
     caption = f"From files to kept documents, {cores} cores"
     Table(caption=caption, columns=COLUMNS, rows=rows, notes=[*NOTES, " ".join(settings)]).write(folder, "race")
-    write_json(known, {"rows": rows, "cores": cores, **made})
+    write_json(known, {"rows": rows, "cores": cores, **about})
 
 
-def _place(row: dict[str, Any]) -> tuple[int, int, int]:
-    """Return where a row stands in the table."""
-    return list(COLLECTIONS).index(row["collection"]), row["documents"], [*OURS, *CONTESTANTS].index(row["tool"])
+def _order(row: dict[str, Any]) -> tuple[int, int, int, int]:
+    """Return the position of a row in the table."""
+    texts = ["HTML", "text", *TEXTS]
+    collection, tool = list(COLLECTIONS).index(row["collection"]), list(TOOLS).index(row["tool"])
+    return collection, row["documents"], tool, texts.index(row["text"])
 
 
 def main() -> None:
-    """Race, and write the table."""
+    """Run the tools and write the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.end_to_end", description=__doc__)
     parser.add_argument("--collection", nargs="+", choices=COLLECTIONS, default=list(COLLECTIONS))
-    parser.add_argument("--tool", nargs="+", choices=[*OURS, *CONTESTANTS], default=[*OURS, *CONTESTANTS])
+    parser.add_argument("--tool", nargs="+", choices=list(TOOLS), default=list(TOOLS))
     parser.add_argument("--size", type=int, help="documents of each collection")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, help="seconds after which a run is stopped")
-    parser.add_argument("--work", type=Path, help="folder for inputs and outputs, which stay; by default one that goes")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        help="folder of the table, whose other rows stay; results/race, or results/runs/race below 10,000",
-    )
+    parser.add_argument("--work", type=Path, help="folder for inputs and outputs that remains; temporary if omitted")
+    parser.add_argument("--out", type=Path, help="folder of the table; results/race, or results/runs/race with --size")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that no tool runs on
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(all_cores()))
     cores = usable[: chosen.cores]
+    out = chosen.out or ROOT / ("results/runs/race" if chosen.size else "results/race")
     with tempfile.TemporaryDirectory() as folder:
         work = chosen.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
-        out = chosen.out or ROOT / ("results/runs/race" if chosen.size and chosen.size < 10_000 else "results/race")
-        for row in race(chosen.collection, chosen.tool, chosen.size, cores, work, chosen.limit):
-            write(row, out, len(cores))  # each at once: a race takes hours
+        for name in chosen.collection:
+            try:
+                for row in Race(name, chosen.size, cores, work, chosen.limit).rows(chosen.tool):
+                    write(row, out, len(cores))  # after each tool: a race takes long
+            except InputError as error:
+                print(f"{name} is omitted: {error}", flush=True)
     if (out / "race.md").exists():
         print((out / "race.md").read_text("utf-8"))
 

@@ -1,7 +1,4 @@
-"""Speed of extraction and of the HTML parser alone, on real documentation pages or, without these, on gold.
-
-Each step is a function of the pages; to add a step, write one and add it to `STEPS`.
-"""
+"""Speed of extraction and of the HTML parser alone, on real documentation pages."""
 
 from __future__ import annotations
 
@@ -11,13 +8,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from multiprocessing import get_context
 from typing import Any
 
-from data.collections.gold import Gold
-from data.collections.package_docs import PackageDocs
+from benchmarks.end_to_end import package_docs_html
 from spotsigs.arrays.parallel import all_cores
-from spotsigs.errors import InputError
 from spotsigs.records import Document
 from spotsigs.runs.provenance import QUIET, ForeignLoad
 from spotsigs.signatures.extract import extract_shard
@@ -25,12 +21,10 @@ from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText, visible_text
 
 PASSES = 5
-MOST_PASSES = 10
-MEGABYTES = 40.0
-FEW_MEGABYTES = 5.0
+PAGES, FEW_PAGES = 300, 40
 
 
-def bare_parser(documents: Sequence[Document]) -> None:
+def parse(documents: Sequence[Document]) -> None:
     """Parse with selectolax (lexbor) and return the text of the body."""
     from selectolax.lexbor import LexborHTMLParser
 
@@ -51,76 +45,32 @@ def signatures(documents: Sequence[Document]) -> None:
     extract_shard(lambda: iter(documents), VisibleText(), SpotSignatures())
 
 
-STEPS: dict[str, Callable[[Sequence[Document]], None]] = {
-    "bare parser (selectolax)": bare_parser,
-    "pages to text": text,
-    "pages to signatures": signatures,
-}
+STEPS = {"bare parser (selectolax)": parse, "pages to text": text, "pages to signatures": signatures}
 
 
 def measure(*, few: bool) -> list[dict[str, Any]]:
     """Return MB/s of each step in one process, then of pages to signatures on all cores."""
-    name, documents = _pages(FEW_MEGABYTES if few else MEGABYTES)
+    pages = islice(package_docs_html(None), FEW_PAGES if few else PAGES)
+    documents = [replace(page, content=page.content.encode()) for page in pages]
     size = sum(len(page.content) for page in documents) / 1e6
-    about = {"collection": name, "pages": len(documents), "mb": size}
+    about = {"collection": "SQLAlchemy's documentation", "pages": len(documents), "mb": size}
     rows = [{"step": step} | about | _speed(size, partial(run, documents)) for step, run in STEPS.items()]
-    shares = [documents[k :: all_cores()] for k in range(all_cores())]
-    with ProcessPoolExecutor(len(shares), get_context("spawn"), initializer=_hold, initargs=(shares,)) as pool:
-        speed = _speed(size, lambda: list(pool.map(_extract_share, range(len(shares)))))
-    return [*rows, {"step": f"pages to signatures, {len(shares)} processes"} | about | speed]
+    parts = [documents[k :: all_cores()] for k in range(all_cores())]
+    with ProcessPoolExecutor(len(parts), get_context("spawn")) as pool:
+        speed = _speed(size, lambda: list(pool.map(signatures, parts)))
+    return [*rows, {"step": f"pages to signatures, {len(parts)} processes"} | about | speed]
 
 
 def _speed(size: float, run: Callable[[], Any]) -> dict[str, Any]:
-    """Return the median MB/s of the undisturbed passes, after one that loads the kernels."""
+    """Return the median MB/s of several passes, after one that loads the kernels."""
     run()
     passes: list[tuple[float, float]] = []
-    while sum(cores <= QUIET for cores, _ in passes) < PASSES and len(passes) < MOST_PASSES:
+    for _ in range(PASSES):
         with ForeignLoad() as load:
             began = time.perf_counter()
             run()
             seconds = time.perf_counter() - began
         passes.append((load.cores, size / seconds))
     quiet = [speed for cores, speed in passes if cores <= QUIET]
-    counted = quiet or [speed for _, speed in passes]
-    most = max(speed for _, speed in passes)
-    return {"mb_per_s": statistics.median(counted), "most_mb_per_s": most, "contended": not quiet}
-
-
-def _pages(megabytes: float) -> tuple[str, list[Document]]:
-    """Return real HTML pages as bytes if they can be fetched, else generated ones."""
-    real = PackageDocs(
-        package="SQLAlchemy",
-        versions=["1.4.54", "2.0.36"],
-        subfolder="doc",
-        suffixes=[".html"],
-        media_type="text/html",
-    )
-    try:
-        real.prepare()
-    except InputError:  # there is no network
-        return "gold (generated)", _some(Gold(), megabytes)
-    return "SQLAlchemy's documentation", _some(real, megabytes)
-
-
-def _some(collection: Any, megabytes: float) -> list[Document]:
-    documents: list[Document] = []
-    size = 0
-    for shard in collection.shards():
-        for page in shard():
-            if not isinstance(page, Document) or size > megabytes * 1e6:
-                continue
-            content = page.content.encode() if isinstance(page.content, str) else page.content
-            documents.append(replace(page, content=content))
-            size += len(content)
-    return documents
-
-
-_SHARES: list[Sequence[Document]] = []
-
-
-def _hold(shares: list[Sequence[Document]]) -> None:
-    _SHARES[:] = shares
-
-
-def _extract_share(k: int) -> None:
-    signatures(_SHARES[k])
+    speeds = quiet or [speed for _, speed in passes]
+    return {"mb_per_s": statistics.median(speeds), "most_mb_per_s": max(speeds), "contended": not quiet}

@@ -21,15 +21,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from baselines.lsh_native import LshNative
+from baselines.verify import jaccard
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.bounds import bounds
+from spotsigs.matching.prefix_join import SpotSigsTight
 from spotsigs.records import Corpus, Matcher, Vectors
 
 Found = tuple[NDArray[Any], NDArray[Any]]
 """Rows of similar pairs."""
-Run = Callable[[float, int], Any]
-"""Function ``(tau, threads) -> Found``; tools that only flag rows return a boolean array."""
+Run = Callable[[float, int], Found]
+"""Function of tau and the number of threads."""
 
 ALL_TAUS = (1.0, 0.9, 0.78, 0.7, 0.6, 0.5, 0.4, 0.3)
 PEER_TAUS = (1.0, 0.9, 0.7, 0.5)
@@ -55,47 +59,22 @@ class Tool:
         Thresholds, descending: if one takes too long, lower ones are omitted.
     threads : tuple of int
         Numbers of threads; (1,) for single-threaded tools.
-    flags : bool
-        True if it only flags the rows that have a near-duplicate.
     """
 
     prepare: Callable[[Vectors], Run]
     exact: bool
     taus: tuple[float, ...] = PEER_TAUS
     threads: tuple[int, ...] = (1,)
-    flags: bool = False
 
 
-def own(build: Callable[[float, int], Matcher], vectors: Vectors) -> Run:
-    """Return ``run`` of one of our matchers; stages and counters are in ``run.details``."""
+def own(build: Callable[..., Matcher], vectors: Vectors) -> Run:
+    """Return ``run`` of one of our matchers."""
 
     def run(tau: float, threads: int) -> Found:
-        pairs = build(tau, threads)(Corpus(vectors))
-        run.details = {"seconds": dict(pairs.seconds), "counters": dict(pairs.counters)}  # type: ignore[attr-defined]
+        pairs = build(tau=tau, threads=threads)(Corpus(vectors))
         return pairs.i, pairs.j
 
     return run
-
-
-def tight(tau: float, threads: int) -> Matcher:
-    """Our exact join."""
-    from spotsigs.matching.prefix_join import SpotSigsTight
-
-    return SpotSigsTight(tau=tau, threads=threads)
-
-
-def algorithm_1(tau: float, threads: int) -> Matcher:
-    """Algorithm 1 as printed, on kernels."""
-    from spotsigs.matching.algorithm1 import SpotSigs
-
-    return SpotSigs(tau=tau, threads=threads)
-
-
-def lsh_native(tau: float, threads: int) -> Matcher:
-    """LSH-S on kernels, k = 6, l = 32."""
-    from baselines.lsh_native import LshNative
-
-    return LshNative(tau=tau, k=6, l=32, threads=threads)
 
 
 def datasketch(vectors: Vectors) -> Run:
@@ -130,36 +109,6 @@ def rensa(vectors: Vectors) -> Run:
     return run
 
 
-def rensa_flags(vectors: Vectors) -> Run:
-    """rensa's rho pipeline, its fastest: flags rows with a near-duplicate by estimate, without pairs."""
-    from rensa import RMinHash, RMinHashLSH
-
-    hashes = _hashes(_tokens(vectors))
-    starts = np.concatenate([np.zeros(1, np.uint64), np.cumsum(vectors.lengths).astype(np.uint64)])
-
-    def run(tau: float, threads: int) -> NDArray[np.bool_]:
-        matrix = RMinHash.digest_matrix_from_flat_token_hashes_rho(hashes, starts, 128, 1)
-        return np.array(RMinHashLSH(tau, 128, 8).query_duplicate_flags_matrix_one_shot(matrix), np.bool_)
-
-    return run
-
-
-def gaoya(vectors: Vectors) -> Run:
-    """gaoya MinHashStringIndex (Rust), 32 bands of 6, without its own estimate of the similarity."""
-    from gaoya.minhash import MinHashStringIndex
-
-    names = _as_lists(vectors, lambda tokens: np.char.mod("t%d", tokens).astype(object))
-    texts = [" ".join(row) for row in names]
-
-    def run(tau: float, threads: int) -> Found:
-        index = MinHashStringIndex(32, 0.0, 32, 6, None, "word", False, (1, 1), "vec")
-        index.par_bulk_insert_docs(list(range(len(texts))), texts)
-        blocks = (index.par_bulk_query(texts[k : k + 20_000]) for k in range(0, len(texts), 20_000))
-        return verified(vectors, (partners for block in blocks for partners in block), tau)
-
-    return run
-
-
 def set_similarity_search(vectors: Vectors) -> Run:
     """SetSimilaritySearch all_pairs, exact, Python."""
     from SetSimilaritySearch import all_pairs
@@ -173,33 +122,31 @@ def set_similarity_search(vectors: Vectors) -> Run:
     return run
 
 
-def scipy_product(vectors: Vectors) -> Run:
-    """scipy X·Xᵀ in blocks of rows, exact."""
-    matrix = _matrix(vectors)
-
-    def run(tau: float, threads: int) -> Found:
-        return _products(vectors, tau, lambda block: block @ matrix.T, matrix)
-
-    return run
-
-
 def sparse_dot_topn(vectors: Vectors) -> Run:
     """sparse_dot_topn X·Xᵀ in blocks of rows (C++), exact: all entries are kept."""
+    from scipy import sparse
     from sparse_dot_topn import sp_matmul
 
-    matrix = _matrix(vectors)
+    tokens = _tokens(vectors)
+    indptr = np.concatenate([[0], np.cumsum(vectors.lengths)])
+    matrix = sparse.csr_matrix((np.ones(len(tokens), np.int32), tokens.astype(np.int32), indptr))
     transposed = matrix.T.tocsr()
 
     def run(tau: float, threads: int) -> Found:
-        return _products(vectors, tau, lambda block: sp_matmul(block, transposed, n_threads=threads), matrix)
+        found = []
+        for begin in range(0, len(vectors), 2000):
+            overlaps = sp_matmul(matrix[begin : begin + 2000], transposed, n_threads=threads).tocoo()
+            i, j = overlaps.row.astype(np.int64) + begin, overlaps.col.astype(np.int64)
+            similar = (i < j) & (overlaps.data / (vectors.lengths[i] + vectors.lengths[j] - overlaps.data) >= tau)
+            found.append((i[similar], j[similar]))
+        i, j = map(np.concatenate, zip(*found, strict=True))
+        return i, j
 
     return run
 
 
 def cpp(positional: bool, vectors: Vectors) -> Run:
     """AllPairs or PPJoin in our C++ implementation, exact; ordering and sorting the sets is not timed."""
-    from spotsigs.matching.bounds import bounds
-
     library = ctypes.CDLL(str(_compiled(Path(__file__).with_name("allpairs.cpp"))))
     rows, indptr, tokens = _ordered_sets(vectors)
     capacity = 64 * len(vectors) + 1000  # the system allocates only pages that are written
@@ -223,70 +170,46 @@ def cpp(positional: bool, vectors: Vectors) -> Run:
 
 
 TOOLS = {
-    "spotsigs_tight": Tool(prepare=partial(own, tight), exact=True, taus=ALL_TAUS, threads=(2, 1)),
-    "lsh_native": Tool(prepare=partial(own, lsh_native), exact=False, taus=ALL_TAUS, threads=(2,)),
-    "spotsigs": Tool(prepare=partial(own, algorithm_1), exact=True, taus=ALL_TAUS, threads=(2,)),
+    "spotsigs_tight": Tool(prepare=partial(own, SpotSigsTight), exact=True, taus=ALL_TAUS, threads=(2, 1)),
+    "lsh_native": Tool(prepare=partial(own, partial(LshNative, k=6, l=32)), exact=False, taus=ALL_TAUS, threads=(2,)),
+    "spotsigs": Tool(prepare=partial(own, SpotSigs), exact=True, taus=ALL_TAUS, threads=(2,)),
     "AllPairs (our C++)": Tool(prepare=partial(cpp, False), exact=True),
     "PPJoin (our C++)": Tool(prepare=partial(cpp, True), exact=True),
     "rensa": Tool(prepare=rensa, exact=False, taus=SKETCH_TAUS, threads=(2,)),
-    "rensa, flags only": Tool(prepare=rensa_flags, exact=False, taus=SKETCH_TAUS, threads=(2,), flags=True),
-    "gaoya": Tool(prepare=gaoya, exact=False, taus=SKETCH_TAUS, threads=(2,)),
     "datasketch": Tool(prepare=datasketch, exact=False, taus=SKETCH_TAUS),
     "SetSimilaritySearch": Tool(prepare=set_similarity_search, exact=True),
     "sparse_dot_topn": Tool(prepare=sparse_dot_topn, exact=True, taus=(0.9,), threads=(2,)),
-    "scipy": Tool(prepare=scipy_product, exact=True, taus=(0.9,)),
 }
 """Tools by name, ours first."""
 
 JOIN = "spotsigs_tight"
-PRODUCTS = ("sparse_dot_topn", "scipy")
-"""Tools that process every pair with a common token, whatever the threshold."""
 OURS = (JOIN, "lsh_native", "spotsigs")
-PACKAGES = ("datasketch", "rensa", "gaoya", "SetSimilaritySearch", "sparse_dot_topn", "scipy")
+PACKAGES = ("datasketch", "rensa", "SetSimilaritySearch", "sparse_dot_topn")
 
 
 def verified(vectors: Vectors, candidates: Iterable[Iterable[int]], tau: float) -> Found:
-    """Return the pairs of each row and its later candidates that pass the exact test."""
+    """Return the pairs of each row and its later candidates that reach tau."""
     kept: list[Found] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     rows: list[int] = []
     partners: list[NDArray[np.int64]] = []
-    size = 0
+
+    def verify() -> None:
+        i, j = np.repeat(np.array(rows, np.int64), [len(one) for one in partners]), np.concatenate(partners)
+        i, j = i[i < j], j[i < j]
+        similar = jaccard(vectors, i, j, threads=1) >= tau
+        kept.append((i[similar], j[similar]))
+        rows.clear()
+        partners.clear()
+
     for row, found in enumerate(candidates):
         rows.append(row)
         partners.append(np.fromiter(found, np.int64))
-        size += len(partners[-1])
-        if size > 1_000_000:
-            kept.append(_similar(vectors, rows, partners, tau))
-            rows, partners, size = [], [], 0
+        if len(rows) == 10_000:
+            verify()
     if rows:
-        kept.append(_similar(vectors, rows, partners, tau))
+        verify()
     i, j = map(np.concatenate, zip(*kept, strict=True))
     return i, j
-
-
-def _similar(vectors: Vectors, rows: list[int], partners: list[NDArray[np.int64]], tau: float) -> Found:
-    i = np.repeat(np.array(rows), [len(one) for one in partners])
-    j = np.concatenate(partners)
-    i, j = i[i < j], j[i < j]
-    similar = np.empty(len(i), np.bool_)
-    _compare(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, i, j, tau, similar)
-    return i[similar], j[similar]
-
-
-@njit(cache=True, nogil=True)
-def _compare(indptr: Any, ids: Any, counts: Any, lengths: Any, i: Any, j: Any, tau: Any, out: Any) -> None:
-    for m in range(len(i)):
-        a, b, overlap = indptr[i[m]], indptr[j[m]], 0
-        while a < indptr[i[m] + 1] and b < indptr[j[m] + 1]:
-            if ids[a] == ids[b]:
-                overlap += min(counts[a], counts[b])
-                a += 1
-                b += 1
-            elif ids[a] < ids[b]:
-                a += 1
-            else:
-                b += 1
-        out[m] = overlap / (lengths[i[m]] + lengths[j[m]] - overlap) >= tau
 
 
 def _tokens(vectors: Vectors) -> NDArray[np.int64]:
@@ -312,27 +235,6 @@ def _as_lists(vectors: Vectors, name: Callable[[NDArray[np.int64]], NDArray[Any]
         [names[t] for t in tokens[e - n : e].tolist()]
         for e, n in zip(ends.tolist(), vectors.lengths.tolist(), strict=True)
     ]
-
-
-def _matrix(vectors: Vectors) -> Any:
-    """Return the 0/1 matrix of rows and tokens."""
-    from scipy import sparse
-
-    tokens = _tokens(vectors)
-    indptr = np.concatenate([[0], np.cumsum(vectors.lengths)])
-    return sparse.csr_matrix((np.ones(len(tokens), np.int32), tokens.astype(np.int32), indptr))
-
-
-def _products(vectors: Vectors, tau: float, product: Callable[[Any], Any], matrix: Any) -> Found:
-    """Return the similar pairs from blocks of the product."""
-    kept = []
-    for begin in range(0, len(vectors), 2000):
-        overlaps = product(matrix[begin : begin + 2000]).tocoo()
-        i, j = overlaps.row.astype(np.int64) + begin, overlaps.col.astype(np.int64)
-        similar = (i < j) & (overlaps.data / (vectors.lengths[i] + vectors.lengths[j] - overlaps.data) >= tau)
-        kept.append((i[similar], j[similar]))
-    i, j = map(np.concatenate, zip(*kept, strict=True))
-    return i, j
 
 
 def _ordered_sets(vectors: Vectors) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:

@@ -1,4 +1,4 @@
-"""Measurement of a cell in its own process: ``python -m benchmarks.measured_join '{"tool": ..., ...}'``."""
+"""One measurement of a join in a process of its own: ``python -m benchmarks.cell '{"tool": ..., ...}'``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import json
 import os
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.compared_tools import JOIN, TOOLS, Run, UnavailableError
+from benchmarks.join_tools import JOIN, TOOLS, Found, Run, UnavailableError
 from data.collections.wt10g_like import Wt10gLike
 from spotsigs.matching.prefix_join import self_join
-from spotsigs.records import RowNumbers, Vectors
+from spotsigs.records import Vectors
 from spotsigs.runs.provenance import QUIET, ForeignLoad
 
 BATCH_SECONDS = 0.5
@@ -24,24 +23,20 @@ ENOUGH_SECONDS = 1.5
 """Total seconds of undisturbed runs; a longer run is not repeated."""
 PATIENCE_SECONDS = 4.0
 """Seconds of disturbed runs after which the cell is contended."""
-ARRAYS = ("indptr", "ids", "counts", "lengths")
 
 
-def measure(tool: str, collection: str, tau: float, threads: int) -> dict[str, Any]:
-    """Run a tool on a collection and compare its pairs with those of our exact join."""
-    arrays = {name: np.load(Path(collection, f"{name}.npy")) for name in ARRAYS}
-    vectors = Vectors(**arrays, doc_ids=RowNumbers(len(arrays["lengths"])))
+def measure(tool: str, vectors: Vectors, tau: float, threads: int) -> dict[str, Any]:
+    """Run a tool and compare its pairs with those of our exact join."""
     try:
         began = time.perf_counter()
         run = TOOLS[tool].prepare(vectors)
         prepared = time.perf_counter() - began
         TOOLS[tool].prepare(Wt10gLike(documents=200).vectors())(0.7, threads)  # loads compiled kernels
-        _forget_peak()
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak memory
         before = _resident("VmRSS")
         batches, found = _timed(run, tau, threads)
     except (UnavailableError, ImportError) as reason:
         return {"status": "unavailable", "reason": str(reason)}
-    peak = _resident("VmHWM")
     quiet = [batch for batch in batches if batch["foreign_cores"] <= QUIET]
     seconds = [one for batch in quiet or batches for one in batch["seconds"]]
     return {
@@ -51,10 +46,9 @@ def measure(tool: str, collection: str, tau: float, threads: int) -> dict[str, A
         "least_seconds": min(one for batch in batches for one in batch["seconds"]),
         "runs": len(seconds),
         "prepare_seconds": prepared,
-        "peak_mb": peak,
+        "peak_mb": _resident("VmHWM"),
         "before_mb": before,
-        **_agreement(found, vectors, tau, tool),
-        "details": getattr(run, "details", {}),
+        **agreement(found, vectors, tau, tool),
     }
 
 
@@ -76,42 +70,27 @@ def _timed(run: Run, tau: float, threads: int) -> tuple[list[dict[str, Any]], An
     return batches, found
 
 
-def _agreement(found: Any, vectors: Vectors, tau: float, tool: str) -> dict[str, Any]:
-    """Compare with the exact pairs, or flags with the rows that are in a pair."""
-    n = len(vectors)
+def agreement(found: Found, vectors: Vectors, tau: float, tool: str) -> dict[str, Any]:
+    """Compare pairs with the exact ones."""
     if tool == JOIN:
         return {"pairs": len(found[0]), "recall": None, "precision": None}
-    exact = self_join(vectors, tau)
-    if TOOLS[tool].flags:
-        paired = np.zeros(n, np.bool_)
-        paired[exact.i] = paired[exact.j] = True
-        shared, expected, reported = int((found & paired).sum()), int(paired.sum()), int(found.sum())
-    else:
-        i, j = found
-        keys = np.unique(np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j))
-        reported, expected = len(keys), len(exact)
-        shared = len(np.intersect1d(exact.i.astype(np.int64) * n + exact.j, keys, assume_unique=True))
-    return {"pairs": reported, "recall": shared / max(expected, 1), "precision": shared / max(reported, 1)}
-
-
-def _forget_peak() -> None:
-    """Reset the peak memory of this process, if the system can."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+    exact, n = self_join(vectors, tau), len(vectors)
+    i, j = found
+    reported = np.unique(np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j))
+    shared = len(np.intersect1d(exact.i.astype(np.int64) * n + exact.j, reported, assume_unique=True))
+    recall, precision = shared / max(len(exact), 1), shared / max(len(reported), 1)
+    return {"pairs": len(reported), "recall": recall, "precision": precision}
 
 
 def _resident(field: str) -> float:
-    """Return the memory of this process in MB: VmRSS is the current value, VmHWM the peak."""
-    with suppress(OSError):
-        status = Path("/proc/self/status").read_text().splitlines()
-        return int(next(line for line in status if line.startswith(field)).split()[1]) * 1024 / 1e6
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+    """Return the memory of this process in MB, on Linux: VmRSS is the current value, VmHWM the peak."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in status if line.startswith(field)).split()[1]) * 1024 / 1e6
 
 
 if __name__ == "__main__":
     cell = json.loads(sys.argv[1])
-    print(json.dumps(measure(cell["tool"], cell["collection"], cell["tau"], cell["threads"])))
+    vectors = Wt10gLike(**cell["collection"]).vectors()
+    print(json.dumps(measure(cell["tool"], vectors, cell["tau"], cell["threads"])))
     sys.stdout.flush()
     os._exit(0)  # skip freeing millions of Python objects, which can take as long as the run
