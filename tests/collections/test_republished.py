@@ -1,0 +1,202 @@
+"""Pages of several releases: the rules on packages made for the test, the clients, the committed sample."""
+
+import csv
+import hashlib
+import io
+import stat
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+from data.collections import fetching, republished
+from data.collections.republished import Republished
+from spotsigs.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+
+
+def page(title, n_words, word="text"):
+    return f"<title>{title} 1.{n_words}</title><h1>{title}</h1><script>x = 1</script><p>{f'{word} ' * n_words}"
+
+
+def tar(pages, top):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:xz") as archive:
+        for name, text in pages.items():
+            member = tarfile.TarInfo(f"{top}/{name}")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+def deb(pages):
+    """Return a Debian package: an ar archive of three members."""
+    out = b"!<arch>\n"
+    for name, content in (("debian-binary", b"2.0\n!"), ("control.tar.xz", b"abc"), ("data.tar.xz", tar(pages, "."))):
+        out += (
+            f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode()
+            + content
+            + b"\n" * (len(content) % 2)
+        )
+    return out
+
+
+@pytest.fixture
+def releases(tmp_path, monkeypatch):
+    """Return a function that makes two releases of a site from the paths of their pages."""
+    monkeypatch.setattr(republished, "SOURCES", tmp_path / "sources.csv")
+    monkeypatch.setattr(fetching, "registered", lambda name: None)
+
+    def make(old, new):
+        rows = ["collection,site,generator,client,package,version,root"]
+        rows += [f"republished,s,hand,{client},p,{version},docs" for client, version in (("pip", "1"), ("apt", "1:2"))]
+        (tmp_path / "sources.csv").write_text("\n".join(rows))
+        cache = tmp_path / "cache"
+        for folder in ("sdists", "apt"):
+            (cache / folder).mkdir(parents=True)
+        (cache / "sdists/p-1.tar.gz").write_bytes(tar({f"docs/{name}": text for name, text in old.items()}, "p-1"))
+        (cache / "apt/p_2_all.deb").write_bytes(deb({f"docs/{name}": text for name, text in new.items()}))
+        found = [d for shard in Republished(cache=str(cache)).shards() for d in shard()]
+        return {d.id.partition("/")[2]: d.cluster for d in found}
+
+    return make
+
+
+def test_rules(releases):
+    whole = page("Whole", 200)
+    old = {
+        "a.html": page("A", 200),
+        "b.html": page("B", 200),
+        "c.html": page("C", 200),
+        "d.html": page("D", 500),
+        "whole.html": whole,
+        "short.html": page("Short", 20),
+        "index.html": page("Index", 200),
+        "class-tree.html": page("Tree", 200),
+        "_modules/a.html": page("Source", 200),
+        "notes.txt": "text " * 200,
+        "gone.html": page("Moved", 300),
+    }
+    new = {
+        "a.html": page("A", 390),  # the same title, at least half as long
+        "b.html": page("Other", 900),  # another title, another length
+        "c.html": page("C", 900),  # the same title, another length: doubtful
+        "d.html": page("Title", 500),  # another title, the same length: doubtful
+        "whole.html": whole,
+        "come.html": page("Moved", 300, "more"),
+    }
+    found = releases(old, new)
+    moved = {name for name in found if "Moved" in name or name.endswith(("gone.html", "come.html"))}
+    assert len(moved) == 1
+    assert {name: cluster for name, cluster in found.items() if name not in moved} == {
+        "p-1/a.html": "s/a.html#0",
+        "p-1:2/a.html": "s/a.html#0",
+        "p-1/b.html": "s/b.html#0",
+        "p-1:2/b.html": "s/b.html#1",
+        "p-1/c.html": "s/c.html#0",
+        "p-1/d.html": "s/d.html#0",
+        "p-1/whole.html": "s/whole.html#0",
+    }
+
+
+def test_most_paths_of_a_site(releases):
+    again = {f"again{k}.html": page(f"Again {chr(97 + k)}", 200) for k in range(26)} | {
+        f"both{k}.html": page(f"Both {chr(97 + k)}", 200) for k in range(26)
+    }
+    once = {f"once{k}.html": page(f"Once {chr(97 + k)}", 200) for k in range(26)}
+    found = releases(again | once, {name: text + " more" for name, text in again.items()})
+    assert sum("once" in name for name in found) == 10
+    assert len(set(found.values())) == 40
+
+
+def test_a_release_without_pages(releases):
+    with pytest.raises(InputError, match="p 1:2 contains no page under docs"):
+        releases({"a.html": page("A", 200)}, {"a.txt": "x"})
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"releases": "books"}, "releases must be one of republished, manuals, got 'books'"),
+        ({"sites": ["alembic", "nowhere"]}, "nowhere is no site of republished, see republished.csv"),
+        ({"paths": 0}, "paths must be positive"),
+    ],
+)
+def test_choices_that_cannot_be(choice, message):
+    with pytest.raises(InputError, match=message):
+        Republished(**choice)
+
+
+@pytest.mark.parametrize("name", ["republished", "manuals"])
+def test_configuration(name):
+    assert instantiate(OmegaConf.load(ROOT / f"conf/data/{name}.yaml")) == Republished(releases=name)
+
+
+def test_every_release_has_a_checksum():
+    for row in republished._rows():
+        version = row["version"].rpartition(":")[2]
+        name = f"{row['package']}_{version}_all.deb" if row["client"] == "apt" else f"{row['package']}-{version}"
+        names = [name, f"{name}.tgz"] if row["client"] != "pip" else [f"{name}{s}".lower() for s in (".tar.gz", ".zip")]
+        assert any(fetching.registered(name) for name in names), row
+
+
+def test_apt(tmp_path, monkeypatch):
+    script = tmp_path / "bin/apt-get"
+    script.parent.mkdir()
+    script.write_text(
+        f"#!{sys.executable}\nimport sys\nfrom pathlib import Path\n"
+        "if sys.argv[-1] != 'p=1:2': sys.exit('E: Version was not found')\nPath('p_1%3a2_all.deb').write_text('x')\n"
+    )
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert fetching.archive("apt", "p", "1:2", tmp_path / "cache").read_text() == "x"
+    with pytest.raises(InputError, match=r"apt-get could not fetch q 3 .*E: Version was not found; or save a copy"):
+        fetching.archive("apt", "q", "3", tmp_path / "cache")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(
+        InputError, match=r"apt-get is needed to fetch q 3 and is not on PATH; save a copy .*q_3_all.deb"
+    ):
+        fetching.archive("apt", "q", "3", tmp_path / "cache")
+
+
+def test_damaged_packages(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as opened:
+        for name in ("a-1/docs/x.html", "a-1/../y.html", "/z.html"):
+            opened.writestr(name, "x")
+    assert list(fetching.files(tmp_path / "a.zip", lambda name: True)) == [("docs/x.html", b"x")]
+    for name in ("b.zip", "b.tar.gz", "b.deb"):
+        (tmp_path / name).write_bytes(b"!<arch>\nnothing")
+        with pytest.raises(InputError, match="cannot be read as a package"):
+            list(fetching.files(tmp_path / name, lambda name: True))
+
+
+def checked():
+    with (ROOT / "data/collections/republished_checked.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_checked_sample():
+    rows = checked()
+    verdicts = [(row["truth"], row["near_duplicate"]) for row in rows]
+    assert len({(row["a"], row["b"]) for row in rows}) == len(rows) == 300
+    assert verdicts.count(("same", "yes")) == 148
+    assert verdicts.count(("different", "no")) == 148
+    assert verdicts.count(("same", "no")) == 1
+
+
+@pytest.mark.long
+def test_the_collection_is_the_one_that_was_checked():
+    cache = ROOT / "data/cache"
+    if not all((cache / name).is_dir() for name in ("sdists", "npm", "apt")):
+        pytest.skip("the packages were not fetched: python run.py data=republished")
+    prepared = Republished(cache=str(cache)).prepare()
+    digest = hashlib.sha256(prepared.read_bytes()).hexdigest()
+    assert digest == "ca14716d89f489b9f3a0f0dea37645b36d8ab6615c704c62ccd7e2bcf7cfc42d"
+    clusters = {d.id: d.cluster for shard in Republished(cache=str(cache)).shards() for d in shard()}
+    for row in checked():
+        assert (clusters[row["a"]] == clusters[row["b"]]) == (row["truth"] == "same")
