@@ -145,17 +145,6 @@ class Collection(ABC):
         """Return the files it reads, whose content says whether it is the same collection; none if it is made."""
         return ()
 
-    def judged(self, doc_ids: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]] | None:
-        """Return pairs of rows that were judged, ``(i, j, positive)`` with ``i < j``; None where none were."""
-        return None
-
-    def truth(self, clusters: Iterable[str | None], doc_ids: Sequence[str]) -> Truth | None:
-        """Return what is known to be duplicate: its judged pairs, else the clusters of its documents, else None."""
-        truth, judged = Truth.from_clusters(clusters), self.judged(doc_ids)
-        if judged is None:
-            return truth
-        return replace(truth or Truth(np.full(len(doc_ids), -1, np.int32)), judged=judged)
-
 
 class CopyableCollection(Collection):
     """A collection that can be written again in its own format."""

@@ -7,6 +7,9 @@ import uuid
 import zstandard
 from fastwarc import WarcRecord, WarcRecordType
 
+from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free
+from spotsigs.storage.atomic import beside
+
 PACK = {
     "": bytes,
     ".gz": lambda content: gzip.compress(content, mtime=0),
@@ -58,3 +61,11 @@ def arc_file(n, rng):
     first = f"filedesc://x.arc 0.0.0.0 20010203040506 text/plain {len(info)}\n".encode() + info + b"\n"
     pages = [arc_record(f"http://x/{k}", rng.randbytes(rng.randrange(900)).hex().encode()) for k in range(n)]
     return [first, *pages]
+
+
+def write_copy(collection, doc_ids, kept, folder, *, judged=lambda document: True):
+    """Write a collection without its removed documents, as a run does; the copy appears when it is complete."""
+    folder = require_free(folder)
+    with copy_errors(folder), beside(folder) as temporary:
+        prepare_copy(collection, doc_ids, kept, temporary, judged=judged)
+        publish_copy(temporary, folder)

@@ -76,15 +76,6 @@ def empty_folder(folder: Path) -> list[str]:
     return ["data=folder", f"data.path={folder}/pages"]
 
 
-def judged(*lines: Any) -> Callable[[Path], list[str]]:
-    def make(folder: Path) -> list[str]:
-        (folder / "x.jsonl").write_bytes(jsonl())
-        (folder / "judged.jsonl").write_bytes(jsonl(*lines, good=False))
-        return ["data=jsonl", f"data.path={folder}/x.jsonl", f"data.judgments={folder}/judged.jsonl"]
-
-    return make
-
-
 def parquet(columns: dict[str, Any], *more: str, cut: int | None = None) -> Callable[[Path], list[str]]:
     def make(folder: Path) -> list[str]:
         path = folder / "x.parquet"
@@ -116,7 +107,9 @@ COLLECTIONS = [
         says="{here}/none.jsonl does not exist; give a file, a folder or a pattern such as 'crawl/*.gz'",
         make=lambda here: ["data=jsonl", f"data.path={here}/none.jsonl"],
     ),
-    Case(given="an empty folder", says="the folder {here}/pages holds no file; give another path", make=empty_folder),
+    Case(
+        given="an empty folder", says="the folder {here}/pages contains no file; give another path", make=empty_folder
+    ),
     Case(
         given="a folder without any page",
         says="none of the 1 files of {here}/pages is a page; pages begin as HTML does, or end in .html, .htm, .xhtml, no ending, .txt, .text",
@@ -236,31 +229,6 @@ COLLECTIONS = [
         given="no readable record at all",
         says="the collection holds no readable document; the first of 2 that cannot be read is x.jsonl@0: the line is not JSON: …",
         make=file("x.jsonl", b"{\n{\n", "jsonl"),
-    ),
-    Case(
-        given="a judged pair of an id that was not read",
-        says="line 1 of {here}/judged.jsonl judges 'none', which is not among the 3 documents that were read",
-        make=judged({"doc_a": "good0", "doc_b": "none", "duplicate": True}),
-    ),
-    Case(
-        given="a judgment that is no pair",
-        says='line 1 of {here}/judged.jsonl is no judged pair; each line is {"doc_a": id, "doc_b": id, "duplicate": true or false}',
-        make=judged({"doc_a": "good0"}),
-    ),
-    Case(
-        given="a judgment that is neither true nor false",
-        says="line 1 of {here}/judged.jsonl: 'duplicate' must be true or false, got 'yes'",
-        make=judged({"doc_a": "good0", "doc_b": "good1", "duplicate": "yes"}),
-    ),
-    Case(
-        given="a pair judged both ways",
-        says="line 2 of {here}/judged.jsonl contradicts an earlier judgment of 'good0' and 'good1'",
-        make=judged(*({"doc_a": "good0", "doc_b": "good1", "duplicate": told} for told in (True, False))),
-    ),
-    Case(
-        given="a document judged against itself",
-        says="line 1 of {here}/judged.jsonl judges 'good0' against itself",
-        make=judged({"doc_a": "good0", "doc_b": "good0", "duplicate": True}),
     ),
     Case(
         given="keep=newest for documents without dates",

@@ -125,9 +125,7 @@ class Stored:
         """Return the truth of the collection, or None."""
         if self.source.signature is None:
             return None
-        found = load_signatures(self.path, verify=None)
-        truth: Truth | None = self.source.collection.truth(found.clusters, found.doc_ids)
-        return truth
+        return Truth.from_clusters(load_signatures(self.path, verify=None).clusters)
 
 
 @dataclass(frozen=True)

@@ -39,39 +39,19 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The header of a record.
+    """The header of a record."""
 
-    Attributes
-    ----------
-    text : bytes
-        As stored, with the line end that closes it.
-    uri : str
-        Address of the capture; empty if the record has none.
-    length : int
-        Bytes of the block that follows.
-    fields : mapping of str to str
-        By lower-case names.
-    """
-
-    text: bytes
-    uri: str
-    length: int
-    fields: Mapping[str, str]
+    text: bytes  # as stored, with the line end that closes it
+    uri: str  # address of the capture; empty if the record has none
+    length: int  # bytes of the block that follows
+    fields: Mapping[str, str]  # by lower-case names
 
 
 @dataclass(slots=True)
 class Record:
-    """A record whose block is read as far as it is needed.
+    """A record whose block is read as far as it is needed."""
 
-    Attributes
-    ----------
-    position : str
-        File and byte.
-    head : Head
-        Its header.
-    """
-
-    position: str
+    position: str  # file and byte
     head: Head
     stream: IO[bytes] = field(repr=False)
     _taken: list[bytes] = field(default_factory=list)
@@ -131,24 +111,12 @@ def block_length(digits: bytes) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Archive(FileCollection):
-    """A collection of archives of one format.
+    """A collection of archives of one format."""
 
-    Attributes
-    ----------
-    format : str
-        The format's name in messages.
-    first : Pattern
-        Matches the first bytes of a record.
-    line : Pattern
-        Finds the first line of a record in uncompressed text; begins with a look-behind for the previous line end.
-    end : bytes
-        Bytes after a block.
-    """
-
-    format: ClassVar[str]
-    first: ClassVar[re.Pattern[bytes]]
-    line: ClassVar[re.Pattern[bytes]]
-    end: ClassVar[bytes]
+    format: ClassVar[str]  # its name in messages
+    first: ClassVar[re.Pattern[bytes]]  # matches the first bytes of a record
+    line: ClassVar[re.Pattern[bytes]]  # finds a record in uncompressed text; begins with a look-behind for a line end
+    end: ClassVar[bytes]  # follows a block
 
     @abstractmethod
     def parse(self, line: bytes, stream: IO[bytes]) -> Head:
@@ -204,7 +172,9 @@ class Archive(FileCollection):
         how = compression(source.path)
         with target.open("xb") as out:
             for record in self._records(source):
-                if isinstance(record, Skipped) or self._is_removed(record, keep):
+                if isinstance(record, Skipped):
+                    continue
+                if any(isinstance(found, Document) and not keep(found) for found in self.documents(record)):
                     continue
                 begin = out.tell()
                 with packed(out, how) as stream:
@@ -215,9 +185,6 @@ class Archive(FileCollection):
                 if record.missing:  # it is damaged
                     out.seek(begin)
                     out.truncate()
-
-    def _is_removed(self, record: Record, keep: Callable[[Document], bool]) -> bool:
-        return any(isinstance(found, Document) and not keep(found) for found in self.documents(record))
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is no archive of this format, or None if it is one."""

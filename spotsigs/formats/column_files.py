@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice, pairwise
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -49,15 +49,71 @@ class Parquet(RowCollection):
 
     def cut(self, path: Path) -> list[tuple[int, int]]:
         """Return ranges of rows."""
-        return _row_ranges(self, path)
+        file = _opened(path)
+        self.check_columns(path, _column_names(file.schema_arrow))
+        edges = [0]
+        for number in range(file.num_row_groups):
+            group = file.metadata.row_group(number)
+            parts = min(STREAM_SHARDS, max(1, round(group.total_byte_size / self.shard_bytes)))
+            edges += [edges[-1] + group.num_rows * k // parts for k in range(1, parts + 1)]
+        return [(a, b) for a, b in pairwise(edges) if a < b]
 
     def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
         """Iterate over the rows ``[start, stop)`` of a file."""
-        return _parquet_records(self, source, start, stop)
+        file = _opened(source.path)
+        columns = self.check_columns(source.path, _column_names(file.schema_arrow))
+        first = 0
+        try:
+            for group in range(file.num_row_groups):
+                end = first + file.metadata.row_group(group).num_rows
+                for batch in _batches(source, file, group, columns) if start < end else ():
+                    low, high = max(start - first, 0), min(stop - first, len(batch))
+                    yield from self._documents(source, first + low, batch.slice(low, max(high - low, 0)))
+                    first += len(batch)
+                    if first >= stop:
+                        return
+                first = end
+        except (pa.ArrowException, OSError, ValueError) as error:
+            yield Skipped(source.name, f"rows {start} to {stop - 1} cannot all be read: {str(error).splitlines()[0]}")
 
     def copy_file(self, source: InputFile, target: Path, keep: Keep) -> None:
         """Copy every row with all its columns but the removed ones."""
-        _copy_parquet(self, source, target, keep)
+        file = _opened(source.path)
+        schema = file.schema_arrow
+        codec = next(_whole(source, map(_codec, [source])))
+        names = self.check_columns(source.path, _column_names(schema))
+        wanted = list(dict.fromkeys(name if name in schema.names else name.partition(".")[0] for name in names))
+        row = 0
+        with pq.ParquetWriter(target, schema, compression=codec) as out:
+            for group in range(file.num_row_groups):
+                batches: list[pa.RecordBatch] = []
+                size = 0
+                for batch in _whole(source, _batches(source, file, group)):
+                    if size + batch.nbytes > 2 * largest_page():
+                        out.write_table(pa.Table.from_batches(batches, schema))
+                        batches, size = [], 0
+                    records = self._documents(source, row, batch.select(wanted))
+                    stays = [not isinstance(record, Document) or keep(record) for record in records]
+                    for stay, run in groupby(range(len(batch)), key=stays.__getitem__):
+                        rows = list(run)
+                        if stay:  # slices, because no function of Arrow filters every type
+                            batches.append(batch.slice(rows[0], len(rows)))
+                    row, size = row + len(batch), size + batch.nbytes
+                out.write_table(pa.Table.from_batches(batches, schema))
+
+    def _documents(self, source: InputFile, first: int, batch: pa.RecordBatch) -> Iterator[Document | Skipped]:
+        """Iterate over the records of a batch; text need not be UTF-8."""
+        for k in range(len(batch)):
+            row, position = batch.slice(k, 1), f"{source.name}#{first + k}"
+            if row.nbytes > largest_page():
+                yield Skipped(position, f"the row has {in_words(row.nbytes)}, more than {in_words(largest_page())}")
+                continue
+            try:
+                [values] = row.to_pylist()
+            except (ValueError, OverflowError, pa.ArrowException) as error:
+                yield Skipped(position, f"the row cannot be read: {str(error).splitlines()[0]}")
+            else:
+                yield self.document(position, values)
 
 
 def _opened(path: Path) -> pq.ParquetFile:
@@ -74,11 +130,7 @@ def _column_names(fields: Iterable[pa.Field], above: str = "") -> list[str]:
     return names
 
 
-class _TooLargeError(ValueError):
-    """Pages of a row group that are too large."""
-
-
-def _group_batches(
+def _batches(
     source: InputFile, file: pq.ParquetFile, group: int, columns: list[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read a row group, few rows at a time: a value is never larger than its page of the file."""
@@ -87,7 +139,7 @@ def _group_batches(
         chunks = column_chunks(content)[group]
         size = largest_pages(content, (chunk for chunk in chunks if columns is None or _is_read(chunk.column, columns)))
     if size > most:
-        raise _TooLargeError(
+        raise ValueError(
             f"pages of a row group unpack to {in_words(size)}, more than {in_words(most)}; write it with smaller ones"
         )
     yield from file.iter_batches(min(max(most // max(size, 1), 1), _BATCH_ROWS), row_groups=[group], columns=columns)
@@ -95,32 +147,6 @@ def _group_batches(
 
 def _is_read(outermost: str, columns: Iterable[str]) -> bool:
     return any(f"{name}.".startswith(f"{outermost}.") for name in columns)
-
-
-def _copy_parquet(collection: Parquet, source: InputFile, target: Path, keep: Keep) -> None:
-    file = _opened(source.path)
-    groups = range(file.num_row_groups)
-    codec = next(_whole(source, map(_codec, [source])))
-    row = 0
-    wanted = collection.check_columns(source.path, _column_names(file.schema_arrow))
-    wanted = list(dict.fromkeys(name if name in file.schema_arrow.names else name.partition(".")[0] for name in wanted))
-    with pq.ParquetWriter(target, file.schema_arrow, compression=codec) as out:
-        for group in groups:
-            batches: list[pa.RecordBatch] = []
-            held = 0
-            for batch in _whole(source, _group_batches(source, file, group)):
-                if held + batch.nbytes > 2 * largest_page():
-                    out.write_table(pa.Table.from_batches(batches, file.schema_arrow))
-                    batches, held = [], 0
-                found = enumerate(_rows(batch.select(wanted)), start=row)
-                records = (_parquet_record(collection, source, number, values) for number, values in found)
-                stays = [not isinstance(record, Document) or keep(record) for record in records]
-                for stay, run in groupby(range(len(batch)), key=stays.__getitem__):
-                    rows = list(run)
-                    if stay:  # slices, because no function of Arrow filters every type
-                        batches.append(batch.slice(rows[0], len(rows)))
-                row, held = row + len(batch), held + batch.nbytes
-            out.write_table(pa.Table.from_batches(batches, file.schema_arrow))
 
 
 def _codec(source: InputFile) -> str:
@@ -141,69 +167,6 @@ def _whole(source: InputFile, parts: Iterator[T]) -> Iterator[T]:
         raise InputError(
             f"{source.path} cannot be copied, because it cannot all be read: {why}; see kept.csv"
         ) from error
-
-
-def _parquet_record(
-    collection: Parquet, source: InputFile, row: int, values: dict[str, Any] | str
-) -> Document | Skipped:
-    place = f"{source.name}#{row}"
-    return collection.document(place, values) if isinstance(values, dict) else Skipped(place, values)
-
-
-def _row_ranges(collection: Parquet, path: Path) -> list[tuple[int, int]]:
-    file = _opened(path)
-    metadata = file.metadata
-    collection.check_columns(path, _column_names(file.schema_arrow))
-    edges = [0]
-    for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group).num_rows
-        parts = min(STREAM_SHARDS, max(1, round(metadata.row_group(group).total_byte_size / collection.shard_bytes)))
-        edges += [edges[-1] + rows * k // parts for k in range(1, parts + 1)]
-    return [(a, b) for a, b in pairwise(edges) if a < b]
-
-
-def _parquet_records(collection: Parquet, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
-    """Read the rows ``[start, stop)`` of a file."""
-    file = _opened(source.path)
-    columns = collection.check_columns(source.path, _column_names(file.schema_arrow))
-    try:
-        for first, batch in _batches(source, file, columns, start, stop):
-            for row, values in enumerate(_rows(batch), start=first):
-                yield _parquet_record(collection, source, row, values)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        yield Skipped(source.name, f"rows {start} to {stop - 1} cannot all be read: {str(error).splitlines()[0]}")
-
-
-def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | str]:
-    """Iterate over the rows of a batch, or the reasons why they cannot be read: text need not be UTF-8."""
-    for k in range(len(batch)):
-        row = batch.slice(k, 1)
-        if row.nbytes > largest_page():
-            yield f"the row has {in_words(row.nbytes)}, more than {in_words(largest_page())}"
-            continue
-        try:
-            [values] = row.to_pylist()
-        except (ValueError, OverflowError, pa.ArrowException) as error:
-            values = f"the row cannot be read: {str(error).splitlines()[0]}"
-        yield values
-
-
-def _batches(
-    source: InputFile, file: pq.ParquetFile, columns: list[str], start: int, stop: int
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    first = 0
-    for group in range(file.num_row_groups):
-        end = first + file.metadata.row_group(group).num_rows
-        if first < stop and start < end:
-            position = first
-            for batch in _group_batches(source, file, group, columns):
-                low, high = max(start - position, 0), min(stop - position, len(batch))
-                if low < high:
-                    yield position + low, batch.slice(low, high - low)
-                position += len(batch)
-                if position >= stop:
-                    break
-        first = end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,8 +223,8 @@ class Csv(RowCollection):
 
     def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
         """Iterate over the records of a shard."""
-        found = one_pass(source.path, start, stop, self.delimiter, partial(self._rows, source.path))
-        for offset, (_, names, fields) in found:
+        rows = one_pass(source.path, start, stop, self.delimiter, partial(self._rows, source.path))
+        for offset, (_, names, fields) in rows:
             if fields:
                 yield self._record(f"{source.name}@{offset}", names, fields)
 

@@ -75,14 +75,10 @@ class Members(io.RawIOBase):
     packing : str
         As `packing_of` names it; ``zlib`` and ``deflate`` are known too.
     raises : bool
-        Raise EOFError where the file is truncated, and OSError where it is damaged; otherwise the content ends there.
+        Raise EOFError where the file is truncated, and OSError where it is damaged; otherwise the content ends there,
+        and ``damage`` is the reason.
     trailing : bool
         Ignore bytes after the last member that do not begin another one, as browsers do.
-
-    Attributes
-    ----------
-    damage : Exception or None
-        The reason why the content ends before the file.
     """
 
     def __init__(self, file: IO[bytes], packing: str, *, raises: bool = True, trailing: bool = False) -> None:

@@ -33,86 +33,66 @@ class Row(NamedTuple):
 
 
 def csv_rows(stream: IO[bytes], delimiter: str) -> Iterator[Row]:
-    """Iterate over the rows of a stream.
+    """Iterate over the rows of a stream of plain content.
 
     A row continues after its line if a quote is open there, up to the line that closes it. If no line closes it within
     the size of a page, or one closes it in the middle of a field, the quote is an error: this line alone is no row,
-    and the next line begins the next row. No line is parsed more than three times.
-
-    Parameters
-    ----------
-    stream : file
-        Plain content.
-    delimiter : str
-        One character between the fields.
+    and the next line begins the next row. Lines inside an open quote leave none open by themselves, so that each line
+    is parsed three times at most.
     """
     csv.field_size_limit(2**31 - 1)
-    ahead, offset = _Ahead(stream, delimiter), 0
-    while line := ahead.next():
-        text = line
-        if len(line) > largest_page():
-            yield Row(offset, text, f"the row is longer than {in_words(largest_page())}")
-            while not text.endswith(b"\n") and (text := ahead.next()):
-                offset += len(line)
-                line = text
+    lines, offset, most = _Lines(stream), 0, largest_page()
+    while text := lines.next():
+        if len(text) > most:
+            yield Row(offset, text, f"the row is longer than {in_words(most)}")
+            while not text.endswith(b"\n"):
+                offset += len(text)
+                if not (text := lines.next()):
+                    return
                 yield Row(offset, text, None)
-        elif outweighs(line, delimiter.encode("latin-1", "ignore")):
-            yield Row(
-                offset,
-                text,
-                f"the row is larger than {in_words(largest_page())}, its fields counted for {MARK} bytes each",
-            )
+        elif outweighs(text, delimiter.encode("latin-1", "ignore")):
+            reason = f"the row is larger than {in_words(most)}, its fields counted for {MARK} bytes each"
+            yield Row(offset, text, reason)
         else:
-            fields = _fields([line.removeprefix(codecs.BOM_UTF8) if offset == 0 else line], delimiter)
+            row = [text.removeprefix(codecs.BOM_UTF8) if offset == 0 else text]
+            fields = _fields(row, delimiter)
             if fields is None:
-                lines = [line, *ahead.to_the_close(len(line))]
-                fields = _fields(lines, delimiter) or _NOT_CLOSED
-                line = text = b"".join(lines)
+                rest = lines.to_the_close(len(text), delimiter)
+                fields = _fields(row + rest, delimiter) or _NOT_CLOSED
+                text = b"".join([text, *rest])
             yield Row(offset, text, fields)
-        offset += len(line)
+        offset += len(text)
 
 
-class _Ahead:
-    """Lines of a stream, with a look-ahead."""
+class _Lines:
+    """Lines of a stream, or pieces of those that are longer than a page, with a look-ahead."""
 
-    def __init__(self, stream: IO[bytes], delimiter: str) -> None:
-        self._stream, self._delimiter = stream, delimiter
-        self._held: deque[bytes] = deque()  # at most the last one closes a quote
-        self._size = 0  # of the held lines
-        self._number = 0  # of the next line
-        self._close, self._closes = -1, False  # the last line found that ends a quote, and whether a field ends there
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._ahead = stream, deque[bytes]()
 
     def next(self) -> bytes:
-        """Return the next line, or a piece of one that is longer than a page; empty at the end."""
-        self._number += 1
-        if not self._held:
-            return self._stream.readline(largest_page() + 1)
-        line = self._held.popleft()
-        self._size -= len(line) + MARK
-        return line
+        """Return the next line; empty at the end."""
+        return self._ahead.popleft() if self._ahead else self._stream.readline(largest_page() + 1)
 
-    def to_the_close(self, size: int) -> list[bytes]:
-        """Return the next lines up to the one that closes a quote; none without such a line.
+    def to_the_close(self, size: int, delimiter: str) -> list[bytes]:
+        """Return the next lines up to the one that closes a quote, opened in a line of `size` bytes; none without."""
+        found: list[bytes] = []
 
-        Parameters
-        ----------
-        size : int
-            Bytes of the line that opened it.
-        """
-        if self._close < self._number and not self._look_for_close(size):
-            return []
-        if not self._closes or size + self._size > largest_page():
-            return []
-        return [self.next() for _ in range(self._close - self._number + 1)]
+        def inside() -> Iterator[str]:
+            nonlocal size
+            while size <= largest_page() and (line := self.next()):
+                found.append(line)
+                size += len(line) + MARK
+                yield _decoded(line) if found[1:] else f'"{_decoded(line)}'
 
-    def _look_for_close(self, size: int) -> bool:
-        while size + self._size <= largest_page() and (line := self._stream.readline(largest_page() + 1)):
-            self._held.append(line)
-            self._size += len(line) + MARK
-            if (closes := _closes(line, self._delimiter)) is not None:
-                self._close, self._closes = self._number + len(self._held) - 1, closes
-                return True
-        return False
+        try:
+            next(csv.reader(inside(), delimiter=delimiter, strict=True))
+            if size <= largest_page():
+                return found
+        except (csv.Error, StopIteration):
+            pass
+        self._ahead.extendleft(reversed(found))
+        return []
 
 
 _CLOSE = '"'  # appended to the parsed lines: a line of its own, unless it closes a quote
@@ -128,23 +108,10 @@ def _fields(lines: list[bytes], delimiter: str) -> list[bytes] | str | None:
     return None if found.line_num > len(lines) else [field.encode("latin-1") for field in fields]
 
 
-def _closes(line: bytes, delimiter: str) -> bool | None:
-    """Return None if an open quote stays open in this line, else whether a field ends with it."""
-    if b'"' not in line or len(line) > largest_page():
-        return None
-    found = csv.reader([f'"{_decoded(line)}', _CLOSE], delimiter=delimiter, strict=True)
-    try:
-        next(found)
-    except csv.Error:
-        return False
-    return True if found.line_num == 1 else None
-
-
 def _decoded(line: bytes) -> str:
-    """Return a line as text with one character for each byte.
+    """Return a line as text with one character for each byte, so that each field can be decoded by itself.
 
-    Latin-1 passes any bytes through the parser unchanged, so that each field can be decoded by itself. A carriage
-    return alone, which the parser refuses, counts as white space.
+    A carriage return alone, which the parser refuses, counts as white space.
     """
     body = line.rstrip(b"\r\n")
     return (body.replace(b"\r", b" ") + line[len(body) :]).decode("latin-1")

@@ -90,23 +90,10 @@ def collection_of(path: str, name: str | None = None, **columns: str | None) -> 
 
 
 def format_of(path: str) -> str:
-    """Return the name of the format of an input.
+    """Return the name of the format of an input, one of `FORMATS`.
 
-    Parameters
-    ----------
-    path : str
-        As in `collection_of`.
-
-    Returns
-    -------
-    str
-        One of `FORMATS`; that of most files of a sample, in which text that may be a page or not counts least. Every
-        other file is skipped with the reason when the input is read.
-
-    Raises
-    ------
-    InputError
-        If no file is found, none can be read, or a single file is of none of the formats.
+    It is that of most files of a sample, in which text that may be a page or not counts least. Every other file is
+    skipped with the reason when the input is read. The input and the errors are those of `collection_of`.
     """
     sources = find_sources(path)
     found = Counter(_guess(source, len(sources) == 1) for source in sources[:: max(1, len(sources) // SAMPLE)])

@@ -131,10 +131,7 @@ class FileCollection(CopyableCollection):
 def _guarded(
     read: Callable[[InputFile, int, int], Iterator[Document | Skipped]], source: InputFile, start: int, stop: int
 ) -> Iterator[Document | Skipped]:
-    """End a shard where its file cannot be read further; the last shard reports it.
-
-    Every shard of a compressed stream that begins after the damage meets it.
-    """
+    """End a shard where its file cannot be read further; only the last shard of a compressed stream reports it."""
     try:
         yield from read(source, start, stop)
     except READ_ERRORS as error:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, Members, packing_of
 from spotsigs.formats.input_files import located
@@ -32,36 +34,20 @@ _HTML_START = re.compile(
 )
 
 
-class DamageError(ValueError):
+class _DamageError(ValueError):
     """A body that does not unpack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A parsed response.
+    """A parsed response."""
 
-    Attributes
-    ----------
-    status : int or None
-        None where the block has no status line (HTTP/0.9 and broken servers).
-    content_type : str
-        Lower-cased media type without parameters; empty where none is declared.
-    charset : str or None
-        Charset parameter of the content type.
-    encodings : tuple of str
-        Transfer and content encodings, in the order in which they must be undone.
-    body : bytes
-        As stored.
-    length : int or None
-        Its declared Content-Length; None without one, or with a transfer encoding, which overrides it.
-    """
-
-    status: int | None
-    content_type: str
+    status: int | None  # None without a status line (HTTP/0.9 and broken servers)
+    content_type: str  # in lower case, without parameters; empty if none is declared
     charset: str | None
-    encodings: tuple[str, ...]
-    body: bytes
-    length: int | None = None
+    encodings: tuple[str, ...]  # transfer and content encodings, in the order in which they must be undone
+    body: bytes  # as stored
+    length: int | None = None  # Content-Length; None with a transfer encoding, which overrides it
 
     @property
     def is_page(self) -> bool:
@@ -74,13 +60,7 @@ class Response:
 
 
 def content_type(header: str) -> tuple[str, str | None]:
-    """Split a Content-Type header into media type and charset.
-
-    Examples
-    --------
-    >>> content_type('Text/HTML; charset="UTF-8"')
-    ('text/html', 'UTF-8')
-    """
+    """Split a Content-Type header into media type, in lower case, and charset."""
     found = _CHARSET.search(header)
     return header.partition(";")[0].strip().lower(), found[1] if found else None
 
@@ -159,18 +139,10 @@ def _unpacked(body: bytes, packing: str) -> bytes:
             content += piece
             _require_room(len(content) <= largest_page())
     except EOFError as error:
-        raise DamageError("its compressed body is cut short") from error
+        raise _DamageError("its compressed body is cut short") from error
     except READ_ERRORS as error:
-        raise DamageError(f"its compressed body is damaged: {error}") from error
+        raise _DamageError(f"its compressed body is damaged: {error}") from error
     return bytes(content)
-
-
-def _gunzipped(body: bytes) -> bytes:
-    return _members(body, "gzip")
-
-
-def _unzstd(body: bytes) -> bytes:
-    return _members(body, "zstd")
 
 
 def _members(body: bytes, packing: str) -> bytes:
@@ -180,13 +152,13 @@ def _members(body: bytes, packing: str) -> bytes:
         return _unpacked(start, packing)
     if _is_text(body):
         return body
-    raise DamageError(f"its compressed body is damaged: it is not {packing}")
+    raise _DamageError(f"its compressed body is damaged: it is not {packing}")
 
 
 def _inflated(body: bytes) -> bytes:
     try:
         return _unpacked(body, "zlib" if body[0] & 15 == 8 else "deflate")
-    except DamageError:
+    except _DamageError:
         if _is_text(body):
             return body
         raise
@@ -204,11 +176,11 @@ def _unbrotlied(body: bytes) -> bytes:
             content.append(stream.process(b"" if content else body, output_buffer_limit=most + 1))
             _require_room(sum(map(len, content)) <= most)
             if not content[-1] and not stream.is_finished() and stream.can_accept_more_data():
-                raise DamageError("its compressed body is cut short")
-    except (brotli.error, DamageError) as error:
+                raise _DamageError("its compressed body is cut short")
+    except (brotli.error, _DamageError) as error:
         if _is_text(body):
             return body
-        raise DamageError(f"its compressed body is damaged or cut short: {error}") from error
+        raise _DamageError(f"its compressed body is damaged or cut short: {error}") from error
     return b"".join(content)
 
 
@@ -222,13 +194,13 @@ def _is_text(body: bytes) -> bool:
     return body.startswith((b"\xff\xfe", b"\xfe\xff")) or not _CONTROL.search(body, 0, 4096)
 
 
-_DECODERS = {
+_DECODERS: dict[str, Callable[[bytes], bytes]] = {
     "chunked": _unchunked,
-    "gzip": _gunzipped,
-    "x-gzip": _gunzipped,
+    "gzip": partial(_members, packing="gzip"),
+    "x-gzip": partial(_members, packing="gzip"),
     "deflate": _inflated,
     "br": _unbrotlied,
-    "zstd": _unzstd,
+    "zstd": partial(_members, packing="zstd"),
 }
 
 
@@ -247,12 +219,6 @@ def page(doc_id: str, response: Response, date: str | None, position: str) -> Do
 
 
 def iso_date(date: bytes) -> str:
-    """Return an archive date of 8 to 14 digits as ISO 8601.
-
-    Examples
-    --------
-    >>> iso_date(b"19970109132131")
-    '1997-01-09T13:21:31Z'
-    """
+    """Return an archive date of 8 to 14 digits as ISO 8601."""
     digits = date.decode().ljust(14, "0")
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}T{digits[8:10]}:{digits[10:12]}:{digits[12:14]}Z"

@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
@@ -59,24 +59,12 @@ class InputFile:
 
 
 def find_sources(path: str) -> list[InputFile]:
-    """Find the files of a collection.
+    """Return the files of a collection, sorted by name; raise InputError if there is none.
 
-    Parameters
-    ----------
-    path : str
-        A file, a folder (searched in depth), a glob pattern (``**`` for any depth; matching folders are searched),
-        ``-`` for standard input, or a URL of one of the first three, see `spotsigs.storage.locations`. Hidden files
-        and the results of runs in sub-folders are not part of a folder.
-
-    Returns
-    -------
-    list of InputFile
-        Sorted by name. A folder that cannot be read, or is a symbolic link, is listed with the reason.
-
-    Raises
-    ------
-    InputError
-        If nothing is found.
+    `path` is a file, a folder (searched in depth), a glob pattern (``**`` for any depth; matching folders are
+    searched), ``-`` for standard input, or a URL of one of the first three, see `spotsigs.storage.locations`. Hidden
+    files and the results of runs in sub-folders are not part of a folder. A folder that cannot be read, or is a
+    symbolic link, is listed with the reason.
     """
     require(path != "", "path is empty; give a file, a folder or a pattern such as 'crawl/*.gz'")
     if path == "-":
@@ -88,10 +76,10 @@ def find_sources(path: str) -> list[InputFile]:
         return [InputFile(given, file_name(Path(given.name)))]
     if given.is_dir():
         found = list(_walk(given, given))
-        _require_found(found, f"the folder {path} holds no file")
+        require(bool(found), f"the folder {path} contains no file; give another path")
     elif glob.has_magic(path):
         found = _matching(path)
-        _require_found(found, f"no file matches {path}")
+        require(bool(found), f"no file matches {path}; give another path")
     else:
         raise InputError(f"{path} does not exist; give a file, a folder or a pattern such as 'crawl/*.gz'")
     return sorted(found, key=lambda source: source.name)
@@ -124,7 +112,7 @@ def _remote_sources(path: str, given: Path) -> list[InputFile]:
     names = [name for name in files_below(root, None if root is given else path) if not re.search(r"(^|/)\.", name)]
     if root is given and names == [""]:
         return [InputFile(given, given.name)]
-    _require_found(names, f"{path} is no file, and no file is below it")
+    require(bool(names), f"{path} is no file, and no file is below it; give another path")
     return [InputFile(root / name, name) for name in sorted(names)]
 
 
@@ -149,11 +137,8 @@ def _walk(folder: Path, root: Path, depth: int | None = None) -> Iterator[InputF
         folders[:] = [name for name in visible if name not in links and not _is_results(below / name)]
         if depth is not None and len(below.relative_to(root).parts) >= depth:
             folders.clear()
-        yield from (
-            InputFile(below / name, file_name((below / name).relative_to(root)))
-            for name in names
-            if not name.startswith(".")
-        )
+        found = [below / name for name in names if not name.startswith(".")]
+        yield from (InputFile(path, file_name(path.relative_to(root))) for path in found)
     yield from unreadable
 
 
@@ -163,10 +148,6 @@ def _is_results(folder: Path) -> bool:
         return all((folder / name).is_file() for name in RESULTS)
     except OSError:
         return False
-
-
-def _require_found(found: Sequence[Any], sentence: str) -> None:
-    require(bool(found), f"{sentence}; give another path")
 
 
 @cache
@@ -179,24 +160,10 @@ def _spooled_input() -> Path:
 
 
 def windows(path: Path, shard_bytes: int = SHARD_BYTES, seekable: bool = True) -> list[tuple[int, int]]:
-    """Cut the content of a file into shards of about equal size.
+    """Cut the content of a file into shards of about `shard_bytes`; return the start and stop of each, at last `END`.
 
-    A plain file is cut every `shard_bytes`. A compressed stream can only be read from its beginning and has at most
+    A stream that can only be read from its beginning, as a compressed one or one that is not `seekable`, has at most
     `STREAM_SHARDS`; a process that reads several of them decompresses it once, see `one_pass`.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    shard_bytes : int
-        Wanted size of a shard.
-    seekable : bool
-        Whether a plain file of this format can be entered in the middle.
-
-    Returns
-    -------
-    list of (int, int)
-        Start and stop of each shard in bytes of content; the last stop is `END`. They depend on the file alone.
     """
     packed = compression(path) != "plain"
     size = _content_size(path) if packed else path.stat().st_size
@@ -224,16 +191,15 @@ def _content_size(path: Path) -> int:
 
 def beginning(path: Path, size: int = 1 << 16) -> bytes:
     """Return the first bytes of a file's content, as far as they can be read."""
+    content = bytearray()
     with open_bytes(path) as stream:
-        blocks = []
         try:
-            while size > 0 and (block := stream.read1(size)):  # type: ignore[attr-defined]
-                blocks.append(block)
-                size -= len(block)
+            while len(content) < size and (block := stream.read1(size - len(content))):  # type: ignore[attr-defined]
+                content += block
         except READ_ERRORS as error:
             if getattr(error, "errno", None):
                 raise
-        return b"".join(blocks)
+    return bytes(content)
 
 
 def lines(path: Path, start: int = 0, stop: int = END) -> Iterator[tuple[int, bytes]]:
@@ -267,20 +233,11 @@ def one_pass(
     """Iterate over the items of a file whose offsets are in ``[start, stop)``, where only a pass over it finds them.
 
     A process that reads shards of a file in order continues the pass of the previous shard, so that it decompresses
-    and parses the file once.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    start, stop : int
-        Range of offsets.
-    key : object
-        Identifies what `items` makes of the file; hashable.
-    items : callable
-        Begins a pass: ``() -> iterator of (offset, item)``, by ascending offset.
+    and parses the file once. `items` begins a pass, by ascending offset; the hashable `key` identifies its parser.
     """
-    name = (key, path, largest_page(), _state(path))
+    facts = path.stat()
+    state = facts.st_size, int(getattr(facts, "st_mtime_ns", 0)), int(getattr(facts, "st_ino", 0))
+    name = (key, path, largest_page(), state)
     reached, at, item, rest = _PASSES.pop(name, (END, END, None, iter(())))
     _PASSES.clear()  # a worker continues one file at a time
     if reached > start:
@@ -292,12 +249,6 @@ def one_pass(
         at, item = next(rest, (END, None))
     if at < END:
         _PASSES[name] = stop, at, item, rest
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    """Return what changes with a file."""
-    facts = path.stat()
-    return facts.st_size, int(getattr(facts, "st_mtime_ns", 0)), int(getattr(facts, "st_ino", 0))
 
 
 def skip(stream: IO[bytes], size: int) -> None:
@@ -315,13 +266,7 @@ def not_readable(path: Path) -> str:
 
 
 def located(name: str | None, position: str) -> str:
-    """Return the id of a record that is skipped: unlike a document's, it includes the record's position.
-
-    Examples
-    --------
-    >>> located("http://example.org/", "crawl.warc.gz@1024")
-    'http://example.org/ (crawl.warc.gz@1024)'
-    """
+    """Return the id of a record that is skipped: unlike a document's, it includes the record's position."""
     return position if name in (None, "", position) else f"{name} ({position})"
 
 

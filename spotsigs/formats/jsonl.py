@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from spotsigs.errors import InputError
-from spotsigs.formats.compression import READ_ERRORS, compression
+from spotsigs.formats.compression import compression
 from spotsigs.formats.file_collection import Piece
-from spotsigs.formats.input_files import END, InputFile, beginning, find_sources, lines, one_pass, reason, windows
+from spotsigs.formats.input_files import END, InputFile, beginning, lines, one_pass, windows
 from spotsigs.formats.row_documents import RowCollection, value_of
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import MARK, in_words, largest_page, outweighs
@@ -31,18 +29,7 @@ class Jsonl(RowCollection):
     """One JSON object a line: ``id``, ``html`` or ``text``, optional ``cluster`` and ``date``.
 
     A plain file is cut into byte ranges at line ends; see `.input_files.windows` for compressed ones.
-
-    Parameters
-    ----------
-    judgments : str, optional
-        File of judged pairs that replaces the clusters as truth, see `read_judgments`.
     """
-
-    judgments: str | None = None
-
-    def judged(self, doc_ids: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]] | None:
-        """Return the judged pairs of rows, or None without a file of them."""
-        return None if self.judgments is None else read_judgments(self.judgments, doc_ids)
 
     def fault(self, path: Path) -> str | None:
         """Return why a file is not JSON lines; an empty one is."""
@@ -141,63 +128,3 @@ def _without_lone_surrogates(value: object) -> object:
     if isinstance(value, dict):
         return {key: _without_lone_surrogates(inner) for key, inner in value.items()}
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-
-
-def read_judgments(path: str, doc_ids: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """Read judged pairs: JSON lines ``{"doc_a": id, "doc_b": id, "duplicate": true or false}``.
-
-    Parameters
-    ----------
-    path : str
-        Plain, gzip or zstd file, or several by folder or pattern.
-    doc_ids : sequence of str
-        Ids of the collection's documents, by row.
-
-    Returns
-    -------
-    i, j : ndarray of int32, shape (n_judged,)
-        Row numbers, ``i < j``, sorted by (i, j), without repeats.
-    positive : ndarray of bool, shape (n_judged,)
-        Whether the pair was judged a duplicate.
-
-    Raises
-    ------
-    InputError
-        For a line that is no such judgment, an id the collection does not have, a document judged against itself, or
-        a pair judged both ways.
-    """
-    rows = {doc_id: row for row, doc_id in enumerate(doc_ids)}
-    judged: dict[tuple[int, int], bool] = {}
-    for source in find_sources(path):
-        try:
-            for number, (_, line) in enumerate(lines(source.path), start=1):
-                if line.strip():
-                    pair, duplicate = _judgment(f"line {number} of {source.path}", line, rows)
-                    if judged.setdefault(pair, duplicate) != duplicate:
-                        names = " and ".join(repr(doc_ids[row]) for row in pair)
-                        raise InputError(f"line {number} of {source.path} contradicts an earlier judgment of {names}")
-        except READ_ERRORS as error:
-            raise InputError(f"{source.path}: {reason(error)}") from error
-    if not judged:
-        raise InputError(f"{path} holds no judged pair")
-    pairs = sorted(judged)
-    i, j = np.array(pairs, dtype=np.int32).T
-    return i, j, np.array([judged[pair] for pair in pairs])
-
-
-def _judgment(place: str, line: bytes, rows: Mapping[str, int]) -> tuple[tuple[int, int], bool]:
-    form = '{"doc_a": id, "doc_b": id, "duplicate": true or false}'
-    try:
-        row = json.loads(line)
-        a, b, duplicate = str(row["doc_a"]), str(row["doc_b"]), row["duplicate"]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise InputError(f"{place} is no judged pair; each line is {form}") from error
-    if not isinstance(duplicate, bool):
-        raise InputError(f"{place}: 'duplicate' must be true or false, got {duplicate!r}")
-    for doc_id in (a, b):
-        if doc_id not in rows:
-            raise InputError(f"{place} judges {doc_id!r}, which is not among the {len(rows)} documents that were read")
-    if a == b:
-        raise InputError(f"{place} judges {a!r} against itself")
-    first, second = sorted((rows[a], rows[b]))
-    return (first, second), duplicate

@@ -1,43 +1,34 @@
 """Sizes of the pages of Parquet files, which a reader unpacks one at a time for each column.
 
 A page may be as large as its row group (DuckDB writes such pages), and no function of PyArrow returns its size. The
-footer is read here too, because PyArrow ends the process if the statistics of a column contradict the schema.
+footer is parsed here too, because PyArrow ends the process if the statistics of a column contradict the schema.
 
 References
 ----------
-Apache Parquet, *Thrift definition* (FileMetaData, PageHeader).
+Apache Parquet, *Thrift definition* (FileMetaData, PageHeader); Apache Thrift, *Thrift compact protocol encoding*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from io import BytesIO
-from typing import IO, NamedTuple
-
-from spotsigs.storage.thrift import BINARY, LIST, STRUCT, Fields, StructReader, integer
+from typing import IO, Any, NamedTuple
 
 _GROUPS, _COLUMNS, _FACTS = 4, 1, 3  # fields of the footer, of a row group, of a column of it
 _PATH, _CODEC, _STORED_BYTES, _DATA, _DICTIONARY = 3, 4, 7, 9, 11  # fields of the facts about a column
 _UNPACKED, _STORED = 2, 3  # fields of a page's header
+_FOOTER = {_GROUPS: {_COLUMNS: {_FACTS: {key: {} for key in (_PATH, _CODEC, _STORED_BYTES, _DATA, _DICTIONARY)}}}}
+_PAGE: Mapping[int, Any] = {_UNPACKED: {}, _STORED: {}}
 _MOST_HEADER = 1 << 20
+_DEEPEST = 16
 
 CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 5: "lz4", 6: "zstd", 7: "lz4"}
 """PyArrow's names of the format's numbers."""
 
 
 class Chunk(NamedTuple):
-    """One column in one row group.
-
-    Attributes
-    ----------
-    column : str
-        Name of the outermost field.
-    codec : int
-        Compression of its pages.
-    start, stop : int
-        Range of its pages in the file.
-    """
+    """One column in one row group: its outermost name, its compression, and the range of its pages in the file."""
 
     column: str
     codec: int
@@ -46,18 +37,7 @@ class Chunk(NamedTuple):
 
 
 def column_chunks(file: IO[bytes]) -> tuple[tuple[Chunk, ...], ...]:
-    """Return the columns of each row group.
-
-    Parameters
-    ----------
-    file : binary file
-        A Parquet file, which can seek.
-
-    Raises
-    ------
-    ValueError
-        If the footer is damaged.
-    """
+    """Return the columns of each row group of a Parquet file; raise ValueError if the footer is damaged."""
     end = file.seek(0, 2) - 8
     file.seek(max(end, 0))
     size = int.from_bytes(file.read(4), "little")
@@ -67,45 +47,21 @@ def column_chunks(file: IO[bytes]) -> tuple[tuple[Chunk, ...], ...]:
 
 @lru_cache(maxsize=1)  # a worker reads one shard of a file after the other
 def _column_chunks(footer: bytes) -> tuple[tuple[Chunk, ...], ...]:
-    fields = StructReader(BytesIO(footer), len(footer)).fields({_GROUPS: _chunks})
-    kind, groups = fields.get(_GROUPS, (0, None))
-    return tuple(groups[1]) if kind == LIST else ()
+    try:
+        groups = _Struct(BytesIO(footer), len(footer)).fields(_FOOTER)[_GROUPS]
+        return tuple(tuple(_chunk(column[_FACTS]) for column in group[_COLUMNS]) for group in groups)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise ValueError("a column has no metadata") from None
 
 
-def _chunks(group: Fields) -> tuple[Chunk, ...]:
-    kind, columns = group.get(_COLUMNS, (0, None)) if isinstance(group, dict) else (0, None)
-    if kind != LIST or columns[0] != STRUCT:
-        raise ValueError("a row group has no columns")
-    return tuple(map(_chunk, columns[1]))
-
-
-def _chunk(column: Fields) -> Chunk:
-    kind, facts = column.get(_FACTS, (0, None))
-    if kind != STRUCT:
-        raise ValueError("a column has no metadata")
-    kind, path = facts.get(_PATH, (0, None))
-    if kind != LIST or path[0] != BINARY or not path[1]:
-        raise ValueError("a column has no name")
-    start = min((place for name in (_DICTIONARY, _DATA) if (place := integer(facts, name)) > 0), default=0)
-    name = path[1][0].decode("utf-8", "replace")
-    return Chunk(name, integer(facts, _CODEC, -1), start, start + integer(facts, _STORED_BYTES))
+def _chunk(facts: Mapping[int, Any]) -> Chunk:
+    start = min((at for name in (_DICTIONARY, _DATA) if (at := facts.get(name, 0)) > 0), default=0)
+    name = facts[_PATH][0].decode("utf-8", "replace")
+    return Chunk(name, int(facts.get(_CODEC, -1)), int(start), int(start + facts[_STORED_BYTES]))
 
 
 def largest_pages(file: IO[bytes], chunks: Iterable[Chunk]) -> int:
-    """Return the bytes of the largest unpacked page of each column chunk, added up.
-
-    Parameters
-    ----------
-    file : binary file
-        The Parquet file, which can seek.
-    chunks : iterable of Chunk
-        The columns that are read.
-
-    Raises
-    ------
-    ValueError
-        If a page's header is damaged.
-    """
+    """Return the bytes of the largest unpacked page of each chunk, added up; raise ValueError for a damaged header."""
     return sum(max(_page_sizes(file, chunk), default=0) for chunk in chunks)
 
 
@@ -113,9 +69,68 @@ def _page_sizes(file: IO[bytes], chunk: Chunk) -> Iterator[int]:
     at = chunk.start
     while at < chunk.stop:
         file.seek(at)
-        header = StructReader(file, _MOST_HEADER).fields()
-        stored, unpacked = integer(header, _STORED, -1), integer(header, _UNPACKED, -1)
-        if stored < 0 or unpacked < 0:
+        header = _Struct(file, _MOST_HEADER).fields(_PAGE)
+        stored, unpacked = header.get(_STORED), header.get(_UNPACKED)
+        if not (isinstance(stored, int) and isinstance(unpacked, int) and min(stored, unpacked) >= 0):
             raise ValueError(f"there is no page at byte {at}")
         yield unpacked
         at = file.tell() + stored
+
+
+class _Struct:
+    """A structure of Thrift's compact protocol, of which at most some bytes are read; its content is not trusted."""
+
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        self.file, self.left = file, most
+
+    def fields(self, wanted: Mapping[int, Any], depth: int = 0) -> dict[int, Any]:
+        """Read the structure and return the wanted fields: by number, those wanted of the structures in each."""
+        found: dict[int, Any] = {}
+        name = 0
+        while header := self._byte():
+            name = name + (header >> 4) if header >> 4 else self._integer()
+            value = self._value(header & 15, wanted.get(name, {}), depth)
+            if name in wanted:
+                found[name] = value
+        return found
+
+    def _value(self, kind: int, wanted: Mapping[int, Any], depth: int) -> Any:
+        match kind:
+            case 1 | 2:  # true and false have no bytes
+                return None
+            case 3:
+                return self._byte()
+            case 4 | 5 | 6:
+                return self._integer()
+            case 7 | 8:
+                return self._bytes(8 if kind == 7 else self._varint())
+            case 9 | 10 if depth < _DEEPEST:
+                header = self._byte()
+                size = self._varint() if header >> 4 == 15 else header >> 4
+                of = 3 if header & 15 in (1, 2) else header & 15  # in a list, booleans have a byte
+                return [self._value(of, wanted, depth + 1) for _ in range(size)]
+            case 12 if depth < _DEEPEST:
+                return self.fields(wanted, depth + 1)
+        raise ValueError("a Thrift structure is damaged")
+
+    def _bytes(self, size: int) -> bytes:
+        self.left -= size
+        if self.left < 0 or len(content := self.file.read(size)) < size:
+            raise ValueError("a Thrift structure is damaged or cut short")
+        return content
+
+    def _byte(self) -> int:
+        return self._bytes(1)[0]
+
+    def _varint(self) -> int:
+        value = 0
+        for shift in range(0, 64, 7):
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+        raise ValueError("a Thrift structure is damaged")
+
+    def _integer(self) -> int:
+        value = self._varint()
+        return value >> 1 ^ -(value & 1)

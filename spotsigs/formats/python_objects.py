@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,15 +19,7 @@ NAMES = {"text": "text", "html": "html", "id": "id", "date": "date"}
 
 
 class InputPage(NamedTuple):
-    """One page of the input.
-
-    Attributes
-    ----------
-    content : object
-        Text or bytes; None where it is missing. Other types are not checked here.
-    html : bool
-        Whether the content is from the column of HTML.
-    """
+    """The content of a page, None where it is missing, of any type; and whether it is from the column of HTML."""
 
     content: Any
     html: bool
@@ -65,10 +58,6 @@ def given(pages: Any, *, kept: bool = True, **columns: str) -> Given:
         Whether rows will be taken from it. If not, no row of an iterator is stored.
     **columns : str
         Names of columns, or keys of the dicts, by `NAMES`.
-
-    Returns
-    -------
-    Given
 
     Raises
     ------
@@ -180,29 +169,16 @@ def _arrow_rows(rows: list[int]) -> Any:
 
 
 class _Rows:
-    """Pages that come one by one: contents, dicts or named tuples. The first row decides which.
+    """Pages that are read one by one: contents, dicts or named tuples. The first row decides which.
 
-    Rows of an iterator are stored if they will be taken, with their contents in a temporary file, so that memory does
-    not grow with the size of the pages.
-
-    Parameters
-    ----------
-    pages : iterable
-        The rows.
-    wanted : mapping
-        Names of the columns by `NAMES`.
-    kept : bool
-        Whether rows will be taken.
+    Rows of an iterator are stored in a temporary file if they will be taken, so that memory does not grow with them.
     """
 
     def __init__(self, pages: Iterable[Any], wanted: Mapping[str, Any], kept: bool) -> None:
         self._pages, self._wanted = pages, wanted
-        self._streams = isinstance(pages, Iterator)
-        self._kept: list[Any] | None = [] if self._streams and kept else None
-        self._contents = _Contents()
+        self._stored = _StoredRows() if isinstance(pages, Iterator) and kept else None
         self._columns: dict[str, list[Any]] = {wanted[option]: [] for option in ("id", "date")}
         self._seen: set[str] = set()
-        self._is_table = False
 
     def __iter__(self) -> Iterator[InputPage]:
         first: Mapping[Any, Any] | None = None
@@ -210,11 +186,11 @@ class _Rows:
             fields = row._asdict() if hasattr(row, "_asdict") else row
             is_table = isinstance(fields, Mapping)
             if number == 0:
-                self._is_table, first = is_table, fields if is_table else None
-            alike = is_table == self._is_table
+                first = fields if is_table else None
+            alike = is_table == (first is not None)
             require(alike, f"page {number} is a {type(row).__name__}, unlike the first one; give rows of one type")
-            if self._kept is not None:
-                self._kept.append(self._stored(row))
+            if self._stored is not None:
+                self._stored.append(row)
             yield self._content(fields) if is_table else InputPage(present(row), False)
         if first is not None:
             self._require_columns(first)
@@ -233,66 +209,40 @@ class _Rows:
         if not self._seen & {self._wanted["text"], self._wanted["html"]}:
             _require_content(self._wanted, first)
 
-    def _stored(self, row: Any) -> Any:
-        """Return a row with its contents in the file, if it is of a type that can be put together again."""
-        names = [self._wanted[option] for option in ("html", "text")]
-        if type(row) is dict:
-            return {**row, **{name: self._contents.put(row[name]) for name in names if name in row}}
-        if hasattr(row, "_replace"):
-            fields = {name: value for name, value in row._asdict().items() if name in names}
-            return row._replace(**{name: self._contents.put(value) for name, value in fields.items()})
-        return self._contents.put(row)
-
-    def _restored(self, row: Any) -> Any:
-        if type(row) is dict:
-            return {name: self._contents.get(value) for name, value in row.items()}
-        if hasattr(row, "_replace") and not isinstance(row, _Place):
-            return row._replace(**{name: self._contents.get(value) for name, value in row._asdict().items()})
-        return self._contents.get(row)
-
     def column(self, name: str) -> list[Any] | None:
         """Return a column of ids or dates; None where no row has it."""
         return self._columns.get(name) if name in self._seen else None
 
     def take(self, rows: list[int]) -> Any:
         """Return some rows: an iterator of an iterator, else a list, tuple or set."""
-        if self._kept is not None:
-            stored = self._kept
-            return (self._restored(stored[row]) for row in rows)
+        if self._stored is not None:
+            return map(self._stored.get, rows)
         listed = self._pages if isinstance(self._pages, Sequence) else list(self._pages)
         stay = [listed[row] for row in rows]
         return type(self._pages)(stay) if type(self._pages) in (tuple, set, frozenset) else stay  # type: ignore[call-arg]
 
 
-class _Place(NamedTuple):
-    """Position of a content in the temporary file."""
-
-    start: int
-    size: int
-    is_text: bool
-
-
-class _Contents:
-    """A temporary file of contents, which the system deletes."""
+class _StoredRows:
+    """Rows, pickled in a temporary file that the system deletes; those that cannot be pickled stay in memory."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] | None = None
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="spotsigs-")  # noqa: SIM115 - deleted when it is closed
+        self._starts: list[int] = []
+        self._in_memory: dict[int, Any] = {}
 
-    def put(self, content: Any) -> Any:
-        """Store text or bytes and return the place; return anything else as it is."""
-        if type(content) not in (str, bytes):
-            return content
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="spotsigs-")  # noqa: SIM115 - deleted when it is closed
-        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        place = _Place(self._file.tell(), len(data), isinstance(content, str))
+    def append(self, row: Any) -> None:
+        """Store the next row."""
+        try:
+            data = pickle.dumps(row, pickle.HIGHEST_PROTOCOL)
+        except Exception:  # noqa: BLE001 - whatever the classes of its values raise
+            self._in_memory[len(self._starts)] = row
+            data = b""
+        self._starts.append(self._file.tell())
         self._file.write(data)
-        return place
 
-    def get(self, value: Any) -> Any:
-        """Return the content at a place; anything else as it is."""
-        if not isinstance(value, _Place) or self._file is None:
-            return value
-        self._file.seek(value.start)
-        data = self._file.read(value.size)
-        return data.decode("utf-8", "surrogatepass") if value.is_text else data
+    def get(self, number: int) -> Any:
+        """Return a row by its number."""
+        if number in self._in_memory:
+            return self._in_memory[number]
+        self._file.seek(self._starts[number])
+        return pickle.load(self._file)

@@ -52,14 +52,7 @@ class RowCollection(FileCollection):
         return [getattr(self, field.name) for field in names if getattr(self, field.name) != field.default]
 
     def check_columns(self, path: Path, present: Iterable[str]) -> list[str]:
-        """Return the columns that are read from a table.
-
-        Parameters
-        ----------
-        path : Path
-            The table, for the message.
-        present : iterable of str
-            Its columns.
+        """Return the columns that are read from a table with some columns present.
 
         Raises
         ------
@@ -82,15 +75,7 @@ class RowCollection(FileCollection):
         return [name for name in present if name in self.columns()]
 
     def document(self, position: str, row: Mapping[str, Any]) -> Document | Skipped:
-        """Return the document of a row.
-
-        Parameters
-        ----------
-        position : str
-            Position of the row, which is its id if it has none.
-        row : mapping
-            Column name to value.
-        """
+        """Return the document of a row; the position of the row is its id if it has none."""
         doc_id = _label(value_of(row, self.id_column)) or position
         for column, media_type in ((self.html_column, "text/html"), (self.text_column, "text/plain")):
             content = value_of(row, column)
@@ -112,13 +97,7 @@ class RowCollection(FileCollection):
 
 
 def value_of(row: Mapping[str, Any], column: str) -> Any:
-    """Return a value of a row by the name of its column, or by its path through nested ones; None without one.
-
-    Examples
-    --------
-    >>> value_of({"doc": {"body": {"html": "<p>"}}}, "doc.body.html")
-    '<p>'
-    """
+    """Return a value of a row by its column, or by its path through nested ones, as ``doc.body.html``; else None."""
     if column in row or "." not in column:
         return row.get(column)
     value: Any = row

@@ -21,7 +21,6 @@ from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import in_words
 
 _FIRST = re.compile(rb"WARC/[01]\.\d+\r?\n")
-_MOST_HEADER = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,15 +87,15 @@ class Warc(Archive):
             wanted = media_type == "text/plain"
         else:
             wanted = media_type in HTML_TYPES
-        if not wanted:
+        block, date = record.whole() if wanted else None, fields.get("warc-date")
+        if block is None:
             return
-        block, date = record.whole(), fields.get("warc-date")
         if isinstance(block, Skipped):
             yield block
-        elif block is not None and (cut := fields.get("warc-truncated")):
+        elif cut := fields.get("warc-truncated"):
             yield Skipped(record.name, f"the crawler has cut it: WARC-Truncated: {cut[:40]}")
-        elif block is not None and media_type == "application/http":
+        elif media_type == "application/http":
             yield page(uri, parse_response(block), date, record.position)
-        elif block is not None:
+        else:
             kind = "text/plain" if media_type == "text/plain" else "text/html"
             yield Document(id=uri, content=block, media_type=kind, charset=charset, date=date)

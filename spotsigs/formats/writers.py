@@ -19,7 +19,6 @@ from spotsigs.formats.compression import BLOCK, READ_ERRORS, raw
 from spotsigs.formats.input_files import InputFile, file_name
 from spotsigs.records import CopyableCollection, Document
 from spotsigs.spelling import is_command, option
-from spotsigs.storage.atomic import beside
 from spotsigs.storage.locations import local_folder
 
 Keep = Callable[[Document], bool]
@@ -27,41 +26,6 @@ Keep = Callable[[Document], bool]
 
 COPY, FORMER = "copy", "former"
 """Names of a new copy and of the one that it replaces, in a temporary folder."""
-
-
-def write_copy(
-    collection: CopyableCollection,
-    doc_ids: Sequence[str],
-    kept: NDArray[np.bool_],
-    folder: str | Path,
-    *,
-    judged: Keep = lambda document: True,
-) -> None:
-    """Write a collection without its removed documents; the copy appears when it is complete.
-
-    Parameters
-    ----------
-    collection : CopyableCollection
-        The matched collection.
-    doc_ids : sequence of str
-        Ids of its documents, by row.
-    kept : ndarray of bool, shape (n,)
-        Whether each belongs to the copy.
-    folder : str or Path
-        A new folder.
-    judged : callable, optional
-        Whether a document of the collection was matched; others are copied. All by default.
-
-    Raises
-    ------
-    InputError
-        If the folder exists and is not empty, the collection's documents are no longer those that were matched, or
-        two of its files would be one in the copy.
-    """
-    folder = require_free(folder)
-    with copy_errors(folder), beside(folder) as temporary:
-        prepare_copy(collection, doc_ids, kept, temporary, judged=judged)
-        publish_copy(temporary, folder)
 
 
 def prepare_copy(
@@ -72,7 +36,26 @@ def prepare_copy(
     *,
     judged: Keep = lambda document: True,
 ) -> None:
-    """Write the copy that `write_copy` describes into a temporary folder, for `publish_copy`."""
+    """Write a collection without its removed documents into a temporary folder, for `publish_copy`.
+
+    Parameters
+    ----------
+    collection : CopyableCollection
+        The matched collection.
+    doc_ids : sequence of str
+        Ids of its documents, by row.
+    kept : ndarray of bool, shape (n,)
+        Whether each belongs to the copy.
+    temporary : Path
+        Folder of the copy, `COPY`.
+    judged : callable, optional
+        Whether a document of the collection was matched; others are copied.
+
+    Raises
+    ------
+    InputError
+        If the collection has changed since it was matched, or two of its files would be one in the copy.
+    """
     row = 0
 
     def keep(document: Document) -> bool:
@@ -127,14 +110,9 @@ def require_free(folder: str | Path, *, overwrite: bool = False) -> Path:
 
 
 def target_of(folder: Path, source: InputFile) -> Path:
-    """Return the path of a file in a copy, never outside of it, and create its folder.
+    """Return the path of a file in a copy, never outside of it, and create its folder; refuse one that exists.
 
     The file keeps its name, whatever bytes that has; on Windows, characters with a meaning in paths are replaced.
-
-    Raises
-    ------
-    InputError
-        If the copy has a file of this path already.
     """
     depth = source.name.count("/") + 1
     own = Path(*source.path.parts[-depth:])  # a record's name shows bytes that are not UTF-8 as escapes
@@ -151,14 +129,14 @@ def target_of(folder: Path, source: InputFile) -> Path:
 def copy_whole(source: InputFile, folder: Path) -> None:
     """Copy a file as it is stored; a file that cannot be read is omitted."""
     try:
-        file = raw(source.path) if source.path.is_file() else None
+        if not source.path.is_file():
+            return
+        file = raw(source.path)
     except OSError:
-        file = None
-    if file is None:
         return
     with file, target_of(folder, source).open("xb") as out:
         while True:
-            try:
+            try:  # only the reading: an error of writing is not one of reading
                 block = file.read(BLOCK)
             except READ_ERRORS:
                 return

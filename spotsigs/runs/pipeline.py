@@ -35,6 +35,7 @@ from spotsigs.records import (
     Matcher,
     Signatures,
     SignatureScheme,
+    Truth,
     VectorCollection,
     Vectors,
 )
@@ -138,7 +139,7 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
         )
     # a new batch alone has no truth, for most of its pairs are with old documents; vectors have none
     known = not matched.new_from and not isinstance(collection, VectorCollection)
-    truth = collection.truth(matched.signatures.clusters, matched.doc_ids) if known else None
+    truth = Truth.from_clusters(matched.signatures.clusters) if known else None
     return Outcome(
         matched=matched,
         matcher=found.matcher,

@@ -12,7 +12,7 @@ from spotsigs.errors import require
 from spotsigs.in_memory import match_in_memory
 from spotsigs.matching.prefix_join import self_join
 from spotsigs.output_files import writing
-from spotsigs.records import Corpus, Pairs, VectorCollection
+from spotsigs.records import Corpus, Pairs, Truth, VectorCollection
 from spotsigs.reports.threshold_page import Thresholds, compare_thresholds, write_threshold_page
 from spotsigs.runs.pipeline import readable_texts
 from spotsigs.runs.settings import Settings
@@ -59,7 +59,7 @@ def threshold_report(settings: Settings, folder: Path, options: Thresholds) -> s
     )
     if not len(matched.doc_ids):
         raise nothing_readable(matched.skipped)
-    truth = settings.collection.truth(matched.signatures.clusters, matched.doc_ids)
+    truth = Truth.from_clusters(matched.signatures.clusters)
     options = replace(options, clusters=settings.clusters)
     comparison = compare_thresholds(matched.pairs, join.similarities, settings.tau, truth, options)
     texts = readable_texts(settings)

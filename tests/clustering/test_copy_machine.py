@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from archives import PACK, arc_file, arc_record, warc_record
+from archives import PACK, arc_file, arc_record, warc_record, write_copy
 from faults import Denied, denying
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -30,7 +30,6 @@ from spotsigs.formats.folder import Folder
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
-from spotsigs.formats.writers import write_copy
 from spotsigs.records import Skipped
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.just("\n"), max_size=60).map("the {}".format)

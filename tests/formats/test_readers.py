@@ -12,7 +12,6 @@ import tarfile
 import zlib
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -31,7 +30,7 @@ from spotsigs.formats.compression import open_bytes
 from spotsigs.formats.folder import Folder, SortedBy
 from spotsigs.formats.http_response import decode_body, iso_date, parse_response
 from spotsigs.formats.input_files import lines, windows
-from spotsigs.formats.jsonl import Jsonl, read_judgments
+from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.parquet_limits import CODECS, column_chunks
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
@@ -276,39 +275,6 @@ def test_binary_file_is_no_jsonl(tmp_path):
 def test_empty_jsonl_is_an_empty_collection(tmp_path):
     (tmp_path / "x.jsonl").touch()
     assert read(Jsonl(path=str(tmp_path / "x.jsonl"))) == []
-
-
-def test_judgments(tmp_path):
-    path = tmp_path / "pairs.jsonl"
-    rows = [("c", "a", True), ("a", "b", False), ("a", "c", True)]
-    path.write_text("\n".join(json.dumps({"doc_a": a, "doc_b": b, "duplicate": d}) for a, b, d in rows))
-    i, j, positive = read_judgments(str(path), ["a", "b", "c"])
-    assert (i.tolist(), j.tolist(), positive.tolist()) == ([0, 0], [1, 2], [False, True])
-    assert (i.dtype, j.dtype, positive.dtype) == (np.int32, np.int32, np.bool_)
-
-
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        ('{"doc_a": "a"}', r"line 2 of .* is no judged pair; each line is \{\"doc_a\""),
-        ("nonsense", "line 2 of .* is no judged pair"),
-        ('{"doc_a": "a", "doc_b": "z", "duplicate": true}', "judges 'z', which is not among the 2 documents"),
-        ('{"doc_a": "a", "doc_b": "a", "duplicate": true}', "judges 'a' against itself"),
-        ('{"doc_a": "a", "doc_b": "b", "duplicate": 1}', "must be true or false, got 1"),
-        ('{"doc_a": "b", "doc_b": "a", "duplicate": false}', "contradicts an earlier judgment of 'a' and 'b'"),
-    ],
-)
-def test_judgments_refuse(tmp_path, line, sentence):
-    path = tmp_path / "pairs.jsonl"
-    path.write_text('{"doc_a": "a", "doc_b": "b", "duplicate": true}\n' + line)
-    with pytest.raises(InputError, match=sentence):
-        read_judgments(str(path), ["a", "b"])
-
-
-def test_empty_judgments_are_refused(tmp_path):
-    (tmp_path / "pairs.jsonl").touch()
-    with pytest.raises(InputError, match="holds no judged pair"):
-        read_judgments(str(tmp_path / "pairs.jsonl"), ["a"])
 
 
 # tables

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
+from archives import PACK, arc_file, arc_record, crawl, packed, warc_record, write_copy
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -23,7 +23,7 @@ from spotsigs.formats.input_files import InputFile
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
-from spotsigs.formats.writers import target_of, write_copy
+from spotsigs.formats.writers import target_of
 from spotsigs.records import Document
 from spotsigs.signatures.extract import extract, is_readable
 from spotsigs.signatures.spots import SpotSignatures

@@ -10,12 +10,10 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
 from spotsigs.errors import InputError
 from spotsigs.formats.arc import Arc
 from spotsigs.formats.column_files import Csv, Parquet
-from spotsigs.formats.jsonl import Jsonl, read_judgments
+from spotsigs.formats.jsonl import Jsonl
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
 from spotsigs.matching.prefix_join import self_join
@@ -134,20 +132,6 @@ def manifest(content: bytes) -> None:
             open_vectors(Path(folder, "s"))
 
 
-def judgments(content: bytes) -> None:
-    """Judged pairs of four documents."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "x.jsonl")
-        path.write_bytes(content)
-        try:
-            i, j, positive = read_judgments(str(path), ["a", "b", "c", "1"])
-        except InputError:
-            return
-        assert (i < j).all()
-        assert (np.diff(i * 4 + j) > 0).all()
-        assert len(positive) == len(i)
-
-
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "html": html,
     "warc": warc,
@@ -158,7 +142,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "parquet": parquet,
     "store": store,
     "manifest": manifest,
-    "judgments": judgments,
 }
 
 
@@ -219,7 +202,4 @@ def seeds() -> dict[str, list[bytes]]:
         "parquet": [table],
         "store": [bytes([k, 64]) + bytes(8) for k in range(len(_arrays()))],
         "manifest": [listed],
-        "judgments": [
-            b'{"doc_a": "a", "doc_b": 1, "duplicate": true}\n{"doc_a": "c", "doc_b": "b", "duplicate": false}\n'
-        ],
     }
