@@ -47,17 +47,10 @@ class Copies:
 
     The last document of a set is its representative. If documents are added to a store, a set with an added document is
     thus joined again.
-
-    Attributes
-    ----------
-    content : ndarray of int32, shape (n,)
-        Last document with the same content.
-    stands : ndarray of int32, shape (n,)
-        Representative of each document in matching: the last one with the same content or text.
     """
 
-    content: NDArray[np.int32]
-    stands: NDArray[np.int32]
+    content: NDArray[np.int32]  # by document, the last one with the same content
+    stands: NDArray[np.int32]  # by document, its representative: the last one with the same content or text
 
     @classmethod
     def none(cls, n: int) -> Copies:
@@ -73,22 +66,10 @@ class Copies:
         n: int,
         sameness: Sameness = Sameness.text,
     ) -> Copies:
-        """Find the exact duplicates among documents.
+        """Find the exact duplicates among `n` documents.
 
-        Parameters
-        ----------
-        contents : ndarray of uint64, shape (n, 2)
-            `checksums` of the contents; without rows if they were not computed.
-        texts : callable
-            Function that returns the checksums of the texts; it is called after the contents are compared.
-        n : int
-            Number of documents.
-        sameness : Sameness
-            Criterion for exact duplicates.
-
-        Returns
-        -------
-        Copies
+        `contents` are the `checksums` of the contents, uint64, shape (n, 2), without rows if they were not computed;
+        `texts` returns those of the texts, and is called after the contents are compared.
         """
         if sameness is Sameness.off or len(contents) != n:
             return cls.none(n)
@@ -149,22 +130,9 @@ class Copies:
         return kinds
 
     def further(self, chunks: Iterable[Chunk], *, most: int = 1 << 20, new_from: int = 0) -> Iterator[Chunk]:
-        """Yield the pairs that exact duplicates add to those of their representatives.
+        """Yield the pairs, ``i < j`` in any order, that exact duplicates add to those of their representatives.
 
-        Parameters
-        ----------
-        chunks : iterable of (i, j, similarity)
-            Pairs of representatives.
-        most : int
-            Maximal number of pairs in memory at a time.
-        new_from : int
-            Yield only pairs with a document of at least this number.
-
-        Yields
-        ------
-        i, j : ndarray of int64
-            Documents of each pair, ``i < j``; pairs are in any order.
-        similarity : ndarray of float64
+        At most `most` pairs are in memory at a time; only pairs with a document of at least `new_from` are yielded.
         """
         if not self.any:
             return
@@ -185,21 +153,15 @@ class Copies:
                 yield from _wanted(a[new], b[new], similarity[pair][new], new_from)
 
     def spread(self, pairs: Pairs) -> Pairs:
-        """Return the pairs of all documents, given those of their representatives.
-
-        Raises
-        ------
-        InputError
-            If there are more than 2**31 pairs.
-        """
+        """Return the pairs of all documents from those of their representatives; refuse more than 2**31."""
         if not self.any:
             return pairs
         sizes = np.bincount(self.stands, minlength=len(self))
         total = int((sizes[pairs.i] * sizes[pairs.j]).sum()) + int((sizes * (sizes - 1) // 2).sum())
         require(
             total <= MOST_PAIRS,
-            f"{total:,} pairs are similar or copies, more than the {MOST_PAIRS:,} that can be listed in memory; "
-            f"one page alone has {int(sizes.max()):,} copies: keep one of them, or raise tau",
+            f"{total:,} pairs are similar or exact duplicates, more than the {MOST_PAIRS:,} that fit a list; "
+            f"one page alone has {int(sizes.max()):,} duplicates: keep one of them, or raise tau",
         )
         found = [(pairs.i, pairs.j, pairs.similarity), *self.further(pairs.chunks())]
         i, j, similarity = (np.concatenate(column) for column in zip(*found, strict=True))

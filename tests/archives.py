@@ -48,9 +48,9 @@ def crawl(n, rng):
     ]
 
 
-def arc_record(url, body, media_type="text/html", status="200 OK", version=1):
+def arc_record(url, body, media_type="text/html", status="200 OK", version=1, headers=""):
     """Return an ARC record."""
-    block = f"HTTP/1.0 {status}\r\nContent-Type: {media_type}; charset=utf-8\r\n\r\n".encode() + body
+    block = f"HTTP/1.0 {status}\r\nContent-Type: {media_type}; charset=utf-8\r\n{headers}\r\n".encode() + body
     extra = "" if version == 1 else " 200 - - 0 x.arc"
     return f"{url} 10.0.0.1 20010203040506 {media_type}{extra} {len(block)}\n".encode() + block + b"\n"
 

@@ -1,1 +1,1 @@
-"""Arrays and what runs over them: compressed sparse rows, dense numbers, blocks over threads."""
+"""Operations on arrays: compressed sparse rows, contiguous ids, blocks over threads."""

@@ -11,17 +11,7 @@ from numpy.typing import NDArray
 
 
 def numbers(values: NDArray[Any]) -> Any:
-    """Return numbers or booleans as an Arrow array, without a copy where Arrow stores them alike.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        Of a numeric type or bool.
-
-    Returns
-    -------
-    pyarrow.Array
-    """
+    """Return numbers or booleans as an Arrow array, without a copy if Arrow stores them alike."""
     import pyarrow as pa
 
     kind = pa.from_numpy_dtype(values.dtype)
@@ -48,9 +38,9 @@ def text(values: Iterable[str]) -> Any:
 
 
 def in_words(values: NDArray[Any], form: Callable[[Any], str]) -> Any:
-    """Return values as an Arrow array of strings; each distinct one is put into words once."""
-    distinct, places = np.unique(values, return_inverse=True)
-    return text(map(form, distinct.tolist())).take(numbers(places))
+    """Return values as an Arrow array of strings; each distinct one is formatted once."""
+    distinct, indices = np.unique(values, return_inverse=True)
+    return text(map(form, distinct.tolist())).take(numbers(indices))
 
 
 def concat_strings(*parts: Any) -> Any:

@@ -20,21 +20,9 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def renumbered(parts: Sequence[NDArray[np.int32]], n_ids: int) -> tuple[list[NDArray[np.int32]], int]:
-    """Map the ids that occur in any of several arrays to contiguous ids, in the same order.
+    """Map the ids below `n_ids` of several arrays to contiguous ids, in the same order; return these and their number.
 
-    Parameters
-    ----------
-    parts : sequence of ndarray of int32
-        Ids.
-    n_ids : int
-        Upper bound of the ids, exclusive; a fifth of a byte is used for each.
-
-    Returns
-    -------
-    parts : list of ndarray of int32
-        The contiguous ids.
-    n : int
-        Number of distinct ids.
+    A fifth of a byte of memory is used for each possible id.
     """
     words = np.zeros((n_ids + 63) >> 6, np.uint64)
     for ids in parts:

@@ -14,23 +14,7 @@ INT32_MAX = np.iinfo(np.int32).max
 
 
 def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Check CSR arrays, sort each row by id and add up repeated ids.
-
-    Parameters
-    ----------
-    indptr, ids, counts : array_like
-        As in `Vectors.from_csr`; ``counts`` may be None.
-
-    Returns
-    -------
-    indptr : ndarray of int64
-    ids, counts : ndarray of int32
-
-    Raises
-    ------
-    InputError
-        With the first violation found.
-    """
+    """Check CSR arrays as `Vectors.from_csr` takes them, sort each row by id and add up repeated ids."""
     indptr = numbers("indptr", indptr).astype(np.int64)
     ids = numbers("ids", ids)
     counts = np.ones(len(ids), np.int32) if counts is None else numbers("counts", counts)
@@ -106,12 +90,12 @@ def _sorted_rows(
 
 
 def row_starts(sizes: Any) -> NDArray[np.int64]:
-    """Return where rows of the given sizes begin when they lie one after the other, and where the last one ends."""
+    """Return the offsets of contiguous rows of some sizes, and the end of the last one."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
 def take_rows(indptr: NDArray[np.int64], rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where some rows begin when they lie one after the other, and which entries they consist of."""
+    """Return the offsets of some rows when they are stored contiguously, and the entries of which they consist."""
     starts = row_starts(indptr[rows + 1] - indptr[rows])
     return starts, np.arange(starts[-1]) + np.repeat(indptr[rows] - starts[:-1], np.diff(starts))
 

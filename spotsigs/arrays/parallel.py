@@ -37,7 +37,7 @@ def overlap(ids, counts, start_a, stop_a, start_b, stop_b):  # type: ignore[no-u
 
 @njit(cache=True, nogil=True)
 def grown(array):  # type: ignore[no-untyped-def]
-    """Return a copy of an output array with twice the room."""
+    """Return a copy of an output array with twice the capacity."""
     larger = np.empty(2 * len(array) + 16, array.dtype)
     larger[: len(array)] = array
     return larger
@@ -49,23 +49,9 @@ def all_cores() -> int:
 
 
 def over_blocks(kernel: Callable[[int, int], Any], n: int, threads: int | None, blocks_a_thread: int = 8) -> list[Any]:
-    """Run a kernel that releases the interpreter lock over the blocks of ``range(n)``.
+    """Run ``kernel(start, stop)``, which releases the interpreter lock, over the blocks of ``range(n)``.
 
-    Parameters
-    ----------
-    kernel : callable
-        ``kernel(start, stop)``.
-    n : int
-        Number of items.
-    threads : int or None
-        Threads to use; None takes all cores.
-    blocks_a_thread : int
-        More blocks than threads even out the load.
-
-    Returns
-    -------
-    list
-        The kernel's results, in block order.
+    `threads` is None for all cores; several blocks a thread balance the load. The results are in block order.
     """
     threads = all_cores() if threads is None else threads
     edges = np.linspace(0, n, min(n, threads * blocks_a_thread) + 1).astype(np.int64).tolist()

@@ -24,19 +24,7 @@ def spans(n: int) -> Iterator[slice]:
 
 
 def gathered(values: NDArray[Entry], indices: IntArray) -> NDArray[Entry]:
-    """Return ``values[indices]``.
-
-    Parameters
-    ----------
-    values : ndarray
-        In memory or mapped.
-    indices : ndarray of int, shape (n,)
-        Indices of values, in memory or mapped.
-
-    Returns
-    -------
-    ndarray of the type of ``values``, shape (n,)
-    """
+    """Return ``values[indices]``; both may be mapped."""
     out = np.empty(len(indices), values.dtype)
     for span in spans(len(indices)):
         out[span] = values[indices[span]]

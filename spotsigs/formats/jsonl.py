@@ -28,6 +28,8 @@ _SAMPLE = 100
 class Jsonl(RowCollection):
     """One JSON object a line: ``id``, ``html`` or ``text``, optional ``cluster`` and ``date``.
 
+    Of a key that an object repeats, the last value counts.
+
     A plain file is cut into byte ranges at line ends; see `.input_files.windows` for compressed ones.
     """
 

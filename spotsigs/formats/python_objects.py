@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,8 @@ from spotsigs.errors import InputError, did_you_mean, require, shown
 
 LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")
 """Text with a match is read as HTML where no media type is known."""
+
+_LONG_VALUE = 200  # characters or bytes; shorter values stay in memory
 
 NAMES = {"text": "text", "html": "html", "id": "id", "date": "date"}
 """Usual names of the columns; one that the caller names must exist."""
@@ -222,27 +223,49 @@ class _Rows:
         return type(self._pages)(stay) if type(self._pages) in (tuple, set, frozenset) else stay  # type: ignore[call-arg]
 
 
+class _Place(NamedTuple):
+    """Position of a value in the temporary file."""
+
+    start: int
+    size: int
+    is_text: bool
+
+
 class _StoredRows:
-    """Rows, pickled in a temporary file that the system deletes; those that cannot be pickled stay in memory."""
+    """Rows whose long values are in a temporary file, which the system deletes."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="spotsigs-")  # noqa: SIM115 - deleted when it is closed
-        self._starts: list[int] = []
-        self._in_memory: dict[int, Any] = {}
+        self._rows: list[Any] = []
 
     def append(self, row: Any) -> None:
         """Store the next row."""
-        try:
-            data = pickle.dumps(row, pickle.HIGHEST_PROTOCOL)
-        except Exception:  # noqa: BLE001 - whatever the classes of its values raise
-            self._in_memory[len(self._starts)] = row
-            data = b""
-        self._starts.append(self._file.tell())
-        self._file.write(data)
+        self._rows.append(_changed(row, self._put))
 
     def get(self, number: int) -> Any:
         """Return a row by its number."""
-        if number in self._in_memory:
-            return self._in_memory[number]
-        self._file.seek(self._starts[number])
-        return pickle.load(self._file)
+        return _changed(self._rows[number], self._read)
+
+    def _put(self, value: Any) -> Any:
+        if type(value) not in (str, bytes) or len(value) < _LONG_VALUE:
+            return value
+        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        place = _Place(self._file.tell(), len(data), isinstance(value, str))
+        self._file.write(data)
+        return place
+
+    def _read(self, value: Any) -> Any:
+        if not isinstance(value, _Place):
+            return value
+        self._file.seek(value.start)
+        data = self._file.read(value.size)
+        return data.decode("utf-8", "surrogatepass") if value.is_text else data
+
+
+def _changed(row: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a row with its values changed, if it is of a type that can be composed again."""
+    if type(row) is dict:
+        return {name: change(value) for name, value in row.items()}
+    if hasattr(row, "_make") and not isinstance(row, _Place):
+        return row._make(map(change, row))
+    return change(row)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
 
-from spotsigs.formats.compression import compression
+from spotsigs.formats.compression import READ_ERRORS, compression
 from spotsigs.formats.file_collection import FileCollection, Piece
 from spotsigs.formats.http_response import iso_date, parse_response
 from spotsigs.formats.input_files import END, InputFile, beginning, lines, located, one_pass, windows
@@ -69,7 +69,8 @@ def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[int, Pie
     begin = size = 0
     before = max(0, start - _BEFORE)
     between = before == 0  # not inside a document
-    for offset, line, following in _with_following(lines(source.path, before)):
+    damage: list[Exception] = []
+    for offset, line, following in _with_following(_until_damage(lines(source.path, before), damage)):
         opens = _opens(line, following)
         if offset < start:
             between = _CLOSE.search(line) is not None or (between and not opens)
@@ -91,8 +92,18 @@ def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[int, Pie
             if block:
                 yield _finished(source, begin, block)
             block, size, between = [], 0, True
+    if damage:
+        raise damage[0]
     if block:
         yield _finished(source, begin, block)
+
+
+def _until_damage(numbered: Iterator[tuple[int, bytes]], damage: list[Exception]) -> Iterator[tuple[int, bytes]]:
+    """Iterate over the lines before damage, so that a look-ahead loses none of them; append the error to `damage`."""
+    try:
+        yield from numbered
+    except READ_ERRORS as error:
+        damage.append(error)
 
 
 def _finished(source: InputFile, begin: int, block: Sequence[bytes]) -> tuple[int, Piece]:

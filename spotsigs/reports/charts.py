@@ -1,4 +1,4 @@
-"""Line charts and histograms as inline SVG: a few lines of text that a page contains, without a library."""
+"""Line charts and histograms as inline SVG, without a library."""
 
 from __future__ import annotations
 
@@ -13,22 +13,12 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 26, 44
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """One line, or the bars of a histogram.
+    """One line, or the bars of a histogram."""
 
-    Attributes
-    ----------
-    name : str
-        Entry of the legend.
-    x, y : sequence of float
-        Points of the line; values that are not finite interrupt it.
-    edges : sequence of float
-        For a histogram, the edges of its bins, one more than there are values in ``y``; ``x`` is empty.
-    """
-
-    name: str
+    name: str  # in the legend
     x: Sequence[float] = ()
-    y: Sequence[float] = ()
-    edges: Sequence[float] = ()
+    y: Sequence[float] = ()  # values that are not finite interrupt the line
+    edges: Sequence[float] = ()  # of the bins of a histogram, one more than values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +36,7 @@ class Axis:
         return size * min(max((value - low) / (high - low or 1), 0), 1)
 
     def ticks(self) -> list[float]:
-        """Return values to print beside the axis: 1, 3 and 10 on a logarithmic one, else multiples of a round step."""
+        """Return the labelled values: 1, 3 and 10 on a logarithmic axis, else multiples of a round step."""
         if self.log:
             powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
             steps = (1, 3) if len(powers) < 4 else (1,)
@@ -58,23 +48,7 @@ class Axis:
 
 
 def chart(title: str, x: Axis, y: Axis, series: Sequence[Series], guides: Sequence[float] = ()) -> str:
-    """Return a chart as an SVG element.
-
-    Parameters
-    ----------
-    title : str
-        Printed above, and read by screen readers.
-    x, y : Axis
-        The axes; what lies outside of a range is drawn on its edge.
-    series : sequence of Series
-        Lines and histograms.
-    guides : sequence of float
-        Positions on the x axis of dotted vertical lines.
-
-    Returns
-    -------
-    str
-    """
+    """Return a chart as an SVG element, with dotted vertical lines at `guides`; values outside an axis are clipped."""
     width, height = WIDTH - _LEFT - _RIGHT, HEIGHT - _TOP - _BOTTOM
 
     def place(value: float, level: float) -> tuple[float, float]:

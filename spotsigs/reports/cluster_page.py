@@ -1,4 +1,4 @@
-"""A page to look at clusters: one HTML file that loads nothing, with members side by side."""
+"""A page that shows clusters: one HTML file without requests that compares two members."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from itertools import takewhile
@@ -27,11 +28,25 @@ TEMPLATES = Path(__file__).parent / "templates"
 Counts = Mapping[int, int]
 """Signature hashes of a document and how often each counts."""
 
+TITLE = "Near-duplicates"
 LONG_PREFIX = 8
-"""Characters from which on what all ids begin with is left out."""
+"""Characters from which on a common beginning of all ids is omitted."""
 
 REACH = 40
-"""Tokens a chain may span: what is further away does not belong to the signature that is looked for."""
+"""Tokens that the words of one signature may span."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Limits of the size of a page of clusters."""
+
+    clusters: int = 20_000  # the largest ones
+    texts: int = 4000  # documents with their text, of the largest clusters first
+    members: int = 8  # documents of a cluster with their text
+    characters: int = 20_000  # of a text, its white space collapsed
+
+
+_LIMITS = Limits()
 
 
 def write_cluster_page(
@@ -43,17 +58,12 @@ def write_cluster_page(
     *,
     scheme: SignatureScheme | None = None,
     matched: Callable[[Iterable[int]], Mapping[int, Counts]] | None = None,
-    title: str = "Near-duplicates",
-    with_texts: int = 4000,
-    members: int = 8,
-    characters: int = 20_000,
-    most: int = 20_000,
+    limits: Limits = _LIMITS,
 ) -> None:
-    """Write ``clusters.html``.
+    """Write ``clusters.html``, which compares any two members of a cluster: their words and shared signatures.
 
-    The page lists every cluster of at least two documents, the largest first, and compares any two members: words
-    that only one has, and the signatures they share. Texts and ids are untrusted; they enter the page as escaped JSON
-    and the document as text. Its policy forbids every request and every script but its own.
+    Texts and ids are untrusted; the page contains them as escaped JSON and shows them as text. Its policy forbids every
+    request and every script but its own.
 
     Parameters
     ----------
@@ -64,36 +74,31 @@ def write_cluster_page(
     pairs : Pairs
         Near-duplicate pairs.
     clusters : Clusters
-        The same, grouped.
+        Their clusters.
     texts : iterable of (str or None), optional
-        Text of every document in row order, read once; None for one whose text is not at hand.
+        Text of every document in row order, read once; None for one that cannot be read.
     scheme : SignatureScheme, optional
-        Marks signatures where given.
+        Marks signatures.
     matched : callable, optional
-        From rows to the signatures of each that took part, as `Matched.signatures_of` gives: only these
-        are marked. Of a signature with occurrences that did not, because they lie in the page's frame, those are marked
-        that lie nearest to the middle of all that took part. Every signature of a text where omitted.
-    title : str
-        Heading.
-    with_texts : int
-        Documents whose text is in the page, of the largest clusters first.
-    members : int
-        Documents a cluster whose text is in the page.
-    characters : int
-        Longest text, its white space collapsed; longer ones are cut.
-    most : int
-        Clusters in the page, the largest ones.
+        Returns the signatures of rows that were matched, as `Matched.signatures_of` does; only these are marked. All
+        signatures of a text by default.
+    limits : Limits
+        Limits of the page's size.
     """
     all_rows = _members(clusters)
-    rows = all_rows[:most]
-    chosen = _chosen(rows, with_texts, members)
-    kept = {row: collapsed(text)[:characters] for row, text in enumerate(texts) if text is not None and row in chosen}
-    counts = matched(sorted(kept)) if matched and scheme else {}
+    rows = all_rows[: limits.clusters]
+    chosen = _chosen(rows, limits)
+    shown = {
+        row: collapsed(text)[: limits.characters]
+        for row, text in enumerate(texts)
+        if text is not None and row in chosen
+    }
+    counts = matched(sorted(shown)) if matched and scheme else {}
     own_pairs = _pairs_by_cluster(pairs, clusters)
-    held = cohesion(clusters, pairs.chunks())
     within = pairs.overlap if pairs.overlap is not None and pairs.overlap.measure is Measure.containment else None
-    listed = [_described(label, group, doc_ids, clusters, held) for label, group in rows]
-    blocks = [packed(group, kept, own_pairs.get(label), scheme, counts, within) for label, group in rows]
+    found = cohesion(clusters, pairs.chunks())
+    listed = [_described(label, group, doc_ids, clusters, found) for label, group in rows]
+    blocks = [packed(group, shown, own_pairs.get(label), scheme, counts, within) for label, group in rows]
     documents = sum(len(group) for _, group in all_rows)
     summary = f"{documents:,} of {len(doc_ids):,} documents, {len(pairs):,} pairs"
     if len(rows) < len(all_rows):
@@ -101,11 +106,11 @@ def write_cluster_page(
     prefix = common_prefix(name for cluster in listed for name in cluster["ids"])
     page = {"clusters": listed, "summary": summary, "marked": scheme is not None, "prefix": prefix}
     with replacing(Path(path)) as temporary:
-        temporary.write_text(rendered(title, page, blocks), encoding="utf-8")
+        temporary.write_text(rendered(TITLE, page, blocks), encoding="utf-8")
 
 
 def common_prefix(ids: Iterable[str]) -> str:
-    """Return the folders or address that all ids begin with, where leaving it out gives room."""
+    """Return the folders or address with which all ids begin, if it is long."""
     names = list(ids)
     edges = zip(min(names, default=""), max(names, default=""), strict=False)
     prefix = "".join(a for a, _ in takewhile(lambda both: both[0] == both[1], edges))
@@ -114,7 +119,7 @@ def common_prefix(ids: Iterable[str]) -> str:
 
 
 def _members(clusters: Clusters) -> list[tuple[int, list[int]]]:
-    """Return label and rows of each cluster of several, the largest first; the representative leads its cluster."""
+    """Return label and rows of each cluster of several, the largest first; the representative is the first row."""
     order = np.argsort(clusters.labels, kind="stable")
     ends = np.cumsum(clusters.sizes)
     found = []
@@ -126,10 +131,10 @@ def _members(clusters: Clusters) -> list[tuple[int, list[int]]]:
     return sorted(found, key=lambda item: (-len(item[1]), item[0]))
 
 
-def _chosen(rows: Sequence[tuple[int, list[int]]], with_texts: int, members: int) -> set[int]:
+def _chosen(rows: Sequence[tuple[int, list[int]]], limits: Limits) -> set[int]:
     chosen: list[int] = []
     for _, group in rows:
-        chosen += group[: min(members, max(0, with_texts - len(chosen)))]
+        chosen += group[: min(limits.members, max(0, limits.texts - len(chosen)))]
     return set(chosen)
 
 
@@ -175,9 +180,9 @@ def packed(
     counts: Mapping[int, Counts],
     within: Overlap | None = None,
 ) -> str | None:
-    """Return texts, signatures and pairs of a cluster, compressed, so that a browser reads only what is looked at.
+    """Return texts, signatures and pairs of a cluster, compressed, so that a browser unpacks only those that it shows.
 
-    Of pairs by containment, also which of the two lies within the other: 0 for the first, 1 for the second.
+    Pairs by containment also have the number of the contained document: 0 for the first, 1 for the second.
     """
     shown = rows[: max((k + 1 for k, row in enumerate(rows) if row in kept), default=0)]
     if not shown:
@@ -202,10 +207,10 @@ def packed(
 def _spots(text: str, scheme: SignatureScheme, number: dict[str, int], counts: Counts | None = None) -> list[list[int]]:
     """Return each signature of a text: its number, then start and end of each of its words, in UTF-16 units.
 
-    The scheme says only which signatures there are, in order. Each is looked for behind the beginning of the one
-    before it, so that a repeat is marked at its own place.
+    The scheme returns the signatures in order, without positions. Each is searched after the beginning of the previous
+    one, so that a repeat is marked at its own position.
     """
-    words, places = _word_places(text)
+    words, edges_of = _word_places(text)
     occurrences: dict[str, list[int]] = {}
     for k, word in enumerate(words):
         occurrences.setdefault(word, []).append(k)
@@ -223,7 +228,7 @@ def _spots(text: str, scheme: SignatureScheme, number: dict[str, int], counts: C
             if found:
                 used.add((signature, start))
                 last = start
-                edges = [edge for word in found for edge in places[word]]
+                edges = [edge for word in found for edge in edges_of[word]]
                 break
         if taking_part is None or k in taking_part:
             spots.append([number.setdefault(signature, len(number)), *edges])
@@ -231,7 +236,7 @@ def _spots(text: str, scheme: SignatureScheme, number: dict[str, int], counts: C
 
 
 def _taking_part(hashes: Sequence[int], counts: Counts) -> set[int]:
-    """Return which occurrences took part: of each signature those that count, nearest to the middle of all."""
+    """Return the occurrences that were matched: of each signature those that count, nearest to the middle of all."""
     places: dict[int, list[int]] = {}
     for k, signature in enumerate(hashes):
         if signature in counts:
@@ -255,7 +260,7 @@ def _chain(words: Sequence[str], start: int, parts: Sequence[str]) -> list[int] 
 
 
 def _word_places(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return the tokens of a text and where each lies in it, in UTF-16 units as browsers count."""
+    """Return the tokens of a text, and the start and end of each in UTF-16 units, as browsers count."""
     lowered: list[str] = []
     origin: list[int] = []
     unit = 0
@@ -278,7 +283,7 @@ def _word_places(text: str) -> tuple[list[str], list[tuple[int, int]]]:
 
 
 def _is_bigram(word: str) -> bool:
-    """Whether a token is a character bigram, which overlaps the next one."""
+    """Return whether a token is a character bigram, which overlaps the next one."""
     return len(word) == 2 and ord(word[0]) >= 0x0E00 and not word.isascii()
 
 
@@ -288,23 +293,10 @@ def _asset(name: str) -> str:
 
 
 def rendered(title: str, page: dict[str, Any], blocks: Sequence[str | None], about: str = "") -> str:
-    """Return the viewer with some groups of documents.
+    """Return the viewer of some groups of documents, a page that makes no request.
 
-    Parameters
-    ----------
-    title : str
-        Heading.
-    page : dict
-        ``clusters``, ``summary``, ``prefix``, ``marked`` and, unless the groups are clusters, ``noun``.
-    blocks : sequence of (str or None)
-        Texts, signatures and pairs of each group, from `packed`.
-    about : str
-        HTML above the groups.
-
-    Returns
-    -------
-    str
-        A page that loads nothing. Its policy allows no request, and no script but its own.
+    `page` has ``clusters``, ``summary``, ``prefix``, ``marked`` and, unless the groups are clusters, ``noun``; `blocks`
+    are of `packed`, one a group; `about` is HTML above the groups.
     """
     script = _asset("viewer.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -320,11 +312,11 @@ def rendered(title: str, page: dict[str, Any], blocks: Sequence[str | None], abo
 
 
 def collapsed(text: str) -> str:
-    """Return a text to show: one space or line break in place of each run of blanks and breaks; the same tokens."""
+    """Return a text with one space or line break for each run of blanks and breaks; its tokens are the same."""
     return re.sub(r"[ \t\r\n\f\v\xa0]+", lambda run: "\n" if "\n" in run[0] else " ", text).strip(" \n")
 
 
 def _json(value: Any) -> str:
-    """Return JSON that can stand in a script element: no character in it can end the element or open a comment."""
+    """Return JSON for a script element: no character in it can end the element or open a comment."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

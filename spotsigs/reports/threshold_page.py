@@ -1,4 +1,4 @@
-"""A page for choosing tau: what each threshold reports and removes, and pairs around candidates to compare."""
+"""A page for choosing tau: pairs and removed documents at each threshold, and pairs near candidates to compare."""
 
 from __future__ import annotations
 
@@ -47,30 +47,16 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """Thresholds that are compared.
+    """Thresholds that are compared."""
 
-    Attributes
-    ----------
-    lowest : float
-        Threshold of the join, and begin of the histogram; the lower, the more pairs.
-    step : float
-        Distance of the thresholds, a divisor of 1.
-    candidates : list of float
-        Thresholds to inspect in addition to the suggested one, ``tau`` and that of the best F1.
-    each : int
-        Pairs to compare on each side of each candidate.
-    clusters : ClusterMethod
-        How pairs become clusters.
-    seed : int
-        Of the draw of pairs.
-    """
-
-    lowest: float = FLOOR
-    step: float = 0.02
-    candidates: list[float] = field(default_factory=list)
-    each: int = 5
+    lowest: float = FLOOR  # threshold of the join, and begin of the histogram; the lower, the more pairs
+    step: float = 0.02  # a divisor of 1
+    candidates: list[float] = field(
+        default_factory=list
+    )  # in addition to the suggested one, tau and that of the best F1
+    each: int = 5  # pairs to compare on each side of each candidate
     clusters: ClusterMethod = ClusterMethod.leaders
-    seed: int = 0
+    seed: int = 0  # of the draw of pairs
 
     def __post_init__(self) -> None:
         require(0 < as_number("lowest", self.lowest) < 1, f"lowest must lie in (0, 1), got {self.lowest}")
@@ -91,44 +77,19 @@ class Thresholds:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Thresholds of a collection, compared.
+    """Thresholds of a collection, compared."""
 
-    Attributes
-    ----------
-    suggestion : Suggestion
-        Threshold that the similarities of distinct pages suggest.
-    candidates : list of Candidate
-        Thresholds to inspect, ascending.
-    rows : list of dict
-        One for each threshold: the columns of `COLUMNS`, and of `QUALITY` and `INTERVAL` if there is truth.
-    """
-
-    suggestion: Suggestion
-    candidates: list[Candidate]
-    rows: list[dict[str, Any]]
+    suggestion: Suggestion  # from the similarities of distinct pages
+    candidates: list[Candidate]  # ascending
+    rows: list[dict[str, Any]]  # for each threshold: `COLUMNS`, and `QUALITY` and `INTERVAL` if there is truth
 
 
 def compare_thresholds(
     pairs: Pairs, similarities: NDArray[np.float64], tau: float, truth: Truth | None, options: Thresholds
 ) -> Comparison:
-    """Compare thresholds from the pairs of one join.
+    """Compare thresholds, among them `tau`, from all pairs of one join that reach ``options.lowest``.
 
-    Parameters
-    ----------
-    pairs : Pairs
-        All pairs that reach ``options.lowest``, those of exact duplicates included.
-    similarities : ndarray of float64
-        Similarities of the pairs of distinct pages.
-    tau : float
-        Threshold that is set.
-    truth : Truth or None
-        Known duplicates.
-    options : Thresholds
-        Thresholds to compare.
-
-    Returns
-    -------
-    Comparison
+    `similarities` are those of the pairs of distinct pages, without exact duplicates.
     """
     suggestion = suggest(similarities, options.lowest)
     taus = options.taus()
@@ -153,7 +114,7 @@ def compare_thresholds(
 def at_tau(
     pairs: Pairs, tau: float, clusters: ClusterMethod = ClusterMethod.leaders, truth: Truth | None = None
 ) -> dict[str, Any]:
-    """Return what a threshold reports and removes, and with truth what it loses and leaves."""
+    """Return the pairs, clusters and removed documents at a threshold; with truth, stories lost and duplicates left."""
     reported = pairs.at(tau)
     groups = cluster(reported, clusters=clusters)
     removed = pairs.n - len(groups.representatives)
@@ -185,25 +146,9 @@ def _quality(pairs: Pairs, truth: Truth) -> dict[str, float]:
 
 
 def around(pairs: Pairs, tau: float, above: bool, each: int, rng: np.random.Generator) -> list[int]:
-    """Draw pairs near a threshold, on one side of it, of different documents as far as there are any.
+    """Draw `each` pairs near a threshold, on one side of it, that share no document; return their positions.
 
-    Parameters
-    ----------
-    pairs : Pairs
-        All of them.
-    tau : float
-        The threshold.
-    above : bool
-        Whether they reach it.
-    each : int
-        Number of pairs.
-    rng : Generator
-        Draws among the nearest.
-
-    Returns
-    -------
-    list of int
-        Positions in `pairs`, in descending order of similarity.
+    They are in descending order of similarity.
     """
     side = np.flatnonzero((pairs.similarity >= tau) == above)
     distance = np.abs(pairs.similarity[side] - tau)
@@ -228,29 +173,10 @@ def write_threshold_page(
     scheme: SignatureScheme,
     options: Thresholds,
 ) -> str:
-    """Write ``threshold.html``, ``threshold.csv`` and ``histogram.csv``.
+    """Write ``threshold.html``, ``threshold.csv`` and ``histogram.csv``; return proposal and candidates for a terminal.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of the files.
-    name : str
-        Name of the collection.
-    comparison : Comparison
-        From `compare_thresholds`.
-    matched : Matched
-        The collection, with all pairs that reach ``options.lowest``.
-    texts : iterable of str
-        Text of each document, read once.
-    scheme : SignatureScheme
-        Marks the signatures that a pair shares.
-    options : Thresholds
-        As there.
-
-    Returns
-    -------
-    str
-        The proposal and the candidates, for a terminal.
+    `matched` is the collection `name` with all pairs that reach ``options.lowest``, `texts` its texts in row order, and
+    `scheme` marks the signatures that a pair shares.
     """
     suggestion, rows = comparison.suggestion, comparison.rows
     keys = list(rows[0]) if rows else list(COLUMNS)
@@ -319,7 +245,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
 
 
 def _cells(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Return titles and values as they are printed."""
+    """Return titles and formatted values."""
     columns = _columns(rows)
     values = [
         ["n/a" if row[key] != row[key] else format(row[key], form) for key, (_, form) in columns.items()]

@@ -36,17 +36,8 @@ def to_utf8(content: bytes | str, declared: str | None = None) -> bytes:
     such evidence, the declared charset, ``<meta>`` or the XML declaration, UTF-8 and statistical detection are tried in
     this order. An encoding is rejected if more than a quarter of the non-ASCII bytes are invalid in it.
 
-    Parameters
-    ----------
-    content : bytes or str
-        A string is encoded without any detection.
-    declared : str, optional
-        Encoding declared outside the content, for example in an HTTP header; unknown labels are ignored.
-
-    Returns
-    -------
-    bytes
-        Valid UTF-8 without byte order mark; invalid bytes become U+FFFD, lone surrogates ``?``.
+    The result has no byte order mark; invalid bytes become U+FFFD, lone surrogates ``?``. A string is encoded without
+    detection; an unknown label of `declared`, for example in an HTTP header, is ignored.
     """
     if isinstance(content, str):
         return content.encode("utf-8", "replace")

@@ -53,18 +53,7 @@ def _squeeze(text: NDArray[np.uint8], is_space: NDArray[np.uint8], out: NDArray[
 
 
 def squeezed(text: str) -> NDArray[np.uint8]:
-    """Return the words of a text, separated by single spaces, without leading or trailing space.
-
-    Parameters
-    ----------
-    text : str
-        Text, possibly with lone surrogates, which are kept.
-
-    Returns
-    -------
-    ndarray of uint8, shape (n_bytes,)
-        ``" ".join(text.split())`` in UTF-8 with the error handler ``surrogatepass``.
-    """
+    """Return ``" ".join(text.split())`` in UTF-8, with the error handler ``surrogatepass``, uint8, shape (n_bytes,)."""
     data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
     out = np.empty(len(data) + 1, np.uint8)
     return out[: _squeeze(data, _is_space(), out)]
@@ -74,7 +63,7 @@ def checksums(document: Document, text: str) -> NDArray[np.uint64]:
     """Return the checksums by which exact duplicates are detected: of the content and of the text.
 
     Contents are equal if their bytes are; a string is compared in UTF-8. Texts are equal if their words are; white
-    space between words is ignored.
+    space between words is ignored. Empty contents and texts without words are equal to none.
 
     Parameters
     ----------
@@ -86,8 +75,7 @@ def checksums(document: Document, text: str) -> NDArray[np.uint64]:
     Returns
     -------
     ndarray of uint64, shape (4,)
-        Two words for the content and two for the text. They are 0 if the content is empty or the text has no words;
-        such a document is no duplicate of others.
+        Two words for the content and two for the text; 0 if the content is empty, or the text has no words.
     """
     content = document.content
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content

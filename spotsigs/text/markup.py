@@ -140,11 +140,7 @@ def _name_end(html: NDArray[np.uint8], at: int) -> tuple[np.uint64, int]:
 
 @njit(cache=True, nogil=True)
 def _tag_end(html: NDArray[np.uint8], at: int) -> tuple[int, bool, bool, int]:
-    """Skip the attributes at a position.
-
-    Returns the position after the tag (-1 if it has no end), whether it ends with ``/>``, whether it has an ``href``,
-    and its number of attributes.
-    """
+    """Return the end of a tag (-1 without one), and if it ends with ``/>``, has an ``href``; its attributes' number."""
     is_closed = has_href = False
     attributes = 0
     while at < len(html):
@@ -523,13 +519,6 @@ def has_more_attributes(html: bytes, most: int) -> bool:
 
 def parsing_cost(html: bytes, most: int) -> tuple[int, int]:
     """Return the quantities that determine the time and memory of a parser, in addition to the size of the page.
-
-    Parameters
-    ----------
-    html : bytes
-        Page in UTF-8, or in any superset of ASCII.
-    most : int
-        Depth at which counting stops.
 
     Returns
     -------

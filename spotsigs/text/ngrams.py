@@ -24,16 +24,7 @@ def _hash_shingles(
 def hash_shingles(tokens: Tokens, k: int) -> NDArray[np.uint64]:
     """Return the XXH64 of every ``k`` contiguous tokens joined by colons, in text order.
 
-    Parameters
-    ----------
-    tokens : Tokens
-        Tokens of one document. Fewer than ``k`` tokens form one shingle, no tokens none.
-    k : int
-        Number of tokens in a shingle, at least 1.
-
-    Returns
-    -------
-    ndarray of uint64, shape (max(n - k, 0) + 1,), or (0,) without tokens
+    Fewer than ``k`` tokens form one shingle, no tokens none: uint64, shape (max(n - k, 0) + 1,) or (0,).
     """
     if len(tokens) == 0:
         return np.empty(0, np.uint64)

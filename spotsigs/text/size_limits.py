@@ -43,10 +43,7 @@ def pages_up_to(size: int) -> Iterator[None]:
 
 
 def weight(content: bytes, marks: bytes = b"<", again: int = 0) -> int:
-    """Return the size of content, with `MARK` bytes added for each of some characters.
-
-    `again` is the number of elements that the parser makes in addition to the tags of the page.
-    """
+    """Return the size of content, `MARK` bytes more for each of some characters, and for each element opened again."""
     return len(content) + MARK * (again + sum(content.count(marks[k : k + 1]) for k in range(len(marks))))
 
 
@@ -69,11 +66,5 @@ def require_room(content: bytes, marks: bytes = b"<", again: int = 0) -> None:
 
 
 def in_words(size: int) -> str:
-    """Return a size as messages show it.
-
-    Examples
-    --------
-    >>> in_words(256 << 20), in_words(1 << 19)
-    ('256 MiB', '512 KiB')
-    """
+    """Return a size as messages show it, for example ``256 MiB``."""
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"

@@ -32,13 +32,10 @@ _MAX_BYTES = 900_000_000  # bigrams need up to 7/3 of the text, and offsets have
 
 @cache
 def character_kinds() -> NDArray[np.uint8]:
-    """Return the kind of each code point: 0 separates tokens, 1 belongs to words, 2 to an unspaced script.
+    """Return the kind of each code point: 0 separates tokens, 1 belongs to words, 2 to an unspaced script; uint8.
 
-    Returns
-    -------
-    ndarray of uint8, shape (0x110000,)
-        Bit 7 marks the code points beyond ASCII that ``str.lower`` changes. The classes are those of the ``regex``
-        package, so they are the same for every version of Python.
+    Bit 7 marks the code points beyond ASCII that ``str.lower`` changes. The classes are those of the ``regex`` package,
+    so they are the same for every version of Python.
     """
     import regex
 
@@ -167,16 +164,7 @@ def tokenize(text: str) -> Tokens:
     The text is lower-cased as a whole (``str.lower``). Tokens are the maximal runs of letters, combining marks and
     decimal digits of Unicode, so the apostrophe separates tokens. Runs of Han, Hiragana, Katakana and Thai characters
     are cut into overlapping bigrams; a single such character is a token. A change between these scripts and others
-    ends a token.
-
-    Parameters
-    ----------
-    text : str
-        Plain text; lone surrogates separate tokens.
-
-    Returns
-    -------
-    Tokens
+    ends a token, and so does a lone surrogate.
 
     Raises
     ------
@@ -230,23 +218,7 @@ def unmarked(text: str) -> str:
 
 
 def tokenize_marked(text: str) -> Tokens:
-    """Cut a text with marked links and blocks into tokens, each with the number of its link.
-
-    Parameters
-    ----------
-    text : str
-        Result of `spotsigs.text.visible.VisibleText.marked`.
-
-    Returns
-    -------
-    Tokens
-        Tokens of the text without its marks, with ``links``.
-
-    Raises
-    ------
-    InputError
-        As in `tokenize`.
-    """
+    """Cut a text of `spotsigs.text.visible.VisibleText.marked` into the tokens of `tokenize`, with their ``links``."""
     data = text.encode("utf-8", "replace")
     found = _cut(np.frombuffer(data.translate(None, _MARKS), np.uint8))
     if found is None:

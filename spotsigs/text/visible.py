@@ -31,17 +31,8 @@ def visible_text(document: Document, *, marked: bool = False) -> str:
     split words (``<b>T</b>he`` is "The"); every tag of another element separates words, even without white space in the
     source, and even if an end tag closes no element. Soft hyphens, which are invisible, are removed.
 
-    Parameters
-    ----------
-    document : Document
-        HTML, or plain text, which is decoded only.
-    marked : bool
-        Mark links and blocks, see `spotsigs.text.markup.simplify`. The words are the same.
-
-    Returns
-    -------
-    str
-        Text with the white space of the source; empty if the page has no body.
+    Plain text is decoded only. On request, links and blocks are marked, see `spotsigs.text.markup.simplify`; the words
+    are the same. The text has the white space of the source, and is empty if the page has no body.
     """
     content = _utf8(document, b"" if _is_plain(document) else b"<")
     if marked:
@@ -64,13 +55,7 @@ def _utf8(document: Document, marks: bytes) -> bytes:
 
 
 def _tamed(document: Document, name: str) -> str:
-    """Return the page as a string if a parser reads it in time linear in its size.
-
-    Raises
-    ------
-    InputError
-        If elements nest too deep, a tag has too many attributes, or the page does not fit into memory.
-    """
+    """Return the page as a string; refuse one that a parser does not read in linear time and memory."""
     content = _utf8(document, _MARKS)
     beyond = f"beyond what text={name} reads; text=visible does"
     deepest, again = parsing_cost(content, DEEPEST)
@@ -142,7 +127,5 @@ class Trafilatura:
         if _is_plain(document):
             return visible_text(document)
         html = _tamed(document, "trafilatura")
-        logging.getLogger("trafilatura").setLevel(
-            logging.CRITICAL
-        )  # it logs an error for each page without main content
+        logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it reports each page without main content
         return trafilatura.extract(html, include_comments=False) or ""

@@ -17,7 +17,7 @@ from test_large import configured
 from spotsigs.cli import main as command
 from spotsigs.clustering.clusters import cluster
 from spotsigs.records import Pairs
-from spotsigs.reports.cluster_page import _spots, _word_places, common_prefix, write_cluster_page
+from spotsigs.reports.cluster_page import Limits, _spots, _word_places, common_prefix, write_cluster_page
 from spotsigs.runs.runner import run
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize
@@ -79,12 +79,12 @@ def test_page_holds_clusters_by_size_with_their_cohesion(tmp_path):
 def test_texts_are_limited(tmp_path):
     texts = [f"the text {k} " * 99 for k in range(40)]
     edges = [(k, k + 1, 1.0) for k in range(29)] + [(k, k + 1, 1.0) for k in range(30, 39)]
-    limits = {"with_texts": 7, "members": 4, "characters": 50}
-    page, blocks = blocks_of(write(tmp_path / "p.html", texts, edges, **limits))
+    limits = Limits(texts=7, members=4, characters=50)
+    page, blocks = blocks_of(write(tmp_path / "p.html", texts, edges, limits=limits))
     assert [len(c["ids"]) for c in page["clusters"]] == [30, 10]
     assert [len(unpacked(block)["texts"]) for block in blocks] == [4, 3]
     assert {len(text) for block in blocks for text in unpacked(block)["texts"]} == {50}
-    _, blocks = blocks_of(write(tmp_path / "p.html", texts, edges, with_texts=0))
+    _, blocks = blocks_of(write(tmp_path / "p.html", texts, edges, limits=Limits(texts=0)))
     assert blocks == [None, None]
 
 
@@ -171,9 +171,10 @@ def test_what_a_page_marks_adds_up_to_the_similarity(tmp_path, signature, how):
     assert compared > 10
 
 
-def test_nothing_untrusted_can_leave_its_json(tmp_path):
+def test_nothing_untrusted_can_leave_its_json(tmp_path, monkeypatch):
     evil = "</script><script>alert(1)</script><!-- <script> & \u2028 \u2029 ]]>"
-    path = write(tmp_path / "p.html", [evil, evil], [(0, 1, 1.0)], ids=[evil, evil + "2"], title=evil)
+    monkeypatch.setattr("spotsigs.reports.cluster_page.TITLE", evil)
+    path = write(tmp_path / "p.html", [evil, evil], [(0, 1, 1.0)], ids=[evil, evil + "2"])
     page, blocks = blocks_of(path)
     assert page["clusters"][0]["ids"] == [evil, evil + "2"]
     assert unpacked(blocks[0])["texts"] == [evil, evil]
@@ -182,9 +183,10 @@ def test_nothing_untrusted_can_leave_its_json(tmp_path):
 
 
 @in_browser
-def test_untrusted_text_stays_text(tmp_path):
+def test_untrusted_text_stays_text(tmp_path, monkeypatch):
     evil = "<img src=x onerror='window.hacked=1'></script><script>window.hacked=1</script> the cat is <b>bold</b>"
-    path = write(tmp_path / "p.html", [evil, evil + " \ud83d"], [(0, 1, 1.0)], ids=[evil, "b"], title=evil)
+    monkeypatch.setattr("spotsigs.reports.cluster_page.TITLE", evil)
+    path = write(tmp_path / "p.html", [evil, evil + " \ud83d"], [(0, 1, 1.0)], ids=[evil, "b"])
     with Browser() as browser:
         browser.open(path)
         assert browser.text("#left") == evil

@@ -11,8 +11,10 @@ import os
 import random
 import re
 import tempfile
+import warnings
+import zlib
 from contextlib import redirect_stdout
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,6 +30,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 import spotsigs
 from spotsigs.cli import main
+from spotsigs.formats.detect_format import FORMATS
+from spotsigs.records import Document, Skipped
 
 PACKS = {**PACK, ".bz2": bz2.compress}
 UNPACKS = {
@@ -46,32 +50,50 @@ def prose(seed):
     return " ".join(f"the {rng.choice(WORDS)}{rng.randrange(99)} is a {rng.choice(WORDS)}" for _ in range(25))
 
 
+# A document is its id, its text and whether its record is damaged.
+
+BAD_LINES = (b'{"id": "cut", "te', b"[1, 2]", b'{"id": "a", "text": "\xff"}', b'{"id": "b", "text": 5}', b'{"id": "c"}')
+
+
 def jsonl(docs):
-    return b"\n".join(json.dumps({"id": k, "text": text}).encode() for k, text in docs) + b"\n"
+    good = (json.dumps({"id": k, "text": text}).encode() for k, text, _ in docs)
+    bad = cycle(BAD_LINES)
+    return b"\n".join(next(bad) if doc[2] else line for doc, line in zip(docs, good, strict=True)) + b"\n"
 
 
 def table(docs):
     out = io.StringIO(newline="")
-    csv.writer(out, quoting=csv.QUOTE_ALL).writerows([("id", "text"), *docs])
+    write = csv.writer(out, quoting=csv.QUOTE_ALL).writerow
+    write(("id", "text"))
+    bad = cycle([("one field",), ("three", "fields", "of two")])
+    for k, text, is_damaged in docs:
+        write(next(bad) if is_damaged else (k, text))
     return out.getvalue().encode()
 
 
 def parquet(docs):
-    out = io.BytesIO()
-    pq.write_table(pa.table({"id": [k for k, _ in docs], "text": [text for _, text in docs]}), out, row_group_size=3)
+    out, bad = io.BytesIO(), cycle([None, b"\xff\xfe"])
+    texts = [next(bad) if is_damaged else text.encode() for _, text, is_damaged in docs]
+    text = pa.array(texts, pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"id": [k for k, _, _ in docs], "text": text}), out, row_group_size=3)
     return out.getvalue()
 
 
 def trec(docs):
-    return b"".join(f"<DOC>\n<DOCNO>{k}</DOCNO>\n<p>{text}\n</DOC>\n".encode() for k, text in docs)
+    number = "<DOCNO>{}</DOCNO>\n".format
+    return b"".join(f"<DOC>\n{'' if bad else number(k)}<p>{text}\n</DOC>\n".encode() for k, text, bad in docs)
 
 
 def archive(docs, kind, pack):
     """Return an archive of pages, each with an image and, where compressed, some empty members between."""
     records = arc_file(0, random.Random(0)) if kind == "arc" else []
     make = arc_record if kind == "arc" else warc_record
-    for k, text in docs:
-        records += [make(f"http://x/{k}", f"<p>{text}".encode()), make(f"http://x/{k}.png", b"\x89PNG", "image/png")]
+    chunked = "Transfer-Encoding: chunked\r\n"
+    for k, text, is_damaged in docs:
+        body = f"<p>{text}".encode()
+        body = b"%x\r\n%b" % (len(body), body) if is_damaged else body  # without the last chunk
+        records.append(make(f"http://x/{k}", body, headers=chunked if is_damaged else ""))
+        records.append(make(f"http://x/{k}.png", b"\x89PNG", "image/png"))
         records += [b""] if pack and k.endswith("3") else []
     return b"".join(map(PACKS[pack], records))
 
@@ -94,7 +116,7 @@ COUNTS = {
         1 for _ in csv.DictReader(io.StringIO(UNPACKS[pack](content).decode(), newline=""))
     ),
     "parquet": lambda content, pack: pq.read_metadata(io.BytesIO(content)).num_rows,
-    "trec": lambda content, pack: len(re.findall(rb"<DOCNO>", UNPACKS[pack](content))),
+    "trec": lambda content, pack: len(re.findall(rb"<DOC>", UNPACKS[pack](content))),
     "warc": count_archive,
     "arc": count_archive,
     "folder": lambda content, pack: 1,
@@ -105,12 +127,15 @@ MAKES = {"jsonl": jsonl, "csv": table, "parquet": parquet, "trec": trec}
 @st.composite
 def inputs(draw, kind):
     """Draw the files of an input: name, content, compression; and those of other formats."""
-    docs = [(f"d{k}", prose(draw(st.integers(0, 9)))) for k in range(draw(st.integers(1, 14)))]
+    good = draw(st.lists(st.sampled_from([True, True, True, False]), min_size=1, max_size=14).filter(any))
+    docs = [(f"d{k}", prose(draw(st.integers(0, 9))), not is_good) for k, is_good in enumerate(good)]
     files = {}
     if kind == "folder":
-        for k, text in docs:
-            pack = draw(st.sampled_from(list(PACKS)))
-            files[draw(st.sampled_from(["", "a/", "a/b/"])) + k + ".html" + pack] = (PACKS[pack](text.encode()), pack)
+        for k, text, is_damaged in docs:
+            pack = draw(st.sampled_from([pack for pack in PACKS if pack or not is_damaged]))
+            content = PACKS[pack](text.encode())
+            name = draw(st.sampled_from(["", "a/", "a/b/"])) + k + ".html" + pack
+            files[name] = content[: len(content) // 2] if is_damaged else content, pack
     else:
         cuts = sorted({0, *draw(st.lists(st.integers(0, len(docs)), max_size=3)), len(docs)})
         for number, (a, b) in enumerate(pairwise(cuts)):
@@ -119,7 +144,7 @@ def inputs(draw, kind):
             content = archive(docs[a:b], kind, pack) if kind in ("warc", "arc") else PACKS[pack](MAKES[kind](docs[a:b]))
             files[name] = content, pack
     foreign = draw(st.lists(st.sampled_from(list(FOREIGN)), unique=True, max_size=3))
-    return files, {name: FOREIGN[name] for name in foreign}
+    return files, {name: FOREIGN[name] for name in foreign}, len(docs) - sum(good)
 
 
 def dedup(place, *options):
@@ -143,7 +168,7 @@ def test_nothing_is_lost(kind):
     @examples(12, long=200)
     @given(drawn=inputs(kind), memory=st.sampled_from([False] * 5 + [True]))
     def check(drawn, memory):
-        files, foreign = drawn
+        files, foreign, damaged = drawn
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
             for name, content in {**{name: content for name, (content, _) in files.items()}, **foreign}.items():
@@ -156,8 +181,9 @@ def test_nothing_is_lost(kind):
         total = sum(COUNTS[kind](content, pack) for content, pack in files.values())
         empty_is_read = {"_SUCCESS"} if kind in ("jsonl", "csv", "folder") else set()
         # An empty file has no records as lines and rows; as a page, one without suffix is one.
-        assert len(kept) + len(removed) == total + (kind == "folder" and "_SUCCESS" in foreign)
-        assert set(skipped) == set(foreign) - empty_is_read
+        assert len(kept) + len(removed) == total - damaged + (kind == "folder" and "_SUCCESS" in foreign)
+        assert set(foreign) - empty_is_read <= set(skipped)
+        assert len(skipped) == damaged + len(set(foreign) - empty_is_read)
         assert len({*kept, *removed, *skipped}) == len(kept) + len(removed) + len(skipped)
         gone = set(removed) if kind == "folder" else set()
         assert set(out) == {*files, *foreign} - gone
@@ -168,27 +194,55 @@ def test_nothing_is_lost(kind):
     check()
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "trec"])
+def test_the_lines_before_the_damage_of_a_stream_are_records(kind):
+    """The standard library reads what it can of a gzip file that is cut; the file itself is one skipped record."""
+    docs = [(f"d{k}", prose(k), False) for k in range(8)]
+    content = gzip.compress(MAKES[kind](docs), mtime=0)
+    ends = {"jsonl": rb"(?m)^.+\n", "csv": rb"(?m)^\"d.+\n", "trec": rb"</DOC>"}
+
+    @examples(15)
+    @given(st.integers(len(content) // 8, len(content) - 1))
+    def check(cut):
+        before = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(content[:cut])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "x.gz")
+            path.write_bytes(content[:cut])
+            found = [record for shard in FORMATS[kind](path=str(path)).shards() for record in shard()]
+        documents = [record.id for record in found if isinstance(record, Document)]
+        assert documents == [f"d{k}" for k in range(len(re.findall(ends[kind], before)))]
+        assert "x.gz" in [record.id for record in found if isinstance(record, Skipped)]
+
+    check()
+
+
 @pytest.mark.parametrize("kind", ["list", "dicts", "arrow", "pandas"])
 def test_functions_lose_nothing(kind):
     import pandas as pd
 
     @examples(8)
-    @given(seeds=st.lists(st.integers(0, 9), min_size=1, max_size=14))
+    @given(seeds=st.lists(st.integers(0, 9) | st.none(), min_size=1, max_size=14))
     def check(seeds):
-        texts = [prose(seed) for seed in seeds]
+        texts = [None if seed is None else prose(seed) for seed in seeds]
         ids = [f"d{k}" for k in range(len(texts))]
         rows = [{"id": k, "text": text} for k, text in zip(ids, texts, strict=True)]
         pages = {
-            "list": texts, "dicts": rows, "arrow": pa.Table.from_pylist(rows), "pandas": pd.DataFrame(rows)
-        }[kind]  # fmt: skip
-        found = spotsigs.dedup(pages)
+            "list": texts,
+            "dicts": rows,
+            "arrow": pa.Table.from_pylist(rows, pa.schema({"id": pa.string(), "text": pa.string()})),
+            "pandas": pd.DataFrame(rows).astype({"text": object}),
+        }[kind]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error" if None not in seeds else "ignore")
+            found = spotsigs.dedup(pages)
         left = {
             "list": lambda: list(found),
             "dicts": lambda: [row["text"] for row in found],
             "arrow": lambda: found.column("text").to_pylist(),
             "pandas": lambda: list(found["text"]),
         }[kind]()
-        assert left == list(dict.fromkeys(texts))  # equal pages are duplicates, others share next to nothing
+        first = [k for k, text in enumerate(texts) if text is None or text not in texts[:k]]
+        assert left == [texts[k] for k in first]  # equal pages are duplicates, others share next to nothing
 
     check()
 
@@ -197,7 +251,7 @@ def test_functions_lose_nothing(kind):
 @pytest.mark.parametrize("kind", ["warc", "arc"])
 def test_archives_are_copied_bit_by_bit(tmp_path, kind, pack):
     """warcio reads headers and payloads of what stays, in the original and in the copy."""
-    docs = [(f"d{k}", prose(k % 7)) for k in range(30)]
+    docs = [(f"d{k}", prose(k % 7), False) for k in range(30)]
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / f"x.{kind}{pack}").write_bytes(archive(docs, kind, pack))
     dedup(tmp_path)
@@ -231,7 +285,7 @@ def uri(piece):
 
 
 def test_fastwarc_finds_in_a_zstd_copy_what_stays(tmp_path):
-    docs = [(f"d{k}", prose(k % 3)) for k in range(6)]
+    docs = [(f"d{k}", prose(k % 3), False) for k in range(6)]
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "x.warc.zst").write_bytes(archive(docs, "warc", ".zst").replace(zstandard.compress(b""), b""))
     dedup(tmp_path)

@@ -10,6 +10,7 @@ import random
 import re
 import tempfile
 import zlib
+from itertools import accumulate
 from pathlib import Path
 
 import brotli
@@ -21,6 +22,7 @@ from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
 from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import examples
+from warcio import bufferedreaders
 from warcio.archiveiterator import ArchiveIterator
 
 from spotsigs.formats.arc import Arc
@@ -90,6 +92,105 @@ def test_archives_against_warcio(archive, shard_bytes):
         shard_bytes = shard_bytes if name.endswith(".gz") else 1 << 20
         found = read(reader(path=str(path), shard_bytes=shard_bytes))
         assert [(d.id, d.content) for d in found] == by_warcio(path)
+
+
+class Brotli:
+    """brotli as warcio calls it; the attribute that it sets is missing in the package."""
+
+    unused_data = None
+
+    def __init__(self):
+        self.stream = brotli.Decompressor()
+
+    def decompress(self, data):
+        return self.stream.process(data)
+
+
+bufferedreaders.BufferedReader.DECOMPRESSORS["br"] = Brotli
+ENCODE = {"": bytes, "gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress}
+LAYOUTS = ("plain", "by record", "one member", "empty members", "padding", "cut")
+
+
+def chunked(body, size):
+    """Return a chunked body."""
+    chunks = [body[k : k + size] for k in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+
+
+@st.composite
+def drawn_records(draw, kind):
+    """Draw the records of an archive: bytes, whether it is a page, and whether its body is whole."""
+    records = []
+    for k in range(draw(st.integers(1, 6))):
+        encoding, in_chunks = draw(st.sampled_from([*ENCODE])), draw(st.booleans())
+        body = ENCODE[encoding](draw(st.binary(min_size=60, max_size=400)))
+        body = chunked(body, draw(st.integers(1, 200))) if in_chunks else body
+        headers = f"Content-Encoding: {encoding}\r\n" * bool(encoding) + "Transfer-Encoding: chunked\r\n" * in_chunks
+        headers += f"Content-Length: {len(body)}\r\n" * (draw(st.booleans()) and not in_chunks)
+        is_whole = draw(st.sampled_from([True, True, False]))
+        body = body if is_whole else body[: draw(st.integers(40, len(body) - 1))]
+        is_whole |= not headers  # nothing shows that it is cut
+        media_type, status = (
+            draw(st.sampled_from(["text/html", "image/png"])),
+            draw(st.sampled_from(["200 OK", "404 No"])),
+        )
+        make = arc_record if kind == "arc" else warc_record
+        record = make(f"http://x/{k}", body, media_type, status, headers=headers)
+        records.append((record, (media_type, status) == ("text/html", "200 OK"), is_whole))
+    return records
+
+
+@st.composite
+def drawn_layout(draw, records, layout):
+    """Draw the bytes of an archive, how many of its records are whole, and whether it ends inside one."""
+    if layout in ("plain", "one member"):
+        return (bytes if layout == "plain" else gzip.compress)(b"".join(records)), len(records), False
+    members = [PACK[".gz"](record) for record in records]
+    if layout in ("empty members", "padding"):
+        more = EMPTY if layout == "empty members" else bytes(draw(st.integers(1, 700)))
+        for at in draw(st.lists(st.integers(1, len(members)), min_size=1, max_size=3)):
+            members.insert(at, more)
+    content = b"".join(members)
+    if layout != "cut":
+        return content, len(records), False
+    ends = list(accumulate(map(len, members)))
+    cut = draw(st.integers(ends[0], len(content)))
+    return content[:cut], sum(end <= cut for end in ends), cut not in ends
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", ["warc", "arc"])
+def test_every_page_of_an_archive_is_that_of_warcio_or_listed(kind, layout):
+    """warcio reads the records plain and complete; some layouts end it, and of cut bodies it returns the beginning."""
+
+    @examples(25)
+    @given(data=st.data())
+    def check(data):
+        records = data.draw(drawn_records(kind))
+        first = [] if kind == "warc" else arc_file(0, random.Random(0))
+        content, n, is_cut = data.draw(drawn_layout([*first, *(record for record, _, _ in records)], layout))
+        n -= len(first)
+        with tempfile.TemporaryDirectory() as folder:
+            plain, path = Path(folder, "plain"), Path(folder, f"x.{kind}")
+            plain.write_bytes(b"".join([*first, *(record for record, is_page, _ in records if is_page)]))
+            path.write_bytes(content)
+            expected = dict(by_warcio(plain))
+            found = read((Arc if kind == "arc" else Warc)(path=str(path)))
+        documents = {record.id: record.content for record in found if isinstance(record, Document)}
+        listed = {record.id.partition(" ")[0] for record in found if isinstance(record, Skipped)}
+        for number, (_, is_page, is_whole) in enumerate(records[:n]):
+            name = f"http://x/{number}"
+            if is_page and is_whole:
+                assert documents.pop(name) == expected[name]
+            elif is_page:
+                assert name in listed
+        last = documents.pop(f"http://x/{n}", None)  # whole if only its checksum is cut off
+        assert documents == {}
+        assert last is None or (is_cut and last == expected[f"http://x/{n}"])
+        pages = sum(is_page for _, is_page, _ in records[:n])
+        assert len(found) == pages + is_cut + (last is not None)
+
+    check()
 
 
 @pytest.mark.parametrize("length", ["9223372036854775808", "9" * 5000, "-1", "x", ""])
@@ -264,6 +365,20 @@ def test_json_lines_against_json(rows, pack, shard_bytes, escaped):
     found = in_a_file(f"x.jsonl{pack}", PACK[pack](text.encode()), Jsonl, shard_bytes=shard_bytes)
     expected = [json.loads(line) for line in text.split("\n")]
     assert found == [(row["id"], row["text"]) for row in expected]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["id", "text", "html"]), TEXT | st.integers() | st.floats()), min_size=1))
+def test_of_a_repeated_key_the_last_value_counts(members):
+    written = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in [*members, ("text", "x")]]
+    line = "{" + ", ".join(written) + "}"
+    row = json.loads(line)
+    doc_id = "x.jsonl@0" if row.get("id") != row.get("id") else str(row.get("id", "x.jsonl@0"))
+    content = row.get("html", "x")
+    (found,) = in_a_file("x.jsonl", line.encode(), Jsonl)
+    if isinstance(content, str):
+        assert found == (doc_id, content)
+    else:
+        assert (found.id.split(" (")[0], "is of type" in found.reason) == (doc_id, True)
 
 
 @examples(40)

@@ -1,12 +1,18 @@
+import unicodedata
+from itertools import groupby, pairwise
+
 import numpy as np
 import pytest
 import regex
+import stopwordsiso
+import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import extract as naive
 from strategies import examples
 
 from spotsigs.errors import InputError
+from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text import tokens as module
 from spotsigs.text.tokens import tokenize
 
@@ -72,3 +78,82 @@ def test_planes_that_are_not_looked_at_have_no_letters():
     for first, last in zip([0, *edges[1::2]], [*edges[::2], 0x110000], strict=True):
         rest = np.arange(first, last, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
         assert regex.search(module.TOKEN_PATTERN, rest) is None
+
+
+# other languages, against the Unicode data of the standard library and the lists of stopwordsiso
+
+ALPHABETS = {
+    "de": "abcdefghilmnoprstuäöüßÄẞ",
+    "fr": "abcdeilmnoprstuéèêëàçîïôœæÉÇ",
+    "tr": "abcdeğıiİIklmnoöprsşştuüyz",
+    "el": "αβγδεήίιλμνοόπρσςτυωΣΑ",
+    "ru": "абвгдеёжийклмнопрстуыьэюяЁЙ",
+    "ar": "ابتثجحخدرسشصطعغفقكلمنهويءآةى\u064b\u064e\u0651\u0640٠٣٩",
+    "fa": "ابپتجچدرسشفکگلمنوهی\u200c۰۵",
+    "he": "אבגדהוזחטיכלמנסעפצקרשתםן\u05b0\u05b8",
+    "hi": "अआइकखगचजतदनपबमयरलवसहक़\u093c\u093e\u093f\u0940\u0947\u094b\u094d\u0902\u200d०१",
+    "ko": "가나다라마바사아자차카는이을를에서가",
+    "vi": "abcdđeghiklmnoơpqrstuưvxyạảấầẩễịọốộớủứ\u0301\u0323",
+    "zh": "的一是不了人我在有他这中大来上国漢字々〇",
+    "ja": "のにはをたがで東京日本語カタナラーぁっヾﾊﾟﾝ\u3099",
+    "th": "กขคงจชดตถทนบปพมยรลวสหอะาิีุเแโไ่้์ๆ",
+}
+STOPS = " \n,.!?’'-…«»。、，！؟،।॥״"
+UNSPACED_NAMES = ("CJK UNIFIED IDEOGRAPH", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA", "THAI ")
+
+
+def cut_by_unicode_data(text):
+    """Return the tokens of a text: its categories and names are those of the standard library."""
+    kinds = []
+    for character in text.lower():
+        name, category = unicodedata.name(character, ""), unicodedata.category(character)
+        letter = category[0] in "LM" or category == "Nd"
+        kinds.append((letter and name.removeprefix("COMBINING ").startswith(UNSPACED_NAMES), letter, character))
+    tokens = []
+    for (unspaced, letter), run in groupby(kinds, key=lambda kind: kind[:2]):
+        word = "".join(character for _, _, character in run)
+        if unspaced and len(word) > 1:
+            tokens += map("".join, pairwise(word))
+        elif letter:
+            tokens.append(word)
+    return tokens
+
+
+@st.composite
+def texts_of(draw, language):
+    """Draw a text in the letters of a language, rich in its stopwords."""
+    known = [] if language in ("zh", "ja", "th") else sorted(stopwordsiso.stopwords(language))[::7]
+    word = st.text(ALPHABETS[language], min_size=1, max_size=7) | st.sampled_from(known or ["a"])
+    pieces = draw(st.lists(st.tuples(word, st.sampled_from(STOPS)), min_size=1, max_size=25))
+    return "".join(piece for both in pieces for piece in both)
+
+
+@pytest.mark.parametrize("language", ALPHABETS)
+def test_tokens_of_a_language_by_unicode_data(language):
+    @examples(60)
+    @given(texts_of(language))
+    def check(text):
+        assert tokenize(text).words == cut_by_unicode_data(text)
+
+    check()
+
+
+@pytest.mark.parametrize("language", sorted(set(ALPHABETS) - {"zh", "ja", "th"}))
+def test_spots_of_a_language_by_its_list_of_stopwords(language):
+    listed = {token for word in stopwordsiso.stopwords(language) for token in cut_by_unicode_data(word)}
+    scheme = SpotSignatures(language=language, d=1, c=2)
+
+    @examples(40)
+    @given(texts_of(language))
+    def check(text):
+        words = cut_by_unicode_data(text)
+        chains = [
+            [word, *[later for later in words[k + 1 :] if later not in listed][:2]]
+            for k, word in enumerate(words)
+            if word in listed
+        ]
+        expected = [":".join(chain) for chain in chains if len(chain) > 1]
+        assert scheme.readable(text) == expected
+        assert scheme(tokenize(text)).tolist() == [xxhash.xxh64_intdigest(spot.encode()) for spot in expected]
+
+    check()
