@@ -18,7 +18,9 @@ from typing import IO, Any, NamedTuple
 _GROUPS, _COLUMNS, _FACTS = 4, 1, 3  # fields of the footer, of a row group, of a column of it
 _PATH, _CODEC, _STORED_BYTES, _DATA, _DICTIONARY = 3, 4, 7, 9, 11  # fields of the facts about a column
 _UNPACKED, _STORED = 2, 3  # fields of a page's header
-_FOOTER = {_GROUPS: {_COLUMNS: {_FACTS: {key: {} for key in (_PATH, _CODEC, _STORED_BYTES, _DATA, _DICTIONARY)}}}}
+_FOOTER: Mapping[int, Any] = {
+    _GROUPS: {_COLUMNS: {_FACTS: {key: {} for key in (_PATH, _CODEC, _STORED_BYTES, _DATA, _DICTIONARY)}}}
+}
 _PAGE: Mapping[int, Any] = {_UNPACKED: {}, _STORED: {}}
 _MOST_HEADER = 1 << 20
 _DEEPEST = 16
