@@ -164,7 +164,8 @@ def read_together(sources: Sequence[Source], folder: Path, engine: Engine, code:
             groups.setdefault(repr((source.collection, source.text)), []).append(source)
     for group in groups.values():
         if len(group) > 1:
-            each = partial(_in_each, text=group[0].text, schemes=[source.signature for source in group])
+            text = _remembered(group[0].text, folder)
+            each = partial(_in_each, text=text, schemes=[source.signature for source in group])
             parts = list(engine.map(each, group[0].collection.shards()))
             for k, source in enumerate(group):
                 _extract(source, _path(source, folder, code), Computed([part[k] for part in parts]), False)
@@ -275,10 +276,17 @@ def _pages(source: Source, kept: Path | None, engine: Engine) -> Signatures:
     """Return the signatures of pages; texts that take long to extract are cached in a folder, if given."""
     text, scheme = source.text, source.signature
     assert scheme is not None
-    if kept is not None and not isinstance(text, VisibleText):
-        version = hashlib.sha256(f"{text!r} {code_version(text)}".encode()).hexdigest()[:24]
-        text = Remembered(text, kept / f"texts-{version}")
+    if kept is not None:
+        text = _remembered(text, kept)
     found = extract(source.collection, text, scheme, engine, sameness=source.sameness)
     if not len(found) and (found.skipped or source.sameness is Sameness.off):
         raise nothing_readable(found.skipped)
     return found
+
+
+def _remembered(text: Any, folder: Path) -> Any:
+    """Return a text extractor that caches its texts in a folder, if it takes long."""
+    if isinstance(text, VisibleText):
+        return text
+    version = hashlib.sha256(f"{text!r} {code_version(text)}".encode()).hexdigest()[:24]
+    return Remembered(text, folder / f"texts-{version}")

@@ -52,6 +52,8 @@ class Line:
         Range of normalised IDF of the kept signatures.
     sets : bool
         Count every signature once.
+    text : callable or None
+        Function from a document to its text; None for that of the experiment.
     """
 
     label: str
@@ -59,6 +61,7 @@ class Line:
     matcher: Matcher
     band: tuple[float, float] = PAPER_BAND
     sets: bool = False
+    text: Any = None
 
     @property
     def idf_filter(self) -> IdfFilter:
@@ -81,7 +84,10 @@ class Line:
         pinned = (f"{key}={value}" for key, value in zip(("idf_min", "idf_max"), BAND, strict=True))
         chosen = composed(*pinned, *shlex.split(words), f"seed={settings.seed}")
         band = chosen.idf_filter.idf_min, chosen.idf_filter.idf_max
-        return cls(label=label, signature=chosen.signature, matcher=chosen.matcher, band=band, sets=chosen.sets)
+        text = chosen.text if "text=" in words else None
+        return cls(
+            label=label, signature=chosen.signature, matcher=chosen.matcher, band=band, sets=chosen.sets, text=text
+        )
 
 
 def lines_of(methods: Mapping[str, str], settings: Settings) -> list[Line]:
@@ -140,7 +146,7 @@ class Work:
                 arguments={
                     "stored": self.read(line.signature),
                     "idf_filter": line.idf_filter,
-                    "matcher": _equally_exact(line.matcher),
+                    "matcher": equally_exact(line.matcher),
                     "taus": list(taus) if line.matcher.threshold is not None else [],
                     "sets": line.sets,
                 },
@@ -231,6 +237,6 @@ class Work:
         write_json(self.folder / f"{name}.json", about)
 
 
-def _equally_exact(matcher: Matcher) -> Matcher:
+def equally_exact(matcher: Matcher) -> Matcher:
     """Return the tight join instead of Algorithm 1: the same pairs, but faster at low thresholds."""
     return SpotSigsTight(tau=matcher.tau) if isinstance(matcher, SpotSigs) else matcher

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from data.collections.downloads import replacing
 from data.collections.gold.random_streams import Dice
 from data.collections.newsframes.assembly import Placed, drifted, plan, printed
-from data.collections.newsframes.density import with_density
+from data.collections.newsframes.density import donors_of, with_density
 from data.collections.newsframes.frames import Frame, FramePiece
 from data.collections.newsframes.frames import frame as cut
 from data.collections.newsframes.generated import generated
@@ -82,6 +82,8 @@ class NewsFrames(_Packaged):
         Fraction in [0, 1] of the blocks of its template that each page replaces.
     prose : float, optional
         Spots per token of every template, reached by exchanging blocks; None keeps the templates.
+    placebo : bool
+        Exchange the blocks that `prose` exchanges for blocks that keep the density of the template.
     stories : str
         ``reuters``, or ``gold`` for the articles of the built-in collection.
     path, accept_licence, cache : str, bool, Path
@@ -97,6 +99,7 @@ class NewsFrames(_Packaged):
     served: int = 0
     drift: float = 0.0
     prose: float | None = None
+    placebo: bool = False
     stories: str = "reuters"
 
     def __post_init__(self) -> None:
@@ -105,6 +108,9 @@ class NewsFrames(_Packaged):
         require(0 <= self.drift <= 1, f"drift, a share of blocks, must lie in [0, 1], got {self.drift}")
         require(
             self.prose is None or 0 <= self.prose <= 1, f"prose, spots per token, must lie in [0, 1], got {self.prose}"
+        )
+        require(
+            self.prose is not None or not self.placebo, "placebo needs prose, the density whose blocks it exchanges"
         )
         require(self.stories in ("reuters", "gold"), f"stories must be reuters or gold, got {self.stories!r}")
 
@@ -117,7 +123,14 @@ class NewsFrames(_Packaged):
         """Return the stories and the templates of the pages, before any drift."""
         stories = generated(self.seed) if self.stories == "gold" else _apart(self._prepared("stories"))
         prepared = self._prepared("frames")
-        return stories, _cut(prepared) if self.prose is None else _with_prose(prepared, self.prose, self.seed)
+        return stories, _cut(prepared) if self.prose is None else _with_prose(
+            prepared, self.prose, self.placebo, self.seed
+        )
+
+    def templates(self) -> list[Frame]:
+        """Return the template of each page, after any drift, in order of ids."""
+        frames = self.parts()[1]
+        return [_template(self, frames, page) for page in self.layout()]
 
     def layout(self) -> list[Placed]:
         """Return the version and the template of each page, in order of ids."""
@@ -154,11 +167,16 @@ def _texts(collection: ReutersVersions) -> Iterator[Document | Skipped]:
 def _documents(collection: NewsFrames, start: int, stop: int) -> Iterator[Document | Skipped]:
     stories, frames = collection.parts()
     for page in collection.layout()[start:stop]:
-        frame = frames[page.frame]
-        if collection.drift:
-            frame = drifted(frame, frames, collection.drift, Dice(collection.seed, "newsframes drift", page.id))
+        frame = _template(collection, frames, page)
         html = frame.served() if page.story < 0 else printed(frame, stories[page.story].versions[page.version])
         yield Document(id=page.id, content=html.encode(), charset="utf-8", cluster=page.cluster)
+
+
+def _template(collection: NewsFrames, frames: Sequence[Frame], page: Placed) -> Frame:
+    if not collection.drift:
+        return frames[page.frame]
+    dice = Dice(collection.seed, "newsframes drift", page.id)
+    return drifted(frames[page.frame], frames, collection.drift, dice)
 
 
 def _rules(part: str) -> list[Path]:
@@ -206,8 +224,10 @@ def _cut(prepared: Path) -> tuple[Frame, ...]:
 
 
 @lru_cache(maxsize=2)
-def _with_prose(prepared: Path, prose: float, seed: int) -> tuple[Frame, ...]:
+def _with_prose(prepared: Path, prose: float, placebo: bool, seed: int) -> tuple[Frame, ...]:
     frames = _cut(prepared)
+    donors = donors_of(frames) if placebo else ()
     return tuple(
-        with_density(frame, frames, prose, Dice(seed, "newsframes prose", frame.site, frame.name)) for frame in frames
+        with_density(frame, frames, prose, Dice(seed, "newsframes prose", frame.site, frame.name), donors)
+        for frame in frames
     )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from itertools import pairwise
+from typing import NamedTuple
 
 from data.collections.gold.random_streams import Dice
 from data.collections.newsframes.frames import Frame, visible
@@ -15,6 +19,8 @@ from spotsigs.signatures.spots import SpotSignatures
 _ANTECEDENTS = frozenset(SpotSignatures().antecedents)
 POOR = 0.02
 """Maximal spots per token of a block without prose."""
+NEAREST = 20
+"""Number of similar blocks among which the placebo draws."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,9 @@ def density(frame: Frame) -> float:
     return spots(tokens) / len(tokens) if tokens else 0.0
 
 
-def with_density(frame: Frame, others: Sequence[Frame], target: float, dice: Dice) -> Frame:
+def with_density(
+    frame: Frame, others: Sequence[Frame], target: float, dice: Dice, donors: Sequence[Donor] = ()
+) -> Frame:
     """Exchange blocks of a template one by one until its spots have a given density.
 
     To raise the density, paragraphs of other sites' articles replace blocks without prose; to lower it, blocks without
@@ -60,11 +68,14 @@ def with_density(frame: Frame, others: Sequence[Frame], target: float, dice: Dic
         Wanted spots per token.
     dice : Dice
         Random stream of the template.
+    donors : sequence of Donor
+        From `donors_of`. If there are any, the same blocks are exchanged, but for blocks of other sites with about as
+        many words and spots as those they replace: a placebo that keeps the density.
 
     Returns
     -------
     Frame
-        Template with the density closest to the target that its blocks allow.
+        Template with the density closest to the target that its blocks allow; with `donors`, its own density.
     """
     held = {i: _block(frame.pieces[i].html) for i in frame.blocks}
     whole = _block(frame.bare())
@@ -89,7 +100,32 @@ def with_density(frame: Frame, others: Sequence[Frame], target: float, dice: Dic
         changed[place] = "<br>".join(part.html for part in new)
         tokens += sum(part.words for part in new) - sum(held[i].words for i in gone)
         found += sum(part.spots for part in new) - sum(held[i].spots for i in gone)
+    if donors:
+        changed = {i: _alike(held[i], frame.site, donors, dice) for i in sorted(changed)}
     return frame.with_blocks(changed)
+
+
+class Donor(NamedTuple):
+    """Block that may replace another; donors are ordered by spots, then by words."""
+
+    spots: int
+    words: int
+    site: str
+    html: str
+
+
+def donors_of(frames: Sequence[Frame]) -> list[Donor]:
+    """Return the blocks with text of all templates, sorted."""
+    blocks = ((frame.site, _block(frame.pieces[i].html)) for frame in frames for i in frame.blocks)
+    return sorted({Donor(block.spots, block.words, site, block.html) for site, block in blocks if block.words})
+
+
+def _alike(block: _Block, site: str, donors: Sequence[Donor], dice: Dice) -> str:
+    """Draw one of the `NEAREST` donors of other sites that are next to a block in spots and words."""
+    middle = bisect_left(donors, (block.spots, block.words))
+    near = [donor for donor in donors[max(0, middle - NEAREST) : middle + NEAREST] if donor.site != site]
+    near.sort(key=lambda donor: (abs(donor.spots - block.spots), abs(donor.words - block.words)))
+    return dice.pick(near[:NEAREST]).html if near else block.html
 
 
 def _paragraph(frames: Sequence[Frame], dice: Dice) -> _Block:
@@ -114,3 +150,29 @@ def _plain(frames: Sequence[Frame], size: int, dice: Dice) -> list[_Block]:
             if part.words and not part.spots:
                 found.append(part)
     return found
+
+
+def sharing(pages: Sequence[Frame]) -> float:
+    """Return the mean fraction of template words in blocks that two successive pages of a site share.
+
+    Parameters
+    ----------
+    pages : sequence of Frame
+        Template of each page, as it is printed.
+
+    Returns
+    -------
+    float
+        0 if no site has two pages.
+    """
+    by_site: dict[str, list[Counter[str]]] = {}
+    for page in pages:
+        blocks = Counter(page.pieces[i].html for i in page.blocks)
+        by_site.setdefault(page.site, []).append(blocks)
+    fractions = []
+    for site in by_site.values():
+        for one, other in pairwise(site):
+            common, both = (sum(_block(html).words * n for html, n in x.items()) for x in (one & other, one + other))
+            if both:
+                fractions.append(2 * common / both)
+    return sum(fractions) / max(len(fractions), 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from html import escape
 from typing import Literal, NamedTuple
 
@@ -91,7 +92,7 @@ class Frame:
     pieces: tuple[FramePiece, ...]
     paragraphs: tuple[str, ...]
 
-    @property
+    @cached_property
     def blocks(self) -> list[int]:
         """Positions of the pieces that may be exchanged."""
         return [i for i, piece in enumerate(self.pieces) if piece.kind == "block"]
@@ -106,8 +107,10 @@ class Frame:
 
     def with_blocks(self, blocks: dict[int, str]) -> Frame:
         """Return the template with new contents of blocks, given by position."""
-        pieces = tuple(replace(piece, html=blocks[i]) if i in blocks else piece for i, piece in enumerate(self.pieces))
-        return replace(self, pieces=pieces)
+        pieces = list(self.pieces)
+        for i, html in blocks.items():
+            pieces[i] = FramePiece("block", html)
+        return replace(self, pieces=tuple(pieces))
 
 
 class AnnotatedPage(NamedTuple):

@@ -1,0 +1,449 @@
+"""Disjoint halves of a collection, and intervals by a bootstrap that resamples stories and sites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.config import composed, overrides
+from experiments.show.quality_figures import thresholds
+from experiments.work.curves import decision_measures
+from experiments.work.extracted_collections import Source, Stored, read_together
+from experiments.work.result_cache import Task, code_version
+from experiments.work.study import Line, Work, equally_exact
+from spotsigs.clustering.clusters import cluster
+from spotsigs.errors import InputError, require
+from spotsigs.evaluation.documents import stories as stories_of
+from spotsigs.evaluation.metrics import ends, micro_averages, tallies
+from spotsigs.records import Collection, Document, IntArray, Matcher, Shard, Skipped, Truth
+from spotsigs.signatures.idf import IdfFilter
+
+FloatArray = NDArray[np.float64]
+
+RESAMPLES = 400
+"""Bootstrap samples of an interval."""
+
+MEASURES = ("precision", "recall", "f1", "lost", "left", "bcubed_f1", "largest")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """Collection of a study, and its cut into halves.
+
+    Attributes
+    ----------
+    data : str
+        Overrides of ``data``, separated by spaces.
+    seeds : list of int
+        Seeds of a generated collection; empty for any other. All of them use the same halves.
+    site : str
+        Regular expression whose group is the site in the id of a document; empty if there are no sites.
+    stories : bool
+        Cut the stories, too. False if a story is part of one site.
+    """
+
+    data: str
+    seeds: list[int] = field(default_factory=list)
+    site: str = ""
+    stories: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Half(Collection):
+    """Documents whose story and whose site are in one half.
+
+    Attributes
+    ----------
+    collection : Collection
+        The whole collection.
+    number : int
+        0 or 1.
+    site, stories
+        As in `Judged`.
+    """
+
+    collection: Any
+    number: int
+    site: str = ""
+    stories: bool = True
+
+    def shards(self) -> Sequence[Shard]:
+        """Return the shards of the collection without the other documents."""
+        return [partial(_kept, shard, self) for shard in self.collection.shards()]
+
+    def __contains__(self, document: Document) -> bool:
+        names = [("site", site_of(document.id, self.site))] if self.site else []
+        names += [("story", document.cluster or document.id)] if self.stories else []
+        return all(half(kind, name) == self.number for kind, name in names)
+
+
+def _kept(shard: Shard, part: Half) -> Iterator[Document | Skipped]:
+    return (record for record in shard() if isinstance(record, Document) and record in part)
+
+
+def half(kind: str, name: str) -> int:
+    """Return the half of a story or a site, 0 or 1, by the checksum of its name."""
+    return _checksum(kind, name) & 1
+
+
+def site_of(name: str, pattern: str) -> str:
+    """Return the site in the id of a document; the empty string without a pattern."""
+    found = re.search(pattern, name) if pattern else None
+    require(found is not None or not pattern, f"the pattern {pattern!r} of sites does not match the id {name!r}")
+    return found[1] if found else ""
+
+
+def _checksum(kind: str, name: str) -> int:
+    return int.from_bytes(blake2b(f"{kind} {name}".encode(), digest_size=8).digest(), "little")
+
+
+def multiplicities(kind: str, names: Sequence[str], resamples: int = RESAMPLES) -> FloatArray:
+    """Draw how often each story or site occurs in each bootstrap sample.
+
+    The number is Poisson with mean 1, from a random stream of the name, so that all methods, collections and seeds
+    resample the same stories and sites alike and differences are paired.
+
+    Returns
+    -------
+    ndarray of float64, shape (resamples, n)
+
+    References
+    ----------
+    A. B. Owen, D. Eckles. Bootstrapping data arrays of arbitrary order. Annals of Applied Statistics 6, 2012.
+    """
+    drawn = [np.random.default_rng(_checksum(kind, name)).poisson(1, resamples) for name in names]
+    return np.array(drawn, float).reshape(len(names), resamples).T
+
+
+def resampled_pairs(
+    i: IntArray,
+    j: IntArray,
+    factors: Sequence[tuple[IntArray, FloatArray]],
+) -> FloatArray:
+    """Return the number of pairs in each bootstrap sample of the crossed factors.
+
+    A sample contains copies of stories and of sites, and a page for each copy of its story and of its site. A pair
+    counts once for each copy of a story that both pages share, or for each two copies of two stories; sites alike.
+
+    Parameters
+    ----------
+    i, j : ndarray of int, shape (m,)
+        Pairs of rows.
+    factors : sequence of (ndarray of int of shape (n,), ndarray of float64 of shape (resamples, levels))
+        The level of each row, and the multiplicity of each level in each sample.
+
+    Returns
+    -------
+    ndarray of float64, shape (resamples,)
+    """
+    resamples = len(factors[0][1])
+    columns = []
+    for levels, drawn in factors:
+        with_one = np.hstack([drawn, np.ones((resamples, 1))])
+        same = levels[i] == levels[j]
+        columns.append((with_one, levels[i], np.where(same, drawn.shape[1], levels[j])))
+    counts = np.zeros(resamples)
+    for sample in range(resamples):
+        weight = np.ones(len(i))
+        for drawn, one, other in columns:
+            weight *= drawn[sample][one] * drawn[sample][other]
+        counts[sample] = weight.sum()
+    return counts
+
+
+def judged_at(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, site: str) -> dict[str, Any]:
+    """Evaluate a matcher at its threshold, with bootstrap samples of stories and sites.
+
+    Parameters
+    ----------
+    stored : Stored
+        Signatures of a collection with truth.
+    idf_filter, matcher, sets
+        As for `experiments.work.curves.judge`.
+    site : str
+        As in `Judged`.
+
+    Returns
+    -------
+    dict
+        The values of `MEASURES`; ``resampled`` with lists for F1, lost and left; numbers of ``documents``,
+        ``stories``, ``sites``.
+    """
+    truth, corpus = stored.truth(), stored.corpus(idf_filter, sets=sets)
+    if truth is None:
+        raise InputError("the collection has no truth to evaluate against")
+    pairs = matcher.with_threads(1)(corpus)
+    ids = corpus.vectors.doc_ids
+    numbered, stories = story_numbers(truth)
+    sites, site_numbers = np.unique([site_of(name, site) for name in ids], return_inverse=True)
+    of_stories = multiplicities("story", numbered)
+    of_sites = multiplicities("site", sites.tolist()) if site else np.ones((RESAMPLES, 1))
+    factors = [(stories, of_stories), (site_numbers, of_sites)]
+    positive = positive_pairs(stories)
+    true = stories[pairs.i] == stories[pairs.j]
+    found, false, every = (
+        resampled_pairs(i, j, factors)
+        for i, j in ((pairs.i[true], pairs.j[true]), (pairs.i[~true], pairs.j[~true]), positive)
+    )
+    n_true = float(true.sum())
+    averages = micro_averages(*(np.array([n]) for n in (n_true, len(pairs) - n_true, len(positive[0]) - n_true)))
+    measured = decision_measures(pairs, truth)
+    kept = np.zeros(pairs.n, bool)
+    kept[cluster(pairs).representatives] = True
+    lost, left = resampled_decisions(kept, stories, of_stories)
+    return {
+        **dict(zip(("precision", "recall", "f1"), np.nan_to_num(averages).tolist(), strict=True)),
+        **measured,
+        "resampled": {
+            "f1": micro_averages(*(x[:, None] for x in (found, false, every - found)))[2].tolist(),
+            "lost": lost.tolist(),
+            "left": left.tolist(),
+        },
+        "documents": len(ids),
+        "stories": len(numbered),
+        "sites": len(sites) if site else 0,
+    }
+
+
+def positive_pairs(stories: IntArray) -> tuple[IntArray, IntArray]:
+    """Return all pairs of rows of one story."""
+    order = np.argsort(stories, kind="stable")
+    starts = np.flatnonzero(np.diff(stories[order], prepend=-1))
+    parts = [np.sort(part)[np.stack(np.triu_indices(len(part), 1))] for part in np.split(order, starts[1:])]
+    i, j = np.concatenate(parts, axis=1) if parts else np.empty((2, 0), np.int64)
+    return i, j
+
+
+def story_numbers(truth: Truth) -> tuple[list[str], IntArray]:
+    """Return the names of the stories, sorted, and the number of the story of each document."""
+    labels = stories_of(truth)
+    names = [truth.names[label] if label < len(truth.names) else f"page {row}" for row, label in enumerate(labels)]
+    numbered, stories = np.unique(names, return_inverse=True)
+    return numbered.tolist(), stories
+
+
+def resampled_decisions(kept: NDArray[np.bool_], stories: IntArray, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the fractions of lost stories and of left duplicates in each bootstrap sample of stories.
+
+    Parameters
+    ----------
+    kept : ndarray of bool, shape (n,)
+        True for each kept document.
+    stories : ndarray of int, shape (n,)
+        Number of the story of each document.
+    drawn : ndarray of float64, shape (resamples, stories)
+        From `multiplicities`.
+    """
+    sizes, stays = np.bincount(stories), np.bincount(stories, kept)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        lost = drawn @ (stays == 0) / drawn.sum(1)
+        left = drawn @ np.maximum(stays - 1, 0) / (drawn @ (sizes - 1))
+    return lost, left
+
+
+@dataclass(frozen=True)
+class Result:
+    """Quality of a method on both halves, each at the threshold that is best on the other.
+
+    Attributes
+    ----------
+    taus : tuple of (float or None)
+        Threshold for each half.
+    development : tuple of float
+        F1 of that threshold on the half that it was chosen on.
+    cells : tuple of tuple of dict
+        Results of `judged_at` by half and seed.
+    """
+
+    taus: tuple[float | None, ...]
+    development: tuple[float, ...]
+    cells: tuple[tuple[dict[str, Any], ...], ...]
+
+    def value(self, measure: str) -> float:
+        """Return the mean of a measure over halves and seeds; for ``largest``, the maximum."""
+        found = [cell[measure] for cells in self.cells for cell in cells]
+        return float(max(found) if measure == "largest" else np.mean(found))
+
+    def of_half(self, number: int, measure: str) -> tuple[float, FloatArray]:
+        """Return the mean over seeds in one half, and that of each bootstrap sample, NaN if it has no pair."""
+        cells = self.cells[number]
+        value = np.mean([cell[measure] for cell in cells])
+        return float(value), np.mean([np.array(cell["resampled"][measure], float) for cell in cells], axis=0)
+
+    @cached_property
+    def interval(self) -> dict[str, tuple[float, float]]:
+        """95 % intervals of F1, lost and left."""
+        found = {}
+        for measure in ("f1", "lost", "left"):
+            low, high = ends(np.mean([self.of_half(k, measure)[1] for k in range(len(self.cells))], axis=0))
+            found[measure] = float(low), float(high)
+        return found
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Difference of two methods, with its bootstrap samples.
+
+    Attributes
+    ----------
+    value : float
+        Mean over halves and seeds.
+    resampled : ndarray of float64, shape (resamples,)
+        The same of each sample.
+    """
+
+    value: float
+    resampled: FloatArray
+
+    @classmethod
+    def of(cls, better: Result, others: Sequence[Result], measure: str = "f1") -> Difference:
+        """Subtract the best of the others, which is chosen on the half that the thresholds are chosen on."""
+        halves = []
+        for number in range(len(better.cells)):
+            other = max(others, key=lambda result: result.development[number])
+            (a, resampled_a), (b, resampled_b) = (result.of_half(number, measure) for result in (better, other))
+            halves.append((a - b, resampled_a - resampled_b))
+        return cls(float(np.mean([value for value, _ in halves])), np.mean([sample for _, sample in halves], axis=0))
+
+    def minus(self, other: Difference) -> Difference:
+        """Return the difference of two differences."""
+        return Difference(self.value - other.value, self.resampled - other.resampled)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval."""
+        low, high = ends(self.resampled)
+        return float(low), float(high)
+
+    @property
+    def verdict(self) -> str:
+        """``holds`` or ``does not hold`` if the interval lies on one side of 0, else ``inconclusive``."""
+        low, high = self.interval
+        return "holds" if low > 0 else "does not hold" if high < 0 else "inconclusive"
+
+    def __str__(self) -> str:
+        return "{:+.3f} ({:+.3f} to {:+.3f})".format(self.value, *self.interval)
+
+
+def judged_on_halves(work: Work, name: str, judged: Judged, lines: Sequence[Line], step: float) -> dict[str, Result]:
+    """Choose the threshold of each method on one half and evaluate it on the other, both ways.
+
+    Parameters
+    ----------
+    work : Work
+        The experiment's.
+    name : str
+        Name of the collection, for the progress bar.
+    judged : Judged
+        The collection.
+    lines : sequence of Line
+        Methods with verified matchers.
+    step : float
+        Distance between thresholds.
+
+    Returns
+    -------
+    dict of str to Result
+        By label. The decisions are those of leaders.
+    """
+    seeds = [f"data.seed={seed}" for seed in judged.seeds] or [""]
+    collections = [composed(*judged.data.split(), *seed.split(), *origin(judged.data)).collection for seed in seeds]
+    stored = [
+        [
+            read_all(work, Half(collection=whole, number=number, site=judged.site, stories=judged.stories), lines)
+            for whole in collections
+        ]
+        for number in (0, 1)
+    ]
+    chosen = _chosen(work, name, lines, stored, thresholds(step))
+    tasks = [
+        Task(
+            function=judged_at,
+            arguments={
+                "stored": found[line.label],
+                "idf_filter": line.idf_filter,
+                "matcher": equally_exact(line.matcher).at(chosen[1 - number][line.label][0]),
+                "sets": line.sets,
+                "site": judged.site,
+            },
+        )
+        for number, half_stored in enumerate(stored)
+        for found in half_stored
+        for line in lines
+    ]
+    found = iter(work.cells.run(tasks, f"{name}: evaluation"))
+    cells = [[{line.label: next(found) for line in lines} for _ in seeds] for _ in stored]
+    return {
+        line.label: Result(
+            taus=tuple(chosen[1 - number][line.label][0] for number in (0, 1)),
+            development=tuple(chosen[1 - number][line.label][1] for number in (0, 1)),
+            cells=tuple(tuple(cell[line.label] for cell in of_half) for of_half in cells),
+        )
+        for line in lines
+    }
+
+
+def _chosen(
+    work: Work, name: str, lines: Sequence[Line], stored: Sequence[Sequence[dict[str, Stored]]], taus: Sequence[float]
+) -> list[dict[str, tuple[float, float]]]:
+    """Return for each half the threshold of the highest F1 of each method, averaged over seeds, and that F1."""
+    tasks = [
+        Task(
+            function=f1_over_tau,
+            arguments={
+                "stored": found[line.label],
+                "idf_filter": line.idf_filter,
+                "matcher": equally_exact(line.matcher),
+                "taus": list(taus),
+                "sets": line.sets,
+            },
+        )
+        for of_half in stored
+        for found in of_half
+        for line in lines
+    ]
+    cells = iter(work.cells.run(tasks, f"{name}: thresholds"))
+    chosen = []
+    for of_half in stored:
+        curves = [{line.label: next(cells)["f1"] for line in lines} for _ in of_half]
+        means = {line.label: np.mean([curve[line.label] for curve in curves], axis=0) for line in lines}
+        chosen.append({label: (taus[int(mean.argmax())], float(mean.max())) for label, mean in means.items()})
+    return chosen
+
+
+def f1_over_tau(
+    *, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, taus: Sequence[float], sets: bool
+) -> dict[str, Any]:
+    """Return F1 over pairs at each threshold, from one join at the lowest; parameters as for `judged_at`."""
+    truth = stored.truth()
+    require(truth is not None, "the collection has no truth to evaluate against")
+    pairs = matcher.at(min(taus)).with_threads(1)(stored.corpus(idf_filter, sets=sets))
+    found = [tallies(pairs.at(tau), truth) for tau in taus]
+    return {"f1": [float(np.nan_to_num(micro_averages(*tally)[2])) for tally in found]}
+
+
+def read_all(work: Work, collection: Collection, lines: Sequence[Line]) -> dict[str, Stored]:
+    """Return the signatures of a collection by the label of the method; each text is extracted once."""
+    sources = {
+        line.label: Source(collection=collection, text=line.text or work.settings.text, signature=line.signature)
+        for line in lines
+    }
+    distinct = list({repr(source): source for source in sources.values()}.values())
+    code = code_version(*distinct)
+    found = read_together(distinct, work.cells.folder, work.settings.engine, code)
+    stored = dict(zip(map(repr, distinct), found, strict=True))
+    work.inputs.update(stored)
+    return {label: stored[repr(source)] for label, source in sources.items()}
+
+
+def origin(data: str) -> list[str]:
+    """Return the overrides of the command line that state the origin of newsframes and accept its licence."""
+    words = ("data.path=", "data.accept_licence=", "data.cache=")
+    return [word for word in overrides() if word.startswith(words)] if "newsframes" in data else []

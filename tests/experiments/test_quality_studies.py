@@ -1,0 +1,121 @@
+"""The studies of signatures, templates and usual settings, on small collections."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hydra import initialize_config_dir
+from test_newsframes import collection, tarballs  # noqa: F401
+
+from data.collections.newsframes.density import density, sharing
+from experiments.config import composed
+from experiments.studies.density_study import fitted
+from experiments.studies.practice import not_contained
+from experiments.studies.signature_study import SignatureStudy
+from spotsigs.errors import InputError
+from spotsigs.records import Corpus, Vectors
+
+CONF = Path(__file__).parents[2] / "conf"
+TINY = ["+experiment.collections.tiny={data:'data=tiny'}", "experiment.drawn=[tiny]", "experiment.step=0.1"]
+TINY += ["workers=1", "engine=serial"]
+
+
+def run(name, folder, *words):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        known = composed(f"experiment={name}").experiment.collections
+        others = [f"~experiment.collections.{collection}" for collection in known]
+        settings = composed(f"experiment={name}", *others, *TINY, *words, f"experiment.results={folder}")
+        return settings.experiment(settings)
+
+
+def rows(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.long
+def test_every_signature_meets_every_treatment(tmp_path):
+    told = run("signatures", tmp_path)
+    folder = tmp_path / "signatures"
+    found = {(row["treatment"], row["signature"]): row for row in rows(folder / "signatures.csv")}
+    assert len(found) == 25
+    for row in found.values():
+        low, _, high = row["f1_interval"].partition(" to ")
+        assert float(low) <= float(row["f1"]) + 0.001
+        assert float(row["f1"]) <= float(high) + 0.001
+    facts = {row["name"]: float(row["value"]) for row in rows(folder / "facts.csv")}
+    best = max(facts[f"tiny: {rival}, trafilatura: F1"] for rival in ("words", "3-shingles", "5-shingles"))
+    lead = facts["tiny: lead of spots, trafilatura"]
+    assert lead >= facts["tiny: spots, trafilatura: F1"] - best - 1e-9
+    interaction = facts["tiny: lead of spots, whole page - trafilatura"]
+    assert interaction == pytest.approx(facts["tiny: lead of spots, whole page"] - lead)
+    assert (folder / "f1.svg").exists()
+    assert "Halves of each collection" in told
+
+
+def test_leader_and_rivals_are_signatures():
+    with pytest.raises(InputError, match="must name signatures"):
+        SignatureStudy(signatures={"words": ""}, leader="spots")
+    with pytest.raises(InputError, match="reference must name a treatment"):
+        SignatureStudy(signatures={"spots": ""}, treatments={"all": ""})
+
+
+@pytest.mark.long
+def test_usual_settings_of_a_small_collection(tmp_path):
+    run("practice", tmp_path)
+    found = {(row["text"], row["method"]): row for row in rows(tmp_path / "practice/settings.csv")}
+    before = found["", "none"]
+    assert float(before["left"]) == 1
+    for key, row in found.items():
+        assert float(row["leakage"]) <= float(before["leakage"])
+        assert (float(row["left"]) < 1) or key == ("", "none")
+    strict, loose = (float(found["whole page", f"5-gram Jaccard {tau}"]["left"]) for tau in (".8", ".7"))
+    assert strict >= loose
+    assert ("trafilatura", "spotsigs dedup") not in found
+    for name in ("lost_left", "thresholds"):
+        assert (tmp_path / f"practice/{name}.svg").exists()
+
+
+def test_a_page_is_contained_in_all_pages_before_it():
+    documents = [[1, 2], [3, 4], [1, 3], [1, 5, 6], [5, 6, 7]]
+    corpus = Corpus(Vectors.from_csr(np.cumsum([0, *map(len, documents)]), np.concatenate(documents)))
+    assert not_contained(corpus, 1).tolist() == [True, True, False, True, True]
+    assert not_contained(corpus, 0.5).tolist() == [True, True, False, True, False]
+
+
+def test_the_regression_finds_the_coefficients():
+    x, y = np.array([0.1, 0.2, 0.3, 0.5]), np.array([1.0, 0.0, 1.0, 0.5])
+    assert fitted(x, y, 0.5 - 2 * x + 3 * y) == pytest.approx([0.5, -2, 3])
+    assert pytest.approx(np.array([[0, 1, 0], [0, 0, 1]]), abs=1e-9) == fitted(x, y, np.stack([x, y], axis=1)).T
+
+
+def test_the_placebo_exchanges_the_same_blocks_at_constant_density(tarballs):  # noqa: F811
+    before, changed, placebo = (
+        collection(tarballs, seed=5, **more).parts()[1]
+        for more in ({}, {"prose": 0.15}, {"prose": 0.15, "placebo": True})
+    )
+    exchanged = 0
+    for one, other, same in zip(before, changed, placebo, strict=True):
+        positions = [
+            {i for i, (a, b) in enumerate(zip(one.pieces, new.pieces, strict=True)) if a != b} for new in (other, same)
+        ]
+        assert positions[1] <= positions[0]  # a similar block of another site may have the same text
+        exchanged += len(positions[1])
+        assert abs(density(same) - density(one)) < max(abs(density(other) - density(one)), 0.02)
+    assert exchanged
+    with pytest.raises(InputError, match="placebo needs prose"):
+        collection(tarballs, placebo=True)
+
+
+def test_sharing_is_the_fraction_of_words_in_common_blocks(tarballs):  # noqa: F811
+    page = max(collection(tarballs, seed=5).templates(), key=lambda frame: len(frame.blocks))
+    assert sharing([page] * 3) == 1
+    assert sharing([page]) == 0
+    first, *others = page.blocks
+    size = {i: len(page.pieces[i].text.split()) for i in page.blocks}
+    common = sum(size[i] for i in others)
+    changed = page.with_blocks({first: "one two three"})
+    assert sharing([page, changed]) == pytest.approx(2 * common / (2 * common + size[first] + 3))
