@@ -16,7 +16,7 @@ from spotsigs.errors import InputError
 from spotsigs.output_files import read_json
 
 CONCLUSIONS = ("claims", "report")
-FETCHED = ("frames",)
+FETCHED = ("density",)
 """Experiments on fetched pages, which are omitted if the pages are missing."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,20 @@ import pytest
 from hydra import initialize_config_dir
 from test_newsframes import collection, tarballs  # noqa: F401
 
+from baselines.shingles import Shingles
+from data.collections.gold import GoldVersions
 from data.collections.newsframes.density import density, sharing
 from experiments.config import composed
 from experiments.studies.density_study import fitted
 from experiments.studies.practice import not_contained
 from experiments.studies.signature_study import SignatureStudy
+from experiments.work.extracted_collections import Source, read, read_together
+from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Vectors
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.spots import SpotSignatures
+from spotsigs.text.visible import VisibleText, visible_text
 
 CONF = Path(__file__).parents[2] / "conf"
 TINY = ["+experiment.collections.tiny={data:'data=tiny'}", "experiment.drawn=[tiny]", "experiment.step=0.1"]
@@ -77,6 +85,50 @@ def test_usual_settings_of_a_small_collection(tmp_path):
     assert ("trafilatura", "spotsigs dedup") not in found
     for name in ("lost_left", "thresholds"):
         assert (tmp_path / f"practice/{name}.svg").exists()
+
+
+def test_the_bands_are_those_that_text_dedup_chooses():
+    """The least sum of the areas of false positives and negatives around the threshold .7 with 250 permutations."""
+    below, above = np.linspace(0, 0.7, 500), np.linspace(0.7, 1, 500)
+    errors = {
+        (bands, rows): 0.7 * np.mean(1 - (1 - below**rows) ** bands) + 0.3 * np.mean((1 - above**rows) ** bands)
+        for bands in range(1, 251)
+        for rows in range(1, 250 // bands + 1)
+    }
+    assert min(errors, key=errors.__getitem__) == (25, 10)
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        settings = composed("experiment=practice").experiment.settings
+        matchers = {
+            label: composed(*setting["words"].split()).matcher
+            for label, setting in settings.items()
+            if label.startswith("MinHash")
+        }
+    assert {label: matcher.hash_tables for label, matcher in matchers.items()} == {
+        "MinHash 14 x 8": (8, 14),
+        "MinHash 25 x 10": (10, 25),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slow:
+    """A text extractor that counts its calls in a file."""
+
+    marks: Path
+
+    def __call__(self, document):
+        with self.marks.open("a") as file:
+            file.write("x")
+        return visible_text(document)
+
+
+def test_a_text_is_extracted_once_for_all_signatures(tmp_path):
+    text, pages = Slow(marks=tmp_path / "marks"), GoldVersions(sites=2, stories=2, cache=tmp_path)
+    schemes = (SpotSignatures(), SpotSignatures(d=1, c=2), Shingles(k=5, sets=True))
+    sources = [Source(collection=pages, text=text, signature=scheme) for scheme in schemes]
+    for stored in (*read_together(sources, tmp_path, Serial(), "code"), read(sources[0], tmp_path, Serial())):
+        plain = extract(pages, VisibleText(), stored.source.signature, Serial())
+        assert stored.signatures().hashes.tolist() == plain.hashes.tolist()
+    assert len(plain) <= len(text.marks.read_text()) < 2 * len(plain)  # and the first page of each kind
 
 
 def test_a_page_is_contained_in_all_pages_before_it():

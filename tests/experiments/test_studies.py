@@ -53,13 +53,13 @@ def test_a_collection_that_cannot_be_fetched_is_left_out(conf, tmp_path, monkeyp
 
 @pytest.mark.long
 def test_all_goes_on_without_what_must_be_fetched(tmp_path):
-    words = ["experiment=all", "data=tiny", "experiment.pages=[figure4,frames,arithmetic]", "experiment.vectors=[]"]
+    words = ["experiment=all", "data=tiny", "experiment.pages=[figure4,density,arithmetic]", "experiment.vectors=[]"]
     words += [f"experiment.results={tmp_path / 'results'}", "data.path=" + str(ROOT / "data" / "tiny")]
     done = subprocess.run(
         [sys.executable, str(ROOT / "run.py"), *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert "frames is left out: " in done.stdout
+    assert "density is left out: " in done.stdout
     assert (tmp_path / "results" / "report.html").exists()
 
 
