@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from in_process import front_door
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,62 +37,62 @@ class Broken(Mine):
 POINTS = "[spotsigs.matcher]\nmine = mine:Mine\nmissing = mine:Missing\n"
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
+@pytest.fixture
+def site(tmp_path, monkeypatch):
     """A folder on the path with an installed package of one module and its entry points."""
-    folder = tmp_path_factory.mktemp("site")
-    about = folder / "mine-1.0.dist-info"
-    about.mkdir()
-    (folder / "mine.py").write_text(MODULE)
+    about = tmp_path / "site" / "mine-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about.parent / "mine.py").write_text(MODULE)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(POINTS)
-    return folder
+    monkeypatch.syspath_prepend(str(about.parent))
+    yield about.parent
+    sys.modules.pop("mine", None)
 
 
-def run(site, folder, *words):
+def installed(site, folder, *words):
+    """Run in a fresh process, which reads the entry points as it starts."""
+    command = [sys.executable, str(ROOT / "run.py"), "data=tiny", "tau=0.5", f"hydra.run.dir={folder / 'run'}", *words]
     path = os.pathsep.join([str(ROOT), str(site)])
-    return subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), "data=tiny", "tau=0.5", *words],
-        cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True,
-    )  # fmt: skip
+    return subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
 
 
-def metrics_of(folder):
-    [path] = (folder / "results").rglob("metrics.json")
-    return json.loads(path.read_text())
+def by_class(site, folder, *words):
+    return front_door("data=tiny", "tau=0.5", "engine=serial", f"hydra.run.dir={folder / 'run'}", *words)
 
 
 @pytest.mark.parametrize(
-    "words", [["matcher=mine", "matcher.k=4"], ["matcher._target_=mine.Mine", "+matcher.k=4"]], ids=["point", "class"]
+    ("run", "words"),
+    [(installed, ["matcher=mine", "matcher.k=4"]), (by_class, ["matcher._target_=mine.Mine", "+matcher.k=4"])],
+    ids=["point", "class"],
 )
-def test_a_matcher_of_another_package_takes_its_own_parameters(site, tmp_path, words):
+def test_a_matcher_of_another_package_takes_its_own_parameters(site, tmp_path, run, words):
     done = run(site, tmp_path, *words)
     assert done.returncode == 0, done.stderr
     assert "My matcher" in done.stdout
-    found = metrics_of(tmp_path)
+    found = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert (found["tau"], found["k"], found["l"]) == (0.5, 4, 7)
 
 
 def test_a_parameter_that_the_class_lacks_is_refused(site, tmp_path):
-    done = run(site, tmp_path, "matcher._target_=mine.Mine", "matcher.rho=3")
+    done = by_class(site, tmp_path, "matcher._target_=mine.Mine", "matcher.rho=3")
     assert done.returncode == 1
     assert "matcher.rho: Mine has no such parameter; it has" in done.stderr
     assert "k" in done.stderr
 
 
 def test_an_entry_point_without_its_class_is_one_sentence(site, tmp_path):
-    done = run(site, tmp_path, "matcher=missing")
+    done = installed(site, tmp_path, "matcher=missing")
     assert done.returncode == 1
     assert "Missing" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(("name", "message"), [("Mine", None), ("Broken", "brute force")])
-def test_another_package_checks_the_contract_of_its_matcher(site, monkeypatch, name, message):
-    from spotsigs.testing import check_matcher
-
-    monkeypatch.syspath_prepend(str(site))
+def test_another_package_checks_the_contract_of_its_matcher(site, name, message):
     import mine
+
+    from spotsigs.testing import check_matcher
 
     matcher = getattr(mine, name)(tau=0.44)
     if message is None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import ClassVar
 
 import pandas as pd
 import pytest
+from hydra.core.config_store import ConfigStore
+from hydra.core.plugins import Plugins
+from hydra.plugins.sweeper import Sweeper
 from in_process import front_door
 
 from experiments.finished_runs import require_same, variant
@@ -72,43 +75,35 @@ class TestSweep:
             Compare(runs=["one"])()
 
 
-FAKE_SWEEPER = """
-from hydra.plugins.sweeper import Sweeper
-
 class Best(Sweeper):
+    """Sweeper that runs two thresholds, one after the other, and stores what they return."""
+
+    values: ClassVar[list[float]] = []
+
     def setup(self, *, hydra_context, task_function, config):
-        from hydra.core.plugins import Plugins
         self.config = config
         self.launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=hydra_context, task_function=task_function, config=config)
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
 
     def sweep(self, arguments):
-        values = []
         for number, tau in enumerate((0.3, 0.9)):
             [job] = self.launcher.launch([(*arguments, f"tau={tau}")], initial_job_idx=number)
-            values.append(job.return_value)
-        print("values", values)
-
-from hydra.core.config_store import ConfigStore
-ConfigStore.instance().store(group="hydra/sweeper", name="best", node={"_target_": "hydra_plugins.best.Best"})
-"""
+            self.values.append(job.return_value)
 
 
-def test_a_run_returns_its_f1_to_a_sweeper(tmp_path):
-    (tmp_path / "hydra_plugins").mkdir()
-    (tmp_path / "hydra_plugins" / "best.py").write_text(FAKE_SWEEPER)
-    command = ("run.py", "-m", "data=tiny", "hydra/sweeper=best", f"hydra.sweep.dir={tmp_path / 'out'}")
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True)
+def test_a_run_returns_its_f1_to_a_sweeper(tmp_path, monkeypatch):
+    module = ModuleType("hydra_plugins.best")
+    module.Best = Best
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    ConfigStore.instance().store(group="hydra/sweeper", name="best", node={"_target_": "hydra_plugins.best.Best"})
+    monkeypatch.setattr(Best, "__module__", module.__name__)
+    Plugins.instance().register(Best)
+    done = front_door("-m", "data=tiny", "hydra/sweeper=best", "engine=serial", f"hydra.sweep.dir={tmp_path}")
     assert done.returncode == 0, done.stderr
-    [line] = [line for line in done.stdout.splitlines() if line.startswith("values")]
-    low, high = json.loads(line.removeprefix("values "))
-    found = {
-        tau: json.loads((tmp_path / "out" / "tiny/spotsigs/spotsigs" / f"tau={tau}" / "metrics.json").read_text())["f1"]
-        for tau in (0.3, 0.9)
-    }
-    assert (low, high) == (found[0.3], found[0.9])
-    assert low > high
+    found = {path.parent.name: json.loads(path.read_text())["f1"] for path in tmp_path.glob("tiny/**/metrics.json")}
+    assert Best.values == [found["tau=0.3+engine=serial"], found["tau=0.9+engine=serial"]]
+    assert Best.values[0] > Best.values[1]
 
 
 class TestVariant:

@@ -100,18 +100,6 @@ class TestSweep:
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("finished before") == 3
 
-    def test_timed_cells_run_alone(self, tmp_path):
-        done = front_door(
-            "-m", "data=tiny", "tau=0.3,0.6", "timing=true", "engine=serial", f"hydra.sweep.dir={tmp_path}"
-        )
-        assert done.returncode == 0, done.stderr
-        runs = [path.parent for path in tmp_path.glob("tiny/**/metrics.json")]
-        assert len(runs) == 2
-        for run in runs:
-            assert json.loads((run / "metrics.json").read_text())["joined_at"] is None
-            assert json.loads((run / "run.json").read_text())["contended"] is False
-        assert "Total(msec)*" not in done.stdout
-
     def test_an_error_of_one_cell_leaves_the_others(self, tmp_path):
         pages = tmp_path / "pages.jsonl"
         pages.write_text(
@@ -124,22 +112,28 @@ class TestSweep:
         assert len(list(tmp_path.glob("out/jsonl/**/metrics.json"))) == 1
 
     @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-    def test_it_continues_where_it_was_stopped(self, tmp_path):
-        command = ("-m", "data=tiny", "matcher=spotsigs,lsh,brute_force", "timing=true", f"hydra.sweep.dir={tmp_path}")
+    def test_timed_cells_run_alone_and_continue_where_they_were_stopped(self, tmp_path):
+        command = ("-m", "data=tiny", "tau=0.3,0.6", "timing=true", "engine=serial", f"hydra.sweep.dir={tmp_path}")
         first = subprocess.Popen(
             [sys.executable, "run.py", *command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert first.stdout is not None
-        assert first.stdout.readline().startswith("1/3 matcher=spotsigs")
+        assert first.stdout.readline().startswith("1/2 tau=0.3")
         first.send_signal(signal.SIGINT)
         out, _ = first.communicate(timeout=60)
         assert first.returncode == 130
-        assert "of 3 cells are finished; the same command continues" in out
-        assert list((tmp_path / "tiny/spotsigs/spotsigs").glob("tau=0.44+timing=true*/metrics.json"))
+        assert "of 2 cells are finished; the same command continues" in out
+        assert list(tmp_path.glob("tiny/spotsigs/spotsigs/tau=0.3*/metrics.json"))
         again = front_door(*command)
         assert again.returncode == 0, again.stderr
         assert again.stdout.count("finished before") >= 1
-        assert "3 cells\n" in again.stdout
+        assert "2 cells\n" in again.stdout
+        assert "Total(msec)*" not in again.stdout
+        runs = [path.parent for path in tmp_path.glob("tiny/**/metrics.json")]
+        assert len(runs) == 2
+        for run in runs:
+            assert json.loads((run / "metrics.json").read_text())["joined_at"] is None
+            assert json.loads((run / "run.json").read_text())["contended"] is False
 
 
 @pytest.mark.long
@@ -252,31 +246,29 @@ def clone(tmp_path_factory):
 
 def python(code, cwd):
     done = subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    return done.stdout.splitlines()
 
 
-class TestProvenance:
-    DIRTY = "from spotsigs.runs.provenance import provenance; print(provenance()['dirty'])"
+def test_changed_and_new_code_is_dirty_and_results_are_not(clone):
+    code = """
+from pathlib import Path
+from spotsigs.runs.provenance import provenance
+for path in ("results/README.md", "baselines/mine.py", "run.py"):
+    before = Path(path).read_bytes() if Path(path).exists() else None
+    Path(path).write_bytes((before or b"") + b"\\n")
+    print(provenance()["dirty"])
+    Path(path).write_bytes(before) if before else Path(path).unlink()
+"""
+    assert python(code, clone) == ["False", "True", "True"]
 
-    def test_changed_and_new_code_is_dirty_and_results_are_not(self, clone):
-        readme, method = clone / "results" / "README.md", clone / "baselines" / "mine.py"
-        before = readme.read_text()
-        readme.write_text("changed\n")
-        assert python(self.DIRTY, clone) == "False"
-        method.write_text("")
-        assert python(self.DIRTY, clone) == "True"
-        method.unlink()
-        (clone / "run.py").write_text((clone / "run.py").read_text() + "\n")
-        assert python(self.DIRTY, clone) == "True"
-        subprocess.run(["git", "checkout", "-q", "run.py"], cwd=clone, check=True)
-        readme.write_text(before)
 
-    def test_replaced_results_are_named_with_the_way_back(self, clone):
-        code = "import sys; from experiments.finished_runs import replaced_results; print(replaced_results(1.0))"
-        assert python(code, clone) == ""
-        table = clone / "results" / "table1" / "table1.csv"
-        before = table.read_text()
-        table.write_text("changed\n")
-        assert python(code, clone) == "1 committed file replaced; to undo: git restore results/table1"
-        subprocess.run(["git", "restore", "results/table1"], cwd=clone, check=True)
-        assert table.read_text() == before
+def test_replaced_results_are_named_with_the_way_back(clone):
+    code = """
+from pathlib import Path
+from experiments.finished_runs import replaced_results
+print(replaced_results(1.0))
+Path("results/table1/table1.csv").write_text("changed")
+print(replaced_results(1.0))
+"""
+    assert python(code, clone) == ["", "1 committed file replaced; to undo: git restore results/table1"]
+    subprocess.run(["git", "restore", "results/table1"], cwd=clone, check=True)
