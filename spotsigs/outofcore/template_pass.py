@@ -31,7 +31,7 @@ from spotsigs.storage.store import (
 
 _MADE_OF = "made_of.json"
 
-_RULES = 5
+_RULES = 6
 """Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""
 
 BYTES_A_LINK = 48

@@ -1,4 +1,4 @@
-"""Kernels of template removal: features of pages, the search for siblings, votes, and the signatures that remain."""
+"""Kernels of template removal: features of pages, siblings, votes of siblings, and the signatures that remain."""
 
 from __future__ import annotations
 
@@ -10,29 +10,23 @@ from numpy.typing import NDArray
 
 from spotsigs.signatures.main_content import LINK, TEXT, heaviest, own_gains
 
-ALIKE = 0.2
-"""Least Jaccard similarity of the link texts of two pages of one template."""
-
 OTHER_CONTENT = 0.5
 """Siblings' main contents are less alike than this fraction of the similarity of their links."""
 
 SAME_TEMPLATE = 0.75
 """Siblings' links are at least this fraction as alike as those of the most alike sibling."""
 
-COMPARED = 64
+COMPARED = 32
 """Pages whose main contents are compared with a page's: those with the most similar links."""
 
-SIBLINGS = 16
-"""Siblings that vote on a page, at most."""
-
-WALKED = 2048
+WALKED = 1024
 """Entries of a page's postings lists that are read to find candidates."""
 
-AGREE = 2
-"""Siblings that must have a signature before it belongs to the template (all, where there are fewer)."""
+EACH_LINK = 16
+"""Entries of each link's postings list that are read at least."""
 
 FLOOR = 4
-"""A page is compared by at least one signature for this many of its main content, see `_pad`."""
+"""A page is compared by at least one signature for this many of its main content."""
 
 
 class PageFeatures(NamedTuple):
@@ -149,7 +143,7 @@ def _content_similarity(pages: PageFeatures, a: int, b: int) -> float:
 def _candidates(links: PageLinks, itself: int) -> NDArray[np.int32]:
     """Return the pages that follow a page in the postings list of each of its links; the lists are circular."""
     own = links.ids[links.indptr[itself] : links.indptr[itself + 1]]
-    width, entries = max(SIBLINGS, WALKED // max(len(own), 1)), 0
+    width, entries = max(EACH_LINK, WALKED // max(len(own), 1)), 0
     for link in own:
         entries += min(width, links.posting_indptr[link + 1] - links.posting_indptr[link] - 1)
     room = 16
@@ -178,30 +172,25 @@ def _candidates(links: PageLinks, itself: int) -> NDArray[np.int32]:
 
 
 @njit(cache=True, nogil=True)
-def _shared(a: NDArray[np.int32], b: NDArray[np.int32]) -> int:
-    """Return the size of the intersection of two ascending arrays."""
-    n, i, j = 0, 0, 0
-    while i < len(a) and j < len(b):
-        n += a[i] == b[j]
-        step_a, step_b = a[i] <= b[j], b[j] <= a[i]
-        i, j = i + step_a, j + step_b
-    return n
-
-
-@njit(cache=True, nogil=True)
-def _most_alike(links: PageLinks, itself: int, steps: NDArray[np.int64], likeness: NDArray[np.float64]) -> int:
+def _most_alike(
+    links: PageLinks, itself: int, is_own: NDArray[np.bool_], steps: NDArray[np.int64], likeness: NDArray[np.float64]
+) -> int:
     """Write the pages whose links are most alike, most alike first, equal ones by distance; return how many.
 
-    A page is given by its distance in the order of the keys, which is circular.
+    A page is given by its distance in the order of the keys, which is circular. `is_own`, one flag for each distinct
+    link, is False before and after.
     """
     own = links.ids[links.indptr[itself] : links.indptr[itself + 1]]
+    is_own[own] = True
     n = 0
     for other in _candidates(links, itself):
         theirs = links.ids[links.indptr[other] : links.indptr[other + 1]]
-        least = ALIKE if n < len(steps) else max(ALIKE, likeness[n - 1])
+        least = 0.0 if n < len(steps) else likeness[n - 1]
         if min(len(own), len(theirs)) / max(len(own), len(theirs)) < least:
             continue
-        overlap = _shared(own, theirs)
+        overlap = 0
+        for link in theirs:
+            overlap += is_own[link]
         similarity = overlap / (len(own) + len(theirs) - overlap)
         if similarity < least:
             continue
@@ -213,32 +202,35 @@ def _most_alike(links: PageLinks, itself: int, steps: NDArray[np.int64], likenes
             steps[k], likeness[k] = steps[k - 1], likeness[k - 1]
         if at < n:
             steps[at], likeness[at] = step, similarity
+    is_own[own] = False
     return n
 
 
 @njit(cache=True, nogil=True)
 def _siblings(
-    pages: PageFeatures, links: PageLinks, itself: int, steps: NDArray[np.int64], likeness: NDArray[np.float64]
+    pages: PageFeatures,
+    links: PageLinks,
+    itself: int,
+    is_own: NDArray[np.bool_],
+    steps: NDArray[np.int64],
+    likeness: NDArray[np.float64],
 ) -> NDArray[np.int64]:
-    """Return pages of the same template with other content, at most `SIBLINGS`: those next in the order of keys."""
-    n, best = 0, 0.0
-    for k in range(_most_alike(links, itself, steps, likeness)):
+    """Return the pages of the same template with other content."""
+    siblings, n, best = np.empty(len(steps), np.int64), 0, 0.0
+    for k in range(_most_alike(links, itself, is_own, steps, likeness)):
         if likeness[k] < SAME_TEMPLATE * best:
             break
         other = links.rows[(itself + steps[k]) % len(links.rows)]
         if _content_similarity(pages, links.rows[itself], other) < OTHER_CONTENT * likeness[k]:
-            best, step, at = max(best, likeness[k]), steps[k], n
-            while at > 0 and steps[at - 1] > step:
-                steps[at] = steps[at - 1]
-                at -= 1
-            steps[at] = step
+            best = max(best, likeness[k])
+            siblings[n] = other
             n += 1
-    return links.rows[(itself + steps[: min(n, SIBLINGS)]) % len(links.rows)]
+    return siblings[:n]
 
 
 @njit(cache=True, nogil=True)
 def _template(pages: PageFeatures, page: int, siblings: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which distinct signatures of a page at least half of its siblings have, and `AGREE` of them."""
+    """Return which distinct signatures of a page more than half of its siblings have."""
     begin, end = pages.distinct_indptr[page], pages.distinct_indptr[page + 1]
     votes = np.zeros(end - begin, np.int32)
     for sibling in siblings:
@@ -247,8 +239,7 @@ def _template(pages: PageFeatures, page: int, siblings: NDArray[np.int64]) -> ND
             a, b = pages.distinct[i], pages.distinct[j]
             votes[i - begin] += a == b
             i, j = i + (a <= b), j + (b <= a)
-    enough = max(min(AGREE, len(siblings)), 1)
-    return (votes >= enough) & (2 * votes >= len(siblings))
+    return 2 * votes > len(siblings)
 
 
 @njit(cache=True, nogil=True)
@@ -284,11 +275,14 @@ def remove_templates(
     found, counts, n = np.empty(room, np.uint64), np.empty(room, np.int32), 0
     sizes, own = np.empty(last - first, np.int64), np.empty(most, np.int32)
     steps, likeness = np.empty(COMPARED, np.int64), np.empty(COMPARED, np.float64)
+    is_own = np.zeros(len(links.posting_indptr) - 1, np.bool_)
     for k in range(first, last):
         page, begin = links.rows[k], n
         distinct = pages.distinct[pages.distinct_indptr[page] : pages.distinct_indptr[page + 1]]
         own[: len(distinct)] = 0
-        n_own = _remaining(pages, page, _template(pages, page, _siblings(pages, links, k, steps, likeness)), own)
+        n_own = _remaining(
+            pages, page, _template(pages, page, _siblings(pages, links, k, is_own, steps, likeness)), own
+        )
         missing = -(-pages.n_main[page] // FLOOR) - n_own if n_own > 0 else 0
         for i in range(len(distinct)):
             if own[i] > 0:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.parallel import all_cores, concatenated, over_blocks
-from spotsigs.records import CollectionScheme, Signatures, SignatureScheme, Tokens
+from spotsigs.records import CollectionScheme, Signatures, Tokens
 from spotsigs.signatures.main_content import MainContent, outline_of
 from spotsigs.signatures.template_kernels import (
     PageFeatures,
@@ -31,23 +31,23 @@ _BLOCK_PAGES = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
-class TemplateRemoval(CollectionScheme):
+class TemplateRemoval(MainContent, CollectionScheme):
     """Signatures of any scheme without those of the template that a page shares with other pages of its site.
 
-    1. **Siblings** of a page P are pages Q of its site with similar links and other content: the Jaccard similarity
-       L of their sets of link texts is at least `ALIKE`, that of their main contents is below L / 2, where a
-       signature of one main content counts as shared wherever the other page has it. Of these, the pages of the same
-       template have at least 3/4 of the largest L. At most 16 are used, chosen by a hash of their content.
-    2. A signature belongs to the **template** of P if at least half of the siblings have it, and two of them where
-       there are two.
+    1. **Siblings** of a page P are pages Q of its site with similar links and other content: the Jaccard similarity of
+       their main contents is less than L / 2, where L is that of their sets of link texts and a signature of one main
+       content counts as shared wherever the other page has it. The pages of the same template have at least 3/4 of the
+       largest L. The pages with the most similar links are compared, at most 32.
+    2. A signature belongs to the **template** of P if more than half of the siblings have it.
     3. The signatures of P are those of its **main content** (`MainContent`) once the template's signatures count -1,
        without the latter.
     4. The fewer remain, the less a page can match by: a page that keeps less than a quarter as many signatures as its
        main content had gets a signature of its own whose count makes up for the difference. So a page that reaches tau
        with another shares at least tau / 4 as many signatures with it as its whole main content has.
 
-    Sites are told apart by the hosts of the documents' ids where these are URLs: a page's signatures depend on no page
-    of another host. The result depends neither on the order of the documents nor on threads. Exact copies count once.
+    Sites are distinguished by the hosts of the documents' ids if these are URLs: a page's signatures depend on no page
+    of another host. The result depends neither on the order of the documents nor on threads. Exact duplicates count
+    once. Called with a single page, the scheme keeps its main content.
 
     Attributes
     ----------
@@ -56,30 +56,6 @@ class TemplateRemoval(CollectionScheme):
     """
 
     label: ClassVar[str] = "templates removed"
-
-    signature: SignatureScheme
-
-    @property
-    def name(self) -> str:
-        """The name of the signatures, with what is done to them."""
-        return f"{self.signature.name}, {self.label}"
-
-    @property
-    def tells_languages(self) -> bool:
-        """Whether hashes tell shingles from spots."""
-        return self.signature.tells_languages
-
-    def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
-        """Return the hashes of a page that is a collection of its own: those of its main content."""
-        return MainContent(signature=self.signature)(tokens)
-
-    def readable(self, text: str) -> list[str]:
-        """Return the signatures of a plain text in readable form."""
-        return self.signature.readable(text)
-
-    def chains(self, tokens: Tokens) -> list[list[int]] | None:
-        """Return the numbers of the tokens that make each signature of a page, before any is removed."""
-        return self.signature.chains(tokens)
 
     def outline(self, tokens: Tokens, site: str = "") -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """Return the hashes and kinds of a page's signatures and links, in text order."""

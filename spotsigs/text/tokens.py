@@ -196,19 +196,21 @@ def _links_of(text: NDArray[np.uint8], firsts: NDArray[np.int32]) -> NDArray[np.
 
     ``firsts`` are the offsets of these characters in the text without link marks.
     """
-    links, n, at, last, inside = np.zeros(len(firsts), np.int32), 0, 0, 0, False
-    for byte in text:
-        if n == len(firsts):
-            break
-        if byte == _LINK or byte == _LINK_END:  # noqa: SIM109 - compiles to faster code
-            inside = byte == _LINK
-            last += inside
+    links, n, removed, last, inside = np.zeros(len(firsts), np.int32), 0, 0, 0, False
+    for at in range(len(text)):
+        byte = text[at]
+        if byte > _LINK_END or (byte != _LINK and byte != _LINK_END and byte != _BLOCK):  # the first decides mostly
             continue
-        last += byte == _BLOCK and inside
-        if at == firsts[n]:
+        while n < len(firsts) and firsts[n] < at - removed:
             links[n] = last if inside else 0
             n += 1
-        at += 1
+        if byte == _BLOCK:
+            last += inside
+        else:
+            inside = byte == _LINK
+            last += inside
+            removed += 1
+    links[n:] = last if inside else 0
     return links
 
 

@@ -66,7 +66,7 @@ class Page(NamedTuple):
     key: int
 
 
-ALIKE, OTHER_CONTENT, SAME_TEMPLATE, COMPARED, SIBLINGS, WALKED, AGREE, FLOOR = 0.2, 0.5, 0.75, 64, 16, 2048, 2, 4
+OTHER_CONTENT, SAME_TEMPLATE, COMPARED, WALKED, EACH_LINK, FLOOR = 0.5, 0.75, 32, 1024, 16, 4
 
 
 def without_templates(outlines: Sequence[Sequence[Entry]], keys: Sequence[int]) -> list[dict[int, int]]:
@@ -100,20 +100,19 @@ def siblings(page: Page, circle: Sequence[Page]) -> list[Page]:
     """Pages of the same template with other content."""
     at = [other.key for other in circle].index(page.key)
     after = [*circle[at + 1 :], *circle[:at]]
-    width = max(SIBLINGS, WALKED // max(len(page.links), 1))
+    width = max(EACH_LINK, WALKED // max(len(page.links), 1))
     candidates = {k for link in page.links for k in [k for k, q in enumerate(after) if link in q.links][:width]}
     likeness = {k: set_jaccard(page.links, after[k].links) for k in candidates}
-    compared = sorted((k for k in candidates if likeness[k] >= ALIKE), key=lambda k: (-likeness[k], k))[:COMPARED]
+    compared = sorted(candidates, key=lambda k: (-likeness[k], k))[:COMPARED]
     others = [k for k in compared if content_similarity(page, after[k]) < OTHER_CONTENT * likeness[k]]
     best = max((likeness[k] for k in others), default=0)
-    return [after[k] for k in sorted(k for k in others if likeness[k] >= SAME_TEMPLATE * best)[:SIBLINGS]]
+    return [after[k] for k in others if likeness[k] >= SAME_TEMPLATE * best]
 
 
 def template(page: Page, others: Sequence[Page]) -> set[int]:
-    """The signatures that enough siblings have."""
+    """The signatures that more than half of the siblings have."""
     votes = {h: sum(h in other.signatures for other in others) for h in page.signatures}
-    enough = max(1, min(AGREE, len(others)))
-    return {h for h, n in votes.items() if n >= enough and 2 * n >= len(others)}
+    return {h for h, n in votes.items() if 2 * n > len(others)}
 
 
 def remaining(page: Page, dropped: set[int]) -> dict[int, int]:

@@ -105,12 +105,11 @@ def sites(draw: st.DrawFn) -> list[list[naive.Entry]]:
 
 
 LIMITS = {
-    "ALIKE": [0.1, 0.2, 0.5],
     "OTHER_CONTENT": [0.3, 0.5, 1.0],
     "SAME_TEMPLATE": [0.5, 0.75, 1.0],
-    "COMPARED": [1, 3, 64],
-    "SIBLINGS": [1, 2, 16],
-    "WALKED": [1, 12, 2048],
+    "COMPARED": [1, 3, 32],
+    "WALKED": [1, 12, 1024],
+    "EACH_LINK": [1, 2, 16],
 }
 
 
