@@ -1,13 +1,12 @@
-"""The only module below `run.py` that knows Hydra and OmegaConf: configuration in, checked settings out."""
+"""Checked settings from the configuration that Hydra composes."""
 
 from __future__ import annotations
 
-import difflib
 import re
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from difflib import get_close_matches
 from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar
@@ -37,9 +36,9 @@ from spotsigs.storage.atomic import place_of
 from spotsigs.storage.locations import as_path, is_remote
 
 NOT_OF_RESULTS = ("experiment", "workers", "threads", "engine")
-"""Keys that leave an experiment the reproduction's own."""
+"""Keys that change no result of an experiment."""
 ROOT_KEYS = ("tau", "threads", "workers", "seed")
-"""Keys whose value a class of another package receives if it has a field of that name."""
+"""Keys whose values are also those of a plug-in's fields of the same name."""
 
 GROUPS = ("data", "text", "signature", "matcher", "engine", "experiment")
 
@@ -85,28 +84,28 @@ ConfigStore.instance().store(
 )
 
 EVERY_EXPERIMENT = ("experiment", "data", "text", "engine", "workers", "threads", "seed", "debug", "hydra")
-"""What every experiment reads."""
+"""Groups and keys that every experiment reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(ABC):
-    """Called instead of a single run: the base of every experiment, one YAML in ``conf/experiment/`` each.
+    """Base of the experiments, which have a YAML file in ``conf/experiment/`` each and run in place of a single run.
 
     Attributes
     ----------
     reads : tuple of str
-        Groups and root keys that it reads beside `EVERY_EXPERIMENT`; others are refused on the command line.
+        Groups and root keys that it reads besides `EVERY_EXPERIMENT`; others are refused on the command line.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def __call__(self, settings: Settings) -> str:
-        """Write its results; return what came out, for the terminal."""
+        """Write the results; return a summary for the terminal."""
 
 
 def _run_name(tau: object) -> str:
-    """Return where a run lies below the folder of runs: its main choices, then what else was overridden."""
+    """Return the path of a run below the folder of runs: its main choices, then the other overrides."""
     hydra, named = HydraConfig.get(), ("data", "signature", "matcher")
     rest = variant(hydra.overrides.task, (*named, "tau"))
     return "/".join(
@@ -115,9 +114,12 @@ def _run_name(tau: object) -> str:
 
 
 def _results(*own: str) -> str:
-    """Return where experiments write: the committed results for their own configuration, else a folder apart.
+    """Return the folder of results: the committed one for the default configuration, another one for variants.
 
-    An experiment that puts its results beside those of other values of a key names that key as its own.
+    Parameters
+    ----------
+    *own : str
+        Keys whose values the experiment stores in the same folder.
     """
     given = HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
     name = variant(given, (*NOT_OF_RESULTS, *own))
@@ -126,7 +128,7 @@ def _results(*own: str) -> str:
 
 def _plug_in() -> None:
     """Make classes of other packages choices of their groups, by entry points such as ``spotsigs.matcher``."""
-    found = entry_points()  # of all packages, read once
+    found = entry_points()
     for group in GROUPS:
         for point in found.select(group=f"spotsigs.{group}"):
             node = {"_target_": point.value.replace(":", ".")} | _parameters(point)
@@ -134,13 +136,9 @@ def _plug_in() -> None:
 
 
 def _parameters(point: EntryPoint) -> dict[str, Any]:
-    """Return the fields of a plug-in's class with their defaults; none if it cannot be imported, which `build` reports.
-
-    Fields with the name of a key in `ROOT_KEYS` take the value of that key; those without a default are mandatory.
-    """
+    """Return the fields of a plug-in's class with their defaults; none if the import fails, which `build` reports."""
     try:
-        cls = point.load()
-        values = OmegaConf.to_container(OmegaConf.structured(cls), enum_to_str=True)
+        values = OmegaConf.to_container(OmegaConf.structured(point.load()), enum_to_str=True)
     except Exception:  # noqa: BLE001 - another package's
         return {}
     return values | {name: f"${{{name}}}" for name in values if name in ROOT_KEYS}
@@ -149,7 +147,6 @@ def _parameters(point: EntryPoint) -> dict[str, Any]:
 _plug_in()
 OmegaConf.register_new_resolver("run_name", _run_name)
 OmegaConf.register_new_resolver("results", _results)
-OmegaConf.register_new_resolver("program", lambda: _program().ljust(13))
 
 
 def settings(config: DictConfig, names: dict[str, str] | None = None) -> Settings:
@@ -158,9 +155,9 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     Parameters
     ----------
     config : DictConfig
-        What Hydra composed.
+        Composed configuration.
     names : dict of str to str, optional
-        Choices of the groups; read from Hydra's runtime where omitted.
+        Choices of the groups; those of the running job by default.
 
     Returns
     -------
@@ -169,79 +166,68 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     Raises
     ------
     InputError
-        One sentence for the first bad value of any node, before any work starts.
+        For the first bad value of any node, before any work starts.
     """
     _require_known(config)
     auto = config.tau == AUTO
     if auto:
         config = config.copy()
         config.tau = FLOOR
-    require(
-        isinstance(config.tau, (int, float)) and not isinstance(config.tau, bool),
-        f"tau must be a number in (0, 1], or {AUTO}, got {config.tau!r}",
-    )
+    require(_is_number(config.tau), f"tau must be a number in (0, 1], or {AUTO}, got {config.tau!r}")
     as_tau(config.tau)
-    require(config.workers >= 1, f"workers must be at least 1, got {config.workers}")
-    require(config.threads is None or config.threads >= 1, f"threads must be at least 1, got {config.threads}")
+    for key in ("workers", "threads"):
+        require(config[key] is None or config[key] >= 1, f"{key} must be at least 1, got {config[key]}")
     built = {group: None if config[group] is None else build(config[group], group) for group in GROUPS}
-    given = names is None  # on the command line, not by another experiment
-    if names is None:
-        hydra = HydraConfig.get()
-        names = {group: str(hydra.runtime.choices[group]) for group in GROUPS}
-        require(
-            built["experiment"] is None or hydra.mode is not RunMode.MULTIRUN,
-            f"an experiment sweeps by itself: run each alone, as in `python run.py experiment={names['experiment']}`, "
-            "without -m",
-        )
+    typed = names is None  # on the command line, not by another experiment
+    names = names or {group: str(HydraConfig.get().runtime.choices[group]) for group in GROUPS}
     if auto:
         _require_similarities(built)
     for key in ("copy", "store"):
         _require_outside(key, config[key], getattr(built["data"], "path", None))
-    band = getattr(built["data"], "idf_band", (IDF_MIN, IDF_MAX))
-    alone = "belongs to a single run; leave out experiment="
-    require(not config.strict or built["experiment"] is None, f"strict=true {alone}")
-    require(config["copy"] is None or built["experiment"] is None, f"copy= {alone}")
     memory = _memory(config, names)
-    require(
-        memory is None or built["experiment"] is None,
-        "memory= and store= belong to a single run; leave out experiment=",
-    )
-    if built["experiment"] is not None and given:
-        _require_read(built["experiment"], names["experiment"], overrides())
     require(memory is None or not auto, f"tau={AUTO} looks at all similarities in memory; leave out memory= and store=")
+    if built["experiment"] is not None:
+        _require_no_single_run(config, memory)
+        if typed:
+            require(
+                HydraConfig.get().mode is not RunMode.MULTIRUN,
+                "an experiment sweeps by itself: run each alone, as in `python run.py "
+                f"experiment={names['experiment']}`, without -m",
+            )
+            _require_read(built["experiment"], names["experiment"], overrides())
+    band = getattr(built["data"], "idf_band", (IDF_MIN, IDF_MAX))
+    same = (
+        *("tau", "sets", "copies", "clusters", "keep", "copy", "page", "store", "add", "query", "boilerplate"),
+        *("workers", "threads", "seed", "strict", "timing"),
+    )
     return Settings(
         collection=built.pop("data"),
         auto=auto,
         signature=with_boilerplate(built.pop("signature"), config.boilerplate),
-        boilerplate=config.boilerplate,
         **built,
         idf_filter=_filter(config, band),
-        **{
-            key: config[key]
-            for key in (
-                *("tau", "sets", "copies", "clusters", "keep", "copy", "page", "store", "add", "query"),
-                *("workers", "threads", "seed", "strict", "timing"),
-            )
-        },
+        **{key: config[key] for key in same},
         memory=memory,
         names=names,
     )
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def _filter(config: DictConfig, band: tuple[float, float]) -> IdfFilter:
     """Return the IDF filter; the ends of the band that are AUTO are those of the collection."""
-    ends = {}
-    for key, own in zip(("idf_min", "idf_max"), band, strict=True):
-        ends[key] = own if config[key] == AUTO else config[key]
-        require(
-            isinstance(ends[key], (int, float)) and not isinstance(ends[key], bool),
-            f"{key} must be a number, or {AUTO}, got {config[key]!r}",
-        )
+    ends = {
+        key: own if config[key] == AUTO else config[key] for key, own in zip(("idf_min", "idf_max"), band, strict=True)
+    }
+    for key, value in ends.items():
+        require(_is_number(value), f"{key} must be a number, or {AUTO}, got {config[key]!r}")
     return IdfFilter(**ends, idf=config.idf, min_spots=config.min_spots)
 
 
 def _require_outside(key: str, named: str | None, path: object) -> None:
-    """Refuse to write among the files of the collection: they would be read as a part of it, now or the next time."""
+    """Refuse to write among the files of the collection, which would become a part of it."""
     if named is None or not isinstance(path, str) or path in ("", "-"):
         return
     fixed, deep, _ = path.partition("**")
@@ -258,7 +244,7 @@ def _require_outside(key: str, named: str | None, path: object) -> None:
 
 
 def _require_known(config: DictConfig) -> None:
-    """Refuse keys that no one reads, groups without a choice, and switches in place of folders."""
+    """Refuse unknown keys, groups without a choice, and switches in place of folders."""
     known = [field.name for field in fields(Root)]
     for key in config:
         require(
@@ -271,19 +257,32 @@ def _require_known(config: DictConfig) -> None:
         require(str(config[key]).lower() not in ("true", "false", ""), f"{key} must name a folder, got {config[key]!r}")
 
 
-def _require_read(experiment: Any, name: str, given: Sequence[str]) -> None:
-    """Refuse overrides that an experiment does not read: it would run as if they were not given."""
+def _require_no_single_run(config: DictConfig, memory: int | None) -> None:
+    """Refuse keys that belong to a single run."""
+    alone = "belongs to a single run; leave out experiment="
+    require(not config.strict, f"strict=true {alone}")
+    require(config["copy"] is None, f"copy= {alone}")
+    require(memory is None, "memory= and store= belong to a single run; leave out experiment=")
+
+
+def _require_read(experiment: Any, name: str, words: Sequence[str]) -> None:
+    """Refuse overrides that an experiment does not read: it would run as if they were not set."""
     require(isinstance(experiment, Experiment), f"experiment={name}: its class must be an Experiment")
     read = (*EVERY_EXPERIMENT, *experiment.reads)
-    for word in given:
-        key = word.lstrip("+~").partition("=")[0].partition("@")[0]
+    for word in words:
+        key = _key(word)
         if re.split(r"[./]", key)[0] not in read:
             methods = "; its methods stand in experiment.methods" if hasattr(experiment, "methods") else ""
             raise InputError(f"experiment={name} does not read {key}; it reads {', '.join(read)}{methods}")
 
 
+def _key(word: str) -> str:
+    """Return the key of an override."""
+    return word.lstrip("+~").partition("=")[0].partition("@")[0]
+
+
 def _require_similarities(built: dict[str, Any]) -> None:
-    """Refuse ``tau=auto`` for what has no similarities to suggest a threshold by."""
+    """Refuse ``tau=auto`` for experiments and for matchers without Jaccard similarities."""
     matcher = built["matcher"]
     require(built["experiment"] is None, f"tau={AUTO} is for single runs; experiments choose their thresholds")
     require(
@@ -309,29 +308,17 @@ def _memory(config: DictConfig, names: dict[str, str]) -> int | None:
     from spotsigs.outofcore.pipeline import default_memory
     from spotsigs.outofcore.vectorize import parse_memory
 
-    if config.memory is not None:
-        return parse_memory(config.memory)
-    return default_memory()
+    return default_memory() if config.memory is None else parse_memory(config.memory)
 
 
 def composed(*overrides: str) -> Settings:
-    """Compose and check another configuration from within a running job.
-
-    Parameters
-    ----------
-    *overrides : str
-        As on the command line.
-
-    Returns
-    -------
-    Settings
-    """
+    """Compose and check another configuration within a running job, from overrides as on the command line."""
     config = compose("config", list(overrides), return_hydra_config=True)
     return settings(config, {group: str(config.hydra.runtime.choices[group]) for group in GROUPS})
 
 
 def quoted(value: str) -> str:
-    """Return a value as an override takes it, whatever signs it has.
+    """Return a value quoted for an override.
 
     Examples
     --------
@@ -342,35 +329,22 @@ def quoted(value: str) -> str:
 
 
 def choices(group: str) -> list[str]:
-    """Return the choices of a group, those on the search path of the running job, sorted."""
+    """Return the choices of a group, sorted."""
     return sorted(GlobalHydra.instance().config_loader().get_group_options(group, ObjectType.CONFIG))
 
 
 def overrides() -> list[str]:
-    """Return what the user overrode on the command line of the running job; nothing where none runs."""
+    """Return what the user overrode on the command line of the running job."""
     return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
 
 
 def moved() -> bool:
-    """Return whether the user chose the folder of the running job, whose results it may replace then."""
+    """Return whether the user chose the folder of the running job, which may then replace other results."""
     return any(word.startswith(("hydra.run.", "hydra.sweep.")) for word in HydraConfig.get().overrides.hydra)
 
 
 def files(config: DictConfig, chosen: Settings) -> dict[str, str]:
-    """Return the files that record how the running job was configured, by name.
-
-    Parameters
-    ----------
-    config : DictConfig
-        The configuration that Hydra composed.
-    chosen : Settings
-        Its settings, which have the numbers of an IDF band that is AUTO.
-
-    Returns
-    -------
-    dict of str to str
-        The configuration, what the user overrode, and Hydra's own part.
-    """
+    """Return the files that record the configuration of the running job, by name; the IDF band has its numbers."""
     hydra, band = HydraConfig.get(), chosen.idf_filter
     resolved = OmegaConf.merge(config, {"idf_min": band.idf_min, "idf_max": band.idf_max})
     return {
@@ -383,18 +357,6 @@ def files(config: DictConfig, chosen: Settings) -> dict[str, str]:
 def build(node: DictConfig, group: str) -> Any:
     """Merge a node into its target's own dataclass, which is its schema, and return the object.
 
-    Parameters
-    ----------
-    node : DictConfig
-        ``_target_`` and values.
-    group : str
-        Where the node stands, for error sentences.
-
-    Returns
-    -------
-    object
-        An instance of the target.
-
     Raises
     ------
     InputError
@@ -404,7 +366,7 @@ def build(node: DictConfig, group: str) -> Any:
     target = values.pop("_target_", None)
     cls = _target(target, group)
     known = [field.name for field in fields(cls)]
-    typed = {word.lstrip("+~").partition("=")[0] for word in overrides()}
+    typed = {_key(word) for word in overrides()}
     if f"{group}._target_" in typed:  # the other values are those of the class that the user replaced
         values = {key: value for key, value in values.items() if key in known or f"{group}.{key}" in typed}
     for key in values:
@@ -426,7 +388,7 @@ def build(node: DictConfig, group: str) -> Any:
 
 
 def _target(name: object, group: str) -> Any:
-    """Return the class of a node, which may lie in anybody's package."""
+    """Return the class of a node, of any package."""
     require(
         isinstance(name, str) and "." in name,
         f"{group}: _target_ must name a class, as in mypackage.Mine; got {name!r}",
@@ -442,20 +404,14 @@ def _target(name: object, group: str) -> Any:
 
 def sentence(error: Exception) -> str:
     """Return one line for any error of a run: what is wrong, where, and what is allowed."""
-    return f"error: {printable(_explain(error))}".replace("`python run.py", f"`{_program()}")  # it may quote an input
-
-
-def _program() -> str:
-    """Return what the user typed to get here."""
-    return "spotsigs run" if sys.argv[0].startswith("spotsigs") else "python run.py"
+    return f"error: {printable(_explain(error))}"
 
 
 def _explain(error: Exception) -> str:
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
         group, _, choice = str(error.missing_cfg_file).rpartition("/")
-        return (
-            f"{group}={choice} is not known{_nearest(choice, error.options)}; choose one of: {', '.join(error.options)}"
-        )
+        near = _nearest(choice, error.options)
+        return f"{group}={choice} is not known{near}; choose one of: {', '.join(error.options)}"
     if isinstance(error, HydraException):
         return _explain_override(error)
     if isinstance(error, OmegaConfBaseException):
@@ -465,11 +421,11 @@ def _explain(error: Exception) -> str:
     if isinstance(error, ValueError) and "Config group override must be" in str(error):
         return "a group takes the name of one of its choices; `python run.py --help` lists them"
     if isinstance(error, OSError) and error.strerror:
-        place = place_of(error) or "the system"
+        path = place_of(error) or "the system"
         if error.errno in (EROFS, ENOSPC, EDQUOT):
-            return f"{place} cannot be written: {reason(error)}; give another place"
+            return f"{path} cannot be written: {reason(error)}; give another place"
         advice = "; give another place" if error.errno in (EACCES, ENOTDIR, EEXIST, ENAMETOOLONG) else ""
-        return f"{place}: {reason(error)}{advice}"
+        return f"{path}: {reason(error)}{advice}"
     return f"unexpected {type(error).__name__}: {_first_line(error)} (debug=true shows where)"
 
 
@@ -501,6 +457,7 @@ def _explain_override(error: HydraException) -> str:
 
 
 def _set_there(error: HydraException, name: str, parent: str) -> str:
+    """Return the key that a misspelt one resembles, or the keys of its node."""
     node = getattr(error.__cause__, "parent_node", None)
     own = isinstance(node, DictConfig) and "." not in parent  # deeper, the node is the last one that exists
     keys = [str(key) for key in node if key not in ("_target_", "hydra")] if own else []
@@ -512,10 +469,9 @@ def _first_line(error: BaseException) -> str:
 
 
 _MEANT = {"minhash": "lsh", "json": "jsonl", "ndjson": "jsonl", "tsv": "csv", "html": "folder", "wet": "warc"}
-"""What users call it elsewhere, and what it is called here."""
+"""Common names of choices."""
 
 
 def _nearest(choice: str, options: Sequence[str]) -> str:
-    meant = [_MEANT[choice]] if _MEANT.get(choice) in options else []
-    near = meant or difflib.get_close_matches(choice, options, n=1)
+    near = [_MEANT[choice]] if _MEANT.get(choice) in options else get_close_matches(choice, options, n=1)
     return f" (did you mean {near[0]}?)" if near else ""

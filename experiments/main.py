@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
-import re
 import sys
-import time
-from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
-
-os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come out of main(), and `sentence` says each in one line
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -19,7 +12,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from experiments.config import files, moved, overrides, sentence, settings
-from experiments.finished_runs import next_command, replaced_results, require_same, score
+from experiments.finished_runs import next_command, require_same, score
 from spotsigs import interrupts
 from spotsigs.runs.settings import Settings
 from spotsigs.startup import expand_home
@@ -34,13 +27,9 @@ def main(config: DictConfig) -> float | None:
     alone = HydraConfig.get().mode is RunMode.RUN
     try:
         chosen = settings(config)
-        if chosen.experiment is not None:
-            began = time.time()
-            print(chosen.experiment(chosen))
-            if replaced := replaced_results(began):
-                print(replaced)
-        else:
+        if chosen.experiment is None:
             return _run(chosen, config)
+        print(chosen.experiment(chosen))
     except Exception as error:
         interrupts.end_if_unheard(error)
         if alone and not config.debug:
@@ -66,37 +55,11 @@ def _run(chosen: Settings, config: DictConfig) -> float | None:
     return score(folder)
 
 
-def decimals(words: Sequence[str]) -> list[str]:
-    """Write the values of ranges of decimal fractions, which Hydra would add up in binary ones.
-
-    Examples
-    --------
-    >>> decimals(["-m", "tau=range(0.1,0.4,0.1)"])
-    ['-m', 'tau=0.1,0.2,0.3']
-    """
-    if any(word.startswith("hydra/sweeper=") for word in words):  # for others a range is a distribution
-        return list(words)
-    return [RANGE.sub(_listed, word) for word in words]
-
-
-RANGE = re.compile(r"(?<==)range\(([^()]*\.[^()]*)\)$")
-
-
-def _listed(found: re.Match[str]) -> str:
-    try:
-        parts = [Decimal(part.partition("=")[2] or part) for part in found[1].replace(" ", "").split(",")]
-    except InvalidOperation:
-        return found[0]
-    if len(parts) != 3 or parts[2] == 0:
-        return found[0]
-    start, stop, step = parts
-    return ",".join(f"{start + k * step:f}" for k in range(max(0, math.ceil((stop - start) / step)))) or found[0]
-
-
 def enter() -> None:
-    """Run what the command line asks for; end with a sentence and exit code 1 where it cannot be."""
+    """Run what the command line requests; end with a sentence and exit code 1 if that fails."""
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # main() raises errors, and `sentence` explains each in one line
     interrupts.end_on_interrupt()
-    sys.argv[1:] = decimals(expand_home(sys.argv[1:]))
+    sys.argv[1:] = expand_home(sys.argv[1:])
     try:
         main()
         sys.stdout.flush()

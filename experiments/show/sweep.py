@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.claims.published import published_row
-from experiments.finished_runs import COMPLETE, parameters, runs_table
 from experiments.show.tables import Column, Table
 from spotsigs.output_files import read_json, write_csv
+from spotsigs.runs.comparison import COMPLETE, MEASURES, UNCHANGED_BY, parameters, run_row
 from spotsigs.runs.runner import QUALITY, ROW, row_cell, shown_path
 
 TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
@@ -40,9 +40,7 @@ def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> str:
     jobs : sequence of mapping
         ``words``, the overrides, and ``folder`` of each finished cell.
     """
-    runs = runs_table([Path(job["folder"]) for job in jobs], "")
-    header = [column.name for column in runs.columns]
-    write_csv(folder / "runs.csv", header, ([row.get(key) for key in header] for row in runs.rows))
+    _write_runs(folder / "runs.csv", [Path(job["folder"]) for job in jobs])
     table = sweep_table(jobs)
     table.write(folder, "sweep")
     drawn = _draw(folder, table, _swept(jobs))
@@ -51,6 +49,18 @@ def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> str:
     if left_out:
         lines.append(f"not shown, for the width of the terminal: {', '.join(left_out)}; see runs.csv")
     return "\n".join([*lines, *([f"figure: {shown_path(drawn)}"] if drawn else []), f"sweep: {shown_path(folder)}"])
+
+
+def _write_runs(path: Path, folders: Sequence[Path]) -> None:
+    """Write a row of every parameter and figure for each run."""
+    rows = []
+    for folder in folders:
+        times = {"contended": read_json(folder / "run.json")["contended"]}
+        rows.append(run_row(folder) | times | {"joined_at": read_json(folder / COMPLETE).get("joined_at")})
+    figures = (*MEASURES, "contended", "joined_at", "folder")
+    keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in figures]
+    header = [*(key for key in keys if key.partition(".")[0] not in UNCHANGED_BY), *figures]
+    write_csv(path, header, ([row.get(key) for key in header] for row in rows))
 
 
 def sweep_table(jobs: Sequence[Mapping[str, Any]]) -> Table:

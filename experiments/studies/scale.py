@@ -1,11 +1,11 @@
-"""Run at scale: from generated pages to clusters within a memory budget, with memory over time and growth."""
+"""Run at scale: from generated pages to clusters within a memory budget, with memory over time and a plan."""
 
 from __future__ import annotations
 
 import csv
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from data.collections.synthetic import Synthetic, write_jsonl
-from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
 from experiments.show.figures import Panel, Point
 from experiments.show.tables import Column, Table
@@ -24,7 +23,7 @@ from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
 from spotsigs.clustering.tables import write_tables
 from spotsigs.engines import Engine, end_workers
-from spotsigs.errors import InputError, require
+from spotsigs.errors import require
 from spotsigs.exact_duplicates import Sameness
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.in_memory import Matched
@@ -37,8 +36,8 @@ from spotsigs.runs.provenance import TreeMemory
 from spotsigs.signatures.idf import IdfFilter
 
 STAGES = ("extract", "layout", "join", "clusters", "tables")
-TOLD = {"memory": "extract", "layout": "layout", "join": "join"}
-"""First word of the progress message of each stage."""
+STAGE_OF = {"memory": "extract", "layout": "layout", "join": "join"}
+"""Stage by the first word of its progress message."""
 
 SAMPLE_SECONDS = 0.2
 
@@ -52,13 +51,6 @@ COLUMNS = [
     Column(name="megabytes_a_second", title="Input MB/s", form=",.1f"),
     Column(name="peak_mb", title="Peak MB, all processes", form=",.0f"),
 ]
-GROWTH = [
-    Column(name="quantity", title="Quantity"),
-    Column(name="smallest", title="At the smallest", form=",.0f"),
-    Column(name="largest", title="At the largest", form=",.0f"),
-    Column(name="exponent", title="Exponent", form=".2f"),
-]
-
 PLANNED = (10**9, 2_530_000_000)
 """Numbers of pages of the extrapolation: a round one, and that of distributed-curator for 750 dollars."""
 
@@ -86,8 +78,7 @@ PLAN = [
 class Scale(Experiment):
     """Pages to clusters on disk, with a trace of the memory of all processes and the throughput of each stage.
 
-    An interrupted run resumes; the seconds of its stages are summed. The exponents of growth are estimated from all
-    sizes that were run in the same folder.
+    Core hours of larger collections are planned from the two largest sizes that were run in the same folder.
 
     Attributes
     ----------
@@ -99,41 +90,27 @@ class Scale(Experiment):
         Memory budget of all processes.
     verify : bool
         Join again in memory at the end, outside the budget, and compare all pairs.
-    keep : bool
-        Keep pages and store on disk.
     """
 
     reads: ClassVar[tuple[str, ...]] = (
-        "signature",
-        "tau",
-        "sets",
-        "idf",
-        "idf_min",
-        "idf_max",
-        "min_spots",
-        "clusters",
-        "keep",
+        *("signature", "tau", "sets", "idf", "idf_min", "idf_max", "min_spots", "clusters", "keep"),
     )
 
     results: Path = Path("results")
     documents: int = 20_000
     memory: str = "2GB"
     verify: bool = True
-    keep: bool = False
 
     def __post_init__(self) -> None:
         require(self.documents >= 1, f"documents must be at least 1, got {self.documents}")
         parse_memory(self.memory)
 
     def __call__(self, settings: Settings) -> str:
-        """Run all stages; return the table of stages."""
+        """Run all stages; return the tables."""
         work = Work.begin(self.results, settings)
         folder = work.folder / f"{self.documents:010d}"
-        folder.mkdir(parents=True, exist_ok=True)
-        if (folder / "scale.json").exists():  # finished: measure again
-            for name in ("scale.json", "trace.csv"):
-                (folder / name).unlink(missing_ok=True)
-            shutil.rmtree(folder / "store", ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         size = _write_pages(Synthetic(documents=self.documents, seed=settings.seed), folder, settings.engine)
         with TreeMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
             found, clusters = self._run(settings, folder, memory)
@@ -152,25 +129,22 @@ class Scale(Experiment):
             "tasks": found.pairs.counters["tasks"],
             "counters": dict(found.pairs.counters),
             "rows": rows,
+            "join_in_memory_core_seconds": _compare(found, settings.tau) if self.verify else None,
+            "long_pages": self._extract_long(settings, folder),
+            "tau": settings.tau,
         }
-        memory_seconds = _compare(found, settings.tau) if self.verify else None
-        facts["join_in_memory_core_seconds"] = memory_seconds
-        facts["long_pages"] = self._extract_long(settings, folder)
-        write_json(
-            folder / "scale.json", facts | {"equal_to_memory": memory_seconds is not None or None, "tau": settings.tau}
-        )
+        write_json(folder / "scale.json", facts)
         self._draw(work, folder)
-        if not self.keep:
-            shutil.rmtree(folder / "pages")
-            shutil.rmtree(folder / "store")
-        return self._report(work, facts)
+        shutil.rmtree(folder / "pages")
+        shutil.rmtree(folder / "store")
+        return _report(work, facts)
 
     def _run(self, settings: Settings, folder: Path, memory: TreeMemory) -> tuple[Matched[Segments, PairFiles], int]:
         """Run the stages from pages to tables."""
         budget = parse_memory(self.memory)
 
         def say(sentence: str) -> None:
-            memory.stage = TOLD.get(sentence.partition(":")[0], memory.stage)
+            memory.stage = STAGE_OF.get(sentence.partition(":")[0], memory.stage)
 
         store = Store(
             folder=folder / "store",
@@ -196,22 +170,23 @@ class Scale(Experiment):
 
     def _extract_long(self, settings: Settings, folder: Path) -> dict[str, float]:
         """Measure the extraction of pages as long as crawled ones, which takes less time per byte than short ones."""
-        long = folder / "long"
-        shutil.rmtree(long, ignore_errors=True)
-        (long / "pages").mkdir(parents=True)
-        pages = _concatenated_pages(folder / "pages")
+        pages = folder / "long"
+        pages.mkdir()
+        lines = _concatenated_pages(folder / "pages")
         for part in ("a", "b"):
-            with (long / "pages" / f"{part}.jsonl").open("w", encoding="utf-8") as file:
-                file.writelines(islice(pages, LONG_PAGES // 2))
+            with (pages / f"{part}.jsonl").open("w", encoding="utf-8") as file:
+                file.writelines(islice(lines, LONG_PAGES // 2))
         engine = fitting(settings.engine, parse_memory(self.memory))
-        for trace in ("first.csv", "trace.csv"):  # the first run starts the workers
-            shutil.rmtree(long / "segments", ignore_errors=True)
-            with TreeMemory(SAMPLE_SECONDS, long / trace):
+        for trace in ("first.csv", "second.csv"):  # the first run starts the workers
+            with TreeMemory(SAMPLE_SECONDS, folder / trace):
                 extract_segments(
-                    long / "segments", Jsonl(path=str(long / "pages")), settings.text, settings.signature, engine
+                    folder / f"segments-{trace}", Jsonl(path=str(pages)), settings.text, settings.signature, engine
                 )
-        found = {"bytes": _bytes_below(long / "pages"), "core_seconds": read_trace(long / "trace.csv")[-1].core_seconds}
-        shutil.rmtree(long)
+        found = {"bytes": _bytes_below(pages), "core_seconds": read_trace(folder / "second.csv")[-1].core_seconds}
+        for used in (pages, folder / "segments-first.csv", folder / "segments-second.csv"):
+            shutil.rmtree(used)
+        for trace in ("first.csv", "second.csv"):
+            (folder / trace).unlink()
         return found
 
     def _draw(self, work: Work, folder: Path) -> None:
@@ -223,34 +198,32 @@ class Scale(Experiment):
         caption = f"Memory of all processes, {self.documents:,} pages under {self.memory}"
         work.lines(f"memory-{self.documents}", caption, [panel], points)
 
-    def _report(self, work: Work, facts: dict[str, Any]) -> str:
-        runs = sorted((read_json(path) for path in work.folder.glob("*/scale.json")), key=lambda run: run["documents"])
-        rows = [row for run in runs for row in run["rows"]]
-        notes = [
-            f"{facts['documents']:,} pages, {facts['input_bytes'] / 1e9:.2f} GB, {facts['pairs']:,} pairs, "
-            f"{facts['clusters']:,} clusters; peak {facts['peak_bytes'] / 1e6:,.0f} MB of "
-            f"{facts['memory'] / 1e6:,.0f} MB" + _join_comparison(facts)
-        ]
-        parts = [work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=notes), "stages")]
-        if len(runs) > 1:
-            caption = f"Growth from {runs[0]['documents']:,} to {runs[-1]['documents']:,} documents"
-            parts.append(work.table(Table(caption=caption, columns=GROWTH, rows=growth(runs)), "growth"))
-            caption = f"Planned from the runs of {runs[-2]['documents']:,} and {runs[-1]['documents']:,} documents"
-            note = (
-                f"Extraction: core seconds a byte of pages of {PAGE_BYTES:,} bytes. Other stages: core "
-                "seconds of the largest run, grown by the exponent between the two largest, at least 1. "
-                f"{PRICE} dollars for a core hour."
-            )
-            parts.append(work.table(Table(caption=caption, columns=PLAN, rows=plan(runs), notes=[note]), "plan"))
-        work.facts(
-            [
-                Fact(name="documents", value=facts["documents"]),
-                Fact(name="peak MB", value=facts["peak_bytes"] / 1e6),
-                Fact(name="budget MB", value=facts["memory"] / 1e6),
-                Fact(name="pairs", value=facts["pairs"]),
-            ]
+
+def _report(work: Work, facts: dict[str, Any]) -> str:
+    """Write the stages of all sizes, and the plan; return both as text."""
+    runs = sorted((read_json(path) for path in work.folder.glob("*/scale.json")), key=lambda run: run["documents"])
+    rows = [row for run in runs for row in run["rows"]]
+    note = (
+        f"{facts['documents']:,} pages, {facts['input_bytes'] / 1e9:.2f} GB, {facts['pairs']:,} pairs, "
+        f"{facts['clusters']:,} clusters; peak {facts['peak_bytes'] / 1e6:,.0f} MB of {facts['memory'] / 1e6:,.0f} MB"
+    )
+    core = facts["join_in_memory_core_seconds"]
+    if core is not None:
+        ratio = _seconds(facts, "join") / core if core else 0.0
+        note += (
+            f"; pairs equal to those of one join in memory, which takes {core:,.1f} core seconds: "
+            f"{ratio:.1f} times as many on disk"
         )
-        return "\n\n".join(parts)
+    parts = [work.table(Table(caption="Throughput by stage", columns=COLUMNS, rows=rows, notes=[note]), "stages")]
+    if len(runs) > 1:
+        caption = f"Planned from the runs of {runs[-2]['documents']:,} and {runs[-1]['documents']:,} documents"
+        note = (
+            f"Extraction: core seconds a byte of pages of {PAGE_BYTES:,} bytes. Other stages: core "
+            "seconds of the largest run, grown by the exponent between the two largest, at least 1. "
+            f"{PRICE} dollars for a core hour."
+        )
+        parts.append(work.table(Table(caption=caption, columns=PLAN, rows=plan(runs), notes=[note]), "plan"))
+    return "\n\n".join(parts)
 
 
 def _write_pages(collection: Synthetic, folder: Path, engine: Engine) -> int:
@@ -291,22 +264,9 @@ class TraceLine(NamedTuple):
 
 
 def read_trace(path: Path) -> list[TraceLine]:
-    """Return the samples of a trace; the seconds of several attempts are summed."""
-    found: list[TraceLine] = []
-    base, zero, last = (0.0, 0.0), (0.0, 0.0), (1e99, 0.0)
+    """Return the samples of a trace of `TreeMemory`."""
     with path.open(encoding="utf-8") as file:
-        for row in csv.reader(file):
-            if len(row) != 5 or "." not in row[4]:
-                continue  # incomplete last line of a killed attempt
-            now = (float(row[0]), float(row[4]))
-            if now[0] < last[0]:  # another attempt
-                zero = now
-                base = (found[-1].seconds, found[-1].core_seconds) if found else base
-            last = now
-            found.append(TraceLine(base[0] + now[0] - zero[0], row[1], int(row[3]), base[1] + now[1] - zero[1]))
-    if not found:
-        raise InputError(f"{path} contains no samples")
-    return found
+        return [TraceLine(float(row[0]), row[1], int(row[3]), float(row[4])) for row in csv.reader(file)]
 
 
 def stage_rows(path: Path, documents: int, size: int) -> list[dict[str, Any]]:
@@ -335,31 +295,6 @@ def stage_rows(path: Path, documents: int, size: int) -> list[dict[str, Any]]:
     ]
 
 
-def growth(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the exponents with which quantities grow in the number of documents (least squares on logarithms)."""
-    numbers: dict[str, Callable[[dict[str, Any]], float]] = {
-        f"core seconds of {stage}": lambda run, stage=stage: _seconds(run, stage)  # type: ignore[misc]
-        for stage in (*STAGES, "all")
-    }
-    numbers |= {
-        name: lambda run, key=key: run[key]  # type: ignore[misc]
-        for name, key in (
-            ("pairs", "pairs"),
-            ("bytes of signatures", "segment_bytes"),
-            ("bytes of vectors", "vector_bytes"),
-            ("tasks of the join", "tasks"),
-            ("peak bytes", "peak_bytes"),
-        )
-    }
-    sizes = np.log([run["documents"] for run in runs])
-    rows = []
-    for name, value in numbers.items():
-        values = np.array([value(run) for run in runs], dtype=float)
-        slope = float(np.polyfit(sizes, np.log(values), 1)[0]) if (values > 0).all() else None
-        rows.append({"quantity": name, "smallest": values[0], "largest": values[-1], "exponent": slope})
-    return rows
-
-
 def plan(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Extrapolate core hours and costs to `PLANNED` pages from the two largest runs; runs are sorted by size."""
     before, last = runs[-2:]
@@ -382,18 +317,6 @@ def plan(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _seconds(run: dict[str, Any], stage: str) -> float:
     return next(float(row["core_seconds"]) for row in run["rows"] if row["stage"] == stage)
-
-
-def _join_comparison(facts: dict[str, Any]) -> str:
-    """Return a sentence on the comparison of the pairs, and the ratio of the times on disk and in memory."""
-    core = facts["join_in_memory_core_seconds"]
-    if core is None:
-        return ""
-    ratio = _seconds(facts, "join") / core if core else 0.0
-    return (
-        f"; pairs equal to those of one join in memory, which takes {core:,.1f} core seconds: "
-        f"{ratio:.1f} times as many on disk"
-    )
 
 
 def _compare(found: Matched[Segments, PairFiles], tau: float) -> float:

@@ -9,7 +9,6 @@ from typing import Any
 
 from spotsigs.errors import InputError, printable
 from spotsigs.output_files import read_json
-from spotsigs.spelling import is_command
 
 COMPLETE = "metrics.json"
 
@@ -27,23 +26,23 @@ MEASURES = {
 
 
 def parameters(folder: Path) -> dict[str, Any]:
-    """Return the configuration of a run, a value for each key in its dotted form.
-
-    The command writes JSON. ``python run.py`` writes YAML, which needs PyYAML; without it there are no parameters.
-    """
+    """Return the configuration of a run, a value for each key in its dotted form."""
     path = folder / ".hydra" / "config.yaml"
-    if not path.exists():
-        return {}
-    text = path.read_text(encoding="utf-8")
+    return dict(flat(parsed(path.read_text(encoding="utf-8")))) if path.exists() else {}
+
+
+def parsed(text: str) -> Any:
+    """Return the content of a configuration file: JSON, or YAML, which is empty without PyYAML."""
     try:
-        return dict(flat(json.loads(text)))
+        return json.loads(text)
     except ValueError:
         pass
     try:
         import yaml
     except ImportError:
         return {}
-    return dict(flat(yaml.safe_load(text)))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is several times faster
+    return loader(text).get_single_data()
 
 
 def flat(node: Any, prefix: str = "") -> Iterable[tuple[str, Any]]:
@@ -95,8 +94,7 @@ def compared(runs: Sequence[str]) -> str:
         If there are fewer than two, or one is not the folder of a finished run.
     """
     if len(runs) < 2:
-        example = "spotsigs compare one/ other/" if is_command() else 'experiment.runs=\'["one","other"]\''
-        raise InputError(f"name the folders of two or more runs, as in {example}")
+        raise InputError("name the folders of two or more runs, as in spotsigs compare one/ other/")
     folders = [Path(run) for run in runs]
     rows = [run_row(folder) for folder in folders]
     titles = {key: (key, "") for key in differing(rows)}

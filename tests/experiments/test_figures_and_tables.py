@@ -81,7 +81,7 @@ def test_every_experiment_has_a_checked_configuration(experiment):
     chosen = settings_for(f"experiment={experiment}", "data=tiny")
     assert callable(chosen.experiment)
     assert chosen.names["experiment"] == experiment
-    assert experiment == "compare" or chosen.experiment.results == Path("results")
+    assert chosen.experiment.results == Path("results")
 
 
 def test_all_names_every_experiment():
@@ -97,7 +97,7 @@ def test_everything_goes_to_a_folder_of_any_name(tmp_path):
     assert (folder / "report.html").exists()
 
 
-OTHERS: set[str] = {"compare", "matrix", "scale", "threshold"}
+OTHERS: set[str] = {"matrix", "scale", "threshold"}
 
 
 class TestResults:

@@ -17,8 +17,8 @@ from hydra.plugins.sweeper import Sweeper
 from in_process import front_door
 
 from experiments.finished_runs import require_same, variant
-from experiments.studies.comparison import Compare
 from spotsigs.errors import InputError
+from spotsigs.runs.comparison import compared
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,19 +60,18 @@ class TestSweep:
     def test_runs_lie_side_by_side(self, swept):
         _, folder = swept
         one, other = sorted(str(path.parent) for path in folder.glob("tiny/**/metrics.json"))[:2]
-        done = front_door("experiment=compare", f'experiment.runs=["{one}","{other}"]')
-        assert done.returncode == 0, done.stderr
-        assert "Run  signature.d  Documents" in done.stdout
+        text = compared([one, other])
+        assert "Run  signature.d  Documents" in text
         pairs = [pd.read_parquet(Path(run) / "pairs.parquet")[["doc_a", "doc_b"]] for run in (one, other)]
         both = len(pairs[0].merge(pairs[1]))
-        assert f"pairs of runs 1 and 2: {both} in both, {len(pairs[0]) - both} only in 1" in done.stdout
+        assert f"pairs of runs 1 and 2: {both} in both, {len(pairs[0]) - both} only in 1" in text
 
     def test_what_is_no_run_is_refused(self, swept, tmp_path):
         _, folder = swept
         with pytest.raises(InputError, match="not the folder of a finished run"):
-            Compare(runs=[str(tmp_path), str(folder)])()
+            compared([str(tmp_path), str(folder)])
         with pytest.raises(InputError, match="two or more"):
-            Compare(runs=["one"])()
+            compared(["one"])
 
 
 class Best(Sweeper):

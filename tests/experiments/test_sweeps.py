@@ -18,7 +18,6 @@ from omegaconf import OmegaConf
 from data.collections.gold import Gold, GoldDrift, GoldProse
 from experiments.claims.published import published_row
 from experiments.config import _filter
-from experiments.main import decimals
 from experiments.show.sweep import fitted
 from experiments.show.tables import Column, Table
 from spotsigs.exact_duplicates import Copies
@@ -172,13 +171,6 @@ class TestTable:
         assert "Memory_Mib" not in narrow.text()
         assert max(map(len, narrow.text().splitlines())) <= 27
 
-    def test_ranges_of_fractions_are_decimal(self):
-        assert decimals(["tau=range(0.1,0.75,0.1)"]) == ["tau=0.1,0.2,0.3,0.4,0.5,0.6,0.7"]
-        assert decimals(["tau=range(0.3,0.9,step=0.3)"]) == ["tau=0.3,0.6"]
-        unchanged = ["seed=range(1,4)", "tau=range(x.y,2)", "data.path=range(0.1).html", "tau=0.3"]
-        assert decimals(unchanged) == unchanged
-        assert decimals(["hydra/sweeper=optuna", "tau=range(0.1,0.5,0.1)"])[1] == "tau=range(0.1,0.5,0.1)"
-
 
 NAMES = {"data": "gold", "signature": "spotsigs", "matcher": "spotsigs"}
 
@@ -260,15 +252,3 @@ for path in ("results/README.md", "baselines/mine.py", "run.py"):
     Path(path).write_bytes(before) if before else Path(path).unlink()
 """
     assert python(code, clone) == ["False", "True", "True"]
-
-
-def test_replaced_results_are_named_with_the_way_back(clone):
-    code = """
-from pathlib import Path
-from experiments.finished_runs import replaced_results
-print(replaced_results(1.0))
-Path("results/table1/table1.csv").write_text("changed")
-print(replaced_results(1.0))
-"""
-    assert python(code, clone) == ["", "1 committed file replaced; to undo: git restore results/table1"]
-    subprocess.run(["git", "restore", "results/table1"], cwd=clone, check=True)

@@ -105,9 +105,6 @@ REVIEWED = {
     "spotsigs/defaults.py": {
         r"<a\s[^<>]{0,1000}?\bhref": "at most 1,000 characters from each tag of a link, in 32 documents",
     },
-    "experiments/main.py": {
-        r"(?<==)range\(([^()]*\.[^()]*)\)$": "a word of the command line, typed by the user",
-    },
     "baselines/lcs/lcs_method.py": {
         r"""[.!?…。！？｡](?:(?<=[。！？｡])|(?=[\s\"'”’»)\]]|$))""": "one character and one beside it",
     },

@@ -10,9 +10,9 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from multiprocessing import forkserver, get_all_start_methods, get_context
+from functools import cache
+from multiprocessing import forkserver, get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import perf_counter
@@ -38,19 +38,7 @@ CODE = ("spotsigs", "baselines", "data")
 
 @dataclass(frozen=True, kw_only=True)
 class SweepCell:
-    """One run of a sweep.
-
-    Attributes
-    ----------
-    number : int
-        Its position in the sweep.
-    settings : Settings
-        The checked configuration.
-    folder : Path
-        The folder of the run.
-    about : mapping of str to str
-        Files of the folder ``.hydra``, by name.
-    """
+    """A run of a sweep: its number, checked settings, folder, and the files of its folder ``.hydra`` by name."""
 
     number: int
     settings: Settings
@@ -60,17 +48,7 @@ class SweepCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """A cell that has ended.
-
-    Attributes
-    ----------
-    number : int
-        Of the cell.
-    text : str
-        The summary of the run.
-    error : Exception or None
-        The reason of a failure.
-    """
+    """A cell that has ended: its number, and the summary of the run or its error."""
 
     number: int
     text: str = ""
@@ -89,19 +67,33 @@ def identity(settings: Settings) -> str:
     return json.dumps({"schema": 1, "files": files, "code": code_checksum(), "matcher": own}, indent=1) + "\n"
 
 
+@cache
 def code_checksum() -> str:
     """Return the SHA-256 of the files of code and of the word lists that decide the result of a cell."""
-    global _CODE
-    if _CODE is None:
-        digest = hashlib.sha256()
-        found = (path for package in CODE for path in (ROOT / package).rglob("*.*") if "cache" not in path.parts)
-        for path in sorted(path for path in found if path.suffix in (".py", ".toml", ".txt")):
-            digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
-        _CODE = digest.hexdigest()
-    return _CODE
+    digest = hashlib.sha256()
+    found = (path for package in CODE for path in (ROOT / package).rglob("*.*") if "cache" not in path.parts)
+    for path in sorted(path for path in found if path.suffix in (".py", ".toml", ".txt")):
+        digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
-_CODE: str | None = None
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Cells that run in one process.
+
+    Attributes
+    ----------
+    cells : sequence of SweepCell
+        By ascending threshold, so that the first join serves the others.
+    extracted : (Stored, float) or None
+        Signatures and the seconds of their extraction; None if a cell reads the input itself.
+    threads : int or None
+        Threads of a kernel if the user sets no number; None if the group runs alone.
+    """
+
+    cells: Sequence[SweepCell]
+    extracted: tuple[Stored, float] | None
+    threads: int | None
 
 
 def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int) -> Iterator[Ended]:
@@ -113,23 +105,19 @@ def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int) -> Iterato
     Parameters
     ----------
     cells : sequence of SweepCell
-        All that are to run.
+        Cells to run.
     inputs : Path
         Folder for extracted signatures.
     workers : int
-        Processes at a time.
-
-    Yields
-    ------
-    Ended
+        Concurrent processes.
     """
     timing = any(cell.settings.timing for cell in cells)
     context = _context({type(cell.settings.matcher).__module__ for cell in cells})
     extracted = _extracted(cells, inputs)
     groups: dict[str, list[SweepCell]] = {}
     for cell in cells:
-        alone = timing or cell.settings.memory is not None or cell.settings.query is not None
-        groups.setdefault(str(cell.number) if alone else _group_key(cell.settings), []).append(cell)
+        alone = timing or not _is_shared(cell.settings)
+        groups.setdefault(str(cell.number) if alone else _join_key(cell.settings), []).append(cell)
     processes = 1 if timing else min(workers, len(groups))
     tasks = [
         Group(
@@ -142,63 +130,26 @@ def run_cells(cells: Sequence[SweepCell], inputs: Path, workers: int) -> Iterato
     yield from _in_processes(tasks, processes, context)
 
 
+def _is_shared(settings: Settings) -> bool:
+    """Return whether a cell runs in memory, where it can use what other cells have computed."""
+    return settings.memory is None and settings.query is None
+
+
 def _input_key(settings: Settings) -> str:
     return repr((settings.collection, settings.text, settings.signature, settings.copies, settings.strict))
 
 
-def _group_key(settings: Settings) -> str:
+def _join_key(settings: Settings) -> str:
     """Return what the cells of one join have in common."""
     return repr((_input_key(settings), settings.idf_filter, settings.sets, settings.matcher.at(1.0), settings.auto))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Cells that run in one process.
-
-    Attributes
-    ----------
-    cells : sequence of SweepCell
-        By ascending threshold, so that the first join serves the others.
-    extracted : (Stored, float) or None
-        Signatures and the seconds of their extraction; None where a cell reads the input itself.
-    threads : int or None
-        Threads of a kernel, where the user gave no number.
-    """
-
-    cells: Sequence[SweepCell]
-    extracted: tuple[Stored, float] | None
-    threads: int | None
-
-    def __call__(self) -> Iterator[Ended]:
-        """Run the cells and yield each as it ends."""
-        reuse = Reuse(extracted=self._signatures())
-        for cell in self.cells:
-            settings = cell.settings
-            if settings.threads is None and self.threads is not None:
-                settings = replace(settings, matcher=settings.matcher.with_threads(self.threads))
-            try:
-                contended = self.threads is not None
-                text = run(settings, cell.folder, contended=contended, reuse=reuse, about=cell.about)
-                yield Ended(number=cell.number, text=text)
-            except Exception as error:  # noqa: BLE001 - the other cells run
-                yield Ended(number=cell.number, error=error)
-
-    def _signatures(self) -> Extracted | None:
-        if self.extracted is None:
-            return None
-        stored, seconds = self.extracted
-        signatures = stored.signatures()
-        return Extracted(signatures, Copies.among(signatures, stored.source.sameness), seconds)
-
-
 def _extracted(cells: Sequence[SweepCell], inputs: Path) -> dict[str, tuple[Stored, float]]:
-    """Extract each collection once for each text and signature scheme."""
+    """Extract each collection once for each text and signature scheme; return the stores and the seconds."""
     wanted = {
         _input_key(cell.settings): cell.settings
         for cell in cells
-        if cell.settings.memory is None
-        and cell.settings.query is None
-        and not isinstance(cell.settings.collection, VectorCollection)
+        if _is_shared(cell.settings) and not isinstance(cell.settings.collection, VectorCollection)
     }
     if not wanted:
         return {}
@@ -217,8 +168,27 @@ def _extracted(cells: Sequence[SweepCell], inputs: Path) -> dict[str, tuple[Stor
     return {key: (found, seconds) for key, found in zip(wanted, stored, strict=True)}
 
 
+def run_group(group: Group) -> Iterator[Ended]:
+    """Run the cells of a group and yield each as it ends."""
+    known = None
+    if group.extracted is not None:
+        stored, seconds = group.extracted
+        signatures = stored.signatures()
+        known = Extracted(signatures, Copies.among(signatures, stored.source.sameness), seconds)
+    reuse = Reuse(extracted=known)
+    for cell in group.cells:
+        settings = cell.settings
+        if settings.threads is None and group.threads is not None:
+            settings = replace(settings, matcher=settings.matcher.with_threads(group.threads))
+        try:
+            text = run(settings, cell.folder, contended=group.threads is not None, reuse=reuse, about=cell.about)
+            yield Ended(number=cell.number, text=text)
+        except Exception as error:  # noqa: BLE001 - the other cells run
+            yield Ended(number=cell.number, error=error)
+
+
 def _context(modules: Iterable[str]) -> Any:
-    """Return what starts processes; on most systems forks of a server, which imports the modules once and now."""
+    """Return what starts processes: on most systems a server that imports the modules once, and forks."""
     if "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context: Any = get_context("forkserver")
@@ -227,36 +197,23 @@ def _context(modules: Iterable[str]) -> Any:
     return context
 
 
-@contextmanager
-def _without_main() -> Iterator[None]:
-    """Hide the file of the program from the processes that start, which would import all of it and need none."""
-    main = sys.modules["__main__"]
-    hidden = {name: vars(main)[name] for name in ("__file__", "__spec__") if name in vars(main)}
-    try:
-        vars(main).update(dict.fromkeys(hidden))
-        yield
-    finally:
-        vars(main).update(hidden)
-
-
-def _in_processes(tasks: Sequence[Group], processes: int, context: Any) -> Iterator[Ended]:
-    """Run groups, each in a fresh process so that the memory measured there is its own; yield each cell that ends."""
-    waiting, running = deque(tasks), {}
+def _in_processes(groups: Sequence[Group], processes: int, context: Any) -> Iterator[Ended]:
+    """Run each group in a fresh process, so that the memory measured there is its own; yield each cell that ends."""
+    waiting, running = deque(groups), {}
     try:
         while waiting or running:
             while waiting and len(running) < processes:
-                here, there = context.Pipe()
-                process = context.Process(target=_work, args=(there, waiting[0]))
-                with _without_main():
-                    process.start()
-                there.close()
-                running[here] = process, {cell.number for cell in waiting.popleft().cells}
-            for connection in wait(list(running)):
-                process, unfinished = running[connection]  # type: ignore[index]
+                receiver, sender = context.Pipe(duplex=False)
+                process = context.Process(target=_work, args=(sender, waiting[0]))
+                process.start()
+                sender.close()
+                running[receiver] = process, {cell.number for cell in waiting.popleft().cells}
+            for receiver in wait(list(running)):
+                process, unfinished = running[receiver]  # type: ignore[index]
                 try:
-                    ended = connection.recv()  # type: ignore[union-attr]
+                    ended = receiver.recv()  # type: ignore[union-attr]
                 except EOFError:
-                    del running[connection]  # type: ignore[arg-type]
+                    del running[receiver]  # type: ignore[arg-type]
                     process.join()
                     died = InputError(f"a worker process ended before its cells, with exit code {process.exitcode}")
                     yield from (Ended(number=number, error=died) for number in sorted(unfinished))
@@ -268,24 +225,22 @@ def _in_processes(tasks: Sequence[Group], processes: int, context: Any) -> Itera
             process.kill()
 
 
-def _work(connection: Connection, group: Group) -> None:
+def _work(sender: Connection, group: Group) -> None:
     """Run a group in this process and send each cell that ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
-    threading.Thread(target=_end_with_parent, args=(connection,), daemon=True).start()
-    for ended in group():
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    for ended in run_group(group):
         try:
-            connection.send(ended)
+            sender.send(ended)
         except (TypeError, AttributeError, ValueError):  # an error that cannot be pickled
-            connection.send(
-                Ended(number=ended.number, error=InputError(f"{type(ended.error).__name__}: {ended.error}"))
-            )
-    connection.close()
+            sender.send(Ended(number=ended.number, error=InputError(f"{type(ended.error).__name__}: {ended.error}")))
+    sender.close()
     sys.stdout.flush()
     os._exit(0)
 
 
-def _end_with_parent(connection: Connection) -> None:
-    """End this process when the other end of the connection is closed."""
-    with suppress(EOFError, OSError):
-        connection.recv()
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
     os._exit(1)

@@ -1,0 +1,184 @@
+"""Sweeps: compose all cells, run together what they share, and end with a table and a figure."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobReturn, JobStatus, setup_globals
+from omegaconf import OmegaConf, open_dict, read_write
+
+from experiments.config import files, moved, sentence, settings
+from experiments.finished_runs import COMPLETE, IDENTITY, is_finished, require_same, score, variant
+from spotsigs.output_files import read_json
+
+SWEEP = "SPOTSIGS_SWEEP"
+"""Environment variable with the folder of the running sweep, which jobs in other processes inherit."""
+
+JOBS = "jobs.jsonl"
+"""File of the folder of a sweep that lists its finished jobs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepJob:
+    """A cell (`experiments.work.sweep_cells.SweepCell`) with its configuration and its result for Hydra."""
+
+    config: Any
+    returned: JobReturn
+    cell: Any
+
+
+def launch(
+    context: Any, task_function: Any, config: Any, job_overrides: Sequence[Sequence[str]], first: int
+) -> Sequence[JobReturn]:
+    """Run cells and print a line for each.
+
+    Parameters
+    ----------
+    context, task_function, config : object
+        Objects of Hydra.
+    job_overrides : sequence of sequence of str
+        Overrides of each cell.
+    first : int
+        Number of the first cell.
+
+    Returns
+    -------
+    sequence of JobReturn
+        In the order of the cells; the value of each is its F1.
+    """
+    from tqdm import tqdm
+
+    from experiments.work.sweep_cells import Ended, run_cells
+
+    setup_globals()
+    before = HydraConfig.instance().cfg
+    try:
+        jobs = [_composed(context, task_function, config, first + k, words) for k, words in enumerate(job_overrides)]
+    finally:
+        HydraConfig.instance().cfg = before
+    done = {job.cell.number for job in jobs if is_finished(job.cell.folder, job.cell.about)}
+    missing = [job.cell for job in jobs if job.cell.number not in done]
+    inputs = Path(os.environ.get(SWEEP, config.hydra.sweep.dir)).absolute() / "inputs"
+    running = run_cells(missing, inputs, missing[0].settings.workers) if missing else ()
+    with tqdm(total=len(jobs), unit="cell", disable=None) as bar:
+        try:
+            for count, ended in enumerate(chain((Ended(number=number) for number in done), running), 1):
+                job = jobs[ended.number - first]
+                _end(context, job, ended)
+                bar.update()
+                kept = ", finished before" if ended.number in done else ""
+                line = f"{count}/{len(jobs)} {_own_words(job, jobs)}: {_figures(job.cell, ended)}{kept}"
+                bar.write(line, file=sys.stdout)
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            finished = sum(job.returned.status is JobStatus.COMPLETED for job in jobs)
+            bar.write(f"{finished} of {len(jobs)} cells are finished; the same command continues", file=sys.stdout)
+            raise
+    return [job.returned for job in jobs]
+
+
+def _composed(context: Any, task_function: Any, config: Any, number: int, words: Sequence[str]) -> SweepJob:
+    """Compose a cell and check its settings, as Hydra does before it calls a job."""
+    from experiments.work.sweep_cells import SweepCell, identity
+
+    config = context.config_loader.load_sweep_config(config, list(words))
+    with open_dict(config):
+        config.hydra.job.id = config.hydra.job.num = number
+    HydraConfig.instance().set_config(config)
+    folder = Path(config.hydra.sweep.dir, config.hydra.sweep.subdir).absolute()
+    with read_write(config.hydra.runtime), open_dict(config.hydra.runtime):
+        config.hydra.runtime.output_dir = str(folder)
+    HydraConfig.instance().set_config(config)
+    task = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+    typed: Any = OmegaConf.to_container(config.hydra.overrides.task)
+    returned = JobReturn(overrides=typed, cfg=task, hydra_cfg=config, working_dir=str(Path.cwd()))
+    context.callbacks.on_job_start(config=config, task_function=task_function)
+    chosen = settings(task)
+    about = {**files(task, chosen), IDENTITY: identity(chosen)}
+    if not moved():
+        require_same(folder, about["config.yaml"])
+    cell = SweepCell(number=number, settings=chosen, folder=folder, about=about)
+    return SweepJob(config=config, returned=returned, cell=cell)
+
+
+def _end(context: Any, job: SweepJob, ended: Any) -> None:
+    """Record the end of a job, as Hydra does."""
+    job.returned.status = JobStatus.FAILED if ended.error else JobStatus.COMPLETED
+    if ended.error is not None:
+        job.returned.return_value = ended.error
+    elif job.cell.settings.query is None:
+        job.returned.return_value = score(job.cell.folder)
+    context.callbacks.on_job_end(config=job.config, job_return=job.returned)
+
+
+def _figures(cell: Any, ended: Any) -> str:
+    """Return the main figures of a cell, or its error."""
+    if ended.error is not None:
+        return sentence(ended.error)
+    if cell.settings.query is not None:
+        return str(ended.text)
+    metrics = read_json(cell.folder / COMPLETE)
+    quality = "" if metrics["f1"] is None else f"F1 {metrics['f1']:.3f}, "
+    return f"{quality}{metrics['pairs']:,} pairs"
+
+
+def _own_words(job: SweepJob, jobs: Sequence[SweepJob]) -> str:
+    """Return the overrides of a job that not all jobs have."""
+    words = [list(one.returned.overrides or ()) for one in jobs]
+    common = set.intersection(*map(set, words)) if len(words) > 1 else set()
+    own = list(job.returned.overrides or ())
+    return " ".join([word for word in own if word not in common] or own)
+
+
+class SweepSummary:
+    """Callback of Hydra around a sweep with any launcher: lists the jobs, and writes a table and a figure at the end.
+
+    A sweeper that optimises maximises: the value of a job is its F1.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        """Answer the other calls of Hydra."""
+        if not name.startswith("on_"):
+            raise AttributeError(name)
+        return lambda **_: None
+
+    def on_multirun_start(self, config: Any, **_: Any) -> None:
+        """Name the folder of the sweep by its overrides, and remove the list of an earlier sweep."""
+        name = variant(config.hydra.overrides.task) or "defaults"
+        folder = Path(config.hydra.sweep.dir).absolute() / "sweeps" / name
+        os.environ[SWEEP] = str(folder)
+        (folder / JOBS).unlink(missing_ok=True)
+        chosen = any(word.startswith("hydra.sweeper.direction=") for word in config.hydra.overrides.hydra)
+        if "direction" in config.hydra.sweeper and not chosen:
+            config.hydra.sweeper.direction = "maximize"
+
+    def on_job_end(self, config: Any, **_: Any) -> None:
+        """List a job that has finished."""
+        run = Path(config.hydra.runtime.output_dir)
+        if SWEEP in os.environ and (run / COMPLETE).is_file():
+            folder = Path(os.environ[SWEEP])
+            folder.mkdir(parents=True, exist_ok=True)
+            job = {"number": config.hydra.job.num, "words": list(config.hydra.overrides.task), "folder": str(run)}
+            with (folder / JOBS).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(job) + "\n")
+
+    def on_multirun_end(self, config: Any, **_: Any) -> None:
+        """Write and print the table; draw the figure."""
+        from experiments.show.sweep import write_sweep
+
+        folder = Path(os.environ.pop(SWEEP))
+        shutil.rmtree(folder / "inputs", ignore_errors=True)
+        if not (folder / JOBS).is_file():
+            return
+        lines = (folder / JOBS).read_text(encoding="utf-8").splitlines()
+        jobs = {job["number"]: job for job in map(json.loads, lines)}
+        print(write_sweep(folder, [jobs[number] for number in sorted(jobs)]))  # noqa: T201
