@@ -276,8 +276,8 @@ def _numbered(names: Sequence[str]) -> Groups:
     return np.unique(np.array(names, dtype=str), return_inverse=True)[1].astype(np.int64)
 
 
-def _resampled(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    rng = np.random.default_rng(0)
+def _resampled(values: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
+    rng = np.random.default_rng(seed)
     means: NDArray[np.float64] = values[rng.integers(len(values), size=(1000, len(values)))].mean(1)
     return means
 
@@ -287,33 +287,25 @@ def _interval(values: NDArray[np.float64]) -> str:
     return f"{low:.2f} to {high:.2f}"
 
 
-def _mean(name: str, values: NDArray[np.float64]) -> Fact:
-    low, high = ends(_resampled(values))
-    return Fact(name=name, value=float(values.mean()), low=float(low), high=float(high))
-
-
-def _gap(name: str, a: NDArray[np.float64], b: NDArray[np.float64]) -> Fact:
-    """Return the difference of two means over different sets, resampled independently."""
-    rng = np.random.default_rng(1)
-    other = b[rng.integers(len(b), size=(1000, len(b)))].mean(1)
-    low, high = ends(_resampled(a) - other)
-    return Fact(name=name, value=float(a.mean() - b.mean()), low=float(low), high=float(high))
+def _fact(name: str, value: float, resampled: NDArray[np.float64]) -> Fact:
+    low, high = ends(resampled)
+    return Fact(name=name, value=float(value), low=float(low), high=float(high))
 
 
 def _first_facts(judged: dict[str, Sets], cells: dict[str, tuple[Groups, dict[str, Any]]]) -> list[Fact]:
     names = (SIMHASH, COSINE, LCS)
     precision = {name: judged[name].precision() for name in names}
-    facts = [_mean(f"precision of {name}", precision[name]) for name in names]
-    facts += [_gap(f"precision of {a} - {b}", precision[a], precision[b]) for a, b in PRECISION_PAIRS]
+    facts = [_fact(f"precision of {name}", p.mean(), _resampled(p)) for name, p in precision.items()]
+    for a, b in ((LCS, SIMHASH), (LCS, COSINE), (COSINE, SIMHASH)):  # over different sets, resampled independently
+        gap = precision[a].mean() - precision[b].mean()
+        facts.append(_fact(f"precision of {a} - {b}", gap, _resampled(precision[a]) - _resampled(precision[b], 1)))
     for name in (COSINE, LCS):
-        facts.append(_mean(f"recall of {name} relative to simhash", judged[LCS].recall(judged[name], judged[SIMHASH])))
+        recall = judged[LCS].recall(judged[name], judged[SIMHASH])
+        facts.append(_fact(f"recall of {name} relative to simhash", recall.mean(), _resampled(recall)))
     for a, b in ((LCS, SIMHASH), (COSINE, LCS)):
         time = quotient(f"time of {a} / {b}", cells[a][1], cells[b][1])
         facts += [time] if time else []
     return facts
-
-
-PRECISION_PAIRS = ((LCS, SIMHASH), (LCS, COSINE), (COSINE, SIMHASH))
 
 
 def _stage_facts(cell: dict[str, Any]) -> list[Fact]:

@@ -19,7 +19,6 @@ from experiments.work.curves import Curve, judge
 from experiments.work.result_cache import Task
 from experiments.work.study import Line, Work
 from spotsigs.errors import InputError, require
-from spotsigs.records import Matcher
 
 SWEPT = {"matcher.radius": "radius", "matcher.lexica": "lexica", "tau": "τ"}
 """Names of the varied parameters in the table."""
@@ -56,8 +55,6 @@ PANELS = [
 class Systems(Experiment):
     """Quality, time and memory of every matcher and signature scheme, at the setting of its best micro F1.
 
-    ``data=`` on the command line evaluates them on that collection in place of `collections`.
-
     Methods that verify run once, at the lowest threshold. Methods whose candidates depend on the threshold (sketches,
     LCS) and those with a radius or several lexica run at every setting.
 
@@ -66,7 +63,7 @@ class Systems(Experiment):
     results : Path
         Folder that receives ``systems/``.
     collections : list of str
-        Names of collections with a truth; those that cannot be fetched are omitted.
+        Collections with a truth; ``data=`` on the command line replaces them.
     step : float
         Distance between thresholds.
     methods : dict of str to str
@@ -82,10 +79,7 @@ class Systems(Experiment):
     repeats: int = 3
 
     def __call__(self, settings: Settings) -> str:
-        """Write a table and a figure for each collection; return the tables as text.
-
-        If the command line names data, that collection alone is evaluated, and must bring its truth.
-        """
+        """Write a table and a figure for each collection; return the tables, and the collections that are not there."""
         parts, left_out = [], []
         words = [word for word in overrides() if not word.startswith("experiment")]
         own = any(word.lstrip("+~").startswith(("data=", "data.")) for word in words)
@@ -143,29 +137,17 @@ class Systems(Experiment):
     def _row(self, work: Work, system: str, tried: Sequence[tuple[str, Line]]) -> tuple[dict[str, Any], Curve | None]:
         """Evaluate a system at all its settings and time it at the best; return its row, and any curve over tau."""
         drawn = len(tried) == 1 and tried[0][1].matcher.threshold is not None
-        if not drawn:
-            tasks = [
-                Task(
-                    function=judge,
-                    arguments={
-                        "stored": work.read(line.signature),
-                        "idf_filter": line.idf_filter,
-                        "matcher": line.matcher,
-                        "taus": [],
-                        "sets": line.sets,
-                    },
-                )
-                for _, line in tried
-            ]
-            curves = [Curve(cell) for cell in work.cells.run(tasks, f"systems: {system}")]
-            chosen = int(np.argmax([np.nan_to_num(curve.micro[2, 0]) for curve in curves]))
-            (setting, line), curve, at = tried[chosen], curves[chosen], 0
-        else:
+        if drawn:
             line = replace(tried[0][1], label=system)
             curve = work.curves([line], thresholds(self.step), f"systems: {system}")[system]
             at = curve.best
-            setting = f"τ = {curve.taus[at]:g}"
-            line = replace(line, matcher=line.matcher.at(curve.taus[at]))
+            setting, line = f"τ = {curve.taus[at]:g}", replace(line, matcher=line.matcher.at(curve.taus[at]))
+        else:
+            curves = [
+                Curve(cell) for cell in work.cells.run([_task(work, line) for _, line in tried], f"systems: {system}")
+            ]
+            chosen = int(np.argmax([np.nan_to_num(curve.micro[2, 0]) for curve in curves]))
+            (setting, line), curve, at = tried[chosen], curves[chosen], 0
         timed = work.times(
             [(work.read(line.signature), line.idf_filter, line.matcher)], self.repeats, f"systems: time of {system}"
         )[0]
@@ -173,7 +155,7 @@ class Systems(Experiment):
         row = {
             "system": system,
             "signature": "texts" if line.matcher.reads_texts else line.signature.name,
-            "kind": _kind(line.matcher),
+            "kind": "exact" if line.matcher.exact else "verified" if line.matcher.verified else "unverified",
             "idf": band_text(*line.band),
             "best": setting,
             **dict(zip(("precision", "recall", "f1"), curve.micro[:, at].tolist(), strict=True)),
@@ -189,6 +171,12 @@ class Systems(Experiment):
         return row, curve if drawn else None
 
 
+def _task(work: Work, line: Line) -> Task:
+    """Return the evaluation of a method at its own setting."""
+    arguments = {"idf_filter": line.idf_filter, "matcher": line.matcher, "taus": [], "sets": line.sets}
+    return Task(function=judge, arguments={"stored": work.read(line.signature), **arguments})
+
+
 NOTES = (
     "exact: precisely the pairs of brute force; verified: the similarity of each reported pair was computed; "
     "unverified: it was not. Quality: micro averages over pairs. The setting is chosen on the collection that judges "
@@ -199,17 +187,13 @@ NOTES = (
 
 
 def _points(curve: Curve, system: str) -> list[Point]:
-    """Return a method's points in each panel: F1, and the fractions of stories lost and duplicates left."""
+    """Return the points of a method in each panel."""
     decided = curve.cell["decisions"]["leaders"]
     return curve_points(curve, PANELS[0].name, system) + [
         Point(panel=panel.name, series=system, x=tau, y=value)
         for panel, measure in zip(PANELS[1:], ("lost", "left"), strict=True)
         for tau, value in zip(curve.taus, decided[measure], strict=True)
     ]
-
-
-def _kind(matcher: Matcher) -> str:
-    return "exact" if matcher.exact else "verified" if matcher.verified else "unverified"
 
 
 def _swept(words: str) -> list[str]:
