@@ -150,7 +150,7 @@ OmegaConf.register_new_resolver("results", _results)
 
 
 def settings(config: DictConfig, names: dict[str, str] | None = None) -> Settings:
-    """Build and check every node of a composed configuration.
+    """Build and check every node of a composed configuration, before any work starts.
 
     Parameters
     ----------
@@ -159,14 +159,10 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     names : dict of str to str, optional
         Choices of the groups; those of the running job by default.
 
-    Returns
-    -------
-    Settings
-
     Raises
     ------
     InputError
-        For the first bad value of any node, before any work starts.
+        For the first bad value.
     """
     _require_known(config)
     auto = config.tau == AUTO

@@ -20,9 +20,13 @@ from experiments.config import build
 from experiments.show.readme import counts, written
 from spotsigs import records
 from spotsigs.signatures.languages import languages
+from spotsigs.testing import check_signature_scheme
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MADE = ["baselines/same_length.py", "conf/matcher/same_length.yaml"]
+MADE += ["baselines/long_words.py", "conf/signature/long_words.yaml"]
+"""Files of the guide to new methods."""
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -235,8 +239,7 @@ def test_the_files_that_the_pages_name_are_there():
     texts = [page.read_text(encoding="utf-8") for page in (*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md")]
     named = {name for text in texts for name in re.findall(r"`((?:tests|spotsigs|conf|docs)/[\w/.-]+)`", text)}
     assert len(named) > 50
-    made = {"conf/matcher/same_length.yaml"}  # by the guide
-    assert {name for name in named - made if not (ROOT / name).exists()} == set()
+    assert {name for name in named - set(MADE) if not (ROOT / name).exists()} == set()
 
 
 def test_the_pages_count_the_languages():
@@ -246,20 +249,22 @@ def test_the_pages_count_the_languages():
     assert set(map(int, counted)) == {len(languages())}
 
 
-def test_the_method_of_the_guide_runs_as_the_guide_says(monkeypatch):
+def test_the_methods_of_the_guide_run_as_the_guide_says(monkeypatch):
     page = (ROOT / "docs/add-a-method.md").read_text(encoding="utf-8")
-    places = re.findall(r"^`([\w/]+\.(?:py|yaml))`:$", page, re.MULTILINE)
-    code, yaml = (
-        re.search(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1] for kind in ("python", "yaml")
-    )
-    assert places == ["baselines/same_length.py", "conf/matcher/same_length.yaml"]
-    module = ModuleType("baselines.same_length")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile(code, places[0], "exec"), module.__dict__)
-    matcher = build(OmegaConf.create({"tau": 0.3, "matcher": OmegaConf.create(yaml)}).matcher, "matcher")
+    files = dict(re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    assert list(files) == MADE
+
+    def made(code, yaml, group):
+        module = ModuleType(code.removesuffix(".py").replace("/", "."))
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        exec(compile(files[code], code, "exec"), module.__dict__)
+        return build(OmegaConf.create({"tau": 0.3, group: OmegaConf.create(files[yaml])})[group], group)
+
+    matcher, scheme = made(*MADE[:2], "matcher"), made(*MADE[2:], "signature")
     vectors = spotsigs.Vectors.from_sets([{"a", "b"}, {"c"}, {"d", "e"}, set()])
     pairs = matcher(spotsigs.Corpus(vectors))
     assert (matcher.threshold, pairs.i.tolist(), pairs.j.tolist()) == (0.3, [0], [2])
+    check_signature_scheme(scheme)
 
 
 def test_every_page_of_the_docs_stands_in_the_index():
