@@ -12,11 +12,11 @@ ROOT = Path(__file__).parents[1]
 
 INTRODUCTION = """# Licences
 
-The project is under the MIT licence. It stands on the libraries below, in the versions that `constraints.txt` pins;
-none of them is part of it. `make audit` writes this page, from what each library says of itself.
+The project is under the MIT licence. It uses the libraries below, in the versions that `constraints.txt` pins; none of
+them is part of it. `make audit` writes this page from the metadata of each library.
 
-| Library | Version | Licence |
-|---|---|---|
+| Licence | Libraries |
+|---|---|
 """
 
 COLLECTIONS = """
@@ -57,10 +57,10 @@ def write(target: Path, python: str = sys.executable) -> None:
     executable = Path(sys.executable).parent / command[0]
     answer = subprocess.run([str(executable), *command[1:]], capture_output=True, text=True, check=True)
     rows = [row for row in json.loads(answer.stdout) if _normal(row["Name"]) in pinned()]
-    lines = [
-        f"| {row['Name']} | {row['Version']} | {row['License']} |"
-        for row in sorted(rows, key=lambda r: _normal(r["Name"]))
-    ]
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        found.setdefault(row["License"], set()).add(row["Name"])
+    lines = [f"| {licence} | {', '.join(sorted(names, key=str.lower))} |" for licence, names in sorted(found.items())]
     target.write_text(INTRODUCTION + "\n".join(lines) + collections() + "\n", encoding="utf-8")
 
 
