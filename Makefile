@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
+# Without bytecode, each of the hundreds of processes that the tests start would parse all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 INTERPRETED := $(addprefix tests/clustering/test_,$(addsuffix .py,clusters many_copies)) \
 	$(addprefix tests/matching/test_,$(addsuffix .py,matcher partitions vectors simhash imatch sketch lsh cosine lcs join)) \
 	$(addprefix tests/evaluation/test_,$(addsuffix .py,metrics threshold)) \

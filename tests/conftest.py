@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from folders import FOLDERS
 
 sys.path[:0] = FOLDERS
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start would parse all that they import
 
 # Kernels compile inside the first example, so no deadline; the same examples on every machine.
 settings.register_profile(

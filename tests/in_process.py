@@ -19,6 +19,8 @@ def front_door(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProce
     """Run ``run.py`` and return its exit code, output and errors, as `subprocess.run` does."""
     from hydra.core.global_hydra import GlobalHydra
 
+    import experiments.main  # noqa: F401 - sets variables of the environment, which stay for other tests
+
     GlobalHydra.instance().clear()
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     code: int | str | None = 0
