@@ -8,12 +8,9 @@ if __name__ == "__main__":  # worker processes import this file again
     if interrupt is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # while modules are imported, Ctrl-C ends it without a traceback
     try:
-        from spotsigs import progress
-        from spotsigs.startup import import_numba, open_streams, say_when_compiling
+        from spotsigs.startup import open_streams, say_when_compiling
 
         open_streams()
-        progress.begin()
-        import_numba()
         say_when_compiling(sys.stderr)
         from experiments.main import enter
     except ModuleNotFoundError as missing:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spotsigs.kernel_cache import find_place
-
-find_place()
+from spotsigs.kernel_cache import delete_former_kernels, find_place
 
 __version__ = "0.1.0"
+
+find_place()
+delete_former_kernels(Path(__file__).parent, __version__)
 
 if TYPE_CHECKING:
     from spotsigs.api import dedup, near_duplicates

@@ -19,10 +19,10 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from spotsigs import __version__, defaults, interrupts, progress
+from spotsigs import __version__, defaults, interrupts
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
 from spotsigs.spelling import command_spelling
-from spotsigs.startup import expand_home, import_numba, open_streams, say_when_compiling
+from spotsigs.startup import expand_home, open_streams, say_when_compiling
 
 if TYPE_CHECKING:
     from spotsigs.signatures.boilerplate import Boilerplate
@@ -547,9 +547,7 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
 
 def _main(words: Sequence[str]) -> None:
     open_streams()
-    progress.begin()
     asked = _parsed(words)
-    import_numba()
     say_when_compiling(sys.stderr)
     interrupts.end_on_interrupt()
     DO[asked.verb](asked)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -37,17 +36,11 @@ Result = TypeVar("Result")
 
 
 class Engine(Protocol):
-    """An engine runs tasks, which name their input.
-
-    Attributes
-    ----------
-    processes : int
-        Concurrent worker processes; 0 if all tasks run in the calling process.
-    """
+    """An engine runs tasks, which name their input."""
 
     @property
     def processes(self) -> int:
-        """Worker processes in addition to the calling process."""
+        """Concurrent worker processes; 0 if all tasks run in the calling process."""
         ...
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
@@ -91,17 +84,11 @@ class WorkerEngine:
 
 @dataclass(frozen=True, kw_only=True)
 class Processes(WorkerEngine):
-    """Worker processes of this machine, in a reusable loky pool.
-
-    Attributes
-    ----------
-    workers : int
-        Processes; for extraction no more than there are cores.
-    """
+    """Worker processes of this machine, no more than there are cores, in a reusable loky pool."""
 
     @property
     def processes(self) -> int:
-        """Worker processes: no more than there are cores."""
+        """Worker processes; a single one would only add the cost of a process."""
         workers = min(self.workers, all_cores())
         return workers if workers > 1 else 0
 
@@ -162,10 +149,7 @@ def end_workers() -> None:
 
 
 def _kill_workers(executor: Any) -> None:
-    """Kill the workers of a pool, which then cancels all tasks that wait.
-
-    `shutdown(kill_workers=True)` writes a traceback for a task that is cancelled or has not reached a worker.
-    """
+    """Kill the workers of a pool; `shutdown(kill_workers=True)` writes a traceback for each task that waits."""
     import psutil
 
     for worker in list(executor._processes):
@@ -174,16 +158,7 @@ def _kill_workers(executor: Any) -> None:
 
 
 def end_with(parent: int) -> None:
-    """End this process, a worker, within two seconds of its parent.
-
-    A thread checks every second that the parent is running. (Linux can send a signal instead, but at the end of the
-    parent's thread that started the worker.) A library that holds the interpreter lock delays the check.
-
-    Parameters
-    ----------
-    parent : int
-        Id of the parent.
-    """
+    """End this process, a worker, within two seconds of its parent, which a thread checks every second."""
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
@@ -200,7 +175,15 @@ def _watch(parent: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterEngine(WorkerEngine):
-    """A running cluster, by its address, or one on this machine."""
+    """Workers of a running cluster, by its address, or of one on this machine.
+
+    Attributes
+    ----------
+    workers : int
+        Processes of a cluster on this machine; twice as many tasks are submitted at a time.
+    address : str or None
+        The cluster; None starts one on this machine.
+    """
 
     address: str | None = None
 
@@ -208,6 +191,42 @@ class ClusterEngine(WorkerEngine):
     def processes(self) -> int:
         """Worker processes; on this machine no more than there are cores."""
         return self.workers if self.address is not None else min(self.workers, all_cores())
+
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+        """Yield ``function(task)`` for every task, in task order."""
+        submit = self._connect()
+        found: Any = _in_order(lambda task: submit(partial(_caught, function), task), iter(tasks), 2 * self.workers)
+        with closing(found):
+            while True:
+                try:
+                    result, error = next(found)
+                except StopIteration:
+                    return
+                except InputError:
+                    raise
+                except Exception as lost:
+                    name = type(self).__name__
+                    message = f"{name} could not run a task ({_first_line(lost)}); give the same command again"
+                    raise InputError(message) from lost
+                if error is not None:
+                    raise error
+                yield result
+
+    def _connect(self) -> Callable[[Any, Any], Any]:
+        """Return a function that submits a task and returns its future."""
+        raise NotImplementedError
+
+
+def _caught(function: Callable[[Task], Result], task: Task) -> tuple[Result | None, Exception | None]:
+    """Return the result of a task or its error, which engines would repeat, wrap or name with their own traceback."""
+    try:
+        return function(task), None
+    except Exception as error:  # noqa: BLE001
+        return None, error
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,16 +237,12 @@ class Dask(ClusterEngine):
 
     Attributes
     ----------
-    workers : int
-        Processes of a cluster on this machine; twice as many tasks are submitted at a time.
     address : str or None
         Scheduler of a running cluster, for example ``tcp://head:8786``; for Slurm, the one that dask-jobqueue starts.
     """
 
-    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """Yield ``function(task)`` for every task, in task order."""
-        client = _dask_client(self.workers, self.address)
-        yield from _in_order(lambda task: client.submit(function, task, pure=False), iter(tasks), 2 * self.workers)
+    def _connect(self) -> Callable[[Any, Any], Any]:
+        return partial(_dask_client(self.workers, self.address).submit, pure=False)
 
 
 @cache
@@ -260,16 +275,12 @@ class Ray(ClusterEngine):
 
     Attributes
     ----------
-    workers : int
-        Processes of a cluster on this machine; twice as many tasks are submitted at a time.
     address : str or None
         A running cluster, ``auto`` or ``ray://head:10001``.
     """
 
-    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """Yield ``function(task)`` for every task, in task order."""
-        submit = _ray_submit(self.workers, self.address)
-        yield from _in_order(lambda task: submit(function, task), iter(tasks), 2 * self.workers)
+    def _connect(self) -> Callable[[Any, Any], Any]:
+        return _ray_submit(self.workers, self.address)
 
 
 @cache
@@ -289,35 +300,8 @@ def _ray_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
     except Exception as error:  # Ray raises these if a node does not start in time
         where = "Ray does not start on this machine" if address is None else f"no Ray cluster answers at {address}"
         raise InputError(f"{where}: {error}") from error
-    if address is None:
-        _end_with_this_process()
     run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_run)
     return lambda function, task: run.remote(function, task).future()
-
-
-_REAPER = """
-import sys, psutil
-started = [psutil.Process(int(pid)) for pid in sys.argv[1:] if psutil.pid_exists(int(pid))]
-sys.stdin.read()  # ends with the process that holds the other end
-for process in started:
-    try:
-        process.kill()
-    except psutil.Error:
-        pass
-"""
-
-
-def _end_with_this_process() -> None:
-    """End all processes that this one has started when it ends: agents of Ray stay otherwise."""
-    import psutil
-
-    started = [str(child.pid) for child in psutil.Process().children(recursive=True)]
-    reaper = [sys.executable, "-c", _REAPER, *started]
-    _REAPERS.append(subprocess.Popen(reaper, stdin=subprocess.PIPE, start_new_session=True))
-
-
-_REAPERS: list[Any] = []
-"""Processes that wait for this one to end."""
 
 
 def _run(function: Callable[[Task], Result], task: Task) -> Result:
@@ -333,17 +317,13 @@ class Spark(ClusterEngine):
 
     Attributes
     ----------
-    workers : int
-        Tasks at once on this machine; twice as many tasks are submitted at a time.
     address : str or None
         Master of a cluster, for example ``spark://head:7077`` or ``yarn``; ``local-cluster[2,1,1024]`` starts a master,
         two workers of one core and their executors of 1,024 MB on this machine.
     """
 
-    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """Yield ``function(task)`` for every task, in task order."""
-        submit = _spark_submit(self.workers, self.address)
-        yield from _in_order(lambda task: submit(function, task), iter(tasks), 2 * self.workers)
+    def _connect(self) -> Callable[[Any, Any], Any]:
+        return _spark_submit(self.workers, self.address)
 
 
 @cache
@@ -375,32 +355,15 @@ def _spark_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any
     threads = ThreadPoolExecutor(2 * workers, "spark")
 
     def run(function: Any, task: Any) -> Any:
-        try:
-            [(result, error)] = context.range(0, 1, numSlices=1).map(lambda _: _caught(function, task)).collect()
-        except Exception as gone:
-            raise InputError(f"a Spark job failed: {_first_line(gone)}") from gone
-        if error is not None:
-            raise error
-        return result
+        [found] = context.range(0, 1, numSlices=1).map(lambda _: function(task)).collect()
+        return found
 
     return lambda function, task: threads.submit(run, function, task)
 
 
-def _caught(function: Callable[[Task], Result], task: Task) -> tuple[Result | None, Exception | None]:
-    """Return the result of a task or its error: Spark would repeat the task and raise an error with Java's text."""
-    try:
-        return function(task), None
-    except Exception as error:  # noqa: BLE001
-        return None, error
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
-
-
 def _in_order(
     submit: Callable[[Task], Any], tasks: Iterator[Task], window: int, interrupted: Callable[[], object] = bool
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """Yield results in task order; tasks that were submitted when a worker died are submitted again."""
     from concurrent.futures.process import BrokenProcessPool
 

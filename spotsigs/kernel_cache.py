@@ -1,4 +1,4 @@
-"""The folder of compiled kernels, on machines where numba finds none by itself."""
+"""The folders of compiled kernels."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import stat
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 KEY = "NUMBA_CACHE_DIR"
 
@@ -51,22 +51,19 @@ def _is_mine(folder: Path) -> bool:
     return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077
 
 
-def forgive_former_versions() -> None:
-    """Compile kernels again whose index names a type that no longer exists, as after an upgrade in place.
+def delete_former_kernels(package: Path, version: str) -> None:
+    """Delete the compiled kernels of another version of a package, if its folder can be written to.
 
-    Numba unpickles an index before it checks whether the source has changed, so that a renamed type would end the first
-    call of the kernel with an AttributeError. There is no public hook: the method that reads the index is replaced.
+    Numba unpickles the index of a kernel before it checks whether the source has changed. After an upgrade in place, an
+    index may name a type that no longer exists, and the first call of the kernel would raise an AttributeError.
     """
-    from numba.core import caching
-
-    index: Any = caching.IndexDataCacheFile
-    load = index._load_index
-
-    def forgiving(self: object) -> dict[object, str]:
-        try:
-            found: dict[object, str] = load(self)
-        except (AttributeError, ImportError):
-            return {}
-        return found
-
-    index._load_index = forgiving
+    current = package / "__pycache__" / f"kernels-{version}"
+    if current.exists():
+        return
+    with suppress(OSError):
+        current.parent.mkdir(exist_ok=True)
+        for former in current.parent.glob("kernels-*"):
+            for index in package.rglob("*.nbi"):
+                index.unlink(missing_ok=True)
+            former.unlink(missing_ok=True)
+        current.touch()

@@ -1,17 +1,10 @@
-"""The start of a command: streams, a faster import of numba, and a message while kernels are compiled."""
+"""The start of a command: its streams, its arguments, and a message while kernels are compiled."""
 
-import atexit
-import gc
 import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import TextIO
-
-from spotsigs import progress
-
-_UNUSED = ("scipy.linalg", "cffi", "coverage")
-"""Packages for matrix products in kernels, calls of C and coverage; those that are loaded already stay."""
 
 COMPILING = "compiling kernels, once on this machine for each kind of run: a first run takes up to two minutes longer"
 
@@ -45,39 +38,19 @@ def expand_home(words: Sequence[str]) -> list[str]:
     return found
 
 
-def import_numba() -> None:
-    """Import numba without the optional packages that it looks for and that no kernel here uses.
-
-    Numba has no setting for that, so entries of ``sys.modules`` hide them meanwhile. With scipy, cffi and coverage
-    installed, the import takes 0.51 instead of 0.77 s of CPU time (medians of five, in turn); the plain install has
-    none of them. Objects of numba are also left out of the last garbage collection. Only the command does this: a
-    library must not take matrix products from the kernels of its callers.
-    """
-    atexit.register(gc.freeze)
-    absent = [name for name in _UNUSED if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
-    try:
-        import numba.core.typing.cffi_utils
-        import numba.np.arraymath  # noqa: F401
-    finally:
-        for name in absent:
-            del sys.modules[name]
-
-
 def say_when_compiling(out: TextIO) -> None:
-    """Print a message when the first kernel is compiled that is in no cache, and count kernels for the live line."""
+    """Print a message when the first kernel is compiled that is in no cache."""
     from numba.core import event
 
-    class Said(event.Listener):
+    class Compiling(event.Listener):
         said = False
 
         def on_start(self, event: object) -> None:
-            if not self.said and not out.closed:  # which a caller's stream can be, long after
+            if not self.said and not out.closed:  # the stream of a caller can be closed long before
                 print(COMPILING, file=out, flush=True)
                 self.said = True
-            progress.compiling(1)
 
         def on_end(self, event: object) -> None:
-            progress.compiling(-1)
+            pass
 
-    event.register("numba:compile", Said())
+    event.register("numba:compile", Compiling())

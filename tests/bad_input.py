@@ -776,12 +776,12 @@ STORES = [
     ),
     Case(
         given="a place that is taken by a user's files",
-        says="{here}/mine is no store and will not be overwritten; give another place",
+        says="{here}/mine is no store and will not be overwritten; give another path",
         make=over_mine,
     ),
     Case(
         given="a store below a file",
-        says="the store {here}/file/store cannot be written: File exists; give another place",
+        says="the store {here}/file/store cannot be written: File exists; give another path",
         make=lambda here: ((here / "file").touch(), save_vectors(here / "file" / "store", vectors())),
     ),
     Case(
@@ -896,7 +896,7 @@ STORES = [
     ),
     Case(
         given="segments of another collection in the folder",
-        says="{here}/segments holds the signatures of another extraction (its collection differ); give another place or delete it",
+        says="{here}/segments contains the signatures of another extraction (its collection differ); give another path or delete it",
         make=two_extractions,
     ),
 ]

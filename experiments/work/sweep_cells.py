@@ -19,7 +19,6 @@ from time import perf_counter
 from typing import Any
 
 from experiments.work.extracted_collections import Source, Stored, read_together
-from spotsigs import progress
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Copies
@@ -153,7 +152,6 @@ def _extracted(cells: Sequence[SweepCell], inputs: Path) -> dict[str, tuple[Stor
     }
     if not wanted:
         return {}
-    progress.doing("reading and extracting")
     sources = [
         Source(collection=one.collection, text=one.text, signature=one.signature, sameness=one.copies)
         for one in wanted.values()

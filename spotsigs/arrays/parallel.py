@@ -12,10 +12,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from spotsigs.kernel_cache import forgive_former_versions
-
-forgive_former_versions()
-
 
 @njit(cache=True, nogil=True)
 def overlap(ids, counts, start_a, stop_a, start_b, stop_b):  # type: ignore[no-untyped-def]

@@ -120,14 +120,7 @@ class SpotSigs(ThreadedMatcher, ThresholdMatcher):
         return build_index(_dense(vectors), boundaries.astype(np.int64))
 
     def probe(self, index: Index, start: int, stop: int) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
-        """Probe the index with a range of documents (lines 3 to 33 of Algorithm 1).
-
-        Parameters
-        ----------
-        index : Index
-            Inverted index of the collection.
-        start, stop : int
-            Range of ranks of the probing documents.
+        """Probe the index with a range of ranks (lines 3 to 33 of Algorithm 1).
 
         Returns
         -------
@@ -174,24 +167,12 @@ class Index(NamedTuple):
 
 
 def build_index(vectors: Vectors, boundaries: NDArray[np.int64]) -> Index:
-    """Sort the documents into partitions and build the inverted index.
-
-    Parameters
-    ----------
-    vectors : Vectors
-        One row per document.
-    boundaries : ndarray of int64, shape (n_partitions,)
-        Smallest length of each partition.
-
-    Returns
-    -------
-    Index
-    """
+    """Sort the documents into partitions, given by the smallest length of each, and build the inverted index."""
     partitions = np.searchsorted(boundaries, vectors.lengths, side="right") - 1
     rows = np.lexsort((-vectors.lengths, partitions))
     rows = rows[vectors.lengths[rows] > 0]
     list_starts = row_starts(vectors.document_frequencies)
-    postings = _fill_lists(rows, vectors.indptr, vectors.ids, list_starts[:-1].copy(), len(vectors.ids))
+    postings = fill_lists(rows, vectors.indptr, vectors.ids, list_starts[:-1].copy(), len(vectors.ids))
     return Index(
         rows,
         vectors.lengths[rows],
@@ -207,7 +188,8 @@ def build_index(vectors: Vectors, boundaries: NDArray[np.int64]) -> Index:
 
 
 @njit(cache=True, nogil=True)
-def _fill_lists(rows, indptr, ids, cursor, size):  # type: ignore[no-untyped-def]
+def fill_lists(rows, indptr, ids, cursor, size):  # type: ignore[no-untyped-def]
+    """Return the postings lists of some rows as indices into them; ``cursor``, the start of each list, changes."""
     postings = np.empty(size, np.int32)
     for rank in range(len(rows)):
         for entry in range(indptr[rows[rank]], indptr[rows[rank] + 1]):

@@ -1,18 +1,14 @@
-"""Bounds of the exact join, as tables over lengths.
+"""Bounds of the exact join, as tables over lengths; docs/bounds.md has the proofs.
 
 Two multisets of lengths ``a`` and ``b`` (sums of counts) with overlap ``o`` are similar iff
-``o / (a + b - o) >= tau`` in float64. Every table below is derived from this test, never from a product such as
-``(1 - tau) * a``, so no bound is stricter than the test.
+``o / (a + b - o) >= tau`` in float64. Every table is derived from this test, never from a product such as
+``(1 - tau) * a``, so no bound is stricter than the test. In the following, ``m`` is the least overlap that passes.
 
 1. *Length filter.* The overlap is at most the shorter length, so similar pairs pass the test with ``o = min(a, b)``.
-2. *Prefix filter with k common tokens.* Let ``m`` be the least overlap that passes for ``a`` and ``b``. Let both
-   multisets be lists of distinct unit tokens (signature, number of its occurrence) in one total order, and ``k <= m``.
-   A similar pair has common tokens ``c1 < c2 < ... < cm``. After ``ck``, each list contains the ``m - k`` others, so
-   ``c1 ... ck`` are among the first ``a - m + k`` tokens of one list and the first ``b - m + k`` of the other: these
-   prefixes have at least ``k`` tokens in common. With ``k = 1`` this is the usual prefix filter.
-3. *Positional filter.* By the same argument, the token at position ``i`` (from 0) of the list of length ``a`` is needed
-   only for partners with ``i < a - m + k``. Since ``m`` grows with the partner's length, each position has a maximal
-   partner length.
+2. *Prefix filter with k common tokens.* In one total order of unit tokens (signature, number of its occurrence), the
+   first ``a - m + k`` tokens of one list and the first ``b - m + k`` of the other have at least ``k`` in common.
+3. *Positional filter.* The token at position ``i`` (from 0) of the list of length ``a`` is needed only for partners
+   with ``i < a - m + k``. Since ``m`` grows with the partner's length, each position has a maximal partner length.
 """
 
 from __future__ import annotations
@@ -24,41 +20,17 @@ from numpy.typing import NDArray
 
 
 class Bounds(NamedTuple):
-    """Tables for one threshold and all lengths up to ``len(shortest) - 1``.
+    """Tables for one threshold and all lengths up to ``longest``; all are int32."""
 
-    Attributes
-    ----------
-    least : ndarray of int32, shape (2 * longest length + 1,)
-        Least overlap that makes a pair similar, by the sum of its lengths.
-    shortest, longest : ndarray of int32, shape (longest length + 1,)
-        Shortest and longest length of a partner, by length.
-    common : ndarray of int32, shape (longest length + 1,)
-        Common prefix tokens that a probing document requires of a candidate (``k``); does not decrease with length.
-    probed : ndarray of int32, shape (longest length + 1,)
-        Length of the prefix of a probing document.
-    """
-
-    least: NDArray[np.int32]
-    shortest: NDArray[np.int32]
-    longest: NDArray[np.int32]
-    common: NDArray[np.int32]
-    probed: NDArray[np.int32]
+    least: NDArray[np.int32]  # (2 * longest + 1,) least overlap that makes a pair similar, by the sum of its lengths
+    shortest: NDArray[np.int32]  # (longest + 1,) shortest length of a partner, by length
+    longest: NDArray[np.int32]  # (longest + 1,) longest length of a partner
+    common: NDArray[np.int32]  # (longest + 1,) common prefix tokens that a probing document requires (k); ascends
+    probed: NDArray[np.int32]  # (longest + 1,) length of the prefix of a probing document
 
 
 def bounds(tau: float, longest: int) -> Bounds:
-    """Tabulate the bounds.
-
-    Parameters
-    ----------
-    tau : float
-        Similarity threshold in (0, 1].
-    longest : int
-        Largest length to tabulate, in occurrences; the tables cover at least length 1.
-
-    Returns
-    -------
-    Bounds
-    """
+    """Tabulate the bounds for a threshold in (0, 1] and all lengths up to a largest one, and at least 1."""
     longest = max(longest, 1)
     lengths = np.arange(longest + 1, dtype=np.int64)
     least = least_overlap(tau, np.arange(2 * longest + 1, dtype=np.int64))
@@ -74,16 +46,7 @@ def bounds(tau: float, longest: int) -> Bounds:
 def prefixes(
     tau: float, lengths: NDArray[np.int64], most_common: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the bounds of some lengths, without tables over all shorter ones.
-
-    Parameters
-    ----------
-    tau : float
-        Similarity threshold in (0, 1].
-    lengths : ndarray of int64
-        Lengths, at least 1.
-    most_common : int
-        Upper limit of ``common``.
+    """Return the bounds of some lengths, at least 1, without tables over all shorter ones.
 
     Returns
     -------
@@ -101,20 +64,7 @@ def prefixes(
 
 
 def least_overlap(tau: float, total: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the least overlap ``o`` with ``o / (total - o) >= tau``.
-
-    Parameters
-    ----------
-    tau : float
-        Similarity threshold in (0, 1].
-    total : ndarray of int64
-        Sums of two lengths, below 2**52.
-
-    Returns
-    -------
-    ndarray of int64
-        Array of the same shape; does not decrease with ``total``.
-    """
+    """Return the least overlap ``o`` with ``o / (total - o) >= tau``, int64, for sums of two lengths below 2**52."""
     return _first_true(lambda o: o / np.maximum(total - o, 1) >= tau, total * (tau / (1 + tau)))
 
 
@@ -136,7 +86,7 @@ def indexed_prefixes(bounds: Bounds, lowest: int, highest: int, own_side: bool) 
     lowest, highest : int
         Smallest and largest length of the probing documents.
     own_side : bool
-        True if documents are probed only by documents of at least their own length, as in a self-join.
+        Whether documents are probed only by documents of at least their own length, as in a self-join.
 
     Returns
     -------

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from spotsigs.arrays.csr import take_rows
+from spotsigs.arrays.csr import row_starts, take_rows
 from spotsigs.arrays.parallel import concatenated, grown, over_blocks
+from spotsigs.matching.algorithm1 import fill_lists
 from spotsigs.records import Corpus, Measure, Overlap, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 
@@ -46,7 +47,8 @@ class Containment(ThreadedMatcher, ThresholdMatcher):
         vectors = corpus.vectors
         order, indptr, tokens, counts = _ordered(vectors)
         lengths = vectors.lengths[order].astype(np.int64)
-        posting_indptr, postings = _invert(indptr, tokens, int(tokens.max(initial=-1)) + 1)
+        posting_indptr = row_starts(np.bincount(tokens))
+        postings = fill_lists(np.arange(len(order)), indptr, tokens, posting_indptr[:-1].copy(), len(tokens))
         sorted_at = perf_counter()
         parts = over_blocks(
             lambda start, stop: _probe(
@@ -84,21 +86,6 @@ def _ordered(vectors: Vectors):  # type: ignore[no-untyped-def]
     tokens, counts = rank[positions][entries], vectors.counts[entries]
     within = np.lexsort((tokens, np.repeat(np.arange(len(order)), np.diff(indptr))))
     return order, indptr, tokens[within], counts[within].astype(np.int64)
-
-
-@njit(cache=True, nogil=True)
-def _invert(indptr, tokens, n_tokens):  # type: ignore[no-untyped-def]
-    """Return the postings lists: the rows of each token, ascending."""
-    starts = np.zeros(n_tokens + 1, np.int64)
-    for token in tokens:
-        starts[token + 1] += 1
-    starts = np.cumsum(starts)
-    at, rows = starts[:-1].copy(), np.empty(len(tokens), np.int32)
-    for row in range(len(indptr) - 1):
-        for token in tokens[indptr[row] : indptr[row + 1]]:
-            rows[at[token]] = row
-            at[token] += 1
-    return starts, rows
 
 
 @njit(cache=True, nogil=True)

@@ -120,23 +120,14 @@ def _limit(lengths: Sequence[NDArray[np.int64]], budget: int) -> int:
 class Side(NamedTuple):
     """Collection after the first pass over its rows.
 
-    Attributes
-    ----------
-    source : Input
-        Rows of the collection.
-    seen, most : ndarray
-        Counts of each signature by `kernels.scan_rows`.
-    copy_of : ndarray of int32, shape (n_rows,)
-        First row of the same document, -1 for an empty row.
-    collided : int
-        Rows that differ from the first row of the same hash. Each counts as a distinct document, even if it equals a
-        later row.
+    ``collided`` rows differ from the first row of the same hash. Each counts as a distinct document, even if it equals
+    a later row.
     """
 
     source: Input
-    seen: NDArray[np.uint64]
+    seen: NDArray[np.uint64]  # counts of each signature by `kernels.scan_rows`
     most: NDArray[np.int32]
-    copy_of: NDArray[np.int32]
+    copy_of: NDArray[np.int32]  # (n_rows,) first row of the same document, -1 for an empty row
     collided: int
 
 
@@ -240,25 +231,13 @@ def _concatenate(parts: list[Found]) -> Found:
 
 
 class Numbered(NamedTuple):
-    """Distinct documents of a side in order of length: those that are expanded into tokens, then the longer ones.
+    """Distinct documents of a side in order of length: those that are expanded into tokens, then the longer ones."""
 
-    Attributes
-    ----------
-    document_of : ndarray of int32, shape (n_rows,)
-        Number of the document that first occurs in a row; -1 for other rows.
-    row_of : ndarray of int32, shape (n,)
-        First row of each document.
-    lengths, first : ndarray
-        As in `Documents`.
-    long : ndarray of int32
-        First rows of the documents above the limit, in order of length.
-    """
-
-    document_of: NDArray[np.int32]
-    row_of: NDArray[np.int32]
-    lengths: NDArray[np.int32]
+    document_of: NDArray[np.int32]  # (n_rows,) number of the document that first occurs in a row; -1 for other rows
+    row_of: NDArray[np.int32]  # (n,) first row of each document
+    lengths: NDArray[np.int32]  # as in `Documents`
     first: NDArray[np.int64]
-    long: NDArray[np.int32]
+    long: NDArray[np.int32]  # first rows of the documents above the limit, in order of length
 
 
 def _number(side: Side) -> Numbered:
@@ -456,16 +435,8 @@ def _compare(a: Side, b: Side, row: int, others: NDArray[np.int32], tau: float, 
 def expand(a: Side, b: Side, found: Found, stages: Stages) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
     """Expand pairs of distinct documents to pairs of all rows, including exact duplicates.
 
-    Returns
-    -------
-    tuple of ndarray
-        Rows of ``a`` (int32), rows of ``b`` (int32), similarity (float64), sorted by rows. Within one side, the first
-        row is the lower one, and exact duplicates are pairs, too.
-
-    Raises
-    ------
-    InputError
-        If there are more than 2**31 pairs.
+    Return rows of ``a`` (int32), rows of ``b`` (int32) and similarity (float64), sorted by rows; within one side, the
+    first row is the lower one. Raise InputError if there are more than 2**31 pairs.
     """
     links = _links(found, a is b, b.copy_of)
     del found

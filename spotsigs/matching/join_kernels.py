@@ -47,103 +47,50 @@ class TokenOrder(NamedTuple):
     """Order of tokens: by class of document frequency, rarest first, then by number.
 
     The first occurrence of signature ``s`` is token ``s``; its ``z``-th, for ``z >= 2``, is token
-    ``n_signatures + further[s] + z - 2``.
-
-    Attributes
-    ----------
-    further : ndarray of uint32, shape (n_signatures + 1,)
-        Number of further-occurrence tokens of all signatures before this one.
-    frequency_class : ndarray of uint8, shape (n_tokens,)
-        Class of each token; tokens of class 0 cannot be shared by two documents.
-    rank : ndarray of uint32, shape (n_tokens,)
-        Position of each token in the order.
+    ``n_signatures + further[s] + z - 2``. Tokens of class 0 cannot be shared by two documents.
     """
 
-    further: NDArray[np.uint32]
-    frequency_class: NDArray[np.uint8]
-    rank: NDArray[np.uint32]
+    further: NDArray[np.uint32]  # (n_signatures + 1,) further-occurrence tokens of all signatures before this one
+    frequency_class: NDArray[np.uint8]  # (n_tokens,)
+    rank: NDArray[np.uint32]  # (n_tokens,) position in the order
 
 
 class Documents(NamedTuple):
-    """Prefixes of distinct documents, numbered by increasing length.
+    """Prefixes of n distinct documents, numbered by increasing length.
 
-    Attributes
-    ----------
-    rows : Rows
-        Collection of the documents.
-    row_of : ndarray of int32, shape (n,)
-        First row of each document.
-    lengths : ndarray of int32, shape (n,)
-        Tokens of each document.
-    first : ndarray of int64, shape (longest length + 2,)
-        First document of each length; the last entry is the number of documents.
-    prefix : ndarray of int32, shape (longest length + 1,)
-        Length of the prefix, the rarest tokens, of a document of each length.
-    starts : ndarray of int64, shape (longest length + 2,)
-        Start of the prefixes of the documents of each length.
-    tokens : ndarray of uint32
-        Prefixes as ranks, ascending within a document.
-    sketches : ndarray of uint64, shape (n,)
-        Bit ``k`` is the parity of the number of the document's tokens whose rank is ``k`` modulo 64.
+    Bit ``k`` of a sketch is the parity of the number of the document's tokens whose rank is ``k`` modulo 64.
     """
 
-    rows: Rows
-    row_of: NDArray[np.int32]
-    lengths: NDArray[np.int32]
-    first: NDArray[np.int64]
-    prefix: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    tokens: NDArray[np.uint32]
-    sketches: NDArray[np.uint64]
+    rows: Rows  # collection of the documents
+    row_of: NDArray[np.int32]  # (n,) first row of each document
+    lengths: NDArray[np.int32]  # (n,) tokens of each document
+    first: NDArray[np.int64]  # (longest + 2,) first document of each length; the last entry is n
+    prefix: NDArray[np.int32]  # (longest + 1,) number of tokens in the prefix, the rarest ones, by length
+    starts: NDArray[np.int64]  # (longest + 2,) start of the prefixes of the documents of each length
+    tokens: NDArray[np.uint32]  # prefixes as ranks, ascending within a document
+    sketches: NDArray[np.uint64]  # (n,)
 
 
 class Postings(NamedTuple):
-    """Postings lists of the prefixes of the documents from ``offset`` on.
+    """Postings lists of the prefixes of the documents from ``offset`` on."""
 
-    Attributes
-    ----------
-    begin : ndarray of uint32, shape (n_tokens - unshared,)
-        Start of the list of each token of rank ``unshared`` or more.
-    documents : ndarray of uint32
-        Document numbers minus ``offset``, ascending in each list; `END` terminates each list.
-    unshared : int
-        Number of leading ranks without a list.
-    offset : int
-        First indexed document.
-    """
-
-    begin: NDArray[np.uint32]
-    documents: NDArray[np.uint32]
-    unshared: np.uint32
+    begin: NDArray[np.uint32]  # (n_tokens - unshared,) start of the list of each token of rank ``unshared`` or more
+    documents: NDArray[np.uint32]  # document numbers minus offset, ascending; `END` terminates each list
+    unshared: np.uint32  # number of leading ranks without a list
     offset: int
 
 
 class Scratch(NamedTuple):
-    """Scratch arrays of one probing thread.
+    """Scratch arrays of one probing thread."""
 
-    Attributes
-    ----------
-    common : ndarray of uint16 or uint32, shape (indexed documents,)
-        Common prefix tokens of each indexed document with the last probing document that shares any, plus the version
-        of that probing document.
-    marks : ndarray of uint8 or int32, shape (n_signatures,)
-        Count of each signature in the document that is verified.
-    reach : ndarray of uint32, shape (longest prefix + 1,)
-        First document, minus the offset, that is too long for each prefix position.
-    candidates : ndarray of uint32, shape (2, indexed documents + batch)
-        Probing document; candidate minus the offset.
-    found : ndarray of uint32, shape (3, capacity)
-        Probing document, partner, overlap.
-    state : ndarray of int64, shape (5,)
-        Version; counters of scanned postings, candidates and verifications; number of pairs in ``found``.
-    """
-
+    # (indexed documents,) common prefix tokens of each with the last probing document that shares any, plus the version
+    # of that probing document
     common: NDArray[Any]
-    marks: NDArray[Any]
-    reach: NDArray[np.uint32]
-    candidates: NDArray[np.uint32]
-    found: NDArray[np.uint32]
-    state: NDArray[np.int64]
+    marks: NDArray[Any]  # (n_signatures,) count of each signature in the document that is verified
+    reach: NDArray[np.uint32]  # (longest prefix + 1,) first document that is too long for each prefix position
+    candidates: NDArray[np.uint32]  # (2, indexed documents + batch) probing document; candidate minus the offset
+    found: NDArray[np.uint32]  # (3, capacity) probing document, partner, overlap
+    state: NDArray[np.int64]  # (5,) version; scanned postings, candidates, verifications; number of pairs in `found`
 
 
 VERSION, SCANNED, CANDIDATES, VERIFIED, FOUND = range(5)
@@ -221,10 +168,7 @@ def first_of_hash(bucketed: Any, rows: Any, starts: Any, begin: Any, end: Any, c
 def confirm_copies(rows: Rows, begin: Any, end: Any, copy_of: Any) -> Any:
     """Compare each row of ``begin:end`` with the row of equal hash; reset ``copy_of`` if they differ.
 
-    Returns
-    -------
-    tuple of int
-        Number of exact duplicates, and of rows whose hash collided.
+    Return the numbers of exact duplicates and of rows whose hash collided.
     """
     copies = np.empty(end - begin, np.int64)
     n = 0
@@ -281,24 +225,11 @@ def number_documents(copy_of: Any, lengths: Any, first: Any, document_of: Any, r
 
 @njit(cache=True, nogil=True)
 def rank_tokens(seen: Any, shared: Any, order: TokenOrder) -> Any:
-    """Fill the token order from the counts of `scan_rows`.
+    """Fill the token order, of which ``further`` is input, from the counts ``seen`` of `scan_rows`.
 
-    The frequency of a third or later occurrence is extrapolated from the first two. Any order yields exact results; a
-    better estimate would prune little more.
-
-    Parameters
-    ----------
-    seen : ndarray of uint64, shape (n_signatures,)
-        Counts of `scan_rows`.
-    shared : ndarray of bool, shape (n_signatures,)
-        Signatures that two compared documents can share.
-    order : TokenOrder
-        ``further`` is input, the other fields are written.
-
-    Returns
-    -------
-    tuple of int
-        Number of classes, and number of tokens in class 0.
+    The frequency of a third or later occurrence is extrapolated from the first two: any order yields exact results.
+    ``shared`` marks signatures that two compared documents can share. Return the number of classes, and that of tokens
+    in class 0.
     """
     n = len(seen)
     for s in range(n):
@@ -467,10 +398,7 @@ def probe(
 ) -> Any:
     """Find the similar indexed documents of the probing documents ``begin:end``; stop before ``found`` may overflow.
 
-    Returns
-    -------
-    int
-        The first document that was not probed.
+    Return the first document that was not probed.
     """
     state = scratch.state
     size = np.uint64(indexed.first[-1] - postings.offset)
@@ -669,20 +597,10 @@ def overlaps(rows: Rows, row: Any, others: Rows, compared: Any, marks: Any, out:
 
 
 class Links(NamedTuple):
-    """Similar pairs as adjacency lists.
+    """Similar pairs as adjacency lists: the links of row ``r`` are at ``start[r]:start[r + 1]``."""
 
-    Attributes
-    ----------
-    start : ndarray of int64, shape (n_rows + 2,)
-        The links of row ``r`` are at ``start[r]:start[r + 1]``; the last entry is used by `fill_links` only.
-    row : ndarray of int32
-        Partner of each link.
-    similarity : ndarray of float64
-        Similarity of each link.
-    """
-
-    start: NDArray[np.int64]
-    row: NDArray[np.int32]
+    start: NDArray[np.int64]  # (n_rows + 2,) the last entry is used by `fill_links` only
+    row: NDArray[np.int32]  # partner of each link
     similarity: NDArray[np.float64]
 
 

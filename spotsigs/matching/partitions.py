@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from spotsigs.errors import as_choice, as_count, as_flag, as_tau
 
 MOST_RHO = 10**7
-"""Largest boundary that can be asked for: lengths are tried one by one."""
+"""Largest boundary: lengths are tried one by one."""
 
 
 class Convention(Enum):
@@ -72,8 +72,7 @@ def partition_boundaries(
 def partner_lengths(tau: float, longest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the smallest and largest length of a possible partner, per length (Inequality 6).
 
-    Lengths are compared as ``shorter / longer >= tau`` in float64, like the similarity of a pair; bounds of the form
-    ``(1 - tau) * length`` lose borderline pairs.
+    Lengths are compared as ``shorter / longer >= tau`` in float64, like the similarity of a pair.
 
     Parameters
     ----------

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 from spotsigs.records import Corpus, Matcher, Pairs
+from spotsigs.storage.identity import identity
 
 
 class JoinedOnce:
@@ -51,5 +54,5 @@ class JoinedOnce:
 
 
 def _method(matcher: Matcher) -> str:
-    """Return what identifies a matcher but for its threshold."""
-    return repr(matcher.at(1.0))
+    """Return the identity of a matcher without its threshold."""
+    return json.dumps(identity(matcher.at(1.0)))

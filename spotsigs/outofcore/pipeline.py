@@ -17,8 +17,8 @@ from spotsigs.engines import ClusterEngine, Engine, Processes, Serial, WorkerEng
 from spotsigs.errors import InputError, as_tau, counted, reason, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
 from spotsigs.in_memory import Matched
-from spotsigs.outofcore.prefix_partition_join import JOB, PairFiles, estimate, join_store, query
-from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR
+from spotsigs.outofcore.prefix_partition_join import JOB, PairFiles, join_store, query
+from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR, write_pairs
 from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors
@@ -59,10 +59,9 @@ def data_budget(memory: int, workers: int = 0) -> int:
     Parameters
     ----------
     memory : int
-        Bytes for all processes together: the calling one and its workers.
+        Bytes for all processes together: the calling one and its workers, which use memory for data in turn.
     workers : int
-        Worker processes; 0 if all tasks run in the calling process. Workers and the calling process use memory for
-        data in turn, so that only one of both counts.
+        Worker processes; 0 if all tasks run in the calling process.
 
     Raises
     ------
@@ -82,14 +81,9 @@ def data_budget(memory: int, workers: int = 0) -> int:
 
 
 def fitting(engine: Engine, memory: int) -> Engine:
-    """Return an engine with no more worker processes on this machine than fit into a budget.
+    """Return an engine with no more worker processes on this machine than fit into a budget of bytes.
 
-    Parameters
-    ----------
-    engine : Engine
-        An engine whose workers run on other machines is returned unchanged.
-    memory : int
-        Bytes for all processes together.
+    An engine whose workers run on other machines is returned unchanged.
     """
     most = max((memory - PROGRAM) // (PROGRAM + LEAST), 1)
     elsewhere = isinstance(engine, ClusterEngine) and engine.address is not None
@@ -103,17 +97,7 @@ def fitting(engine: Engine, memory: int) -> Engine:
 
 @dataclass(frozen=True)
 class Match:
-    """A document of a store that is similar to a page.
-
-    Attributes
-    ----------
-    doc : str
-        Its id.
-    similarity : float
-        1 for an exact duplicate.
-    identical : str
-        ``content`` or ``text`` for an exact duplicate, otherwise empty.
-    """
+    """A document of a store that is similar to a page; ``identical`` is ``content`` or ``text`` for a duplicate."""
 
     doc: str
     similarity: float
@@ -122,7 +106,7 @@ class Match:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorSettings:
-    """How signatures become vectors.
+    """Settings of the conversion of signatures to vectors.
 
     Attributes
     ----------
@@ -195,12 +179,10 @@ class Store:
         tau : float
             Similarity threshold.
         settings : VectorSettings
-            How signatures become vectors.
+            Filter and counts of the vectors.
         add : bool
-            Append the documents to those of the store, and find only the pairs with at least one of them. These are the
-            pairs of a run over all documents: document frequencies are counted over all of them, and a scheme that
-            reads the whole collection reads all outlines again. The documents of the last addition, given once more,
-            resume that addition.
+            Append the documents to those of the store, and find the pairs with at least one of them, as in a run over
+            all documents. The documents of the last addition, given once more, resume that addition.
         strict : bool
             Stop at the first record that cannot be read.
 
@@ -261,13 +243,6 @@ class Store:
     def query(self, page: Document, tau: float) -> list[Match]:
         """Find the documents that are similar to a page; the store is not changed.
 
-        Parameters
-        ----------
-        page : Document
-            The page.
-        tau : float
-            Similarity threshold.
-
         Returns
         -------
         list of Match
@@ -308,13 +283,13 @@ class Store:
             try:
                 stack.enter_context(alone(self.folder, self.say))
             except OSError as error:
-                message = f"the store {self.folder} cannot be written: {reason(error)}; give another place"
+                message = f"the store {self.folder} cannot be written: {reason(error)}; give another path"
                 raise InputError(message) from error
             try:
                 yield
             except OSError as error:
                 at = place_of(error) or self.folder
-                rest = f"what is complete in the store {self.folder} stays, and the same command goes on with it"
+                rest = f"complete results in the store {self.folder} are kept, and the same command resumes"
                 raise InputError(f"{at}: {reason(error)}; {rest}") from error
 
     def _announce_budget(self) -> None:
@@ -343,13 +318,13 @@ class Store:
             number = same[-1] if same else len(batches)
             require(
                 not same or number == len(batches) - 1,
-                f"these documents are in the store {self.folder} already, and others were added behind them",
+                f"these documents are in the store {self.folder} already, and others were added after them",
             )
         else:
             number = 0
             require(
                 len(batches) < 2,
-                f"the store {self.folder} holds documents that were added; {option('add', 'true')} adds more",
+                f"the store {self.folder} contains documents that were added; {option('add', 'true')} adds more",
             )
             if batches and not same:
                 finished_segments(batches[0])
@@ -391,12 +366,11 @@ class Store:
         needed = n * max(BYTES_A_DOCUMENT, BYTES_A_RESULT)
         require(
             needed <= self.budget,
-            f"memory is too little for {n:,} documents: ordering and grouping them takes {needed / 1e6:,.0f} MB beside "
-            f"the code, and there are {self.budget / 1e6:,.0f} MB for data",
+            f"memory is too little for {n:,} documents: ordering and grouping them takes {needed / 1e6:,.0f} MB in "
+            f"addition to the code, and there are {self.budget / 1e6:,.0f} MB for data",
         )
         self.say(
-            f"layout: {counted(n, 'document')}, of which {needed / 1e6:,.0f} MB are held at once; "
-            "signatures pass in ranges"
+            f"layout: {counted(n, 'document')}, {needed / 1e6:,.0f} MB for their order; signatures are read in ranges"
         )
         return build_vectors(
             self.vectors,
@@ -411,12 +385,8 @@ class Store:
 
     def _join(self, stored: StoredVectors, tau: float, new_from: int) -> PairFiles:
         job = xxhash.xxh64_hexdigest(f"{fingerprint(self.vectors)} {new_from}".encode())
-        target, budget = self._resumed(f"{tau!r}-{job}")
-        facts = estimate(stored, memory=budget)
-        self.say(
-            f"join: {counted(facts['tasks'], 'stretch', 'cut_rows')} of rows, each within {budget / 1e6:,.0f} MB; "
-            f"the vectors take {facts['store_bytes'] / 1e6:,.0f} MB on disk"
-        )
+        target, budget = self._resumed(f"{tau}-{job}")
+        self.say(f"join: {counted(len(stored), 'document')}, each task within {budget / 1e6:,.0f} MB")
         pairs = join_store(self.vectors, target, tau, self.engine, memory=budget, new_from=new_from)
         return with_copies(pairs, target, stored.copies, new_from, budget)
 
@@ -424,8 +394,7 @@ class Store:
         """Return the path of a job's pairs and the budget that its tasks were cut for.
 
         A stopped job resumes with its tasks if they fit into the present budget: other tasks would give the same pairs
-        and lose the complete ones. A folder without the description of its job was deleted during a run; it is deleted
-        again.
+        and lose the complete ones. A folder without the description of its job was deleted in part.
         """
         name = f"pairs-{job}-"
         known = [path.removeprefix(name) for path in sizes(self.folder) if path.startswith(name)]
@@ -443,14 +412,9 @@ def with_copies(pairs: PairFiles, folder: Path, copies: Copies, new_from: int, b
     limit = budget // 4
     found = copies.further(pairs.within(limit).chunks(), most=max(limit // BYTES_A_PAIR, 1), new_from=new_from)
     folders = []
-    for k, (i, j, similarity) in enumerate(found):
+    for k, columns in enumerate(found):
         folders.append(folder / f"copies-{k:08d}")
-        order = np.lexsort((j, i))
-        with writing(folders[-1], "pairs") as out:
-            out.put("i", i[order])
-            out.put("j", j[order])
-            out.put("similarity", similarity[order])
-            out.facts = {"pairs": len(order)}
+        write_pairs(folders[-1], *columns)
     return replace(pairs, folders=(*pairs.folders, *folders))
 
 
@@ -525,7 +489,7 @@ def _query(vectors: Path, signatures: Signatures, tau: float, memory: int) -> li
         else:
             if _made(vectors) == made:
                 return found
-    raise InputError(f"another run changes the store {vectors.parent} while it is asked; ask again later")
+    raise InputError(f"another run changes the store {vectors.parent} during the query; query again later")
 
 
 def _made(store: Path) -> str | None:

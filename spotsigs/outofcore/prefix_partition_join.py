@@ -1,9 +1,8 @@
-"""The exact join of a store that does not fit into memory; its result are pairs on disk.
+"""The exact join of a store that does not fit into memory; the resulting pairs are on disk.
 
 The join runs in rounds of tasks (`spotsigs.outofcore.prefix_partition_tasks`). Each task names a store, reads it, and
-writes its result to a file of its own. No array passes through an engine, a task can run again anywhere, and completed
-tasks are skipped. The calling process stores a few numbers for each task. No task depends on the engine or on the
-number of workers.
+writes its result to files of its own. No array passes through an engine, a task can run again on any worker, and
+completed tasks are skipped. The calling process stores a few numbers for each task. No task depends on the engine.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ from spotsigs.outofcore.prefix_partition_tasks import (
     BINS,
     BYTES_A_PAIR,
     BYTES_A_ROW,
-    BYTES_SHUFFLED,
-    FORM,
     Job,
     cut_cells,
     cut_parts,
@@ -44,8 +41,8 @@ from spotsigs.outofcore.prefix_partition_tasks import (
 from spotsigs.outofcore.resumable_tasks import run
 from spotsigs.outofcore.vectorize import look_up
 from spotsigs.records import FloatArray, Overlap, Pairs, Vectors
-from spotsigs.storage.locations import absolute, as_path, sizes
-from spotsigs.storage.store import Reader, StoredVectors, claim, fingerprint, open_vectors, opened, remove_tree
+from spotsigs.storage.locations import absolute, as_path
+from spotsigs.storage.store import Reader, claim, fingerprint, open_vectors, opened, remove_tree
 
 BYTES_AN_OCCURRENCE = 64
 """Bytes that a query uses for each occurrence of the rows that it reads: at most 58 were measured."""
@@ -57,14 +54,7 @@ JOB = "job.json"
 """File that describes the join of a folder."""
 
 ROUNDS = ("plan", "parts", "shuffled", "candidates", "verified")
-"""Results of tasks that are deleted when the join has ended."""
-
-
-def estimate(stored: StoredVectors, *, memory: int) -> dict[str, int]:
-    """Estimate a join of the store: tasks of its first round, and bytes of the store."""
-    indptr = stored.vectors.indptr
-    spans = cut_rows(indptr, int(np.searchsorted(stored.vectors.lengths, 1)), memory // 2, BYTES_SHUFFLED, BYTES_A_ROW)
-    return {"tasks": len(spans) - 1, "store_bytes": 8 * int(indptr[-1]) + 40 * len(stored)}
+"""Results of tasks that are deleted after the join."""
 
 
 def join_store(
@@ -81,7 +71,7 @@ def join_store(
     tau : float
         Similarity threshold in (0, 1].
     engine : Engine
-        Where the tasks run; the result does not depend on it.
+        Where the tasks run.
     memory : int
         Bytes that one task may use. The candidates of a single document can exceed it.
     new_from : int
@@ -90,26 +80,22 @@ def join_store(
     Returns
     -------
     PairFiles
-        The pairs that one join of all rows gives, with the counters ``tasks``, ``work_mean`` and ``work_most`` (of the
-        tasks that generate candidates, in postings), ``tokens`` (shuffled), ``visits`` (postings in reach, of all and
-        of one task at most), ``candidates`` (once for each part) and ``verifications``.
+        The pairs of all rows, with the counters ``tasks``, ``work_mean`` and ``work_most`` (of the tasks that generate
+        candidates, in postings), ``tokens`` (shuffled), ``visits`` (postings in reach, of all tasks and of one task at
+        most), ``candidates`` (once for each part) and ``verifications``.
 
     Raises
     ------
     InputError
-        If tau is out of range, the folder holds the pairs of another join, or the store was built by a program that
-        wrote neither marks nor classes of signatures.
+        If tau is out of range, or the folder contains the pairs of another join.
     """
     tau = as_tau(tau)
     folder = as_path(folder)
     stored = open_vectors(store, verify=None)
-    reader = opened(store, "vectors", verify=None)
-    marked = not {"marks.npy", "classes.npy"}.isdisjoint(reader.facts["files"])
-    require(marked, f"the store {store} was built by a former version; build it again")
     facts: dict[str, Any] = {"checksum": fingerprint(store), "tau": tau, "new_from": new_from, "memory": memory}
     require(
         not claim(folder, JOB, facts),
-        f"{folder} holds the pairs of another join; give another place or delete it",
+        f"{folder} contains the pairs of another join; give another path or delete it",
     )
     job = Job(
         store=absolute(store),
@@ -134,24 +120,12 @@ def _run_or_resume(job: Job, engine: Engine) -> dict[str, Any]:
     """Return the number of stores of pairs of each of the last tasks, and the counters, of a complete join."""
     try:
         done = job.result("done").facts
-        require("stores" in done, f"{job.folder} holds the pairs of a former version")
         for pairs in stores(job, dict(enumerate(done["stores"]))):
             opened(pairs, "pairs", verify=None)
     except InputError:
-        _forget_former(job)
+        remove_tree(job.path("done"))
         done = job.checkpoint("done", work=lambda out: out.facts.update(_joined(job, engine)))
     return done
-
-
-def _forget_former(job: Job) -> None:
-    """Delete results of tasks that this version cannot resume."""
-    try:
-        form = job.result("plan").facts.get("form")
-    except InputError:
-        form = None
-    for name in sizes(job.path()):
-        if name == "done" or (name != JOB and form != FORM):
-            remove_tree(job.path(name))
 
 
 def _joined(job: Job, engine: Engine) -> dict[str, Any]:
@@ -187,7 +161,7 @@ def _joined(job: Job, engine: Engine) -> dict[str, Any]:
 
 
 def _compact(*blocks: Vectors) -> list[Vectors]:
-    """Renumber the signatures of a few rows of a large vocabulary, so that tables over the signatures are small."""
+    """Renumber the signatures of a few rows of a large vocabulary."""
     n_ids = 1 + max(int(block.ids.max(initial=-1)) for block in blocks)
     if n_ids <= sum(len(block.ids) for block in blocks):
         return list(blocks)
@@ -261,7 +235,7 @@ class PairFiles:
         """
         stores = self._stores(True)
         edges = list(self._edges(stores))
-        offsets = [np.searchsorted(_first(store), edges).tolist() for store in stores]
+        offsets = [np.searchsorted(store.whole("i", np.int64), edges).tolist() for store in stores]
         for k in range(len(edges) - 1):
             i, j, similarity = _sorted(
                 _range(store, at[k], at[k + 1]) for store, at in zip(stores, offsets, strict=True) if at[k] < at[k + 1]
@@ -276,7 +250,7 @@ class PairFiles:
         width = max(1, self.n >> 16)
         bins = np.zeros(self.n // width + 1, np.int64)  # pairs by bin of the first document
         for store in stores:
-            bins += np.bincount(_first(store) // width, minlength=len(bins))
+            bins += np.bincount(store.whole("i", np.int64) // width, minlength=len(bins))
         ends = np.cumsum(bins)
         first = done = 0
         yield 0
@@ -287,11 +261,6 @@ class PairFiles:
             if first < len(ends):
                 yield first * width
         yield self.n
-
-
-def _first(store: Reader) -> NDArray[np.int64]:
-    """Read the first documents of the pairs; memory maps of all stores would add up."""
-    return store.whole("i", np.int64)
 
 
 def _sorted(parts: Iterable[Found]) -> Found:
@@ -314,20 +283,7 @@ def _range(reader: Reader, first: int, last: int) -> Found:
 def query(
     store: str | Path, hashes: NDArray[np.uint64], counts: NDArray[np.int32], tau: float, *, memory: int
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Find the documents of a store that are similar to a page.
-
-    Parameters
-    ----------
-    store : str or Path
-        Path of the vectors, built by `spotsigs.outofcore.vectorize.build_vectors`.
-    hashes : ndarray of uint64, shape (k,)
-        The page's distinct signatures.
-    counts : ndarray of int32, shape (k,)
-        Occurrences of each.
-    tau : float
-        Similarity threshold.
-    memory : int
-        Bytes of data in memory.
+    """Find the documents of a store that are similar to a page with some distinct signatures and their counts.
 
     Returns
     -------
@@ -344,7 +300,7 @@ def query(
     reader = opened(store, "vectors", verify=None)
     vocabulary = stored.vectors.vocabulary
     if vocabulary is None:
-        raise InputError(f"the store {store} has no vocabulary; it cannot be asked for pages")
+        raise InputError(f"the store {store} has no vocabulary; it cannot be queried")
     ids, known = look_up(hashes, vocabulary)
     unseen = ~known & ~look_up(hashes, reader.array("dropped", np.uint64))[1]
     ids[unseen] = len(vocabulary) + np.arange(np.count_nonzero(unseen))

@@ -43,32 +43,16 @@ LOG_SIGNATURES_A_KEY = 12
 KEY_MASK = 2**KEY_BITS - 1
 LOW = np.uint64(0xFFFFFFFF)
 BYTE, HALF = np.uint64(8), np.uint64(32)
-MAX_POSITION = 2**16 - 1
-"""Larger positions are stored as this one: the bound of a smaller position prunes less."""
-
-MAX_SHARED = 255
-"""Larger shared weights are stored as this one: no bound requires more."""
-
-MAX_LENGTH = 2**24 - 1
-"""Largest length of a partner that a posting can store; larger ones mean no limit."""
-
-MAX_ROWS = 2**24
-"""Rows of one comparison: their numbers have 24 bits in a key."""
-
+MAX_POSITION = 2**16 - 1  # larger positions are stored as this one: the bound of a smaller position prunes less
+MAX_SHARED = 255  # larger shared weights are stored as this one: no bound requires more
+MAX_LENGTH = 2**24 - 1  # largest length of a partner that a posting can store; larger ones mean no limit
+MAX_ROWS = 2**24  # rows of one comparison: their numbers have 24 bits in a key
 NO_LIMIT = 2**40
-AHEAD = 8
-"""Distance of prefetching, in comparisons, tokens and candidates."""
-
-MEMO = 256
-"""Positions whose bounds are kept for the rows of one length."""
-
-TOTALS = 4096
-"""Sums of two lengths whose bounds are kept."""
-
+AHEAD = 8  # distance of prefetching, in comparisons, tokens and candidates
+MEMO = 256  # positions whose bounds are kept for the rows of one length
+TOTALS = 4096  # sums of two lengths whose bounds are kept
 UNKNOWN = -2
-
-A_TOKEN = 16
-"""Work of a token that is read and listed; the work of a posting is 1."""
+A_TOKEN = 16  # work of a token that is read and listed; the work of a posting is 1
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -102,68 +86,30 @@ def longest_of(posting: Any) -> Any:
 
 
 class Runs(NamedTuple):
-    """Bounds that depend on the length of a row alone, for each length that occurs, ascending.
+    """Bounds that depend on the length of a row alone, for each of the n lengths that occur, ascending."""
 
-    Attributes
-    ----------
-    lengths : ndarray of int64, shape (n,)
-        The lengths, from 1 on.
-    rows : ndarray of int64, shape (n + 1,)
-        First row of each run, and the number of rows.
-    low : ndarray of int64, shape (n,)
-        First run of the lengths of shorter partners.
-    shared : ndarray of int64, shape (n,)
-        Weight that a similar pair shares in the prefixes, by the length of its shorter row.
-    prefix : ndarray of int64, shape (n,)
-        Units of weight of the prefix in which a row shares them.
-    offered : ndarray of int64, shape (n,)
-        Units of weight of the prefix that is listed for partners that are not shorter.
-    """
-
-    lengths: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    low: NDArray[np.int64]
-    shared: NDArray[np.int64]
-    prefix: NDArray[np.int64]
-    offered: NDArray[np.int64]
+    lengths: NDArray[np.int64]  # the lengths, from 1 on
+    rows: NDArray[np.int64]  # first row of each run, and the number of rows
+    low: NDArray[np.int64]  # first run of the lengths of shorter partners
+    shared: NDArray[np.int64]  # weight that a similar pair shares in the prefixes, by the length of its shorter row
+    prefix: NDArray[np.int64]  # units of weight of the prefix in which a row shares them
+    offered: NDArray[np.int64]  # units of weight of the prefix that is listed for partners that are not shorter
 
 
 class Share(NamedTuple):
-    """Rows with a signature of one part in their prefix, and these signatures.
+    """The n rows with a signature of one part in their prefix, and these signatures."""
 
-    Attributes
-    ----------
-    marks : ndarray of uint64, shape (2 n,)
-        For each row its sketch (the parity of the units of weight on each of 64 bits), then its row and run.
-    is_new : ndarray of bool, shape (n,)
-        Whether the row, or a copy of it, is new.
-    first : ndarray of int64, shape (n_runs + 1,)
-        Index of the first row of each run.
-    starts : ndarray of int64, shape (n + 1,)
-        The tokens of row ``r`` are ``tokens[starts[r]:starts[r + 1]]``.
-    tokens : ndarray of uint64
-        With the number of the signature in the vocabulary, or in the part once `number_signatures` has run.
-    """
-
-    marks: NDArray[np.uint64]
-    is_new: NDArray[np.bool_]
-    first: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    tokens: NDArray[np.uint64]
+    marks: NDArray[np.uint64]  # (2 n,) for each row its sketch, as `sketch_rows` writes it, then its row and run
+    is_new: NDArray[np.bool_]  # (n,) whether the row, or a copy of it, is new
+    first: NDArray[np.int64]  # (runs + 1,) index of the first row of each run
+    starts: NDArray[np.int64]  # (n + 1,) the tokens of row r are tokens[starts[r]:starts[r + 1]]
+    tokens: NDArray[np.uint64]  # with the id of the signature, in the part once `number_signatures` has run
 
 
 class Lists(NamedTuple):
-    """Inverted index of a part, which grows while rows are probed.
+    """Inverted index of a part, which grows while rows are probed."""
 
-    Attributes
-    ----------
-    bounds : ndarray of int32, shape (2 n_signatures,)
-        For each signature the first posting that is still in reach, and the end of its list.
-    postings : ndarray of uint64
-        The postings lists.
-    """
-
-    bounds: NDArray[np.int32]
+    bounds: NDArray[np.int32]  # (2 signatures,) for each the first posting still in reach, and the end of its list
     postings: NDArray[np.uint64]
 
 
@@ -211,16 +157,8 @@ def sketch_rows(indptr: Any, ids: Any, counts: Any, out: Any) -> None:
 def find_partition_keys(sizes: Any, first: Any, entries: Any, partition_keys: Any) -> None:
     """Compute the partition key of each signature, a hash of the first document that contains it.
 
-    Parameters
-    ----------
-    sizes : ndarray of int64
-        Signatures of each document.
-    first : int
-        Number of the first document.
-    entries : ndarray of int32
-        Index of each signature of each document in ``partition_keys``.
-    partition_keys : ndarray of uint16
-        Output.
+    ``sizes`` are the signatures of each document from number ``first`` on, ``entries`` the index of each of them in
+    ``partition_keys``, the output.
     """
     k = len(entries)
     for r in range(len(sizes) - 1, -1, -1):
@@ -234,10 +172,10 @@ def find_partition_keys(sizes: Any, first: Any, entries: Any, partition_keys: An
 def select_prefixes(
     indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, copy_of: Any, tables: Runs, out: Any
 ) -> Any:
-    """Write the prefixes of the rows that are no copies of other rows.
+    """Write the prefixes of the rows that are no copies of other rows; return the number of tokens.
 
-    The signatures of a row are ordered by class, rarest first, then by number. Those of class 0 occur in no other row:
-    they count for positions and are not written.
+    The signatures of a row are ordered by class, rarest first, then by id. Those of class 0 occur in no other row: they
+    count for positions and are not written.
 
     Parameters
     ----------
@@ -245,19 +183,12 @@ def select_prefixes(
         Rows as CSR arrays, ids ascending in each.
     marks : ndarray of uint16
         Class and partition key of each signature.
-    runs : ndarray of int64
-        Run of each row.
-    copy_of : ndarray of int32
-        First equal row of each row.
+    runs, copy_of : ndarray of int64, of int32
+        Run of each row, and its first equal row.
     tables : Runs
         By length.
     out : tuple of ndarray
         Output: ``tokens`` as in `Share`, ``rows``, and ``bins``; as long as the entries.
-
-    Returns
-    -------
-    int
-        How many there are.
     """
     tokens, rows, bins = out
     weight = np.empty(MAX_CLASSES + 1, np.int64)
@@ -293,16 +224,10 @@ def select_prefixes(
 
 @njit(cache=True, nogil=True)
 def count_parts(rows: Any, part: Any, starts: Any) -> None:
-    """Count the tokens of each part and the rows that have some.
+    """Count the tokens of each part and the rows that have some, for ``rows`` and the part of each token.
 
-    Parameters
-    ----------
-    rows : ndarray
-        As `select_prefixes` writes them.
-    part : ndarray of int32
-        Part of each token.
-    starts : ndarray of int64, shape (2, n_parts + 2)
-        Zero; output: the first row and the first token of each part, shifted by one index.
+    ``starts``, shape (2, parts + 2), is zero on entry; on exit it has the first row and the first token of each part,
+    shifted by one index.
     """
     before = np.full(starts.shape[1], -1, np.int32)
     for k in range(len(rows)):
@@ -354,24 +279,11 @@ def read_heads(tables: Runs, out: Share) -> None:
 
 @njit(cache=True, nogil=True)
 def number_signatures(tokens: Any, known: Any, n: Any) -> Any:
-    """Renumber the signatures of tokens in the order of their first occurrence.
+    """Renumber the signatures of tokens in the order of their first occurrence; return their number.
 
     Postings lists of signatures that first occur in one row are then adjacent, and so are those that its
-    near-duplicates probe.
-
-    Parameters
-    ----------
-    tokens : ndarray of uint64
-        As in `Share`; output.
-    known : ndarray of uint64
-        Hash table of the numbered signatures, 0 where it is empty; its size is a power of two above their number.
-    n : int
-        Signatures numbered before.
-
-    Returns
-    -------
-    int
-        Signatures numbered now.
+    near-duplicates probe. ``known`` is the hash table of the ``n`` signatures that were numbered before, 0 where it is
+    empty; its size is a power of two above their number.
     """
     last = np.uint64(len(known) - 1)
     for k in range(len(tokens)):
@@ -524,8 +436,6 @@ def probe(
         Rows of one part, or of two groups of blocks of it.
     own : bool
         Whether both are the same rows: each row is listed after it has been probed.
-    begin, end : int
-        The rows that are probed.
     tables, tau, all_rows, new
         As for `count_visits`.
     most : int
@@ -542,10 +452,10 @@ def probe(
     """
     pairs, shared = out
     n, work = 0, 0
-    room = len(pairs) - len(counts)  # a row has at most as many pairs as there are listed rows
+    full = len(pairs) - len(counts)  # a row has at most as many pairs as there are listed rows
     memo, of, differing = np.full(MEMO, UNKNOWN, np.int64), -1, np.full(TOTALS, UNKNOWN, np.int64)
     for r in range(begin, end):
-        if n > room or work >= most:
+        if n > full or work >= most:
             return r, n, work
         work += A_TOKEN * (probing.starts[r + 1] - probing.starts[r])
         q = _run(probing, r)
@@ -638,23 +548,9 @@ class Block(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def compare(one: Block, a: Any, other: Block, b: Any, tau: Any, out: Any) -> Any:
-    """Compare rows ``a`` of one block with rows ``b`` of another.
+    """Compare rows ``a`` of one block with rows ``b`` of another; return the number of similar pairs.
 
-    Parameters
-    ----------
-    one, other : Block
-        The rows.
-    a, b : ndarray of int64, shape (n,)
-        Which are compared; signatures ascend in both.
-    tau : float
-        Similarity threshold.
-    out : tuple of ndarray
-        Output: indices of the similar pairs among the n, and their similarities.
-
-    Returns
-    -------
-    int
-        Number of similar pairs.
+    ``out`` are their indices in ``a`` and ``b``, and their similarities.
     """
     indices, similarity = out
     n = 0
@@ -690,15 +586,7 @@ def gather(indptr: Any, values: Any, rows: Any, ends: Any, out: Any) -> None:
 
 
 class Groups(NamedTuple):
-    """The document numbers of each row and of its copies: ``numbers[starts[r]:starts[r + 1]]``.
-
-    Attributes
-    ----------
-    starts, numbers : ndarray of int64
-        As above.
-    sizes, old : ndarray of int64
-        Documents of each row, and those of them that are not new.
-    """
+    """The documents of each row and of its copies: ``numbers[starts[r]:starts[r + 1]]``; how many, and how many old."""
 
     starts: NDArray[np.int64]
     numbers: NDArray[np.int64]
@@ -710,30 +598,23 @@ class Groups(NamedTuple):
 def list_pairs(
     one: Groups, a: Any, other: Groups, b: Any, own: Any, similarity: Any, new_from: Any, at: Any, out: Any
 ) -> Any:
-    """Write the pairs of documents of pairs of rows, lower number first, until the output is full.
+    """Write the pairs of documents of pairs of rows, lower number first, until the output is full; return their number.
 
     Parameters
     ----------
     one, other : Groups
         The documents of the rows.
-    a, b : ndarray of int64, shape (n,)
+    a, b, similarity : ndarray, shape (n,)
         The pairs of rows.
     own : bool
         Whether each row is paired with itself: its copies with one another.
-    similarity : ndarray of float64, shape (n,)
-        Theirs.
     new_from : int
         One document of each pair at least has this number or a higher one.
     at : ndarray of int64, shape (3,)
-        Where to start: a pair of rows, the index of its first document, and that of its second; zeros at first.
-        Output: where to resume.
+        Where to start: a pair of rows, the index of its first document, and that of its second. Output: where to
+        resume.
     out : tuple of ndarray
         Output: documents and similarities.
-
-    Returns
-    -------
-    int
-        Number of pairs.
     """
     i, j, values = out
     n, c, x, y = 0, at[0], at[1], at[2]

@@ -34,29 +34,16 @@ from spotsigs.matching.bounds import least_overlap, prefixes
 from spotsigs.outofcore import prefix_partition_kernels as kernels
 from spotsigs.outofcore.prefix_partition_kernels import Block, Groups, Lists, Runs, Share
 from spotsigs.outofcore.resumable_tasks import Checkpoints
-from spotsigs.records import FloatArray, RowNumbers, Vectors, require_listable, unchecked
+from spotsigs.records import FloatArray, IntArray, RowNumbers, Vectors, require_listable, unchecked
 from spotsigs.storage.store import Reader, Writer, check_rows, opened, remove_tree, writing
 
-BYTES_SHUFFLED = 56
-"""Bytes that `shuffle` uses for each entry of its rows."""
-
-BYTES_A_ROW = 120
-"""Bytes that it uses for each row."""
-
-BYTES_A_TOKEN = 64
-"""Bytes that `find_candidates` uses for each token of its part."""
-
-BYTES_A_CANDIDATE = 48
-"""Bytes that `verify` uses for each candidate pair."""
-
-BYTES_COMPARED = 96
-"""Bytes that it uses for each pair of a batch of comparisons."""
-
-BYTES_LISTED = 64
-"""Bytes that it uses for each similar pair of documents that has not been written."""
-
-BYTES_A_PAIR = 128
-"""Bytes that sorting and naming pairs uses for each of them."""
+BYTES_SHUFFLED = 56  # that `shuffle` uses for each entry of its rows
+BYTES_A_ROW = 120  # that it uses for each row
+BYTES_A_TOKEN = 64  # that `find_candidates` uses for each token of its part
+BYTES_A_CANDIDATE = 48  # that `verify` uses for each candidate pair
+BYTES_COMPARED = 96  # that it uses for each pair of a batch of comparisons
+BYTES_LISTED = 64  # that it uses for each similar pair of documents that has not been written
+BYTES_A_PAIR = 128  # that sorting and naming pairs uses for each of them
 
 CELLS = 32
 """A cell is a block of rows that uses one part in so many of the budget; a task of `verify` takes several."""
@@ -81,23 +68,16 @@ PIECE = 2**18
 
 NO_END = 2**62
 
-FORM = 4
-"""Version of the results of the tasks."""
-
 GAP = 64
 """Rows between two requested ones up to which both are read at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job(Checkpoints):
-    """Settings of a join.
+    """A join of the vectors at the path ``store`` with the fingerprint ``checksum``.
 
     Attributes
     ----------
-    store : str
-        Path of the vectors.
-    checksum : str
-        Fingerprint of the vectors.
     tau : float
         Similarity threshold.
     new_from : int
@@ -118,17 +98,7 @@ class Job(Checkpoints):
 
 
 class Plan(NamedTuple):
-    """Blocks of rows of a join.
-
-    Attributes
-    ----------
-    tables : Runs
-        By length.
-    spans : ndarray of int64
-        First row of each block that is shuffled by one task, and the end.
-    cells : ndarray of int64
-        First row of each cell, and the end.
-    """
+    """Bounds by length, and the first rows of blocks that are shuffled (``spans``) and of cells, with their end."""
 
     tables: Runs
     spans: NDArray[np.int64]
@@ -146,7 +116,7 @@ def make_plan(job: Job, indptr: NDArray[np.int64], lengths: NDArray[np.int64]) -
         spans = cut_rows(indptr, first, job.memory // 2, BYTES_SHUFFLED, BYTES_A_ROW)
         out.put("spans", spans)
         out.put("cells", cut_rows(indptr, first, job.memory // CELLS, 16, BYTES_A_ROW))
-        out.facts |= {"spans": len(spans) - 1, "form": FORM}
+        out.facts["spans"] = len(spans) - 1
 
     return int(job.checkpoint("plan", work=work)["spans"])
 
@@ -188,22 +158,7 @@ def _plan(job: Job) -> Plan:
 
 
 def read_block(reader: Reader, block: tuple[int, int]) -> tuple[Vectors, NDArray[np.int64]]:
-    """Read a range of rows into memory.
-
-    Parameters
-    ----------
-    reader : Reader
-        An open store of vectors.
-    block : tuple of int
-        First row, and the end.
-
-    Returns
-    -------
-    vectors : Vectors
-        The rows; ids are those of the store.
-    rows : ndarray of int64
-        Their former numbers.
-    """
+    """Read the rows from ``block[0]`` to ``block[1]`` into memory; return them and their document numbers."""
     start, stop = block
     indptr = reader.part("indptr", np.int64, start, stop + 1)
     _require_rising(reader, indptr)
@@ -232,12 +187,12 @@ def _marks(reader: Reader, first_row: int, vectors: Vectors) -> NDArray[np.uint1
     if "marks.npy" in reader.facts["files"]:
         first = int(reader.part("indptr", np.int64, first_row, first_row + 1)[0])
         return reader.part("marks", np.uint16, first, first + len(vectors.ids))
-    ids, places = np.unique(vectors.ids, return_inverse=True)
+    ids, indices = np.unique(vectors.ids, return_inverse=True)
     known = int(ids.max(initial=-1)) < reader.length("classes", np.uint8)
     require(known, f"the classes of the store {reader.folder} are damaged; build the store again")
-    classes = reader.take("classes", np.uint8, ids.astype(np.int64)).astype(np.uint32)
+    classes = reader.array("classes", np.uint8)[ids].astype(np.uint32)
     partition_keys = ids.astype(np.uint32) * np.uint32(2654435761) >> np.uint32(32 - kernels.KEY_BITS)
-    return (classes << np.uint32(kernels.KEY_BITS) | partition_keys).astype(np.uint16)[places]
+    return (classes << np.uint32(kernels.KEY_BITS) | partition_keys).astype(np.uint16)[indices]
 
 
 def sample(task: tuple[Job, int]) -> NDArray[np.int64]:
@@ -257,8 +212,8 @@ def _tokens(
     """Return the tokens of the prefixes of rows, and the row and the range of partition keys of each."""
     tables = _plan(job).tables
     runs = np.searchsorted(tables.rows, np.arange(first_row, first_row + len(vectors)), side="right") - 1
-    room = len(vectors.ids)
-    out = np.empty(room, np.uint64), np.empty(room, np.int32), np.empty(room, np.uint16)
+    most = len(vectors.ids)
+    out = np.empty(most, np.uint64), np.empty(most, np.int32), np.empty(most, np.uint16)
     marks = _marks(job.vectors(), first_row, vectors)
     n = kernels.select_prefixes(vectors.indptr, vectors.ids, vectors.counts, marks, runs, copy_of, tables, out)
     return out[0][:n], out[1][:n], out[2][:n]
@@ -330,15 +285,15 @@ def _groups(job: Job, part: int) -> list[tuple[tuple[int, int], tuple[int, int]]
 
     The rows of the second group are probed against those of the first; a group is also paired with itself.
     """
-    held, groups, first = 0, [], 0
+    used, groups, first = 0, [], 0
     n = len(_plan(job).spans) - 1
     for number in range(n):
         _, _, tokens = _sent(job, number)
         size = int(tokens[part + 1] - tokens[part]) * BYTES_A_TOKEN
-        if held and held + size > job.memory // 2:
+        if used and used + size > job.memory // 2:
             groups.append((first, number))
-            held, first = 0, number
-        held += size
+            used, first = 0, number
+        used += size
     groups.append((first, n))
     return [(one, other) for k, other in enumerate(groups) for one in groups[: k + 1]]
 
@@ -372,29 +327,16 @@ def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
 
 def _require_undamaged(sound: bool, job: Job) -> None:
     """Refuse numbers that no kernel may use as indices."""
-    require(sound, f"what the join left in {job.folder} is damaged; delete that folder and run again")
+    require(sound, f"the results of tasks in {job.folder} are damaged; delete that folder and run again")
 
 
 _NO_LISTS = Lists(np.empty(0, np.int32), np.empty(0, np.uint64))
 
 
 class CandidateTask(NamedTuple):
-    """A task: rows of a part that are probed.
+    """A task: the rows ``begin:end`` of a part, or of a pair of its groups (see `_groups`), are probed.
 
-    Attributes
-    ----------
-    job : Job
-        Of the join.
-    number : int
-        Of the task.
-    part : int
-        Part of the signatures.
-    groups : int
-        Index of a pair of groups of its rows, see `_groups`; most parts are one group.
-    begin, end : int
-        Rows of the second group that are probed; there may be fewer.
-    most : int
-        Work after which the task stops.
+    The task stops after the work ``most``.
     """
 
     job: Job
@@ -445,15 +387,7 @@ class _Join:
 
 
 def first_candidate_tasks(job: Job, parts: int, tokens: int) -> list[CandidateTask]:
-    """Return a task for each part.
-
-    Parameters
-    ----------
-    job : Job
-        Of the join.
-    parts, tokens : int
-        Number of parts, and of tokens of all parts.
-    """
+    """Return a task for each part; ``tokens`` is their number in all parts."""
     most = max(LEAST_WORK, int(UNEVEN * kernels.A_TOKEN * tokens / max(parts, 1)))
     return [CandidateTask(job, part, part, 0, 0, NO_END, most) for part in range(parts)]
 
@@ -461,16 +395,9 @@ def first_candidate_tasks(job: Job, parts: int, tokens: int) -> list[CandidateTa
 def further_candidate_tasks(
     searches: Sequence[CandidateTask], results: Sequence[Mapping[str, Any]], first: int
 ) -> list[CandidateTask]:
-    """Return tasks for the rows of tasks that stopped.
+    """Return tasks for the rows of tasks that stopped, among those from ``first`` on and their results.
 
     Each has as much work as the limit of a task, or the mean of all parts if that is more.
-
-    Parameters
-    ----------
-    searches, results : sequence
-        All tasks so far, and what `find_candidates` returned for each.
-    first : int
-        The first task that has not been considered before.
     """
     most, parts = searches[0].most, 1 + max(task.part for task in searches)
     total = sum(result["work"] for result in results) + sum(result["left"] for result in results[first:])
@@ -504,11 +431,11 @@ def _find_candidates(task: CandidateTask, out: Writer) -> None:
     join = _Join(task, *groups[task.groups])
     begin, end = task.begin, min(task.end, len(join.probing.is_new))
     n = len(join.listed.is_new)
-    room = n + max(2**16, min(n, 2**20))
+    most = n + max(2**16, min(n, 2**20))
     counts, touched = np.zeros(n, np.uint8), np.empty(n, np.int64)
-    pairs, shared = np.empty(room, np.uint64), np.empty(room, np.uint8)
+    pairs, shared = np.empty(most, np.uint64), np.empty(most, np.uint8)
     cells, work = np.zeros(len(plan.cells), np.int64), 0
-    with out.growing("pairs", np.uint64) as append_pairs, out.growing("shared", np.uint8) as append_meetings:
+    with out.growing("pairs", np.uint64) as append_pairs, out.growing("shared", np.uint8) as append_shared:
         while begin < end and work < task.most:
             begin, found, more = kernels.probe(
                 join.probing, join.listed, join.own, begin, end, plan.tables, job.tau, join.all_rows, join.new,
@@ -516,7 +443,7 @@ def _find_candidates(task: CandidateTask, out: Writer) -> None:
             )  # fmt: skip
             work += more
             append_pairs(pairs[:found])
-            append_meetings(shared[:found])
+            append_shared(shared[:found])
             rows = (pairs[:found] & kernels.LOW).astype(np.int64)
             cells[1:] += np.searchsorted(rows, plan.cells[1:])
     out.put("cells", cells)
@@ -552,12 +479,12 @@ def cut_cells(job: Job, searches: int) -> list[Verify]:
     for number in range(searches):
         sizes += np.diff(job.result("candidates", number).whole("cells", np.int64))
     tasks: list[Verify] = []
-    first, held = 0, 0
+    first, used = 0, 0
     for k, size in enumerate((sizes * BYTES_A_CANDIDATE + job.memory // CELLS).tolist()):
-        if held and (held + size > job.memory // 2 or int(cells[k + 1] - cells[first]) > kernels.MAX_ROWS):
+        if used and (used + size > job.memory // 2 or int(cells[k + 1] - cells[first]) > kernels.MAX_ROWS):
             tasks.append(Verify(job, len(tasks), (first, k), searches))
-            first, held = k, 0
-        held += size
+            first, used = k, 0
+        used += size
     return [*tasks, Verify(job, len(tasks), (first, len(sizes)), searches)] if len(sizes) else []
 
 
@@ -635,9 +562,18 @@ def _verify_rows(task: Verify, span: tuple[int, int], listing: _Listing) -> tupl
         other = _gathered(reader, wanted)
         similar = np.empty(last - first, np.int64), np.empty(last - first)
         n = kernels.compare(one, longer[first:last], other, at, job.tau, similar)
-        places, similarity = similar[0][:n], similar[1][:n]
-        listing.add(groups, longer[first:last][places], _members(job, reader, wanted), at[places], similarity)
+        found, similarity = similar[0][:n], similar[1][:n]
+        listing.add(groups, longer[first:last][found], _members(job, reader, wanted), at[found], similarity)
     return candidates, len(shorter)
+
+
+def write_pairs(path: Path, i: IntArray, j: IntArray, similarity: FloatArray) -> None:
+    """Write a store of pairs, sorted by (i, j)."""
+    order = np.lexsort((j, i))
+    with writing(path, "pairs") as out:
+        for name, values in (("i", i), ("j", j), ("similarity", similarity)):
+            out.put(name, values[order])
+        out.facts = {"pairs": len(order)}
 
 
 class _Listing:
@@ -645,9 +581,9 @@ class _Listing:
 
     def __init__(self, task: Verify) -> None:
         self.task = task
-        room = max(task.job.memory // 4 // BYTES_LISTED, 2**10)
-        self.out = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
-        self.held = self.stores = self.pairs = 0
+        most = max(task.job.memory // 4 // BYTES_LISTED, 2**10)
+        self.out = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
+        self.filled = self.stores = self.pairs = 0
 
     def add(
         self, one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64], similarity: FloatArray
@@ -658,21 +594,16 @@ class _Listing:
         require_listable(self.pairs)
         at = np.zeros(3, np.int64)
         while at[0] < len(a):
-            free = tuple(column[self.held :] for column in self.out)
-            self.held += kernels.list_pairs(one, a, other, b, own, similarity, new_from, at, free)
+            free = tuple(column[self.filled :] for column in self.out)
+            self.filled += kernels.list_pairs(one, a, other, b, own, similarity, new_from, at, free)
             if at[0] < len(a):
                 self.write()
 
     def write(self) -> None:
         """Write the buffer to a store."""
-        i, j, similarity = (column[: self.held] for column in self.out)
-        order = np.lexsort((j, i))
-        with writing(_pairs_path(self.task.job, self.task.number, self.stores), "pairs") as out:
-            out.put("i", i[order])
-            out.put("j", j[order])
-            out.put("similarity", similarity[order])
-            out.facts = {"pairs": len(order)}
-        self.held, self.stores = 0, self.stores + 1
+        i, j, similarity = self.out[0][: self.filled], self.out[1][: self.filled], self.out[2][: self.filled]
+        write_pairs(_pairs_path(self.task.job, self.task.number, self.stores), i, j, similarity)
+        self.filled, self.stores = 0, self.stores + 1
 
 
 def _count(one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64], own: bool) -> int:
@@ -757,7 +688,8 @@ def _near(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 def _members(job: Job, reader: Reader, rows: NDArray[np.int64]) -> Groups:
     """Return the document numbers of some rows, ascending, and of their copies."""
     spans = _plan(job).spans
-    numbers = np.concatenate([np.empty(0, np.int64), *(_numbers(reader, run) for run in _near(rows))])
+    parts = (reader.part("rows", np.int64, int(run[0]), int(run[-1]) + 1)[run - run[0]] for run in _near(rows))
+    numbers = np.concatenate([np.empty(0, np.int64), *parts])
     copied, copies = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for number in np.unique(np.searchsorted(spans, rows, side="right") - 1).tolist():
         left = job.result("shuffled", number)
@@ -769,11 +701,6 @@ def _members(job: Job, reader: Reader, rows: NDArray[np.int64]) -> Groups:
     sizes = 1 + end - begin
     starts = row_starts(sizes)
     members = np.repeat(numbers, sizes)
-    places = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
-    members[places > 0] = copy[(np.repeat(begin, sizes) + places - 1)[places > 0]]
+    within = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
+    members[within > 0] = copy[(np.repeat(begin, sizes) + within - 1)[within > 0]]
     return Groups(starts, members, sizes, np.diff(row_starts(members < job.new_from)[starts]))
-
-
-def _numbers(reader: Reader, run: NDArray[np.int64]) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = reader.part("rows", np.int64, int(run[0]), int(run[-1]) + 1)[run - run[0]]
-    return numbers

@@ -45,9 +45,7 @@ def extract_segments(
     *,
     strict: bool = False,
 ) -> Segments:
-    """Extract a collection's signatures to disk.
-
-    Each shard becomes a segment, which is written when it is complete. A stopped call is resumed.
+    """Extract a collection's signatures to disk, one segment for each shard; a stopped call is resumed.
 
     Parameters
     ----------
@@ -62,10 +60,6 @@ def extract_segments(
     strict : bool
         Stop at the first record that cannot be read; no segment of its shard is written.
 
-    Returns
-    -------
-    Segments
-
     Raises
     ------
     InputError
@@ -76,13 +70,13 @@ def extract_segments(
     from spotsigs.text.tokens import tokenize
 
     folder = as_path(folder)
-    scheme(tokenize(""))  # a scheme that cannot work raises here, once, and not for each document
+    scheme(tokenize(""))  # a scheme that cannot work raises here, not once for each document
     shards = collection.shards()
     differing = claim(folder, _SOURCE, source_of(collection, text, scheme) | {"shards": len(shards)})
     require(
         not differing,
-        f"{folder} holds the signatures of another extraction (its {', '.join(differing)} differ); "
-        "give another place or delete it",
+        f"{folder} contains the signatures of another extraction (its {', '.join(differing)} differ); "
+        "give another path or delete it",
     )
     task = partial(
         _extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict, largest=largest_page()
@@ -108,26 +102,20 @@ def known_source(folder: Path) -> dict[str, Any]:
     try:
         known = unsealed(read(path))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read ({error}); extract again into another place") from error
+        raise InputError(f"{path} cannot be read ({error}); extract again into another path") from error
     schema = known.get("schema", 1)
-    require(schema == SCHEMA, f"{path} has schema {schema}, not {SCHEMA}; extract again into another place")
+    require(schema == SCHEMA, f"{path} has schema {schema}, not {SCHEMA}; extract again into another path")
     return known
 
 
 def finished_segments(folder: Path) -> Segments:
-    """Return the signatures of a finished call of `extract_segments`.
-
-    Raises
-    ------
-    InputError
-        If it was stopped before its end.
-    """
+    """Return the signatures of a finished call of `extract_segments`; raise InputError if it was stopped."""
     found = [folder / _name(k) for k in range(known_source(folder)["shards"])]
     missing = [segment for segment in found if not exists(segment / "store.json")]
     require(
         not missing,
-        f"{folder} holds an unfinished extraction ({len(missing)} of {len(found)} parts are missing); "
-        "run it to its end first, or delete it",
+        f"{folder} contains an unfinished extraction ({len(missing)} of {len(found)} parts are missing); "
+        "finish it first, or delete it",
     )
     return Segments(tuple(part for segment in found for part in _parts(segment)))
 

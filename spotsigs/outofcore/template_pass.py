@@ -1,7 +1,8 @@
-"""The second pass of a scheme that looks at a whole collection, over outlines that lie on disk."""
+"""Second pass of a scheme that depends on a whole collection, over sequences of spots and links on disk."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -34,28 +35,25 @@ _MADE_OF = "made_of.json"
 _RULES = 6
 """Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""
 
-BYTES_A_LINK = 48
-"""Memory of the search for siblings for each link of a page: its hash, id and posting, and their temporaries."""
-
-BYTES_A_DOCUMENT = 112
-"""Memory of the search for siblings for each page: key, order, position, and offsets of its rows."""
+BYTES_A_LINK = 48  # of the search for siblings, for each link of a page: its hash, id and posting, and temporaries
+BYTES_A_DOCUMENT = 112  # for each page: key, order, position, and offsets of its rows
 
 
 def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionScheme, *, memory: int) -> Segments:
-    """Turn outlines on disk into signatures on disk, segment by segment.
+    """Compute signatures on disk from sequences of spots and links on disk, segment by segment.
 
     Outlines, features and signatures are memory-mapped files of this machine; the index over links is in memory.
 
     Parameters
     ----------
     folder : str or Path
-        Place of the signatures; what a former call left complete there is kept if it comes from the same outlines.
+        Path of the signatures; results of a previous call with the same outlines are reused.
     outlines : Segments
-        Of all documents, old ones first.
+        Sequences of spots and links of all documents, old ones first.
     scheme : CollectionScheme
-        Whose outlines they are.
+        The scheme that made them.
     memory : int
-        Bytes that may be held at once, beside mapped files.
+        Bytes in memory at a time, in addition to mapped files.
 
     Returns
     -------
@@ -69,28 +67,28 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
     """
     folder = as_path(folder)
     content = "".join(map(fingerprint, outlines.folders))
-    made_of = xxhash.xxh64_hexdigest(f"{content}{identity(scheme)} {_RULES}".encode())
+    made_of = xxhash.xxh64_hexdigest(f"{content}{json.dumps(identity(scheme))} {_RULES}".encode())
     if outlines.rows is not None:
         made_of += xxhash.xxh64_hexdigest(outlines.rows.tobytes())
-    places = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
+    targets = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
     marker = folder / _MADE_OF
     if _made_of(marker) == made_of:
-        return Segments(places)
+        return Segments(targets)
     remove_tree(folder)
     with beside(folder) as scratch:
         everything = _gathered(outlines, scratch)
         _require_memory(everything, memory)
         signatures = scheme.refine(everything, scratch=scratch)
-        for target, part in zip(places, _parts(signatures, outlines), strict=True):
+        for target, part in zip(targets, _parts(signatures, outlines), strict=True):
             save_signatures(target, part)
         del everything, signatures  # mapped files of the scratch
     with replacing(marker) as temporary:
         temporary.write_bytes(sealed({"outlines": made_of}))
-    return Segments(places)
+    return Segments(targets)
 
 
 def _made_of(marker: Path) -> Any:
-    """Return what the signatures of a folder were made of; None where that is not known."""
+    """Return the checksum of the input of the signatures of a folder; None if it is unknown."""
     try:
         return unsealed(read(marker)).get("outlines") if exists(marker) else None
     except ValueError:
@@ -111,7 +109,7 @@ def _require_memory(outlines: Signatures, memory: int) -> None:
 
 
 def _gathered(segments: Segments, scratch: Path) -> Signatures:
-    """Put all outlines one after the other into memory-mapped files."""
+    """Concatenate all outlines in memory-mapped files."""
     sizes: list[NDArray[np.int64]] = []
 
     def rows() -> Iterator[tuple[NDArray[Any], ...]]:
@@ -126,7 +124,7 @@ def _gathered(segments: Segments, scratch: Path) -> Signatures:
 
 
 def _parts(signatures: Signatures, outlines: Segments) -> Iterator[Signatures]:
-    """Cut signatures where the outlines' segments end, with the names and labels of those."""
+    """Cut signatures into segments like those of the outlines, with their names and labels."""
     start = 0
     for folder in outlines.folders:
         names = load_signatures(folder, verify=None)

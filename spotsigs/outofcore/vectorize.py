@@ -41,6 +41,7 @@ from spotsigs.storage.store import (
     StoredVectors,
     Writer,
     claim,
+    entry_spans,
     fingerprint,
     open_vectors,
     remove_tree,
@@ -51,20 +52,12 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 _MADE_OF = "layout.json"
 
-_FORM = 3
-"""Version of the results of the tasks: those of another version are deleted."""
-
 MOST_SIGNATURES = 2**31 - 1
 """Most signatures: their ids are int32."""
 
-BYTES_A_DOCUMENT = 64
-"""Bytes that the calling process uses for each document: checksums, or hashes of ids, and their order."""
-
-BYTES_A_HASH = 48
-"""Bytes that `tally` uses for each hash of a batch: hash, frequency, order, their sorted copies and the sums."""
-
-BYTES_AN_ENTRY = 64
-"""Bytes that other tasks use for each entry and each row: the entry, its row, its index and their temporaries."""
+BYTES_A_DOCUMENT = 64  # of the calling process: checksums, or hashes of ids, and their order
+BYTES_A_HASH = 48  # of `tally`, for each hash of a batch: hash, frequency, order, their sorted copies and the sums
+BYTES_AN_ENTRY = 64  # of other tasks, for each entry and each row: the entry, its row, its index and temporaries
 
 TASKS = 16
 """Least number of tasks of a round of a large collection, so that workers have equal work."""
@@ -83,10 +76,6 @@ def parse_memory(text: str | int) -> int:
     ----------
     text : str or int
         A number with a unit, such as ``2GB`` (10^9 bytes each) or ``512 MiB`` (2^20 each); without one, bytes.
-
-    Returns
-    -------
-    int
 
     Examples
     --------
@@ -158,32 +147,37 @@ def build_vectors(
         f"memory is too small for {n:,} documents: {n * BYTES_A_DOCUMENT / 1e6:,.0f} MB are needed to order them",
     )
     folder, engine = as_path(folder), Serial() if engine is None else engine
-    rounds = folder.parent / f"{folder.name}-in-the-making"
     layout = Layout(
-        folder=absolute(rounds),
+        folder=absolute(folder.parent / f"{folder.name}-in-the-making"),
         idf_filter=idf_filter,
         sets=sets,
         documents=int(np.count_nonzero(copies.distinct)),
         memory=memory,
         ranges=max(1, ceil(int(entries.sum()) / _share(entries, memory // BYTES_A_HASH))),
     )
-    _claim(rounds, layout, segments, copies)
+    _claim(layout, segments, copies)
     batches = list(_batches(layout, segments, sizes, entries))
-    _count(layout, batches, engine)
-    list(run(engine, number, batches, "numbering"))
-    ranges_of_lengths = [
-        LengthRange(layout, k, len(batches), *edges) for k, edges in enumerate(_length_ranges(layout, len(batches)))
-    ]
-    list(run(engine, gather, ranges_of_lengths, "ordering"))
+    ranges_of_lengths = _run_rounds(layout, batches, engine)
     with writing(folder, "vectors") as store:
-        _concatenate(store, layout, len(ranges_of_lengths))
+        _concatenate(store, layout, ranges_of_lengths)
         store.strings("doc_ids", segments.doc_ids)
         store.strings("clusters", (name or "" for name in segments.clusters))
         store.put("content", copies.content)
         store.put("stands", copies.stands)
         store.facts |= {"rows": n, **(facts or {})}
-    remove_tree(rounds)
+    remove_tree(layout.path())
     return open_vectors(folder, verify=None)
+
+
+def _run_rounds(layout: Layout, batches: Sequence[Batch], engine: Engine) -> int:
+    """Run all tasks; return the number of ranges of lengths."""
+    _count(layout, batches, engine)
+    list(run(engine, number, batches, "numbering"))
+    tasks = [
+        LengthRange(layout, k, len(batches), *edges) for k, edges in enumerate(_length_ranges(layout, len(batches)))
+    ]
+    list(run(engine, gather, tasks, "ordering"))
+    return len(tasks)
 
 
 def _share(entries: NDArray[np.int64], most: int) -> int:
@@ -197,10 +191,6 @@ class Layout(Checkpoints):
 
     Attributes
     ----------
-    idf_filter : IdfFilter
-        The signatures and documents that are compared.
-    sets : bool
-        Count every signature once.
     documents : int
         Number of distinct documents, by which frequencies are divided.
     memory : int
@@ -248,18 +238,18 @@ class LengthRange(NamedTuple):
     end: tuple[int, int]
 
 
-def _claim(rounds: Path, layout: Layout, segments: Segments, copies: Copies) -> None:
-    """Describe what the results of the tasks depend on; delete those that depend on something else."""
+def _claim(layout: Layout, segments: Segments, copies: Copies) -> None:
+    """Write the identity of the input of the tasks; delete results with another one."""
     made_of = "".join(map(fingerprint, segments.folders)).encode() + copies.stands.tobytes()
     facts = {
         "of": xxhash.xxh3_128_hexdigest(made_of),
         "settings": identity((layout.idf_filter, layout.sets)),
         "memory": layout.memory,
-        "form": _FORM,
     }
-    if not exists(rounds / _MADE_OF) or claim(rounds, _MADE_OF, facts):
-        remove_tree(rounds)
-        claim(rounds, _MADE_OF, facts)
+    folder = layout.path()
+    if not exists(folder / _MADE_OF) or claim(folder, _MADE_OF, facts):
+        remove_tree(folder)
+        claim(folder, _MADE_OF, facts)
 
 
 def _batches(
@@ -268,22 +258,12 @@ def _batches(
     """Group segments up to a number of entries and documents; a larger one is a batch of its own."""
     weights = entries + sizes
     most = _share(weights, layout.memory // (2 * BYTES_AN_ENTRY))
-    behind = row_starts(weights)
+    before = row_starts(weights)
     rows = row_starts(sizes)
-    for number, (start, stop) in enumerate(spans(behind, most)):
+    for number, (start, stop) in enumerate(entry_spans(before, most)):
         first, last = int(rows[start]), int(rows[stop])
         counted = None if segments.rows is None else segments.rows[first:last]
         yield Batch(layout, number, first, tuple(map(absolute, segments.folders[start:stop])), counted)
-
-
-def spans(indptr: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Cut rows into consecutive spans with a limited number of entries; a row with more is a span of its own."""
-    first, n = 0, len(indptr) - 1
-    while first < n:
-        last = int(np.searchsorted(indptr, indptr[first] + most, side="right")) - 1
-        last = min(max(last, first + 1), n)
-        yield first, last
-        first = last
 
 
 def _count(layout: Layout, batches: Sequence[Batch], engine: Engine) -> None:
@@ -295,7 +275,7 @@ def _count(layout: Layout, batches: Sequence[Batch], engine: Engine) -> None:
         remove_tree(layout.path())
     require(
         int(ends[-1]) <= MOST_SIGNATURES,
-        f"{ends[-1]:,} distinct signatures are left, and their numbers end at {MOST_SIGNATURES:,}; "
+        f"{ends[-1]:,} distinct signatures are inside the band, and their numbers end at {MOST_SIGNATURES:,}; "
         "a narrower IDF band, such as idf_max=0.85, drops the rare ones",
     )
     layout.checkpoint("bases", work=lambda out: out.put("bases", ends))
@@ -357,9 +337,8 @@ def _tally(task: Range, out: Writer) -> None:
     starts = np.flatnonzero(_begins(hashes))
     total = np.add.reduceat(frequencies, starts, dtype=np.int64) if len(starts) else np.empty(0, np.int64)
     del frequencies
-    partition_keys = (
-        partition_keys[np.minimum.reduceat(order, starts)] if len(starts) else partition_keys
-    )  # of the first batch that contains it
+    # the key of the first batch that contains a hash
+    partition_keys = partition_keys[np.minimum.reduceat(order, starts)] if len(starts) else partition_keys
     del order
     kept = task.layout.idf_filter.keeps(total, task.layout.documents)
     out.put("vocabulary", hashes[starts[kept]])
@@ -380,10 +359,10 @@ def _number(batch: Batch, out: Writer) -> None:
     found = zip(*(part.sized() for part in batch.segments().parts()), strict=True)
     sizes, counts = (np.concatenate(column) for column in found)
     require(len(ids) == len(counts), f"the results of tasks in {layout.folder} are damaged; delete it and run again")
-    stays, size, lengths = layout.idf_filter.long_enough(sizes, ids >= 0, counts)
+    kept, size, lengths = layout.idf_filter.long_enough(sizes, ids >= 0, counts)
     lengths = size if layout.sets else lengths
-    counts = np.ones(int(size.sum()), np.int32) if layout.sets else counts[stays]
-    order = _put_by_length(out, size, {"ids": ids[stays], "counts": counts, "marks": marks[stays]}, lengths)
+    counts = np.ones(int(size.sum()), np.int32) if layout.sets else counts[kept]
+    order = _put_by_length(out, size, {"ids": ids[kept], "counts": counts, "marks": marks[kept]}, lengths)
     out.put("rows", batch.first + order)
     _put_runs(out)
 
@@ -456,17 +435,17 @@ def _length_ranges(layout: Layout, batches: int) -> Iterator[tuple[tuple[int, in
     lengths, costs = np.empty(0, np.int64), np.empty(0, np.int64)
     for batch in range(batches):
         runs = _Runs.of(layout, batch)
-        lengths, place = np.unique(np.append(lengths, runs.lengths), return_inverse=True)
-        costs = np.bincount(place, np.append(costs, np.diff(runs.rows) + np.diff(runs.entries))).astype(np.int64)
+        lengths, index = np.unique(np.append(lengths, runs.lengths), return_inverse=True)
+        costs = np.bincount(index, np.append(costs, np.diff(runs.rows) + np.diff(runs.entries))).astype(np.int64)
     most = _share(costs, layout.memory // (4 * BYTES_AN_ENTRY))
-    edges, held = [(0, 0)], 0
+    edges, used = [(0, 0)], 0
     for length, cost in zip(lengths.tolist(), costs.tolist(), strict=True):
         cells = [(0, cost)] if cost <= most else _cells(layout, batches, length)
         for batch, size in cells:
-            if held and held + size > most:
+            if used and used + size > most:
                 edges.append((length, batch))
-                held = 0
-            held += size
+                used = 0
+            used += size
     edges.append((int(lengths[-1]) + 1 if len(lengths) else 0, 0))
     return pairwise(edges)
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spotsigs import progress
 from spotsigs.clustering.clusters import Cohesion, cluster, cohesion
 from spotsigs.clustering.decisions import Decisions, Keep, decide, priority
 from spotsigs.defaults import TAU
@@ -122,7 +121,6 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
         If the collection is empty, a record is unreadable and ``strict`` is set, the matcher or the collection has no
         form on disk, or no threshold can be suggested.
     """
-    progress.doing("reading and matching")
     reuse = reuse or Reuse()
     found = _in_memory(settings, reuse) if settings.memory is None else _on_disk(settings, folder, settings.memory, say)
     matched, collection = found.matched, settings.collection

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from spotsigs import interrupts, progress
+from spotsigs import interrupts
 from spotsigs.arrays.row_blocks import gathered, own
 from spotsigs.clustering.dates import unreadable_dates
 from spotsigs.clustering.decisions import Keep
@@ -105,7 +105,6 @@ def run(
             with publishing(folder, COMPLETE, OPTIONAL) as new:
                 with _within_budget(settings) as memory:
                     outcome = outcome_of(settings, folder, say, reuse)
-                    progress.doing("writing")
                     if settings.store is not None:
                         _record_kept(settings.store, outcome)
                     if copy is not None:

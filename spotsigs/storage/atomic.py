@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from spotsigs.storage.locations import create_remote, is_remote, put
 
-if sys.platform == "win32":  # what a killed process leaves stays there
+if sys.platform == "win32":  # temporary folders of killed processes are not deleted
     LOCK_EX = LOCK_NB = 0
 
     def flock(fd: int, operation: int, /) -> None:
@@ -35,17 +35,7 @@ def beside(path: Path) -> Iterator[Path]:
     """Create a temporary folder on the file system of `path`, from which files are renamed to that path.
 
     For a remote path it is in the temporary folder of this machine, from which files are uploaded. It is deleted when
-    the block ends. The next process that writes to the same parent deletes the folder of a killed one, which no process
-    locks.
-
-    Parameters
-    ----------
-    path : Path
-        The path; its parents are created.
-
-    Yields
-    ------
-    Path
+    the block ends; the next process that writes to the same parent deletes the unlocked folder of a killed process.
     """
     if is_remote(path):
         path = Path(tempfile.gettempdir(), path.name)
@@ -104,17 +94,10 @@ def place_of(error: OSError) -> Path | None:
 
 @contextmanager
 def alone(folder: Path, say: Callable[[str], object] = lambda sentence: None) -> Iterator[None]:
-    """Lock a store, on every system and on network file systems with locks; other runs wait.
+    """Lock a store, on every system and on network file systems with locks; other runs report that they wait.
 
     The lock is on the file ``.lock`` of the folder and ends with the process at the latest. Remote stores have none:
     there, claims are created and never replaced, see `spotsigs.storage.store.claim`.
-
-    Parameters
-    ----------
-    folder : Path
-        The store.
-    say : callable, optional
-        Called if it has to wait.
     """
     if is_remote(folder):
         yield
@@ -148,7 +131,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_empty(folder: Path) -> bool:
-    """Return whether a folder has no files except those that are being written or that a killed process left."""
+    """Return whether a folder has no files except a lock and temporary folders."""
     return all(_MARK in path.name or path.name == LOCK for path in folder.iterdir())
 
 
@@ -159,7 +142,7 @@ def _own_folder(path: Path) -> tuple[Path, int | None]:
             lock = _lock(folder, LOCK_EX | LOCK_NB)
             if folder.exists():
                 return folder, lock
-            _release(lock)  # another process took it for a left one before the lock was there
+            _release(lock)  # another process deleted it before it was locked
 
 
 def _lock(folder: Path, how: int) -> int | None:
@@ -185,11 +168,11 @@ def _release(lock: int | None) -> None:
 @cache
 def _remove_orphans(parent: Path) -> None:
     """Delete the temporary folders of killed processes, which are not locked; once a process for each parent."""
-    for left in parent.glob(f".*{_MARK}*"):
+    for orphan in parent.glob(f".*{_MARK}*"):
         with suppress(FileNotFoundError, BlockingIOError):
-            lock = _lock(left, LOCK_EX | LOCK_NB) if sys.platform != "win32" else None
+            lock = _lock(orphan, LOCK_EX | LOCK_NB) if sys.platform != "win32" else None
             if lock is not None:
-                _remove(left)
+                _remove(orphan)
                 _release(lock)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 
 def identity(value: Any) -> Any:
@@ -16,7 +18,7 @@ def identity(value: Any) -> Any:
     ----------
     value : object
         A number, a string, an enumeration member, a path, a list, tuple, set or mapping of such values, a record (a
-        dataclass), or a function of a module.
+        dataclass), or a function of a module. Any other value differs from all values.
 
     Returns
     -------
@@ -38,14 +40,14 @@ def identity(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [identity(one) for one in value]
     if isinstance(value, (set, frozenset)):
-        return sorted(map(identity, value), key=repr)
+        return sorted(map(identity, value), key=json.dumps)
     if is_dataclass(value) and not isinstance(value, type):
         found = {field.name: identity(getattr(value, field.name)) for field in fields(value) if field.repr}
         return {"type": type(value).__name__, **found}
     if isinstance(value, Path):
         return str(value)
     name = getattr(value, "__qualname__", "<")
-    return repr(value) if "<" in name else f"{value.__module__}.{name}"  # a closure differs from any other
+    return f"{type(value).__name__} {uuid4()}" if "<" in name else f"{value.__module__}.{name}"
 
 
 def difference(known: Any, given: Any, at: str = "") -> str:

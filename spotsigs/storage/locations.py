@@ -1,12 +1,14 @@
 """Paths of stores: local folders, or URLs such as ``s3://bucket/store`` that fsspec can open.
 
-A local path is a `pathlib.Path`. A URL is a path of universal_pathlib with the same methods. This module has the
-operations that differ on such file systems: copies in place of memory maps, uploads in place of renames, no locks.
+A local path is a `pathlib.Path`, a URL a path of universal_pathlib with the same methods. This module has operations
+that differ: remote files are copied instead of memory-mapped, uploaded instead of renamed, and not locked.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -29,22 +31,12 @@ _CLOUD = ("fsspec", "upath", "s3fs")
 
 
 def as_path(name: str | Path) -> Path:
-    """Return the path of a folder or file, given as a path or URL.
-
-    Parameters
-    ----------
-    name : str or Path
-        A local path, ``file://...``, or a URL of any file system that fsspec knows.
-
-    Returns
-    -------
-    Path
-        For a URL of another machine, a path of universal_pathlib.
+    """Return the path of a local path, of ``file://...``, or of a URL of any file system that fsspec knows.
 
     Raises
     ------
     InputError
-        If what the URL needs is not installed, or fsspec does not know it.
+        If a library that the URL needs is not installed, or fsspec does not know it.
     """
     found = _URL.match(name) if isinstance(name, str) else None
     if found is None:
@@ -59,7 +51,7 @@ def as_path(name: str | Path) -> Path:
         from upath import UPath
 
         kind = get_filesystem_class(found[1])
-        if issubclass(kind, AsyncFileSystem):  # others write there: what was listed before is not what is there now
+        if issubclass(kind, AsyncFileSystem):  # other processes write there, too
             conf.setdefault(found[1], {}).setdefault("use_listings_cache", False)
         return cast(Path, UPath(str(name).rstrip("/")))
     except ImportError as error:
@@ -69,17 +61,11 @@ def as_path(name: str | Path) -> Path:
             + ("pip install 'spotsigs[cloud]'" if missing else str(error))
         ) from None
     except ValueError as error:
-        raise InputError(f"{name} is no place that can be reached: {error}") from None
+        raise InputError(f"{name} cannot be reached: {error}") from None
 
 
 def local_folder(name: str | Path) -> Path:
-    """Return the path of a folder of this machine; refuse a URL of another one.
-
-    Raises
-    ------
-    InputError
-        If it is a URL other than ``file://``.
-    """
+    """Return the path of a folder of this machine; refuse the URL of another one."""
     found = _URL.match(name) if isinstance(name, str) else None
     if found is not None and found[1].lower() not in ("file", "local"):
         raise InputError(f"{name} is not on this machine; name a local folder and copy it there afterwards")
@@ -124,20 +110,18 @@ def exists(path: Path) -> bool:
             return False
 
 
-def read(path: Path, start: int = 0, stop: int | None = None) -> bytes:
-    """Return the bytes of a file, or a range of them.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    """
+def read(path: Path) -> bytes:
+    """Return the bytes of a file; raise FileNotFoundError if there is none."""
     if not is_remote(path):
-        with path.open("rb") as file:
-            file.seek(start)
-            return file.read(-1 if stop is None else stop - start)
+        return path.read_bytes()
     with _reaching(path):
-        return bytes(_file_system(path).cat_file(_key(path), start=start, end=stop))
+        return bytes(_file_system(path).cat_file(_key(path)))
+
+
+def checksum(path: Path) -> str:
+    """Return the XXH3 checksum of a file, 128 bits in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
 def content_of(path: Path) -> tuple[int, str]:
@@ -156,41 +140,18 @@ def content_of(path: Path) -> tuple[int, str]:
 
 @lru_cache(1 << 16)
 def _local_content(path: Path, *state: int) -> tuple[int, str]:
-    digest, size = xxhash.xxh3_128(), 0
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-            size += len(block)
-    return size, digest.hexdigest()
+    return path.stat().st_size, checksum(path)
 
 
 def _remote_content(path: Path) -> tuple[int, str]:
     with _reaching(path):
         facts = _file_system(path).info(_key(path))
-    size = int(facts.get("size") or 0)
-    kept = next((str(facts[name]) for name in _CHECKSUMS if facts.get(name)), None)
-    if kept is not None:
-        return size, kept
-    digest = xxhash.xxh3_128()
-    for block in pieces(path, size):
-        digest.update(block)
-    return size, digest.hexdigest()
-
-
-def pieces(path: Path, size: int) -> Iterator[bytes]:
-    """Yield the content of a remote file of known size in pieces."""
-    for start in range(0, size, PIECE):
-        yield read(path, start, min(start + PIECE, size))
+        found = next((str(facts[name]) for name in _CHECKSUMS if facts.get(name)), None)
+        return int(facts.get("size") or 0), found or checksum(path)
 
 
 def fetch(path: Path, target: Path) -> None:
-    """Copy a remote file to a local one.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    """
+    """Copy a remote file to a local one; raise FileNotFoundError if there is none."""
     with _reaching(path):
         _file_system(path).get_file(_key(path), str(target))
 
@@ -234,26 +195,16 @@ def files_below(root: Path, pattern: str | None = None) -> list[str]:
 
 
 def put(sources: Sequence[Path], folder: Path) -> None:
-    """Upload files into a folder, small ones concurrently; on an object store each appears when it is complete.
-
-    Parameters
-    ----------
-    sources : sequence of Path
-        Local files, which are deleted after the upload.
-    folder : Path
-        The remote folder.
-    """
+    """Upload local files into a folder and delete them here; on an object store each appears when it is complete."""
     with _reaching(folder):
         remote = _file_system(folder)
         if not _is_flat(folder):
             remote.makedirs(_key(folder), exist_ok=True)
-        for batch in _batches(sources):
-            if len(batch) > 1 or batch[0].stat().st_size <= PIECE:
-                remote.pipe({_key(folder / source.name): source.read_bytes() for source in batch})
-            else:
-                _put_large(remote, batch[0], _key(folder / batch[0].name))
-            for source in batch:
-                source.unlink()
+        for source in sources:
+            block = max(PIECE, -(-source.stat().st_size // PARTS))
+            with source.open("rb") as file, remote.open(_key(folder / source.name), "wb", block_size=block) as out:
+                shutil.copyfileobj(file, out, PIECE)
+            source.unlink()
 
 
 def create_remote(path: Path, content: bytes) -> None:
@@ -268,28 +219,6 @@ def create_remote(path: Path, content: bytes) -> None:
             return
         except (TypeError, NotImplementedError):
             remote.pipe_file(_key(path), content)
-
-
-def _batches(sources: Sequence[Path]) -> Iterator[list[Path]]:
-    """Group files while they fit into a piece; a larger one is a group of its own."""
-    batch: list[Path] = []
-    held = 0
-    for source in sources:
-        size = source.stat().st_size
-        if batch and held + size > PIECE:
-            yield batch
-            batch, held = [], 0
-        batch.append(source)
-        held += size
-    if batch:
-        yield batch
-
-
-def _put_large(remote: Any, source: Path, key: str) -> None:
-    block = max(PIECE, -(-source.stat().st_size // PARTS))
-    with source.open("rb") as file, remote.open(key, "wb", block_size=block) as out:
-        while content := file.read(PIECE):
-            out.write(content)
 
 
 def remove(path: Path, *, recursive: bool = False) -> None:
@@ -328,12 +257,12 @@ def _reaching(path: Path) -> Iterator[None]:
 
 
 def _fault(error: Exception) -> str:
-    said = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     if "Credential" in type(error).__name__:
         return (
-            f"needs credentials: {said}; give them as the storage's own tools want them, for example in "
+            f"needs credentials: {line}; give them as the tools of that storage expect them, for example in "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, to every worker"
         )
     if isinstance(error, PermissionError):
-        return f"denies access: {said}"
-    return f"cannot be reached: {said}; what is complete there stays, and the same command goes on with it"
+        return f"denies access: {line}"
+    return f"cannot be reached: {line}; what is complete there is kept, and the same command resumes"

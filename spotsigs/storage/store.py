@@ -22,37 +22,32 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EEXIST, EMFILE, ENFILE, ENOTEMPTY
 from functools import cache, cached_property, partial
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from time import time_ns
-from tokenize import TokenError
-from typing import IO, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.arrays.arrow import text
-from spotsigs.arrays.csr import INT32_MAX, row_starts
+from spotsigs.arrays.csr import INT32_MAX, require_rows, row_sums
 from spotsigs.arrays.frequency_classes import rarity_classes
 from spotsigs.errors import InputError, reason, require
 from spotsigs.exact_duplicates import Copies
 from spotsigs.records import Signatures, Skipped, Vectors, unchecked
 from spotsigs.storage import locations as places
 from spotsigs.storage.atomic import beside, create, destination, is_empty
-from spotsigs.storage.locations import as_path, is_remote
+from spotsigs.storage.locations import as_path, checksum, is_remote
 
 FORMAT = "spotsigs store"
-VERSION = 3
+VERSION = 4
+"""Schema of all stores and results of tasks; those of another version are built again."""
 
 _MANIFEST = "store.json"
-_BLOCK = 1 << 20
 _ATTEMPTS = 100
-# What numpy raises for a header that was made to confuse it.
-_NO_ARRAY = (
-    *(OSError, EOFError, ValueError, TypeError, SyntaxError, TokenError),
-    *(OverflowError, MemoryError, RecursionError),
-)
 _FACTS = {"vectors": ("rows", "n_signatures"), "signatures": ("rows", "content_bytes"), "pairs": ("pairs",)}
 _STRINGS = 4096
 _CHECKED = 1 << 20  # entries whose bounds are checked at a time
@@ -79,13 +74,7 @@ def sealed(facts: Mapping[str, Any]) -> bytes:
 
 
 def unsealed(content: bytes) -> dict[str, Any]:
-    """Return the facts of JSON with a checksum.
-
-    Raises
-    ------
-    ValueError
-        If it is no JSON or does not match its checksum.
-    """
+    """Return the facts of JSON with a checksum; raise ValueError if it does not match."""
     facts = json.loads(content)
     if not isinstance(facts, dict) or facts.pop(_SEAL, None) != _checksum_of(facts):
         raise ValueError("it does not match its checksum")
@@ -96,8 +85,23 @@ def _checksum_of(facts: Mapping[str, Any]) -> str:
     return xxhash.xxh3_128_hexdigest(json.dumps(facts, sort_keys=True).encode())
 
 
-class Strings(Sequence[str]):
-    """Strings in two memory-mapped arrays, read one at a time.
+class _StringList(Sequence[str]):
+    """Strings that are made when they are read."""
+
+    def _at(self, row: int) -> str:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        rows = range(len(self))[index]
+        return self._at(rows) if isinstance(rows, int) else [self._at(row) for row in rows]
+
+
+class Strings(_StringList):
+    """Strings in two memory-mapped arrays.
 
     Parameters
     ----------
@@ -113,25 +117,12 @@ class Strings(Sequence[str]):
     def __len__(self) -> int:
         return len(self._ends)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(len(self))[index]]
-        row = range(len(self))[index]
+    def _at(self, row: int) -> str:
         start = self._ends[row - 1] if row else 0
         return _decoded(self._text[start : self._ends[row]].tobytes())
 
     def arrow(self, rows: NDArray[np.int64]) -> Any:
-        """Return some strings as an Arrow array, without a Python object for each.
-
-        Raises
-        ------
-        InputError
-            If one of them is not UTF-8.
-        """
+        """Return some strings as an Arrow array, without a Python object for each; raise InputError if not UTF-8."""
         import pyarrow as pa
 
         if not len(rows):
@@ -166,16 +157,8 @@ def _decoded(name: bytes) -> str:
         raise InputError(f"a name in the store is not UTF-8 ({error.reason}); build the store again") from error
 
 
-class Renumbered(Sequence[str]):
-    """Strings in another order, without a copy.
-
-    Parameters
-    ----------
-    strings : sequence of str
-        In their own order.
-    rows : ndarray of int64, shape (n,)
-        Index of each string.
-    """
+class Renumbered(_StringList):
+    """Strings in the order of ``rows``, without a copy."""
 
     def __init__(self, strings: Sequence[str], rows: NDArray[np.int64]) -> None:
         self._strings, self._rows = strings, rows
@@ -183,14 +166,8 @@ class Renumbered(Sequence[str]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self._strings[row] for row in self._rows[index].tolist()]
-        return self._strings[int(self._rows[index])]
+    def _at(self, row: int) -> str:
+        return self._strings[int(self._rows[row])]
 
     def arrow(self, rows: NDArray[np.int64]) -> Any:
         """Return some strings as an Arrow array, see `names`."""
@@ -226,8 +203,7 @@ class Writer:
         kind = np.dtype(dtype)
         size = 0
         with (self.folder / f"{name}.npy").open("wb") as file:
-            _write_header(file, kind, 0)
-            begin = file.tell()
+            file.write(_header(kind, 0))
 
             def append(values: NDArray[Any]) -> None:
                 nonlocal size
@@ -236,9 +212,7 @@ class Writer:
 
             yield append
             file.seek(0)
-            _write_header(file, kind, size)
-            if not file.tell() == begin == _HEADER:
-                raise RuntimeError(f"numpy wrote an array header that has not {_HEADER} bytes")
+            file.write(_header(kind, size))
 
     def strings(self, name: str, values: Iterable[str]) -> None:
         """Write strings, see `Strings`."""
@@ -254,10 +228,14 @@ class Writer:
         self.put(f"{name}.ends", np.frombuffer(ends, np.int64) if ends else np.empty(0, np.int64))
 
 
-def _write_header(file: IO[bytes], kind: np.dtype[Any], size: int) -> None:
-    """Write the header of a one-dimensional array, which numpy pads so that the size can grow."""
+def _header(kind: np.dtype[Any], size: int) -> bytes:
+    """Return the header of a one-dimensional array, which numpy pads so that the size can grow."""
+    out = BytesIO()
     facts = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (size,)}
-    np.lib.format.write_array_header_1_0(file, facts)
+    np.lib.format.write_array_header_1_0(out, facts)
+    if len(out.getvalue()) != _HEADER:
+        raise RuntimeError(f"numpy wrote an array header that has not {_HEADER} bytes")
+    return out.getvalue()
 
 
 @contextmanager
@@ -271,10 +249,6 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
     kind : str
         Kind of its content.
 
-    Yields
-    ------
-    Writer
-
     Raises
     ------
     InputError
@@ -282,7 +256,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
     """
     folder = as_path(folder)
     if _holds_something_else(folder):
-        raise InputError(f"{folder} is no store and will not be overwritten; give another place")
+        raise InputError(f"{folder} is no store and will not be overwritten; give another path")
     try:
         with beside(folder) as temporary:
             writer = Writer(temporary / "new")
@@ -296,9 +270,8 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
             else:
                 _put_in_place(writer.folder, folder, temporary)
     except OSError as error:
-        raise InputError(
-            f"the store {destination(folder)} cannot be written: {reason(error)}; give another place"
-        ) from error
+        message = f"the store {destination(folder)} cannot be written: {reason(error)}; give another path"
+        raise InputError(message) from error
 
 
 def _holds_something_else(folder: Path) -> bool:
@@ -350,21 +323,7 @@ def _put_in_place(new: Path, folder: Path, temporary: Path) -> None:
 
 
 def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
-    """Describe in a file of a folder what the folder is used for.
-
-    Parameters
-    ----------
-    folder : Path
-        An empty folder, or one with such a file.
-    name : str
-        Name of the file.
-    facts : mapping
-        JSON values.
-
-    Returns
-    -------
-    list of str
-        The facts that differ from those of an existing file.
+    """Write the purpose of an empty folder into a file; return the facts that differ from those of an existing file.
 
     Raises
     ------
@@ -375,9 +334,9 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
     try:
         if not places.exists(path):
             if is_remote(folder):
-                require(not places.sizes(folder), f"{folder} is not empty; give another place")
-            elif folder.exists() and not is_empty(folder):
-                raise InputError(f"{folder} is not empty; give another place")
+                require(not places.sizes(folder), f"{folder} is not empty; give another path")
+            else:
+                require(not folder.exists() or is_empty(folder), f"{folder} is not empty; give another path")
             create(path, sealed(facts))
         known = unsealed(places.read(path))
     except InputError:
@@ -385,26 +344,13 @@ def claim(folder: Path, name: str, facts: Mapping[str, Any]) -> list[str]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {error}; delete {folder} and give the same again") from error
     except OSError as error:
-        place = destination(path)
-        raise InputError(f"{place} cannot be written or read: {reason(error)}; give another place") from error
+        message = f"{destination(path)} cannot be written or read: {reason(error)}; give another path"
+        raise InputError(message) from error
     return [key for key in facts if known.get(key) != facts[key]]
 
 
 def _described(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "xxh3_128": _checksum(_blocks_of(path))}
-
-
-def _checksum(blocks: Iterable[bytes]) -> str:
-    digest = xxhash.xxh3_128()
-    for block in blocks:
-        digest.update(block)
-    return str(digest.hexdigest())
-
-
-def _blocks_of(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            yield block
+    return {"bytes": path.stat().st_size, "xxh3_128": checksum(path)}
 
 
 @dataclass(frozen=True)
@@ -416,28 +362,31 @@ class Reader:
     folder : Path
         Its path.
     facts : dict
-        Content of its manifest.
+        Its manifest.
     """
 
     folder: Path
     facts: dict[str, Any]
 
     def array(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
-        """Return an array of the store, memory-mapped and read-only.
-
-        Raises
-        ------
-        InputError
-            If it is missing or of another type.
-        """
-        path = self.folder / f"{name}.npy"
-        try:
-            values = np.load(self._file(name), mmap_mode="r", allow_pickle=False)
-        except _NO_ARRAY as error:
-            raise _unreadable(path, error) from error
-        if values.dtype != np.dtype(dtype) or values.ndim != 1:
-            raise InputError(f"{path} holds {values.dtype}, not {np.dtype(dtype)}; build the store again")
+        """Return an array of the store, memory-mapped and read-only; raise InputError if it is of another type."""
+        values = self._read(name, dtype, lambda path, n: np.memmap(path, dtype, "r", _HEADER, (n,)))
         return np.asarray(values)
+
+    def _read(self, name: str, dtype: DTypeLike, values: Callable[[Path, int], NDArray[Any]]) -> NDArray[Any]:
+        """Check the header of an array, then read it."""
+        path, n = self.folder / f"{name}.npy", self.length(name, dtype)
+        try:
+            local = self._file(name)
+            with local.open("rb") as file:
+                found = file.read(_HEADER)
+            if found != _header(np.dtype(dtype), n):
+                raise InputError(f"{path} is no array of {n:,} values of {np.dtype(dtype)}; build the store again")
+            return values(local, n)
+        except (OSError, MemoryError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise _unreadable(path, error) from error
 
     def _file(self, name: str) -> Path:
         """Return the file of an array: of a remote store, the local copy."""
@@ -454,25 +403,17 @@ class Reader:
         Raises
         ------
         InputError
-            If it is missing, or has no such range.
+            If it is missing, of another type, or has no such range.
         """
-        path = self.folder / f"{name}.npy"
+        path, size = self.folder / f"{name}.npy", np.dtype(dtype).itemsize
         require(0 <= start <= stop, f"{path} has no range from {start} to {stop}; build the store again")
-        try:
-            with self._file(name).open("rb") as file:
-                _read_header(file)
-                file.seek(start * np.dtype(dtype).itemsize, os.SEEK_CUR)
-                left = (os.fstat(file.fileno()).st_size - file.tell()) // np.dtype(dtype).itemsize
-                values = np.fromfile(file, dtype, min(stop - start, max(left, 0)))
-        except _NO_ARRAY as error:
-            raise _unreadable(path, error) from error
-        if len(values) < stop - start:
-            raise InputError(f"{path} is truncated; build the store again")
-        return values
 
-    def take(self, name: str, dtype: DTypeLike, at: NDArray[np.int64]) -> NDArray[Any]:
-        """Read the values at some indices of an array into memory."""
-        return np.array(self.array(name, dtype)[at])
+        def read(local: Path, n: int) -> NDArray[Any]:
+            return np.fromfile(local, dtype, min(stop, n) - min(start, n), offset=_HEADER + min(start, n) * size)
+
+        values = self._read(name, dtype, read)
+        require(len(values) == stop - start, f"{path} is truncated; build the store again")
+        return values
 
     def whole(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Read an array into memory."""
@@ -489,18 +430,7 @@ class Reader:
         return max(size - _HEADER, 0) // np.dtype(dtype).itemsize
 
     def indptr(self, entries: str, dtype: DTypeLike) -> NDArray[np.int64]:
-        """Return the offsets of the rows of an array of the store.
-
-        Parameters
-        ----------
-        entries, dtype : str, dtype
-            Name and type of the array.
-
-        Raises
-        ------
-        InputError
-            If they do not cut that array into rows, or it has another length than the counts.
-        """
+        """Return the offsets of the rows of an array of a type; refuse those that do not cut it into rows."""
         indptr = self.array("indptr", np.int64)
         sound = len(indptr) >= 1 and int(indptr[0]) == 0 and _rises(indptr)
         lengths = self.length(entries, dtype), self.length("counts", np.int32)
@@ -508,13 +438,7 @@ class Reader:
         return indptr
 
     def strings(self, name: str) -> Strings:
-        """Return strings of the store.
-
-        Raises
-        ------
-        InputError
-            If they are missing, or their ends do not match their text.
-        """
+        """Return strings of the store; raise InputError if their ends do not match their text."""
         text, ends = self.array(f"{name}.text", np.uint8), self.array(f"{name}.ends", np.int64)
         last = int(ends[-1]) if len(ends) else 0
         if last != len(text) or (len(ends) and int(ends[0]) < 0) or not _rises(ends):
@@ -522,22 +446,16 @@ class Reader:
         return Strings(text, ends)
 
 
-def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    np.lib.format.read_magic(file)
-    shape, _, kind = np.lib.format.read_array_header_1_0(file)
-    return shape, kind
-
-
-def _fetched(path: Path, size: int, checksum: str) -> Path:
+def _fetched(path: Path, size: int, expected: str) -> Path:
     """Return the local copy of a remote file; its name depends on the checksum."""
-    copy = _copies() / xxhash.xxh3_128_hexdigest(f"{path} {checksum}".encode())
+    copy = _copies() / xxhash.xxh3_128_hexdigest(f"{path} {expected}".encode())
     if copy not in _FETCHED:
         try:
             places.fetch(path, copy)
         except FileNotFoundError as error:
             raise _unreadable(path, error) from error
         _check_size(path, copy.stat().st_size, size)
-        _require_checksum(path, _checksum(_blocks_of(copy)), checksum)
+        _require_checksum(path, checksum(copy), expected)
     _FETCHED.pop(copy, None)
     _FETCHED[copy] = None
     while len(_FETCHED) > _MOST_COPIES:
@@ -566,22 +484,14 @@ def _unreadable(path: Path, error: BaseException) -> InputError:
         return InputError(f"{path} is missing; build the store again")
     if isinstance(error, OSError) and error.errno is not None:
         more = "; allow more open files (ulimit -n)" if error.errno in (EMFILE, ENFILE) else ""
-        return InputError(f"{path} cannot be read now: {reason(error)}{more}; the store is left as it is")
+        return InputError(f"{path} cannot be read now: {reason(error)}{more}; the store is not changed")
     if isinstance(error, MemoryError):
-        return InputError(f"{path} cannot be read: there is not enough memory; the store is left as it is")
+        return InputError(f"{path} cannot be read: there is not enough memory; the store is not changed")
     return InputError(f"{path} is no array of a store: {error}; build the store again")
 
 
 class LazyArray(Sequence[Any]):
-    """An array of a remote store that is fetched when its values are read, not for its length.
-
-    Parameters
-    ----------
-    store : Reader
-        The store.
-    name, dtype : str, dtype
-        Name and type of the array.
-    """
+    """An array of a remote store that is fetched when its values are read, not for its length."""
 
     def __init__(self, store: Reader, name: str, dtype: DTypeLike) -> None:
         self._store, self._name, self._dtype = store, name, dtype
@@ -631,7 +541,7 @@ def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Read
     folder = as_path(folder)
     manifest = _manifest(folder)
     if manifest.get("kind") != kind:
-        raise InputError(f"the store {folder} holds {manifest.get('kind')}, not {kind}")
+        raise InputError(f"the store {folder} contains {manifest.get('kind')}, not {kind}")
     files = manifest.get("files")
     numbers = [manifest.get(name) for name in _FACTS.get(kind, ())]
     if (
@@ -639,7 +549,7 @@ def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Read
         or not all(map(_is_described, files.items()))
         or not all(isinstance(number, int) and number >= 0 for number in numbers)
     ):
-        raise InputError(f"{folder / _MANIFEST} does not list what the store holds; build the store again")
+        raise InputError(f"{folder / _MANIFEST} does not list the content of the store; build the store again")
     verify = not is_remote(folder) if verify is None else verify
     if verify or not is_remote(folder):
         found = places.sizes(folder)
@@ -653,11 +563,11 @@ def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Read
 
 def _compare_checksums(reader: Reader) -> None:
     for name, facts in reader.facts["files"].items():
-        path, checksum = reader.folder / name, facts["xxh3_128"]
+        path, expected = reader.folder / name, facts["xxh3_128"]
         if is_remote(path):
-            _fetched(path, facts["bytes"], checksum)
+            _fetched(path, facts["bytes"], expected)
         else:
-            _require_checksum(path, _checksum(_blocks_of(path)), checksum)
+            _require_checksum(path, checksum(path), expected)
 
 
 def _once(done: set[int], reader: Reader, check: Callable[[Reader], None]) -> None:
@@ -683,7 +593,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({error}); build the store again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(f"{folder} is no store: its {_MANIFEST} does not say {FORMAT!r}")
+        raise InputError(f"{folder} is no store: its {_MANIFEST} does not name the format {FORMAT!r}")
     if manifest.get("version") != VERSION:
         raise InputError(
             f"the store {folder} has schema version {manifest.get('version')}, this program reads version {VERSION}; "
@@ -718,11 +628,19 @@ def _is_described(entry: tuple[str, Any]) -> bool:
 
 
 def _check_size(path: Path, size: int | None, expected: int) -> None:
-    if size is None:
-        raise InputError(f"{path} is missing; build the store again")
-    if size != expected:
-        fault = "is truncated" if size < expected else "is too long"
-        raise InputError(f"{path} {fault}: {size} of {expected} bytes; build the store again")
+    require(size is not None, f"{path} is missing; build the store again")
+    fault = "is truncated" if size is not None and size < expected else "is too long"
+    require(size == expected, f"{path} {fault}: {size} of {expected} bytes; build the store again")
+
+
+def entry_spans(indptr: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Cut rows into consecutive spans with a limited number of entries; a row with more is a span of its own."""
+    first, n = 0, len(indptr) - 1
+    while first < n:
+        last = int(np.searchsorted(indptr, indptr[first] + most, side="right")) - 1
+        last = min(max(last, first + 1), n)
+        yield first, last
+        first = last
 
 
 @dataclass(frozen=True)
@@ -834,15 +752,11 @@ def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> No
     fits = fits and _are_all(rows) and _rises(vectors.lengths) and not (vectors.lengths[:1] < 0).any()
     fits = fits and (vectors.vocabulary is None or len(vectors.vocabulary) == store.facts["n_signatures"])
     _require_sound(fits, store)
-    first = 0
-    while entries and first < n:
-        last = int(np.searchsorted(indptr, indptr[first] + _CHECKED, side="right")) - 1
-        last = min(max(last, first + 1), n)
+    for first, last in entry_spans(indptr, _CHECKED) if entries else ():
         span = int(indptr[first]), int(indptr[last])
         part = indptr[first : last + 1] - indptr[first]
         ids, counts = store.part("ids", np.int32, *span), store.part("counts", np.int32, *span)
         check_rows(store, part, ids, counts, vectors.lengths[first:last])
-        first = last
 
 
 def _rises(values: NDArray[np.int64]) -> bool:
@@ -871,36 +785,31 @@ def check_rows(
 ) -> None:
     """Refuse rows of stored vectors that no kernel may read.
 
-    Parameters
-    ----------
-    store : Reader
-        The store of the rows.
-    indptr, ids, counts, lengths : ndarray
-        The rows, as in `Vectors`.
-
     Raises
     ------
     InputError
         If an id is not one of the store's signatures or does not ascend within its row, a count is below 1, or a length
         is not the sum of its row's counts.
     """
-    _check_entries(store, indptr, ids, counts)
     limit = store.facts["n_signatures"] if "vocabulary.npy" in store.facts["files"] else INT32_MAX
-    sums = row_starts(counts)[indptr]
-    fits = int(ids.max(initial=-1)) < limit and int(ids.min(initial=0)) >= 0
-    _require_sound(fits and np.array_equal(np.diff(sums), lengths), store)
+    _require_sound(int(ids.min(initial=0)) >= 0 and int(ids.max(initial=-1)) < limit, store)
+    _check_entries(store, indptr, ids, counts, lengths)
 
 
-def _check_entries(store: Reader, indptr: NDArray[np.int64], values: NDArray[Any], counts: NDArray[np.int32]) -> None:
+def _check_entries(
+    store: Reader,
+    indptr: NDArray[np.int64],
+    values: NDArray[Any],
+    counts: NDArray[np.int32],
+    lengths: NDArray[np.int64],
+) -> None:
     """Refuse inconsistent CSR arrays."""
-    sound = len(indptr) >= 1 and int(indptr[0]) == 0 and bool((indptr[1:] >= indptr[:-1]).all())
-    sound = sound and int(indptr[-1]) == len(values) == len(counts) and int(counts.min(initial=1)) >= 1
-    if sound and len(values) > 1:
-        rising = values[1:] > values[:-1]
-        starts = indptr[1:-1]
-        rising[starts[(starts > 0) & (starts < len(values))] - 1] = True
-        sound = bool(rising.all())
-    _require_sound(sound, store)
+    sound = len(indptr) >= 1 and int(indptr[0]) == 0 and int(indptr[-1]) == len(values) == len(counts)
+    _require_sound(sound and int(counts.min(initial=1)) >= 1, store)
+    try:
+        require_rows(indptr, values, counts, lengths)
+    except InputError:
+        _require_sound(False, store)
 
 
 def _require_sound(sound: bool, store: Reader) -> None:
@@ -908,17 +817,7 @@ def _require_sound(sound: bool, store: Reader) -> None:
 
 
 def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) -> None:
-    """Write signatures before any filter as a store, in document order.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Path of the store; a previous store is replaced.
-    signatures : Signatures
-        Of a collection or of a part of it.
-    **facts
-        JSON values for the manifest.
-    """
+    """Write signatures before any filter as a store, in document order; ``facts`` are JSON values of its manifest."""
     with writing(folder, "signatures") as store:
         store.put("indptr", signatures.indptr)
         store.put("hashes", signatures.hashes)
@@ -934,18 +833,14 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
 
 
 def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signatures:
-    """Open signatures written by `save_signatures`; the arrays are memory-mapped, ids and labels read.
+    """Open signatures written by `save_signatures`; arrays are memory-mapped, ids and labels read.
 
     Parameters
     ----------
     folder : str or Path
         Path of the store.
     verify : bool or None
-        See `opened`. If True, the rows are also checked to be those of signatures, which those of outlines are not.
-
-    Returns
-    -------
-    Signatures
+        See `opened`. If True, the rows are also checked to be rows of signatures.
     """
     store = opened(folder, "signatures", verify=verify)
     names, has_cluster = store.strings("clusters"), store.array("has_cluster", np.bool_)
@@ -953,7 +848,8 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
     indptr, hashes = store.array("indptr", np.int64), store.array("hashes", np.uint64)
     counts, digests = store.array("counts", np.int32), store.array("digests", np.uint64)
     if verify:
-        _check_entries(store, indptr, hashes, counts)
+        offsets = store.indptr("hashes", np.uint64)
+        _check_entries(store, offsets, hashes, counts, row_sums(offsets, counts))
         fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
         fits = fits and len(digests) in (0, 4 * len(doc_ids))
         _require_sound(fits, store)
@@ -973,21 +869,20 @@ def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signat
 def concatenated_on_disk(
     parts: Iterator[tuple[NDArray[Any], ...]], dtypes: tuple[Any, ...], scratch: Path
 ) -> list[NDArray[Any]]:
-    """Concatenate arrays column by column, as `spotsigs.arrays.parallel.concatenated` does, into memory-mapped files.
+    """Concatenate arrays column by column into memory-mapped, writable files of a folder, one part in memory at a time.
 
     Parameters
     ----------
     parts : iterator of tuple of ndarray
-        In memory one at a time.
+        One array for each column.
     dtypes : tuple
         Types of the columns.
     scratch : Path
-        Folder of the files, which are deleted with it.
+        Folder of the files.
 
     Returns
     -------
     list of ndarray
-        Writable, so that kernels see the same type as in memory.
     """
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.NamedTemporaryFile(dir=scratch, delete=False)) for _ in dtypes]
@@ -998,15 +893,6 @@ def concatenated_on_disk(
         np.asarray(np.memmap(file.name, dtype, "r+")) if Path(file.name).stat().st_size else np.empty(0, dtype)
         for file, dtype in zip(files, dtypes, strict=True)
     ]
-
-
-def remove(folder: str | Path) -> None:
-    """Delete a store; refuse another folder."""
-    folder = as_path(folder)
-    if folder.exists():
-        if not (folder / _MANIFEST).is_file():
-            raise InputError(f"{folder} is no store and will not be deleted")
-        remove_tree(folder)
 
 
 def remove_tree(folder: Path) -> None:

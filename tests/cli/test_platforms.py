@@ -137,7 +137,10 @@ KERNEL = """
 from typing import NamedTuple
 import numpy as np
 from numba import njit
-import spotsigs.arrays.parallel
+from pathlib import Path
+from spotsigs.kernel_cache import delete_former_kernels
+
+delete_former_kernels(Path(__file__).parent, "{name}")
 
 
 class {name}(NamedTuple):

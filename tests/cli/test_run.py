@@ -185,16 +185,6 @@ def test_a_single_run_imports_neither_plots_nor_frames_nor_what_numba_looks_for(
     assert done.stdout.splitlines()[-1] == "set()"
 
 
-def test_numba_finds_again_what_it_did_without():
-    code = (
-        "from spotsigs.startup import import_numba; import_numba();"
-        "import sys, numba.np.arraymath as numba; print(numba._HAVE_BLAS, 'scipy.linalg' in sys.modules);"
-        "import scipy.linalg; print(scipy.linalg.norm([3, 4]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False", "5.0"]
-
-
 def test_a_run_says_once_that_it_compiles(tmp_path):
     code = (
         "import sys; from spotsigs.startup import say_when_compiling; say_when_compiling(sys.stdout);"

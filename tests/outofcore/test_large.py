@@ -53,7 +53,7 @@ def test_a_run_on_disk_writes_the_files_of_a_run_in_memory(tmp_path, choices):
     shas = [json.loads((tmp_path / name / "run.json").read_text())["input_sha256"] for name in ("memory", "disk")]
     assert shas[0] == shas[1]
     assert "memory: 1,000 MB, of which" in text
-    assert "join: 1 stretch of rows, each within" in text
+    assert " documents, each task within " in text
     assert "of 1,000 MB" in text.split("peak memory of all processes")[1]
     assert not list((tmp_path / "disk").glob("store-*"))
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive.shuffle import partition_keys, rarity
 from stores import Elsewhere, StopsAt, segments_of
+from test_store import change_versions
 
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
@@ -21,12 +22,12 @@ from spotsigs.exact_duplicates import Copies
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.prefix_partition_kernels import find_partition_keys
 from spotsigs.outofcore.segments import extract_segments
-from spotsigs.outofcore.vectorize import build_vectors, parse_memory, spans
+from spotsigs.outofcore.vectorize import build_vectors, parse_memory
 from spotsigs.records import Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, extract, unique_ids
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.storage.store import opened
+from spotsigs.storage.store import entry_spans, opened
 from spotsigs.text.visible import VisibleText
 
 MEMORY = 10**8
@@ -151,19 +152,20 @@ def test_layout_may_stop_at_any_task(tmp_path, monkeypatch):
     assert stops > 8
 
 
-@pytest.mark.parametrize("left_by", ["other arguments", "nobody knows whom", "a former version"])
-def test_what_something_else_left_is_not_used(tmp_path, left_by, monkeypatch):
-    """Nor what does not say of what it is left, because its folder vanished under a run."""
+@pytest.mark.parametrize("left_by", ["other arguments", "unknown arguments", "another version"])
+def test_results_of_other_tasks_are_not_used(tmp_path, left_by, monkeypatch):
+    """Nor results without a description, whose folder was deleted during a run."""
     segments = segments_of(large_batches(np.random.default_rng(4)), tmp_path / "s")
     chosen = IdfFilter(idf_min=0.5 if left_by == "other arguments" else 0)
     with monkeypatch.context() as former:
-        former.setattr("spotsigs.outofcore.vectorize._FORM", 1)
         former.setattr("spotsigs.outofcore.vectorize.rarity_classes", lambda frequencies: np.zeros_like(frequencies))
         with pytest.raises(KeyboardInterrupt):
             build_vectors(tmp_path / "v", segments, chosen, memory=MEMORY, engine=StopsAt(2))
     assert (tmp_path / "v-in-the-making" / "tallied").exists()
-    if left_by == "nobody knows whom":
+    if left_by == "unknown arguments":
         (tmp_path / "v-in-the-making" / "layout.json").unlink()
+    if left_by == "another version":
+        change_versions(tmp_path / "v-in-the-making")
     build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=MEMORY)
     build_vectors(tmp_path / "w", segments, IdfFilter(idf_min=0), memory=MEMORY)
     assert files(tmp_path / "v") == files(tmp_path / "w")
@@ -172,7 +174,7 @@ def test_what_something_else_left_is_not_used(tmp_path, left_by, monkeypatch):
 @pytest.mark.long
 def test_the_calling_process_holds_nothing_of_the_entries(tmp_path, monkeypatch):
     """Twenty times the signatures on as many pages: no more memory than blocks that are copied, and looked through."""
-    for block in ("crawl.layout._COPIED", "disk.store._CHECKED"):
+    for block in ("outofcore.resumable_tasks._COPIED", "storage.store._CHECKED"):
         monkeypatch.setattr(f"spotsigs.{block}", 2**15)
     peaks = []
     for entries in (10, 200):
@@ -264,14 +266,16 @@ def test_extraction_refuses_a_folder_of_another_one(tmp_path):
         extract_segments(tmp_path / "s", collection, VisibleText(), SpotSignatures(), Serial())
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
-    with pytest.raises(InputError, match="is not empty; give another place"):
+    with pytest.raises(InputError, match="is not empty; give another path"):
         extract_segments(tmp_path / "full", collection, VisibleText(), SpotSignatures(), Serial())
 
 
 def test_layout_refuses_more_signatures_than_numbers(tmp_path, monkeypatch):
     segments = segments_of([batch(np.random.default_rng(1), 50, ["a"])], tmp_path / "s")
     monkeypatch.setattr("spotsigs.outofcore.vectorize.MOST_SIGNATURES", 3)
-    with pytest.raises(InputError, match="distinct signatures are left, and their numbers end at 3; a narrower IDF"):
+    with pytest.raises(
+        InputError, match="distinct signatures are inside the band, and their numbers end at 3; a narrower IDF"
+    ):
         build_vectors(tmp_path / "v", segments, IdfFilter(idf_min=0), memory=10**9)
     assert not (tmp_path / "v").exists()
 
@@ -298,6 +302,6 @@ def test_memory_sizes_that_are_none(text):
 
 def test_spans_cover_all_rows():
     indptr = np.array([0, 3, 3, 10, 11, 12, 12])
-    assert list(spans(indptr, 4)) == [(0, 2), (2, 3), (3, 6)]
-    assert list(spans(indptr, 100)) == [(0, 6)]
-    assert list(spans(np.array([0]), 4)) == []
+    assert list(entry_spans(indptr, 4)) == [(0, 2), (2, 3), (3, 6)]
+    assert list(entry_spans(indptr, 100)) == [(0, 6)]
+    assert list(entry_spans(np.array([0]), 4)) == []

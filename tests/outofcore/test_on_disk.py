@@ -133,9 +133,9 @@ def test_a_store_refuses_what_does_not_belong_there(tmp_path):
             tmp_path / "s", one, PARTS[0], SpotSignatures(c=2), PARTS[2], 0.5, Serial(), memory=MEMORY, add=True
         )
     run(tmp_path / "s", two, add=True)
-    with pytest.raises(InputError, match="holds documents that were added"):
+    with pytest.raises(InputError, match="contains documents that were added"):
         run(tmp_path / "s", one)
-    with pytest.raises(InputError, match=r"in the store .* already, and others were added behind them"):
+    with pytest.raises(InputError, match=r"in the store .* already, and others were added after them"):
         run(tmp_path / "s", one, add=True)
     (tmp_path / "s" / "segments" / "000001" / "00000000" / "store.json").unlink()
     with pytest.raises(InputError, match=r"unfinished extraction \(1 of 1 parts are missing\)"):
@@ -166,7 +166,7 @@ def test_what_is_told_before(tmp_path):
     run(tmp_path / "s", written(tmp_path / "x.jsonl", stories(50)), say=told.append)
     assert told[0].startswith("memory: 2,000 MB, of which 375 MB for the code of this process and 1,625 MB")
     assert told[1].startswith("layout: 50 documents")
-    assert told[2].startswith("join: 1 stretch of rows, each within 1,625 MB")
+    assert told[2] == "join: 50 documents, each task within 1,625 MB"
 
 
 def test_finished_stages_are_not_repeated(tmp_path):

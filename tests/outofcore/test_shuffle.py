@@ -14,6 +14,7 @@ from naive.shuffle import partition_keys, rarity, required, shared
 from stores import Elsewhere, StopsAt
 from strategies import TAUS, borderline_collections, collections, examples, is_long, vectors
 from test_blocks import triples
+from test_store import change_versions
 
 from spotsigs.arrays.frequency_classes import rarity_classes
 from spotsigs.engines import Serial
@@ -253,16 +254,15 @@ def test_a_join_may_stop_at_any_task(tmp_path):
     assert not names & {"plan", "parts", "shuffled", "candidates", "verified"}
 
 
-def test_what_a_former_version_left_is_not_used(tmp_path, monkeypatch):
+def test_results_of_another_version_are_not_used(tmp_path, monkeypatch):
     rows = csr([np.sort(np.random.default_rng(3).choice(16, 8, replace=False)) for _ in range(30)])
     expected = triples(joined(tmp_path, rows, 0.5, 8_000).load())
     with monkeypatch.context() as former:
-        former.setattr(shuffle, "FORM", 1)
         former.setattr(shuffle, "_edges", lambda work, most: np.empty(0, np.int64))  # so that pairs are missing
         with pytest.raises(KeyboardInterrupt):
             join_store(tmp_path / "v", tmp_path / "q", 0.5, StopsAt(12), memory=8_000)
-    (tmp_path / "q" / "weigh").mkdir()
     assert (tmp_path / "q" / "candidates").exists()
+    change_versions(tmp_path / "q")
     assert triples(join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=8_000).load()) == expected
     assert {p.name for p in (tmp_path / "q").iterdir()} == {p.name for p in (tmp_path / "p").iterdir()}
 
@@ -314,7 +314,7 @@ def test_a_store_without_classes_is_refused(tmp_path):
             if path.stem != "classes":
                 (store.folder / path.name).write_bytes(path.read_bytes())
         store.facts = {"rows": 3, "n_signatures": 5}
-    with pytest.raises(InputError, match="was built by a former version; build it again"):
+    with pytest.raises(InputError, match=r"classes\.npy is missing; build the store again"):
         join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=10**6)
 
 

@@ -217,7 +217,7 @@ class Stores(RuleBasedStateMachine):
         path.write_bytes(before.replace(b"word", b"drow"))
         os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
         try:
-            with pytest.raises(InputError, match=r"contains other documents|holds documents that were added"):
+            with pytest.raises(InputError, match=r"contains other documents|contains documents that were added"):
                 match_on_disk(self.store, self.collection(batch), *PARTS, 0.4, Serial(), memory=MEMORY)
         finally:
             path.write_bytes(before)

@@ -191,8 +191,8 @@ def test_a_store_on_a_full_disk_is_absent(fails, tmp_path, monkeypatch):
 
     save_vectors(tmp_path / "store", bad_input.vectors())
     with monkeypatch.context() as patched:
-        patched.setattr("spotsigs.storage.store._write_header", fails)
-        with pytest.raises(InputError, match=r"the store .* cannot be written: .*; give another place"):
+        patched.setattr("spotsigs.storage.store._header", fails)
+        with pytest.raises(InputError, match=r"the store .* cannot be written: .*; give another path"):
             save_vectors(tmp_path / "store", bad_input.vectors().as_sets())
     assert open_vectors(tmp_path / "store").vectors.n_occurrences == 5
     assert [path.name for path in tmp_path.iterdir()] == ["store"]

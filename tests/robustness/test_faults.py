@@ -189,5 +189,5 @@ def test_a_read_only_store_can_be_asked_and_not_added_to(before, tmp_path, monke
         assert query_page(tmp_path / "work" / "store", page, *PARTS[:2], TAU)
     assert not denied.calls  # a question writes nothing
     found = attempt(tmp_path, denied, base)
-    says = "cannot be written: Read-only file system; give another place"
+    says = "cannot be written: Read-only file system; give another path"
     assert found == f"the store {tmp_path / 'work' / 'store'} {says}"
