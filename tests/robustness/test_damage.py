@@ -247,9 +247,9 @@ def test_what_the_system_denies_is_no_damage(tmp_path, monkeypatch):
         def fails(*_, error=error, **__):
             raise error
 
-        monkeypatch.setattr(np, "load", fails)
+        monkeypatch.setattr(np, "memmap", fails)
         with pytest.raises(InputError) as caught:
             reader.array("ids", np.int32)
         assert says in str(caught.value)
         assert "build the store again" not in str(caught.value)
-        assert "the store is left as it is" in str(caught.value)
+        assert "the store is not changed" in str(caught.value)

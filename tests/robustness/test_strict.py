@@ -149,5 +149,5 @@ def test_other_documents_after_a_refused_run_are_told_what_to_do(crawl, tmp_path
     with pytest.raises(InputError):
         match_on_disk(tmp_path / "s", crawl, *parts, memory=10**9, strict=True)
     (tmp_path / "mended.jsonl").write_text(json.dumps({"id": "a", "text": PROSE}) + "\n")
-    with pytest.raises(InputError, match=r"unfinished extraction .*; run it to its end first, or delete it"):
+    with pytest.raises(InputError, match=r"unfinished extraction .*; finish it first, or delete it"):
         match_on_disk(tmp_path / "s", Jsonl(path=str(tmp_path / "mended.jsonl")), *parts, memory=10**9)
