@@ -388,7 +388,7 @@ def _simplify(
     marked: bool,
 ) -> int:
     """Write the simplified page, with marks on request; return its size."""
-    at, size, depth = 0, 0, 0
+    at, size, depth = np.int64(0), np.int64(0), np.int64(0)  # literals would compile each kernel that is called twice
     stack, open_roles = np.empty(_MAX_DEPTH, np.uint64), np.empty(_MAX_DEPTH, np.uint8)
     while at < len(html):
         if html[at] != _LT or at + 1 == len(html):
@@ -432,7 +432,7 @@ def _simplify(
         depth = inside
         size = _write_tag(html, start, end, is_end, is_closed, out, size)
         if kind == _LITERAL and not is_end and not is_empty:
-            text_end = _raw_text_end(html, at, start, end, False)
+            text_end = _raw_text_end(html, at, start, end, kind == _SCRIPT)
             is_raw = _is_raw(stack, open_roles, depth)
             while at < text_end:
                 out[size] = html[at]
@@ -456,7 +456,7 @@ def _cost(
 
     Both are upper bounds: if it is uncertain whether text is raw, its start tags count and its end tags do not.
     """
-    at, depth, deepest, unsure = 0, 0, 0, 0
+    at, depth, deepest, unsure = np.int64(0), np.int64(0), 0, 0
     formats = again = 0
     stack, open_roles = np.empty(most, np.uint64), np.empty(most, np.uint8)
     while at + 1 < len(html) and deepest <= most:
@@ -499,7 +499,7 @@ def _cost(
 @njit(cache=True, nogil=True)
 def _most_attributes(html: NDArray[np.uint8]) -> int:
     """Return the largest number of attributes of a tag."""
-    at, most = 0, 0
+    at, most = np.int64(0), 0
     while at + 1 < len(html):
         at = _find(html, _LT, at)
         if at + 1 >= len(html) or not _is_letter(html[at + 1]):

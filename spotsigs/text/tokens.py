@@ -127,7 +127,7 @@ def _tokenize(
 
     ASCII letters are lower-cased. The number is -1 if a character beyond ASCII is not in lower case.
     """
-    n, size, at = 0, 0, 0
+    n, size, at = np.int64(0), np.int64(0), np.int64(0)  # literals would compile each kernel that is called twice
     is_open = 0
     while at < len(text):
         byte = text[at]

@@ -14,8 +14,8 @@ _P5 = np.uint64(0x27D4EB2F165667C5)
 
 
 @njit(cache=True, nogil=True)
-def _rotate(x: np.uint64, bits: int) -> np.uint64:
-    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+def _rotate(x: np.uint64, bits: np.uint64) -> np.uint64:
+    return (x << bits) | (x >> (np.uint64(64) - bits))
 
 
 @njit(cache=True, nogil=True)
@@ -30,13 +30,13 @@ def _read64(data: NDArray[np.uint8], at: int) -> np.uint64:
 
 @njit(cache=True, nogil=True)
 def _round(lane: np.uint64, word: np.uint64) -> np.uint64:
-    return _rotate(lane + word * _P2, 31) * _P1
+    return _rotate(lane + word * _P2, np.uint64(31)) * _P1
 
 
 @njit(cache=True, nogil=True)
 def _xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     """Return the XXH64 of ``data[start:end]``."""
-    at = start
+    at = np.int64(start)
     if end - start >= 32:
         a, b, c, d = _P1 + _P2, _P2, np.uint64(0), np.uint64(0) - _P1
         while at + 32 <= end:
@@ -45,23 +45,24 @@ def _xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
             c = _round(c, _read64(data, at + 16))
             d = _round(d, _read64(data, at + 24))
             at += 32
-        h = _rotate(a, 1) + _rotate(b, 7) + _rotate(c, 12) + _rotate(d, 18)
+        h = _rotate(a, np.uint64(1)) + _rotate(b, np.uint64(7))
+        h += _rotate(c, np.uint64(12)) + _rotate(d, np.uint64(18))
         for lane in (a, b, c, d):
             h = (h ^ _round(np.uint64(0), lane)) * _P1 + _P4
     else:
         h = _P5
     h += np.uint64(end - start)
     while at + 8 <= end:
-        h = _rotate(h ^ _round(np.uint64(0), _read64(data, at)), 27) * _P1 + _P4
+        h = _rotate(h ^ _round(np.uint64(0), _read64(data, at)), np.uint64(27)) * _P1 + _P4
         at += 8
     if at + 4 <= end:
         word = np.uint64(0)
         for k in range(4):
             word |= np.uint64(data[at + k]) << np.uint64(8 * k)
-        h = _rotate(h ^ (word * _P1), 23) * _P2 + _P3
+        h = _rotate(h ^ (word * _P1), np.uint64(23)) * _P2 + _P3
         at += 4
     while at < end:
-        h = _rotate(h ^ (np.uint64(data[at]) * _P5), 11) * _P1
+        h = _rotate(h ^ (np.uint64(data[at]) * _P5), np.uint64(11)) * _P1
         at += 1
     h = (h ^ (h >> np.uint64(33))) * _P2
     h = (h ^ (h >> np.uint64(29))) * _P3
