@@ -105,37 +105,6 @@ def test_idf_is_correctly_rounded():
     np.testing.assert_allclose(values[1:-1], [log(1000 / df) for df in frequencies[1:-1].tolist()], rtol=1e-12)
 
 
-def length_and_reach(x, tau):
-    """Return the effective length and the reach of a unit vector, by their definitions in docs/cosine_bound.md."""
-    x = np.sort(x)[::-1]
-    sums, rest = np.cumsum(x), np.sqrt(np.maximum(1 - np.cumsum(x * x), 0))
-    return x[0] ** -2, max((tau - rest) / sums) ** -2
-
-
-@pytest.mark.parametrize("tau", [0.3, 0.5, 0.8, 0.95])
-def test_similar_documents_are_in_reach_and_in_neighbouring_partitions(tau):
-    rows = 1.0 * (np.random.default_rng(1).random((300, 40)) < 0.3)
-    rows[100:] = np.maximum(rows[np.random.default_rng(2).integers(0, 100, 200)], rows[100:] * 0.2)
-    rows /= np.linalg.norm(rows, axis=1)[:, None]
-    found = np.array([length_and_reach(row[row > 0], tau) for row in rows])
-    lengths, reaches = found.T
-    i, j = np.nonzero(rows @ rows.T >= tau)
-    assert len(i) > 3 * len(rows)
-    assert (lengths[i] <= reaches[j] * (1 + 1e-9)).all()
-    edges = [lengths.min()]
-    while (beyond := lengths[lengths > reaches[lengths <= edges[-1]].max() * (1 + 1e-9)]).size:
-        edges.append(beyond.min())
-    partition = np.searchsorted(edges, lengths, side="right")
-    assert (abs(partition[i] - partition[j]) <= 1).all()
-
-
-@pytest.mark.parametrize("tau", [0.3, 0.8])
-def test_the_reach_of_sets_is_attained_by_no_shorter_one(tau):
-    for n in range(1, 40):
-        length, reach = length_and_reach(np.full(n, n**-0.5), tau)
-        assert (length, reach) == pytest.approx((n, n / tau**2), rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [

@@ -1,16 +1,20 @@
+from collections import Counter
 from dataclasses import replace
 from itertools import combinations
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import hashes as naive
+from naive import sets as multisets
 from strategies import examples
 
 from baselines.lcs.lcs_method import Lcs, sentence_fingerprints, sentences, similarity, token_hashes
 from baselines.lcs.lcs_stages import lcs_stages, set_precision
 from baselines.lcs.myers import longest_common_subsequence
+from baselines.lcs.set_measures import Comparison, SetMeasure
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Truth
 from spotsigs.text.tokens import tokenize
@@ -345,3 +349,57 @@ def test_stages_cost_less_and_the_last_is_the_most_precise():
     assert rows[3].precision > rows[2].precision
     assert rows[3].precision > 0.95
     assert all(row.seconds > 0 for row in rows)
+
+
+# other measures inside the sets
+
+
+def hash_of(word):
+    return int.from_bytes(word.encode()[:3])
+
+
+def counted(texts):
+    return Corpus(
+        multisets.vectors_of([Counter(map(hash_of, tokenize(text).words)) for text in texts]), lambda: iter(texts)
+    )
+
+
+def divergence_similarity(a, b):
+    """One minus the mean Kullback-Leibler divergence to the mean distribution, term by term."""
+    p, q = ({w: n / sum(page.values()) for w, n in page.items()} for page in (a, b))
+    mean = {w: (p.get(w, 0) + q.get(w, 0)) / 2 for w in p | q}
+    return 1 - sum(sum(d[w] * np.log2(d[w] / mean[w]) for w in d) for d in (p, q)) / 2
+
+
+@quick
+@given(st.lists(st.text("abcde", max_size=20).map(" ".join), min_size=2, max_size=8), st.sampled_from([0.1, 0.5, 0.9]))
+def test_measures_inside_one_set_equal_their_definitions(texts, tau):
+    pages = [tokenize(text).words for text in texts]
+    counts = [Counter(map(hash_of, page)) for page in pages]
+    wanted = {compare: {} for compare in Comparison}
+    cosines = multisets.cosine_pairs(counts, 1e-9)
+    for i, j in combinations(range(len(texts)), 2):
+        if not pages[i] or not pages[j]:
+            continue
+        size = len(pages[i]) + len(pages[j])
+        wanted[Comparison.edit][i, j] = 2 * naive.lcs_length(pages[i], pages[j]) / size
+        wanted[Comparison.divergence][i, j] = divergence_similarity(counts[i], counts[j])
+        wanted[Comparison.cosine][i, j] = 1.0 if pages[i] == pages[j] else cosines.get((i, j), 0.0)
+    for compare, values in wanted.items():
+        matcher = SetMeasure(tau=tau, compare=compare, threads=1)
+        with patch.object(Lcs, "perhaps_similar", lambda self, pages: np.zeros(len(pages.indptr) - 1, np.int64)):
+            pairs = matcher(counted(texts))
+        found = dict(zip(zip(pairs.i.tolist(), pairs.j.tolist(), strict=True), pairs.similarity.tolist(), strict=True))
+        for pair, value in values.items():
+            if value > tau + 1e-9:
+                assert found[pair] == pytest.approx(value)
+            elif value < tau - 1e-9:
+                assert pair not in found
+        assert found.keys() <= values.keys()
+
+
+def test_only_pairs_inside_a_set_are_compared():
+    texts = ["one two. three four. five six.", "one two. three four. six five.", "six five four three two one"]
+    pairs = SetMeasure(tau=0.1, compare=Comparison.edit)(counted(texts))
+    assert list(zip(pairs.i, pairs.j, strict=True)) == [(0, 1)]
+    assert pairs.counters["candidates"] == 1
