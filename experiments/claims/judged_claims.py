@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.claims.facts import Fact, read_facts
 from experiments.claims.ledger import CONTRADICTABLE, KINDS, Claim, ledger
-from experiments.claims.verdicts import HOLDS, RULES, Untestable, Verdict
+from experiments.claims.verdicts import HOLDS, INTRODUCTION, NOTES, RULES, Untestable, Verdict
 from experiments.config import Experiment, Settings
 from experiments.work.study import Work
 from spotsigs.output_files import replacing, write_csv
@@ -27,10 +27,13 @@ class Judged:
         Claim.
     fact : Fact or None
         Measured fact; None without a measurement.
+    second : Fact or None
+        That of another collection, which is not tested.
     """
 
     claim: Claim
     fact: Fact | None
+    second: Fact | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -51,20 +54,31 @@ class Judged:
             return "holds" if self.fact.value == 1 else "does not hold"
         return str(self.fact)
 
+    def on(self, collection: str) -> str:
+        """The measured value on a collection, as text; empty if there is none."""
+        if self.claim.on.startswith(collection):
+            return self.measured
+        return str(self.second or "") if self.claim.second_on.startswith(collection) else ""
+
     @property
     def failed(self) -> bool:
         """The claim does not hold here, or the measurement does not decide it."""
         return self.verdict in (Verdict.NOT_REPRODUCED, Verdict.INCONCLUSIVE, Verdict.CONTRADICTED)
 
     @property
+    def why(self) -> str:
+        """Assumed reason, if the claim does not hold."""
+        return self.claim.why if self.failed else ""
+
+    @property
     def remark(self) -> str:
-        """Reason why a claim is not testable, not measured or does not hold, and further remarks."""
+        """Reason why a claim is not testable or not measured, the fact of another collection, and further remarks."""
         if isinstance(self.claim.rule, Untestable):
             return self.claim.rule.reason
         if self.verdict is Verdict.NOT_MEASURED:
             return "not run yet, its collection is not at hand, or other processes disturbed its times"
-        why = self.claim.why if self.failed else ""
-        return " ".join(filter(None, (why, self.claim.remark)))
+        second = f"On {self.claim.second_on} {self.second}." if self.second else ""
+        return " ".join(filter(None, (second, self.claim.remark)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +102,14 @@ class Claims(Experiment):
 
 
 def judge_all(results: Path) -> list[Judged]:
-    """Return every claim with its fact in a results folder."""
+    """Return every claim with its facts in a results folder."""
     facts = {claim.experiment: read_facts(results / claim.experiment / "facts.csv") for claim in ledger()}
-    return [Judged(claim=claim, fact=facts[claim.experiment].get(claim.fact)) for claim in ledger()]
+    return [
+        Judged(
+            claim=claim, fact=facts[claim.experiment].get(claim.fact), second=facts[claim.experiment].get(claim.second)
+        )
+        for claim in ledger()
+    ]
 
 
 def summary(judged: Sequence[Judged]) -> str:
@@ -112,20 +131,10 @@ def write_ledger(results: Path, judged: Sequence[Judged]) -> None:
 
 
 def _cells(item: Judged) -> list[str | float | None]:
-    fact = item.fact
+    fact, claim = item.fact, item.claim
     measured = (fact.value, fact.low, fact.high) if fact else (None, None, None)
-    claim = item.claim
-    return [
-        claim.kind,
-        claim.says,
-        claim.where,
-        claim.published,
-        claim.on,
-        claim.command,
-        *measured,
-        item.verdict.value,
-        item.remark,
-    ]
+    about = [claim.kind, claim.says, claim.where, claim.published, claim.on, claim.command]
+    return [*about, *measured, item.verdict.value, " ".join(filter(None, (item.why, item.remark)))]
 
 
 def markdown(judged: Sequence[Judged]) -> str:
@@ -139,7 +148,7 @@ def markdown(judged: Sequence[Judged]) -> str:
             item.claim.published,
             item.claim.on,
             item.measured,
-            f"**{item.verdict.value}**" + (f": {item.claim.remark}" if item.claim.remark else ""),
+            f"**{item.verdict.value}**" + (f": {item.remark}" if item.remark else ""),
             f"`{item.claim.command}`" if item.claim.command else "",
         ]
         for number, item in enumerate(judged, start=1)
@@ -148,23 +157,17 @@ def markdown(judged: Sequence[Judged]) -> str:
     table = "\n".join(
         f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in [titles, ["---"] * len(titles), *rows]
     )
-    failed = "\n".join(f"- {text}" for text in failures(judged)) or "Nothing."
-    parts = [
-        "# Claims of the sources, judged",
-        summary(judged),
-        RULES.rstrip(),
-        table,
-        "## What does not hold here",
-        failed,
-    ]
-    return "\n\n".join(parts) + "\n"
+    failed = "\n".join(f"- {text}" for text in failures(judged)) or "All claims hold."
+    rules = "\n".join(f"{n}. **{verdict.value}**: {rule}" for n, (verdict, rule) in enumerate(RULES.items(), start=1))
+    parts = ["# Claims of the sources", summary(judged), INTRODUCTION, rules, *NOTES, table]
+    return "\n\n".join([*parts, "## What does not hold here", failed]) + "\n"
 
 
 def failures(judged: Sequence[Judged]) -> list[str]:
     """Return a sentence for each claim that does not hold, with the assumed reason."""
     return [
         f"{item.claim.says} ({item.claim.where}): published {item.claim.published}, measured {item.measured} "
-        f"({item.claim.on}); {item.verdict.value}. {item.claim.why}".rstrip()
+        f"({item.claim.on}); {item.verdict.value}. {item.why}".rstrip()
         for item in judged
         if item.failed
     ]

@@ -43,6 +43,10 @@ class Claim:
         The fact's name.
     on : str
         Collection and IDF band of the fact.
+    second : str
+        Further fact of the experiment, shown but not tested: that of another collection.
+    second_on : str
+        Collection of the further fact.
     calibrated : bool
         The collection was generated with the published count, so that the direction alone is a result.
     rule : Rule
@@ -51,6 +55,8 @@ class Claim:
         Assumed reason, shown only if the claim does not hold.
     remark : str
         Further remark, always shown.
+    key : bool
+        One of the claims on the first screen of the report.
     """
 
     kind: str
@@ -60,10 +66,13 @@ class Claim:
     experiment: str = ""
     fact: str = ""
     on: str = ""
+    second: str = ""
+    second_on: str = ""
     calibrated: bool = False
     rule: Rule
     why: str = ""
     remark: str = ""
+    key: bool = False
 
     @property
     def command(self) -> str:

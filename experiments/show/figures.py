@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import math
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,44 +54,52 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A published value: a star where it stands, or a line across where only one coordinate is published.
+    """Published value: a star, or a line across the panel if only one coordinate is published.
 
     Attributes
     ----------
     label : str
-        What is printed beside it.
+        Text next to it.
     x, y : float or None
-        None for a line along that axis.
+        Position; None for a line along that axis.
+    series : str
+        Row of a star in a figure of dots, instead of y.
     side : str
-        Where the label of a star stands: ``right``, ``left`` or ``below``.
+        Position of a star's label: ``right``, ``left`` or ``below``. The label of a horizontal line is at its right
+        end, or at its left one.
     """
 
     label: str
     x: float | None = None
     y: float | None = None
+    series: str = ""
     side: str = "right"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """A pair of axes.
+    """Pair of axes.
 
     Attributes
     ----------
     name : str
-        The panel its points name; printed above if there are several.
+        Name that its points refer to; printed above if there are several panels.
     x_label, y_label : str
-        With units.
+        Labels of the axes, with units.
     x_log, y_log : bool
         Logarithmic axes.
-    y_range : list of float
-        Lowest and highest y; free where empty.
+    x_range, y_range : list of float
+        Ends of the axes; free if empty.
     guides : list of float
         x positions of thin vertical lines.
     x_ticks : list of float
-        Positions of the labels on the x axis; the library's choice where empty.
+        Positions of the labels on the x axis; the library's choice if empty.
     marks : list of Mark
         Published values.
+    y_ticks : list of float
+        As `x_ticks`, for the y axis.
+    named_lines : bool
+        Name each line at its left end; the figure has no legend then.
     """
 
     name: str
@@ -99,10 +107,13 @@ class Panel:
     y_label: str
     x_log: bool = False
     y_log: bool = False
+    x_range: Sequence[float] = ()
     y_range: Sequence[float] = ()
     guides: Sequence[float] = ()
     x_ticks: Sequence[float] = ()
+    y_ticks: Sequence[float] = ()
     marks: Sequence[Mark] = ()
+    named_lines: bool = False
 
 
 def write_points(path: Path, points: Sequence[Point]) -> None:
@@ -111,109 +122,124 @@ def write_points(path: Path, points: Sequence[Point]) -> None:
     write_csv(path, header, (list(asdict(point).values()) for point in points))
 
 
-def draw_lines(path: Path, panels: Sequence[Panel], points: Sequence[Point], caption: str = "") -> None:
-    """Draw lines with their intervals and write ``path`` as svg, png and csv.
+def draw_lines(
+    path: Path, panels: Sequence[Panel], points: Sequence[Point], caption: str = "", columns: int | None = None
+) -> None:
+    """Draw lines with their intervals and write ``path`` as svg, png, pdf and csv.
 
-    The legend names the series by the size of what they reach, the largest first.
+    If there are several panels, ``path-narrow.svg`` has them one above the other, for narrow screens.
 
     Parameters
     ----------
     path : Path
-        Without suffix.
+        Path without suffix.
     panels : sequence of Panel
         From left to right.
     points : sequence of Point
-        In the order of x within a series; a series looks alike in all panels.
+        In the order of x within a series; a series looks alike in all panels. The legend has the order of the series.
     caption : str
         Printed above, within the picture.
+    columns : int, optional
+        Panels in a row; all of them if omitted.
     """
+    _draw_grid(path, panels, points, caption, min(columns or len(panels), len(panels)))
+    if len(panels) > 1:
+        _draw_grid(path.with_name(f"{path.name}-narrow"), panels, points, caption, 1, kinds=("svg",))
+
+
+def _draw_grid(
+    path: Path,
+    panels: Sequence[Panel],
+    points: Sequence[Point],
+    caption: str,
+    across: int,
+    kinds: Sequence[str] = ("svg", "png", "pdf", "csv"),
+) -> None:
+    """Draw lines with ``across`` panels in a row."""
+    down = math.ceil(len(panels) / across)
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        axes = figure.subplots(down, across, squeeze=False).ravel()
         looks = _looks(points)
-        for axis, panel in zip(axes, panels, strict=True):
+        for axis, panel in zip(axes, panels, strict=False):
             _prepare(axis, panel, len(panels))
             for number, (series, look) in enumerate(looks.items()):
                 line = [p for p in points if p.panel == panel.name and p.series == series]
                 _draw_line(axis, series, line, look, number / len(looks), len(looks) <= MOST_BANDS)
-        _legend(figure, axes, points)
+                if line and panel.named_lines:
+                    _name_line(axis, series, line[0], look["color"])
+        for axis in axes[len(panels) :]:
+            axis.remove()
+        if not any(panel.named_lines for panel in panels):
+            _legend(figure, axes)
 
-    _write(path, points, draw, caption, width=5.0 if len(panels) == 1 else 3.6 * len(panels))
+    width = 5.0 if across == 1 else 3.6 * across
+    _write(path, points, draw, caption, width=width, height=3.4 * down, kinds=kinds)
 
 
-def _legend(figure: Figure, axes: Sequence[Axes], points: Sequence[Point]) -> None:
-    """Put one legend of all axes below them, by size, in the columns that fit the width."""
-    known = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    if len(known) < 2:
-        return
-    reached = {series: max(p.y for p in points if p.series == series) for series in known}
-    handles = {series: known[series] for series in sorted(known, key=lambda series: -reached[series])}
-    inches = 0.55 + 0.075 * max(map(len, handles))
-    columns = max(1, min(len(handles), int(figure.get_figwidth() / inches)))
-    rows = math.ceil(len(handles) / columns)
-    figure.legend(
-        handles.values(),
-        handles.keys(),
-        loc="outside lower center",
-        ncols=math.ceil(len(handles) / rows),
-        handlelength=3.4,
+def _name_line(axis: Axes, series: str, end: Point, color: str) -> None:
+    halo = [withStroke(linewidth=2, foreground="white")]
+    axis.annotate(
+        series, (end.x, end.y), xytext=(2, 5), textcoords="offset points", color=color, fontsize=8, path_effects=halo
     )
 
 
-def draw_bars(path: Path, panels: Sequence[Panel], points: Sequence[Point], caption: str = "") -> None:
-    """Draw bars with their intervals and write ``path`` as svg, png and csv; parameters as in `draw_lines`."""
+def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Put one legend of all axes below them, in the columns that fit the width."""
+    known = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    if len(known) < 2:
+        return
+    inches = 0.55 + 0.075 * max(map(len, known))
+    columns = max(1, min(len(known), int(figure.get_figwidth() / inches)))
+    rows = math.ceil(len(known) / columns)
+    figure.legend(
+        known.values(), known.keys(), loc="outside lower center", ncols=math.ceil(len(known) / rows), handlelength=3.4
+    )
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
-        looks = _looks(points)
+
+def draw_dots(path: Path, panels: Sequence[Panel], points: Sequence[Point], caption: str = "") -> None:
+    """Draw a row for each series with its x and interval; parameters and files as in `draw_lines`."""
+    names = list(dict.fromkeys(point.series for point in points))
+    labels = 0.07 * max(map(len, names), default=0)
+
+    def draw(figure: Figure, across: int) -> None:
+        axes = figure.subplots(len(panels) // across, across, squeeze=False, sharey=True).ravel()
         for axis, panel in zip(axes, panels, strict=True):
-            _prepare(axis, panel, len(panels))
-            present = [name for name in looks if any(p.panel == panel.name and p.series == name for p in points)]
-            for position, series in enumerate(present):
-                bars = [p for p in points if p.panel == panel.name and p.series == series]
-                width = 0.8 / len(present)
-                x = [p.x + (position - (len(present) - 1) / 2) * width for p in bars]
-                errors = (
-                    None
-                    if any(p.low is None for p in bars)
-                    else [
-                        [p.y - (p.low or 0.0) for p in bars],
-                        [(p.high or 0.0) - p.y for p in bars],
-                    ]
-                )
-                axis.bar(
-                    x,
-                    [p.y for p in bars],
-                    width,
-                    yerr=errors,
-                    label=series,
-                    color=looks[series]["color"],
-                    edgecolor="black",
-                    linewidth=0.3,
-                    error_kw={"elinewidth": 0.8, "capsize": 1.5},
-                )
-            if len(present) > 1:
-                axis.legend()
+            rows = {name: row for row, name in enumerate(names)}
+            marks = [replace(mark, y=rows[mark.series]) if mark.series else mark for mark in panel.marks]
+            _prepare(axis, replace(panel, marks=marks), len(panels))
+            for point in (point for point in points if point.panel == panel.name):
+                _draw_dot(axis, point, rows[point.series])
+            axis.set_yticks(range(len(names)), names)
+        axes[0].set_ylim(len(names) - 0.4, -0.6)
 
-    _write(path, points, draw, caption, width=7.0, height=2.6 * len(panels))
+    height = 0.9 + 0.32 * len(names)
+    width = 3.2 * len(panels) + labels
+    _write(path, points, partial(draw, across=len(panels)), caption, width=width, height=height)
+    if len(panels) > 1:
+        narrow, height = path.with_name(f"{path.name}-narrow"), height * len(panels)
+        _write(narrow, points, partial(draw, across=1), caption, width=3.2 + labels, height=height, kinds=("svg",))
 
 
-def draw_histogram(path: Path, panel: Panel, edges: Sequence[float], counts: Sequence[int], caption: str = "") -> None:
-    """Draw a histogram and write ``path`` as svg, png and csv, a point in the middle of each bin."""
-    middles = [(a * b) ** 0.5 if panel.x_log else (a + b) / 2 for a, b in itertools.pairwise(edges)]
-    points = [
-        Point(panel=panel.name, series="pairs", x=float(x), y=float(y)) for x, y in zip(middles, counts, strict=True)
-    ]
+def _draw_dot(axis: Axes, point: Point, row: int) -> None:
+    color = plt.rcParams["axes.prop_cycle"].by_key()["color"][0]
+    if point.low is not None and point.high is not None:
+        axis.hlines(row, point.low, point.high, color=color, linewidth=1.2)
+    axis.plot([point.x], [row], marker="o", color=color, linestyle="none")
+    text: dict[str, Any] = {"fontsize": 7, "textcoords": "offset points", "va": "bottom", "ha": "center"}
+    axis.annotate(f"{point.x:.3f}".removeprefix("0"), (point.x, row), xytext=(0, 3), **text)
+
+
+def draw_bars(path: Path, panel: Panel, points: Sequence[Point], caption: str = "") -> None:
+    """Draw bars; parameters and files as in `draw_lines`."""
 
     def draw(figure: Figure) -> None:
         axis = figure.subplots()
         _prepare(axis, panel, 1)
-        look = _looks(points)["pairs"]
-        axis.stairs(counts, edges, fill=True, color=look["color"], alpha=0.6, baseline=0.5 if panel.y_log else 0)
-        if panel.y_log:
-            axis.set_ylim(bottom=0.5)
+        color = plt.rcParams["axes.prop_cycle"].by_key()["color"][0]
+        axis.bar([p.x for p in points], [p.y for p in points], 0.8, color=color, edgecolor="black", linewidth=0.3)
 
-    _write(path, points, draw, caption, width=5.0)
+    _write(path, points, draw, caption, width=7.0, height=2.6)
 
 
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
@@ -241,6 +267,11 @@ def _prepare(axis: Axes, panel: Panel, panels: int) -> None:
     if len(panel.x_ticks):
         axis.set_xticks(list(panel.x_ticks), [f"{x:g}" for x in panel.x_ticks])
         axis.minorticks_off()
+    if len(panel.y_ticks):
+        axis.set_yticks(list(panel.y_ticks), [f"{y:g}" for y in panel.y_ticks])
+        axis.minorticks_off()
+    if len(panel.x_range):
+        axis.set_xlim(*panel.x_range)
     if len(panel.y_range):
         axis.set_ylim(*panel.y_range)
     for x in panel.guides:
@@ -250,17 +281,19 @@ def _prepare(axis: Axes, panel: Panel, panels: int) -> None:
 
 
 def _draw_mark(axis: Axes, mark: Mark) -> None:
-    """Draw a published value, in the colour of the guides, and its label beside it."""
+    """Draw a published value in the colour of the guides, with its label."""
     look: dict[str, Any] = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 2))}
     halo = [withStroke(linewidth=2, foreground="white")]
     text: dict[str, Any] = {"fontsize": 7, "color": "0.1", "textcoords": "offset points", "path_effects": halo}
     if mark.x is not None and mark.y is not None:
-        axis.plot([mark.x], [mark.y], marker="*", markersize=9, color="black", linestyle="none")
+        axis.plot([mark.x], [mark.y], marker="*", markersize=9, color="black", linestyle="none", zorder=5)
         offset = {"right": (5, 4), "left": (-6, -2), "below": (5, -9)}[mark.side]
         axis.annotate(mark.label, (mark.x, mark.y), xytext=offset, ha="right" if offset[0] < 0 else "left", **text)
     elif mark.y is not None:
         axis.axhline(mark.y, **look)
-        axis.annotate(mark.label, (1, mark.y), xycoords=("axes fraction", "data"), xytext=(-2, 3), ha="right", **text)
+        end, offset = (0, (2, -9)) if mark.side == "left" else (1, (-2, 3))
+        ha = "right" if end else "left"
+        axis.annotate(mark.label, (end, mark.y), xycoords=("axes fraction", "data"), xytext=offset, ha=ha, **text)
     elif mark.x is not None:
         axis.axvline(mark.x, **look)
         axis.annotate(mark.label, (mark.x, 0), xycoords=("data", "axes fraction"), xytext=(3, 4), **text)
@@ -287,7 +320,7 @@ def _draw_line(
 
 
 KINDS = {"svg": ("Date", "Creator"), "png": ("Software",), "pdf": ("CreationDate", "Creator", "Producer")}
-"""Forms of a figure, and what each would say of when and by what it was drawn."""
+"""Formats of a figure, and the metadata about time and program that each omits."""
 
 
 def _write(
@@ -298,9 +331,11 @@ def _write(
     *,
     width: float,
     height: float = 3.4,
+    kinds: Sequence[str] = ("svg", "png", "pdf", "csv"),
 ) -> None:
     """Draw in the project's style; the same bytes for the same points and library versions."""
-    write_points(path.with_suffix(".csv"), points)
+    if "csv" in kinds:
+        write_points(path.with_suffix(".csv"), points)
     with plt.style.context(STYLE):
         lines = textwrap.wrap(caption, int(width * LETTERS_AN_INCH))
         figure = plt.figure(figsize=(width, height + 0.16 * len(lines)))
@@ -308,7 +343,7 @@ def _write(
             draw(figure)
             if lines:
                 figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=8)
-            for kind, unsaid in KINDS.items():
+            for kind, unsaid in ((kind, KINDS[kind]) for kind in kinds if kind in KINDS):
                 with replacing(path.with_suffix(f".{kind}")) as temporary:
                     figure.savefig(temporary, format=kind, metadata=dict.fromkeys(unsaid))
         finally:

@@ -41,12 +41,10 @@ def curve_points(curve: Curve, panel: str, series: str, measure: str = "f1") -> 
 
 
 def best_facts(label: str, curve: Curve) -> list[Fact]:
-    """Return a curve's best F1 and its threshold as facts."""
+    """Return a curve's best F1 and, if the method has one, its threshold as facts."""
     low, high = curve.interval("f1")[:, curve.best]
-    return [
-        Fact(name=f"{label}: best F1", value=float(curve.micro[2, curve.best]), low=float(low), high=float(high)),
-        Fact(name=f"{label}: best tau", value=curve.taus[curve.best]),
-    ]
+    f1 = Fact(name=f"{label}: best F1", value=float(curve.micro[2, curve.best]), low=float(low), high=float(high))
+    return [f1, *([Fact(name=f"{label}: best tau", value=curve.taus[curve.best])] if curve.taus else [])]
 
 
 def single_point(curve: Curve, panel: str, series: str, x: float, measure: str = "f1") -> Point:
@@ -56,9 +54,12 @@ def single_point(curve: Curve, panel: str, series: str, x: float, measure: str =
     return Point(panel=panel, series=series, x=x, y=y, low=finite(low), high=finite(high))
 
 
-def compared(name: str, a: Curve, b: Curve, *, measure: str = "f1", relative: bool = False) -> Fact:
-    """Return the difference of two curves at the thresholds of their best F1 as a fact."""
-    value, low, high = difference(a, a.best, b, b.best, measure, relative=relative)
+def compared(
+    name: str, a: Curve, b: Curve, *, measure: str = "f1", relative: bool = False, tau: float | None = None
+) -> Fact:
+    """Return the difference of two curves as a fact: at a threshold, or at the best F1 of each."""
+    at = [(curve.at(tau) if tau is not None and curve.taus else curve.best) for curve in (a, b)]
+    value, low, high = difference(a, at[0], b, at[1], measure, relative=relative)
     return Fact(name=name, value=value, low=low, high=high)
 
 

@@ -24,21 +24,20 @@ COUNTED = {
 }
 
 
-def table(matrix: Mapping[str, Fact]) -> str:
-    """Return the rows of Table 1: published F1, and the best F1 of each collection with its threshold."""
-    names = dict.fromkeys(name.partition(":")[0] for name in matrix)
+def table(facts: Mapping[str, Fact]) -> str:
+    """Return the rows of Table 1: published F1, and the best F1 on each collection with its threshold."""
+    names = list(dict.fromkeys(name.partition(":")[0] for name in facts))
     rows = [["", "published", *(f"`{name}`" for name in names)], ["---"] * (len(names) + 2)]
     for row in published("table1"):
         method = str(row["method"])
-        rows.append([method, _short(float(row["f1"] or 0), 2), *(_cell(matrix, name, method) for name in names)])
+        rows.append([method, _short(float(row["f1"] or 0), 2), *(_cell(facts, name, method) for name in names)])
     return (
         "\n".join("| " + " | ".join(row) + " |" for row in rows).replace("|  |", "| |").replace("| --- ", "|---") + "\n"
     )
 
 
-def _cell(matrix: Mapping[str, Fact], name: str, method: str) -> str:
-    f1, tau = (matrix.get(f"{name}: {method}: best {what}") for what in ("F1", "tau"))
-    assert f1 is not None
+def _cell(facts: Mapping[str, Fact], name: str, method: str) -> str:
+    f1, tau = facts[f"{name}: {method}: best F1"], facts.get(f"{name}: {method}: best tau")
     return _short(f1.value, 3) + (f" at {_short(round(tau.value, 2))}" if tau else "")
 
 
@@ -62,14 +61,14 @@ def written(text: str, results: Path) -> str:
     text : str
         Text of README.md.
     results : Path
-        Folder with the results of ``matrix`` and those by which claims are evaluated.
+        Folder with the results of ``quality`` and those by which claims are evaluated.
 
     Returns
     -------
     str
     """
-    matrix = read_facts(results / "matrix" / "facts.csv")
-    text = re.sub(r"(?m)^\| \| published \|(?:.*\n)(?:\|.*\n)+", lambda _: table(matrix), text)
+    facts = read_facts(results / "quality" / "facts.csv")
+    text = re.sub(r"(?m)^\| \| published \|(?:.*\n)(?:\|.*\n)+", lambda _: table(facts), text)
     return re.sub(r"Of \[\d+ claims\].*?(?=; each has its verdict)", lambda _: counts(results), text)
 
 

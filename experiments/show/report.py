@@ -12,7 +12,7 @@ from typing import Any
 
 from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import Judged, judge_all
-from experiments.claims.verdicts import RULES, Verdict
+from experiments.claims.verdicts import INTRODUCTION, NOTES, RULES, Verdict
 from experiments.config import Experiment, Settings
 from experiments.show.page_pairs import KINDS, Sample, sample_pairs
 from experiments.work.study import Line, Work
@@ -23,23 +23,9 @@ from spotsigs.runs.provenance import provenance
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-OURS = "SpotSigs"
-"""Method of the main finding, by its name in the experiments."""
-
-REMOVED = ("SpotSigs, templates removed", "SpotSigs, framed")
-"""Template removal, by its name in the experiments; the second is that of results of earlier versions."""
-
 SECTIONS = {
-    "The finding": ("frames/frames", "matrix/quality", "matrix/matrix"),
-    "Tables": (
-        "table1/table1",
-        "table1/default_band",
-        "table2/table2",
-        "threads/threads",
-        "lcs_tables/lcs_table1",
-        "lcs_tables/lcs_table2",
-    ),
-    "Figures": ("figure4/figure4", "figure5/figure5", "figure6/figure6", "figure7/figure7"),
+    "Tables": ("table1/table1", "table2/table2", "threads/threads", "lcs_tables/lcs_table1", "lcs_tables/lcs_table2"),
+    "Figures": ("quality/quality", "figure5/figure5", "figure6/figure6", "figure4/figure4", "figure7/figure7"),
     "Figures the paper omits or the slides show": (
         "chain_length/chain_length",
         "spot_distance/spot_distance",
@@ -50,26 +36,11 @@ SECTIONS = {
         "estimators/estimators",
     ),
     "Exactness and arithmetic": ("exactness/exactness", "arithmetic/partition_counts"),
-    "Beyond the paper": (
-        "beyond/beyond",
-        "beyond/drift",
-        "beyond/teasers",
-        "beyond/text",
-        "beyond/cost",
-        "today/cost",
-        "today/today",
-        "beyond/promise",
-    ),
 }
 """Tables and figures of each section by their path in the results folder; all others follow."""
 
-LEADS = {
-    "Beyond the paper": "Nothing here is the paper's: signatures without the templates of today's pages, found by the "
-    "links that pages of a site share, compared with the paper's own and with extractors of the main text. Generated "
-    "pages come from seeds that nothing was tuned on; the last table shows where template removal is below plain "
-    "signatures. docs/boilerplate.md has the definitions.",
-}
-"""Introductions of sections."""
+OTHERS = "Beyond the paper"
+"""Section of all other tables and figures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,52 +91,20 @@ class Report(Experiment):
 
 
 def finding(results: Path) -> list[str]:
-    """Return the main findings in five sentences, from the facts of ``matrix`` and ``frames``.
-
-    Parameters
-    ----------
-    results : Path
-        Folder with the experiments' results.
-
-    Returns
-    -------
-    list of str
-        Empty if an experiment has not run, or without the real pages.
-    """
-    matrix, frames = (read_facts(results / name / "facts.csv") for name in ("matrix", "frames"))
-    real, reverse = "newsframes", "gold_prose"
-    densities = sorted({float(name.split()[2].rstrip(":")) for name in frames if name.startswith("frames of ")})
-
-    def best(collection: str, method: str) -> float:
-        return matrix[f"{collection}: {method}: best F1"].value
-
-    removed = next((label for label in REMOVED if f"{real}: {label}: best F1" in matrix), REMOVED[0])
-
-    def lead(density: float) -> float:
-        return frames[f"frames of {density:g}: {OURS} - 3-Shingles, best F1"].value
-
-    try:
-        thin, thick = lead(densities[0]), lead(densities[-1])
-        on_real, on_prose = (
-            [best(name, method) for method in (OURS, "3-Shingles", "1-Shingles", removed)] for name in (real, reverse)
-        )
-    except (KeyError, IndexError):
-        return []
-    if not (on_real[0] > max(on_real[1:3]) and thin > max(thick, 0) and on_prose[0] < min(on_prose[1:3])):
-        return []  # the sentences do not apply
-    sentence = (
-        "On real news stories in the frames of real news pages their best F1 is {:.3f}, against {:.3f} for 3-shingles "
-    )
-    sentence += "and {:.3f} for single words; the paper has 0.94, 0.69 and 0.71 on its Gold Set."
-    return [
-        "Spot signatures win where the frames of pages carry fewer antecedents than their text.",
-        sentence.format(*on_real),
-        f"Their lead over 3-shingles goes from {thin:+.2f} at {densities[0]:g} spots a token of the frames to "
-        f"{thick:+.2f} at {densities[-1]:g}, as prose is put in.",
-        "Where frames are full of prose the order is reversed ({:.3f} against {:.3f} and {:.3f}).".format(*on_prose),
-        f"Templates are found and removed without labels: {removed} reaches {on_real[3]:.3f} on the real pages, "
-        f"{on_prose[3]:.3f} on those full of prose.",
-    ]
+    """Return the main findings in sentences, from the facts of ``quality``; empty without real pages."""
+    facts = read_facts(results / "quality" / "facts.csv")
+    names = {"gold": "generated pages", "newsframes": "real stories in real templates"}
+    methods = ("SpotSigs", "3-Shingles", "1-Shingles")
+    sentences = []
+    for collection, words in names.items():
+        found = [facts.get(f"{collection}: {method}: best F1") for method in methods]
+        ours, threes, ones = (None if fact is None else f"{fact.value:.3f}" for fact in found)
+        if ours and threes and ones:
+            sentences.append(
+                f"On {words} ({collection}) the best F1 of SpotSigs is {ours}, of 3-Shingles {threes}, of single words "
+                f"{ones}."
+            )
+    return sentences
 
 
 def sections(results: Path) -> list[dict[str, Any]]:
@@ -176,9 +115,9 @@ def sections(results: Path) -> list[dict[str, Any]]:
         for path in sorted(results.glob("*/*.json"))
         if path.parent.name not in ("cells", "runs")
     ]
-    wanted = {**SECTIONS, "More": tuple(name for name in others if name not in named)}
+    wanted = {**SECTIONS, OTHERS: tuple(name for name in others if name not in named)}
     return [
-        {"title": title, "lead": LEADS.get(title, ""), "items": items}
+        {"title": title, "items": items}
         for title, names in wanted.items()
         if (items := [item for name in names if (item := _item(results, name)) is not None])
     ]
@@ -192,22 +131,29 @@ def _item(results: Path, name: str) -> dict[str, Any] | None:
     if "table" in about:
         return {"name": name, "table": about["table"], "origin": _origin(about)}
     if "figure" in about:
-        svg = path.with_suffix(".svg").read_bytes()
-        data = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
-        return {"name": name, "caption": about["figure"]["caption"], "image": data, "origin": _origin(about)}
+        narrow = path.with_name(f"{path.stem}-narrow.svg")
+        return {
+            "name": name,
+            "caption": about["figure"]["caption"],
+            "image": _image(path.with_suffix(".svg")),
+            "narrow": _image(narrow) if narrow.exists() else "",
+            "origin": _origin(about),
+        }
     return None
+
+
+def _image(path: Path) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def _origin(about: dict[str, Any]) -> dict[str, str]:
     """Return the provenance that a reader needs to reproduce a table or figure."""
-    cells = about["cells"]
     return {
         "command": f"python run.py experiment={about['experiment']}",
-        "made by": "python " + " ".join(about["command"]),
         "commit": f"{about['commit'] or 'unknown'}{' with changes' if about['dirty'] else ''}",
-        "data, seed": f"{about['data']}, {about['seed']}",
+        "collection, seed": f"{about['data']}, {about['seed']}",
         "machine": "{processor}, {cores} cores, {system}".format(**about["machine"]),
-        "cells": ", ".join(sorted({cell["cell"] for cell in cells})) or "none",
+        "cells": f"{len({cell['cell'] for cell in about['cells']})} cached results",
     }
 
 
@@ -259,6 +205,8 @@ def render(
         reasons=_by_reason(item for item in judged if item.failed),
         counts=[(verdict, counts[verdict]) for verdict in Verdict if counts[verdict]],
         rules=RULES,
+        introduction=INTRODUCTION,
+        notes=NOTES,
         samples=samples,
         kinds=KINDS,
         about=about,
@@ -282,5 +230,5 @@ def _by_reason(failed: Iterable[Judged]) -> dict[str, list[Judged]]:
     """Group claims by their assumed reason."""
     reasons: dict[str, list[Judged]] = {}
     for item in failed:
-        reasons.setdefault(item.claim.why, []).append(item)
+        reasons.setdefault(item.why, []).append(item)
     return reasons

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -16,9 +18,6 @@ from spotsigs.errors import InputError
 from spotsigs.output_files import read_json
 
 CONCLUSIONS = ("claims", "report")
-FETCHED = ("density",)
-"""Experiments on fetched pages, which are omitted if the pages are missing."""
-
 
 COLUMNS = [
     Column(name="experiment", title="Experiment"),
@@ -32,7 +31,8 @@ COLUMNS = [
 class Everything(Experiment):
     """Every table, figure, the claims ledger and the report.
 
-    Results are cached, so an interrupted run resumes.
+    Results are cached, so an interrupted run resumes. An experiment whose pages cannot be fetched is omitted. If one
+    fails, the others run, and the run fails at its end.
 
     Attributes
     ----------
@@ -62,19 +62,25 @@ class Everything(Experiment):
         wanted += [(name, mine) for name in CONCLUSIONS]
         plans = [composed(f"experiment={name}", *given) for name, given in wanted]
         parts: list[str] = []
+        failed: list[str] = []
         rows: list[dict[str, Any]] = []
         for (name, _), plan in zip(tqdm(wanted, "experiments", unit="experiment", disable=None), plans, strict=True):
             began = perf_counter()
             try:
                 parts.append(plan.experiment(plan))
             except InputError as error:
-                if name not in FETCHED:
-                    raise
                 parts.append(f"{name} is left out: {error}")
+            except Exception as error:  # noqa: BLE001 - the others run
+                traceback.print_exc()
+                failed.append(f"{name} ({type(error).__name__}: {error})")
             rows.append({"experiment": name, "seconds": perf_counter() - began} | _cells(self.results / name))
         rows.append({"experiment": "all"} | {key: sum(row[key] for row in rows) for key in ("seconds", "done", "kept")})
         table = Table(caption="Wall time of each experiment", columns=COLUMNS, rows=rows)
-        return "\n\n".join([*parts, Work.begin(self.results, settings).table(table, "times")])
+        text = "\n\n".join([*parts, Work.begin(self.results, settings).table(table, "times")])
+        if failed:
+            sys.stdout.write(f"{text}\n")
+            raise InputError(f"{len(failed)} experiments failed, the others are written: {'; '.join(failed)}")
+        return text
 
 
 def _cells(folder: Path) -> dict[str, int]:

@@ -59,7 +59,7 @@ class Figure4(Experiment):
             y_range=(0, 1),
             marks=[Mark(label=f"published: .64 on average; here {means.mean():.2f}", y=0.64)],
         )
-        drawn = work.bars("figure4", CAPTION, [panel], points)
+        drawn = work.bars("figure4", CAPTION, panel, points)
         rng = np.random.default_rng(0)
         low, high = ends(means[rng.integers(len(means), size=(1000, len(means)))].mean(1))
         fact = Fact(name="cosine", value=float(means.mean()), low=float(low), high=float(high))

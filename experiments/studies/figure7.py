@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,18 @@ from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.config import Experiment, Settings
 from experiments.show.figures import Mark, Panel, Point
-from experiments.studies.table2 import recall_base, require_vectors
+from experiments.studies.table2 import require_vectors, vector_times
 from experiments.work.study import Line, Work
 from experiments.work.timing import quotient
-from spotsigs.records import Matcher
 
-OURS, NATIVE, DATASKETCH, TIGHT = "SpotSigs", "LSH-S (native)", "LSH-S (datasketch)", "SpotSigs, tight bounds"
+OURS, NATIVE = "SpotSigs", "LSH-S (native)"
+SECONDS, RATIO, RECALL = "Runtime", "LSH-S over SpotSigs", "Relative recall"
+
+TICKS = (0.1, 0.2, 0.5, 1, 2, 3)
 
 CAPTION = (
-    "Figure 7: runtime (range over runs, or 95 % interval of a sample) and recall of the pairs of I-Match-S; stars "
-    "are published values, of 2008 and eight cores, whose curves cross at 0.78"
+    "Figure 7: runtime with the range over runs, its ratio, and recall of the pairs of I-Match-S; stars are published "
+    "values, of 2008 and eight cores, whose curves cross at 0.78"
 )
 
 
@@ -37,12 +40,8 @@ class Figure7(Experiment):
         Curves by label, each as on the command line.
     taus : list of float
         Thresholds, ascending.
-    datasketch_taus : list of float
-        Thresholds of the slower implementation.
-    repeats : int
-        Number of timed runs; the median is reported.
-    budget : float
-        Maximal seconds of Algorithm 1 at a threshold; if it would take longer, a sample is timed.
+    limit : float
+        Seconds after which a method is stopped; it is not run at lower thresholds then.
 
     References
     ----------
@@ -51,90 +50,104 @@ class Figure7(Experiment):
 
     results: Path = Path("results")
     methods: dict[str, str] = field(default_factory=dict)
-    taus: list[float] = field(default_factory=lambda: [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.78, 0.85, 0.9, 0.95, 1.0])
-    datasketch_taus: list[float] = field(default_factory=lambda: [0.4, 0.7, 1.0])
-    repeats: int = 3
-    budget: float = 15.0
+    taus: list[float] = field(default_factory=lambda: [0.2, 0.4, 0.6, 0.78, 0.9, 1.0])
+    limit: float = 120.0
 
     def __call__(self, settings: Settings) -> str:
-        """Draw time and relative recall; return the crossing of the curves and the path."""
+        """Draw time, ratio and relative recall; return the crossing of the curves and the path."""
         require_vectors(settings)
         work = Work.begin(self.results, settings)
-        stored = work.read()
-        wanted = self._wanted(settings)
-        base = recall_base(settings)
-        matchers = [(stored, None, matcher) for _, _, matcher in wanted]
-        found = work.times(matchers, self.repeats, "figure7", base=base, budget=self.budget)
-        cells = {(label, tau): cell for (label, tau, _), cell in zip(wanted, found, strict=True)}
-        seconds, recall = "Runtime", "Relative recall"
-        points = [
-            Point(
-                panel=seconds,
-                series=label,
-                x=tau,
-                y=cell["total_ms"] / 1000,
-                low=min(cell["runs_ms"]) / 1000,
-                high=max(cell["runs_ms"]) / 1000,
-            )
-            for (label, tau), cell in cells.items()
-            if not cell["contended"]
-        ]
-        points += [
-            Point(panel=recall, series=label, x=tau, y=cell["relative_recall"]) for (label, tau), cell in cells.items()
-        ]
-        x_label = "similarity threshold τ"
+        cells = {
+            (label, tau): cell
+            for label, words in self.methods.items()
+            for tau, cell in reversed([*self._curve(work, label, words)])
+        }
+        stopped = sorted((label, tau) for (label, tau), cell in cells.items() if "over_s" in cell)
+        over = "".join(f"; {label} takes over {self.limit:g} s at τ = {tau:g}" for label, tau in stopped)
+        facts = list(_facts(cells))
+        points = [*_points(cells), *_ratio_points(facts)]
+        taus = {"x_label": "similarity threshold τ", "x_range": (min(self.taus) - 0.05, 1.05)}
+        recalls, ratios = _published("relative_recall", 1), _published_ratios()
         panels = [
-            Panel(name=seconds, x_label=x_label, y_label="seconds", y_log=True, marks=_published("total_ms", 1000)),
-            Panel(name=recall, x_label=x_label, y_label="share that is found", marks=_published("relative_recall", 1)),
+            Panel(
+                name=SECONDS,
+                y_label="seconds",
+                y_log=True,
+                marks=_published("total_ms", 1000),
+                named_lines=True,
+                **taus,
+            ),
+            Panel(name=RATIO, y_label="ratio of runtimes", y_log=True, y_ticks=TICKS, marks=ratios, **taus),
+            Panel(name=RECALL, y_label="fraction that is found", y_range=(0.9, 1.005), marks=recalls, **taus),
         ]
-        drawn = work.lines("figure7", CAPTION, panels, points)
-        facts = _facts(cells, self.taus)
+        drawn = work.lines("figure7", CAPTION + over, panels, points)
         work.facts(facts)
         listed = "; ".join(f"{fact.name}: {fact}" for fact in facts if "from which" in fact.name)
-        return f"Figure 7: {listed or 'times were disturbed by other processes'}; {drawn}"
+        return f"Figure 7: {listed or 'times were disturbed by other processes'}{over}; {drawn}"
 
-    def _wanted(self, settings: Settings) -> list[tuple[str, float, Matcher]]:
-        """Return label, threshold and method of every point."""
-        return [
-            (label, float(tau), Line.composed(label, f"{words} tau={tau}", settings).matcher)
-            for label, words in self.methods.items()
-            for tau in (self.datasketch_taus if label == DATASKETCH else self.taus)
-        ]
+    def _curve(self, work: Work, label: str, words: str) -> Iterator[tuple[float, dict[str, Any]]]:
+        """Time a method at descending thresholds, up to the first at which it is stopped."""
+        for tau in reversed(self.taus):
+            matcher = Line.composed(label, f"{words} tau={tau}", work.settings).matcher
+            cell = vector_times(work, [matcher], f"figure7: {label}, tau {tau:g}", self.limit)[0]
+            yield float(tau), cell
+            if "over_s" in cell:
+                return
+
+
+def _points(cells: dict[tuple[str, float], dict[str, Any]]) -> Iterator[Point]:
+    for (label, tau), cell in cells.items():
+        if "over_s" in cell:
+            continue
+        if not cell["contended"]:
+            low, high = min(cell["runs_ms"]) / 1000, max(cell["runs_ms"]) / 1000
+            yield Point(panel=SECONDS, series=label, x=tau, y=cell["total_ms"] / 1000, low=low, high=high)
+        yield Point(panel=RECALL, series=label, x=tau, y=cell["relative_recall"])
+
+
+def _ratio_points(facts: list[Fact]) -> Iterator[Point]:
+    for fact in facts:
+        name, _, tau = fact.name.partition(", tau ")
+        if tau and not fact.text:
+            yield Point(panel=RATIO, series=name, x=float(tau), y=fact.value, low=fact.low, high=fact.high)
 
 
 def _published(column: str, unit: float) -> list[Mark]:
-    """Return the values of both methods in Table 2 as marks, and for times also the published crossing."""
-    marks = []
-    for method in ("LSH-S", "SpotSigs"):
-        values = {row["tau"]: row[column] / unit for row in published("table2") if row["method"] == method}
-        listed = ", ".join(f"{values[tau]:.3g}" for tau in sorted(values))
-        marks += [
-            Mark(label=f"{method} {listed}" if tau == min(values) else "", x=tau, y=value, side="left")
-            for tau, value in values.items()
-        ]
-    return [*marks, Mark(label="0.78", x=0.78)] if column == "total_ms" else marks
+    """Return the values of both methods in Table 2 as marks, named at the lower threshold."""
+    rows = [row for row in published("table2") if row["method"] in ("LSH-S", OURS)]
+    return [
+        Mark(label=f"{row['method']}, published" if row["tau"] == 0.9 else "", x=row["tau"], y=y / unit, side="left")
+        for row in rows
+        if (y := row[column]) is not None
+    ]
 
 
-def _facts(cells: dict[tuple[str, float], dict[str, Any]], taus: list[float]) -> list[Fact]:
-    facts = []
-    for rival in (NATIVE, DATASKETCH):
-        both = [tau for tau in taus if (rival, tau) in cells]
-        ratios = {tau: quotient(f"{rival} / {OURS}, tau {tau:g}", cells[rival, tau], cells[OURS, tau]) for tau in both}
-        clean = {tau: ratio for tau, ratio in ratios.items() if ratio is not None}
-        facts += list(clean.values())
-        if len(clean) == len(both) and both:
-            facts.append(_crossing(rival, {tau: ratio.value for tau, ratio in clean.items()}))
-    low, high = cells[OURS, taus[0]], cells[OURS, taus[-1]]
-    growth = quotient(f"SpotSigs at tau {taus[0]:g} / at tau {taus[-1]:g}", low, high)
-    return facts + ([growth] if growth else [])
+def _published_ratios() -> list[Mark]:
+    """Return the published ratios of the times of LSH-S and SpotSigs as marks: Table 2, and the crossing at 0.78."""
+    times = {(row["method"], row["tau"]): row["total_ms"] for row in published("table2")}
+    ratios = {tau: times["LSH-S", tau] / times[OURS, tau] for tau in (0.9, 1.0)} | {0.78: 1.0}
+    return [
+        Mark(label="", y=1.0),
+        *(Mark(label=f"{ratio:.1f}, published", x=tau, y=ratio, side="left") for tau, ratio in ratios.items()),
+    ]
 
 
-def _crossing(rival: str, ratios: dict[float, float]) -> Fact:
-    """Return the lowest threshold from which SpotSigs is always faster, or a number above 1 if there is none."""
-    slower = [tau for tau, ratio in ratios.items() if ratio <= 1]
-    above = [tau for tau in ratios if not slower or tau > max(slower)]
-    return Fact(
-        name=f"tau from which SpotSigs is faster than {rival}",
-        value=min(above, default=1.1),
-        text="" if above else "never",
-    )
+def _facts(cells: dict[tuple[str, float], dict[str, Any]]) -> Iterator[Fact]:
+    taus = [tau for label, tau in cells if label == OURS]
+    ratios = {
+        tau: quotient(f"{NATIVE} / {OURS}, tau {tau:g}", cells[NATIVE, tau], cells[OURS, tau])
+        for tau in taus
+        if "over_s" not in cells[OURS, tau]
+    }
+    clean = {tau: ratio for tau, ratio in ratios.items() if ratio is not None}
+    yield from clean.values()
+    if clean and len(clean) == len(ratios):
+        slower = [tau for tau, ratio in clean.items() if ratio.value <= 1]
+        above = [tau for tau in clean if not slower or tau > max(slower)]
+        yield Fact(
+            name=f"tau from which SpotSigs is faster than {NATIVE}",
+            value=min(above, default=1.1),
+            text="" if above else "never",
+        )
+    growth = quotient("SpotSigs at its lowest tau / at tau 1", cells[OURS, taus[0]], cells[OURS, taus[-1]])
+    yield from [growth] if growth else []

@@ -17,7 +17,12 @@ from spotsigs.matching.partitions import Convention, partition_boundaries
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
 
-CAPTION = "Partitioning effects (slides): documents by length, and documents in each partition"
+CAPTION = (
+    "Partitioning effects (slides): documents by length, and documents in each partition and in as many bins of equal "
+    "width"
+)
+LENGTHS, PARTITIONS = "by length", "by partition"
+PAPER, EQUAL = "paper's boundaries", "bins of equal width"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,41 +57,31 @@ class Partitions(Experiment):
         stored = work.read(SpotSignatures())
         lengths = stored.corpus(IdfFilter(idf_min=PAPER_BAND[0], idf_max=PAPER_BAND[1])).vectors.lengths
         lengths = lengths[lengths > 0]
-        by_length, by_partition = "by length", "by partition"
-        points, shares = [], {}
         per_length = np.bincount(np.minimum(lengths, self.rho))[1:]
         filled = np.flatnonzero(per_length)
-        points += [Point(panel=by_length, series="documents", x=float(n + 1), y=float(per_length[n])) for n in filled]
-        for convention in Convention:
-            edges = partition_boundaries(self.tau, self.rho, convention)
-            sizes = partition_sizes(lengths, edges)
-            shares[convention] = sizes
-            points += [
-                Point(panel=by_partition, series=f"{convention.value}'s boundaries", x=float(edge), y=float(size))
-                for edge, size in zip(edges, sizes, strict=True)
-                if size
-            ]
+        points = [Point(panel=LENGTHS, series="lengths", x=float(n + 1), y=float(per_length[n])) for n in filled]
+        edges = {f"{one.value}'s boundaries": partition_boundaries(self.tau, self.rho, one) for one in Convention}
+        edges[EQUAL] = np.linspace(1, self.rho + 1, len(edges[PAPER]), endpoint=False).astype(np.int64)
+        sizes = {series: partition_sizes(np.minimum(lengths, self.rho), starts) for series, starts in edges.items()}
+        points += [
+            Point(panel=PARTITIONS, series=series, x=float(start), y=float(size))
+            for series, starts in edges.items()
+            for start, size in zip(starts, sizes[series], strict=True)
+            if size
+        ]
+        logs = {"y_label": "documents", "x_log": True, "y_log": True}
         panels = [
-            Panel(name=by_length, x_label="spot signatures in a document", y_label="documents", x_log=True, y_log=True),
-            Panel(
-                name=by_partition,
-                x_label="smallest length of the partition",
-                y_label="documents",
-                x_log=True,
-                y_log=True,
-            ),
+            Panel(name=LENGTHS, x_label="spot signatures in a document", **logs),
+            Panel(name=PARTITIONS, x_label="smallest length of the partition", **logs),
         ]
         drawn = work.lines("partitions", CAPTION, panels, points)
-        sizes = shares[Convention.paper]
+        by_bins, by_partition = variation(sizes[EQUAL]), variation(sizes[PAPER])
         facts = [
-            Fact(name="variation of documents by length", value=variation(per_length[filled])),
-            Fact(name="variation of documents by partition", value=variation(sizes[sizes > 0])),
-            Fact(
-                name="variation by length - variation by partition",
-                value=variation(per_length[filled]) - variation(sizes[sizes > 0]),
-            ),
-            Fact(name="largest partition's share of the documents", value=float(sizes.max() / sizes.sum())),
-            Fact(name="pairs left by partitioning", value=pairs_to_compare(sizes)),
+            Fact(name="variation of documents by bins of equal width", value=by_bins),
+            Fact(name="variation of documents by partition", value=by_partition),
+            Fact(name="variation by bins of equal width - by partition", value=by_bins - by_partition),
+            Fact(name="largest partition's share of the documents", value=float(sizes[PAPER].max() / len(lengths))),
+            Fact(name="pairs left by partitioning", value=pairs_to_compare(sizes[PAPER])),
         ]
         work.facts(facts)
         return f"Partitions at tau {self.tau:g}: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"

@@ -9,9 +9,9 @@ from typing import Any
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
 from experiments.show.tables import Column, Table
-from experiments.studies.table2 import require_vectors
+from experiments.studies.table2 import require_vectors, vector_times
 from experiments.work.study import Line, Work
-from experiments.work.timing import quotient
+from experiments.work.timing import cost, quotient
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import require
 
@@ -20,7 +20,6 @@ COLUMNS = [
     Column(name="threads", title="Threads", form=".0f"),
     Column(name="total_ms", title="Total (ms)", form=",.0f"),
     Column(name="speed_up", title="Speed-up", form=".2f"),
-    Column(name="probed", title="Probed", form=".2%"),
     Column(name="contended"),
 ]
 
@@ -35,10 +34,8 @@ class Threads(Experiment):
         Folder that receives ``threads/``.
     methods : dict of str to str
         Rows by label, each as on the command line.
-    repeats : int
-        Number of timed runs; the median is reported.
-    budget : float
-        Maximal seconds of Algorithm 1; if it would take longer, a sample of the documents is timed.
+    limit : float
+        Seconds after which a run is stopped.
 
     References
     ----------
@@ -47,8 +44,7 @@ class Threads(Experiment):
 
     results: Path = Path("results")
     methods: dict[str, str] = field(default_factory=dict)
-    repeats: int = 3
-    budget: float = 20.0
+    limit: float = 120.0
 
     def __post_init__(self) -> None:
         require(len(self.methods) > 0, "experiment.methods must name at least one")
@@ -57,42 +53,29 @@ class Threads(Experiment):
         """Write the table; return it as text."""
         require_vectors(settings)
         work = Work.begin(self.results, settings)
-        stored = work.read()
         counts = thread_counts(settings.threads or all_cores())
-        matchers = {label: Line.composed(label, words, settings).matcher for label, words in self.methods.items()}
         rows: list[dict[str, Any]] = []
-        facts = []
-        for label, matcher in matchers.items():
+        facts: list[Fact] = []
+        for label, words in self.methods.items():
+            matcher = Line.composed(label, words, settings).matcher
             cells = {}
             for threads in counts:
                 alone = replace(work, settings=replace(settings, threads=threads))
-                given = [(stored, None, matcher)]
-                [cells[threads]] = alone.times(given, self.repeats, f"threads: {label}", budget=self.budget)
+                [cells[threads]] = vector_times(alone, [matcher], f"threads: {label}", self.limit)
             ratios = {n: quotient(f"{label}: speed-up on {n} threads", cells[1], cell) for n, cell in cells.items()}
-            rows += [_row(label, n, cells[n], ratios[n]) for n in counts]
+            for n, ratio in ratios.items():
+                row = {"method": label, "threads": n, "speed_up": ratio.value if ratio else None}
+                rows.append(row | cost(cells[n]))
             facts += [ratio for n, ratio in ratios.items() if ratio is not None and n > 1]
             last = ratios[counts[-1]]
             if last is not None and counts[-1] > 1:
-                share = [value / counts[-1] for value in (last.value, *last.interval)]
-                facts.append(
-                    Fact(name=f"{label}: share of a linear speed-up", value=share[0], low=share[1], high=share[2])
-                )
+                value, low, high = (end / counts[-1] for end in (last.value, *last.interval))
+                facts.append(Fact(name=f"{label}: share of a linear speed-up", value=value, low=low, high=high))
         work.facts(facts)
-        documents = f"{len(stored.corpus().vectors):,} documents"
+        documents = f"{len(work.read().corpus().vectors):,} documents"
         return work.table(Table(caption=f"Speed over threads on {documents}", columns=COLUMNS, rows=rows), "threads")
 
 
 def thread_counts(cores: int) -> list[int]:
     """Return 1, 2, 4, ... and the number of cores."""
     return sorted({*(2**k for k in range(cores.bit_length()) if 2**k <= cores), cores})
-
-
-def _row(label: str, threads: int, cell: dict[str, Any], ratio: Fact | None) -> dict[str, Any]:
-    return {
-        "method": label,
-        "threads": threads,
-        "total_ms": None if cell["contended"] else cell["total_ms"],
-        "speed_up": ratio.value if ratio else None,
-        "probed": cell["probed"],
-        "contended": cell["contended"],
-    }

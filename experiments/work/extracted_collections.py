@@ -146,7 +146,7 @@ class Computed:
         yield from self.results
 
 
-def read_together(sources: Sequence[Source], folder: Path, engine: Engine, code: str) -> list[Stored]:
+def read_together(sources: Sequence[Source], folder: Path, engine: Engine, code: str | None = None) -> list[Stored]:
     """Read several sources, as `read` does; those of one collection and text in one pass over the pages.
 
     Parameters
@@ -155,12 +155,12 @@ def read_together(sources: Sequence[Source], folder: Path, engine: Engine, code:
         Without vectors.
     folder, engine
         As for `read`.
-    code : str
-        Identifies the code, so that no source file is read for that.
+    code : str, optional
+        Identifies the code; that of each source if omitted.
     """
     groups: dict[str, list[Source]] = {}
     for source in sources:
-        if not _is_stored(_path(source, folder, code)):
+        if not _is_stored(_path(source, folder, code or code_version(source))):
             groups.setdefault(repr((source.collection, source.text)), []).append(source)
     for group in groups.values():
         if len(group) > 1:
@@ -168,7 +168,8 @@ def read_together(sources: Sequence[Source], folder: Path, engine: Engine, code:
             each = partial(_in_each, text=text, schemes=[source.signature for source in group])
             parts = list(engine.map(each, group[0].collection.shards()))
             for k, source in enumerate(group):
-                _extract(source, _path(source, folder, code), Computed([part[k] for part in parts]), False)
+                path = _path(source, folder, code or code_version(source))
+                _extract(source, path, Computed([part[k] for part in parts]), False)
     return [read(source, folder, engine, code=code) for source in sources]
 
 

@@ -37,11 +37,15 @@ class Task:
     alone : bool
         True if the result contains times. It is then measured while no other task runs, valid for this machine only,
         and finished only if no other process disturbed it (``contended`` is false).
+    limit : float or None
+        Wall seconds after which a task with ``alone`` is stopped; its result is then ``{"over_s": limit}``. A result
+        within the limit serves any limit: it is not part of the key.
     """
 
     function: Callable[..., dict[str, Any]]
     arguments: dict[str, Any]
     alone: bool = False
+    limit: float | None = None
 
     def key(self) -> dict[str, Any]:
         """Return all that the result depends on: the call, its source code, the versions of libraries."""
@@ -111,7 +115,7 @@ class Cells:
         list of dict
         """
         paths = [self.path(task) for task in tasks]
-        missing = {path: task for path, task in zip(paths, tasks, strict=True) if self._load(path) is None}
+        missing = {path: task for path, task in zip(paths, tasks, strict=True) if self._load(path, task) is None}
         with tqdm(total=len(tasks), initial=len(tasks) - len(missing), desc=describe, unit="cell", disable=None) as bar:
             for path, value in self._computed(missing):
                 self._keep(path, missing[path], value)
@@ -138,13 +142,14 @@ class Cells:
     def _keep(self, path: Path, task: Task, value: dict[str, Any]) -> None:
         write_json(path, {"record": _provenance() | {"key": task.key()}, "value": value})
 
-    def _load(self, path: Path) -> Finished | None:
-        """Return a finished cell, or None if it is contended or cannot be read."""
+    def _load(self, path: Path, task: Task) -> Finished | None:
+        """Return a finished cell, or None if it is contended, ended at a lower limit or cannot be read."""
         try:
             cell = self._loaded(path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
-        return None if cell.value.get("contended") else cell
+        stopped = "over_s" in cell.value and (task.limit is None or task.limit > cell.value["over_s"])
+        return None if stopped or cell.value.get("contended") else cell
 
     @staticmethod
     def _loaded(path: Path) -> Finished:
@@ -169,8 +174,10 @@ def _fresh_process(task: Task) -> dict[str, Any]:
     end_workers()  # idle workers of a sweep use memory
     executor = ProcessPoolExecutor(max_workers=1, initializer=end_with, initargs=(os.getpid(),))
     try:
-        result: dict[str, Any] = executor.submit(task).result()
+        result: dict[str, Any] = executor.submit(task).result(task.limit)
         return result
+    except TimeoutError:
+        return {"over_s": task.limit}
     finally:
         executor.shutdown(wait=True, kill_workers=True)
 

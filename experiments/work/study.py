@@ -11,10 +11,10 @@ from typing import Any
 from data.collections.gold import PAPER_BAND
 from experiments.claims.facts import Fact, write_facts
 from experiments.config import Settings, composed
-from experiments.show.figures import Panel, Point, draw_bars, draw_histogram, draw_lines
+from experiments.show.figures import Panel, Point, draw_bars, draw_dots, draw_lines
 from experiments.show.tables import Table
 from experiments.work.curves import Curve, judge
-from experiments.work.extracted_collections import Source, Stored, read
+from experiments.work.extracted_collections import Source, Stored, read, read_together
 from experiments.work.result_cache import Cells, Task
 from experiments.work.timing import time_matcher
 from spotsigs.arrays.parallel import all_cores
@@ -123,12 +123,22 @@ class Work:
         cells = Cells(folder=results / "cells", workers=settings.workers)
         return cls(settings=settings, folder=results / settings.names["experiment"], cells=cells)
 
+    def _source(self, signature: SignatureScheme | None) -> Source:
+        collection = self.settings.collection
+        if isinstance(collection, VectorCollection):
+            return Source(collection=collection)
+        return Source(collection=collection, text=self.settings.text, signature=signature)
+
+    def read_all(self, signatures: Sequence[SignatureScheme]) -> None:
+        """Extract the collection with several kinds of signatures in one pass over its pages."""
+        sources = {repr(source): source for source in map(self._source, signatures) if source.signature is not None}
+        missing = {key: source for key, source in sources.items() if key not in self.inputs}
+        found = read_together(list(missing.values()), self.cells.folder, self.settings.engine)
+        self.inputs.update(zip(missing, found, strict=True))
+
     def read(self, signature: SignatureScheme | None = None) -> Stored:
         """Return the collection of the settings with the given signatures, or a collection of vectors."""
-        collection = self.settings.collection
-        source = Source(collection=collection)
-        if not isinstance(collection, VectorCollection):
-            source = Source(collection=collection, text=self.settings.text, signature=signature)
+        source = self._source(signature)
         key = repr(source)
         if key not in self.inputs:
             self.inputs[key] = read(source, self.cells.folder, self.settings.engine)
@@ -140,6 +150,7 @@ class Work:
 
     def curves(self, lines: Sequence[Line], taus: Sequence[float], describe: str) -> dict[str, Curve]:
         """Return the quality curve of every line by label; that of a matcher without tau has a single point."""
+        self.read_all([line.signature for line in lines])
         tasks = [
             Task(
                 function=judge,
@@ -157,11 +168,17 @@ class Work:
         return {line.label: Curve(cell) for line, cell in zip(lines, found, strict=True)}
 
     def times(
-        self, matchers: Sequence[tuple[Stored, IdfFilter | None, Matcher]], repeats: int, describe: str, **more: Any
+        self,
+        matchers: Sequence[tuple[Stored, IdfFilter | None, Matcher]],
+        repeats: int,
+        describe: str,
+        *,
+        base: Matcher | None = None,
+        limit: float | None = None,
     ) -> list[dict[str, Any]]:
         """Return time, memory and counts of every matcher, measured one at a time with the threads of the settings.
 
-        Further arguments are passed to `time_matcher`.
+        See `time_matcher`. A matcher that takes more than `limit` seconds is stopped, see `Task`.
         """
         threads = self.settings.threads or all_cores()
         tasks = [
@@ -172,9 +189,10 @@ class Work:
                     "idf_filter": band,
                     "matcher": matcher.with_threads(threads),
                     "repeats": repeats,
-                    **more,
+                    "base": base,
                 },
                 alone=True,
+                limit=limit,
             )
             for stored, band, matcher in matchers
         ]
@@ -202,19 +220,21 @@ class Work:
         """Write ``facts.csv``, the values that claims are judged by."""
         write_facts(self.folder / "facts.csv", facts)
 
-    def lines(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
+    def lines(
+        self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point], columns: int | None = None
+    ) -> str:
         """Draw lines with their provenance; return the path."""
-        draw_lines(self.folder / name, panels, points, self.of_collection(caption))
+        draw_lines(self.folder / name, panels, points, self.of_collection(caption), columns)
         return self._drawn(name, caption)
 
-    def bars(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
+    def dots(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
+        """Draw a row of dots for each series with their provenance; return the path."""
+        draw_dots(self.folder / name, panels, points, self.of_collection(caption))
+        return self._drawn(name, caption)
+
+    def bars(self, name: str, caption: str, panel: Panel, points: Sequence[Point]) -> str:
         """Draw bars with their provenance; return the path."""
-        draw_bars(self.folder / name, panels, points, self.of_collection(caption))
-        return self._drawn(name, caption)
-
-    def histogram(self, name: str, caption: str, panel: Panel, edges: Any, counts: Any) -> str:
-        """Draw a histogram with its provenance; return the path."""
-        draw_histogram(self.folder / name, panel, edges, counts, self.of_collection(caption))
+        draw_bars(self.folder / name, panel, points, self.of_collection(caption))
         return self._drawn(name, caption)
 
     def _drawn(self, name: str, caption: str) -> str:

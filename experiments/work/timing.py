@@ -12,28 +12,18 @@ import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.work.extracted_collections import Stored
-from experiments.work.sampled_timing import sample
 from spotsigs.evaluation.metrics import relative_recall
-from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.matching.prefix_join import SpotSigsTight
-from spotsigs.records import Corpus, Matcher, Pairs, Vectors
+from spotsigs.records import Corpus, Matcher, Pairs
 from spotsigs.runs.provenance import MIB, QUIET, ForeignLoad, PeakMemory
 from spotsigs.signatures.idf import IdfFilter
 
 PATIENCE_SECONDS = 10.0  # maximal time of waiting for an idle machine
 FEW = 100  # documents in the run that loads the kernels
 LONG_SECONDS = 5.0  # a run this long is not repeated
-ATTEMPTS = 2  # at timing a sample, if other processes are active
 
 
 def time_matcher(
-    *,
-    stored: Stored,
-    idf_filter: IdfFilter | None,
-    matcher: Matcher,
-    repeats: int,
-    base: Matcher | None = None,
-    budget: float | None = None,
+    *, stored: Stored, idf_filter: IdfFilter | None, matcher: Matcher, repeats: int, base: Matcher | None = None
 ) -> dict[str, Any]:
     """Run a matcher several times and return the median times, the memory and the counts.
 
@@ -53,10 +43,6 @@ def time_matcher(
         Number of undisturbed runs; a long run is not repeated.
     base : Matcher, optional
         Matcher whose pairs are the recall base.
-    budget : float, optional
-        Maximal seconds of Algorithm 1. If it would take longer, it is timed on a sample of the documents (see
-        `experiments.work.sampled_timing`), and its pairs are those of the tight join, to which those of the sample are
-        compared.
 
     Returns
     -------
@@ -64,19 +50,12 @@ def time_matcher(
         ``sort_hash_ms, cluster_ms, total_ms`` (medians over the undisturbed runs), ``runs_ms`` (total of each run),
         ``foreign_cores`` (cores that other processes used, for each run), ``contended``, ``peak_mb`` (of this process),
         ``memory_mib`` (the paper's formula), ``pairs``, ``signatures``, ``documents``, ``occurrences``, ``counters``,
-        ``probed`` (fraction of the documents that probed the index), ``agrees`` (whether a sample's pairs are those of
-        the tight join), and ``relative_recall`` with a base.
+        and ``relative_recall`` with a base.
     """
     corpus = stored.corpus(idf_filter)
     _load_kernels(matcher, corpus)
     with PeakMemory() as memory:
-        sampling = budget is not None and isinstance(matcher, SpotSigs)
-        sampled = _of_a_sample(matcher, corpus.vectors, budget) if sampling else None
-        times, pairs = sampled or _of_all(matcher, corpus, repeats)
-    if pairs is None:
-        sample_found = times.pop("sampled")
-        pairs = SpotSigsTight(tau=matcher.tau, threads=matcher.threads)(corpus)
-        times["agrees"] = sample_found.agrees(pairs)
+        times, pairs = _of_all(matcher, corpus, repeats)
     vectors = corpus.vectors
     return times | {
         "peak_mb": memory.peak_bytes / 1e6,
@@ -87,6 +66,17 @@ def time_matcher(
         "occurrences": vectors.n_occurrences,
         "relative_recall": None if base is None else relative_recall(pairs, base(corpus)),
     }
+
+
+TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
+
+
+def cost(cell: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of time and memory: no contended times, and "over n s" for a run that was stopped."""
+    if "over_s" in cell:
+        return {"total_ms": f"over {cell['over_s']:g} s", "contended": False}
+    times = {name: None if cell["contended"] else cell[name] for name in TIMES}
+    return times | {"mb": cell["memory_mib"], "peak_mb": cell["peak_mb"], "contended": cell["contended"]}
 
 
 def _load_kernels(matcher: Matcher, corpus: Corpus) -> None:
@@ -110,32 +100,7 @@ def _of_all(matcher: Matcher, corpus: Corpus, repeats: int) -> tuple[dict[str, A
         "contended": not quiet,
         "counters": dict(pairs.counters),
         "stage_seconds": dict(pairs.seconds),
-        "probed": 1.0,
-        "agrees": True,
     }, pairs
-
-
-def _of_a_sample(matcher: SpotSigs, vectors: Vectors, budget: float) -> tuple[dict[str, Any], None] | None:
-    """Return the times estimated from a sample, or None if all documents fit the budget."""
-    for _ in range(ATTEMPTS):
-        found = sample(matcher, vectors, budget)
-        if found is None:
-            return None
-        if found.foreign <= QUIET:
-            break
-    ends = [(found.sort_hash + end) * 1000 for end in (found.low, found.high)]
-    return {
-        "sort_hash_ms": found.sort_hash * 1000,
-        "cluster_ms": found.cluster * 1000,
-        "total_ms": found.total * 1000,
-        "runs_ms": [ends[0], found.total * 1000, ends[1]],
-        "foreign_cores": [found.foreign],
-        "contended": found.foreign > QUIET,
-        "counters": found.counters,
-        "stage_seconds": {"sort_hash": found.sort_hash, "cluster": found.cluster},
-        "probed": found.share,
-        "sampled": found,
-    }, None
 
 
 @dataclass(frozen=True)
@@ -169,6 +134,8 @@ def _quiet_runs(matcher: Matcher, corpus: Corpus, repeats: int) -> list[_Run]:
 def quotient(name: str, above: dict[str, Any], below: dict[str, Any], column: str = "total_ms") -> Fact | None:
     """Return the ratio of the times of two cells as a fact, or None if one of them is contended.
 
+    If the first was stopped at its limit, the ratio is a lower bound.
+
     Parameters
     ----------
     name : str
@@ -182,7 +149,12 @@ def quotient(name: str, above: dict[str, Any], below: dict[str, Any], column: st
     -------
     Fact or None
     """
-    if above["contended"] or below["contended"] or not below[column]:
+    if "over_s" in below or below["contended"]:
+        return None
+    if "over_s" in above:
+        least = above["over_s"] * 1000 / below["total_ms"]
+        return Fact(name=name, value=least, text=f"over {least:.3g}")
+    if above["contended"] or not below[column]:
         return None
     low = high = None
     if column == "total_ms" and min(below["runs_ms"]) > 0:

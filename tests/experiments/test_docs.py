@@ -55,7 +55,7 @@ def test_the_readme_states_the_committed_results():
     text = text[text.index("## What the reproduction finds") :].split("\n## ")[0]
     table = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
     collections = [name.strip(" `") for name in table[0][2:]]
-    facts = read_csv(ROOT / "results/matrix/facts.csv").set_index("name")["value"]
+    facts = read_csv(ROOT / "results/quality/facts.csv").set_index("name")["value"]
     published = read_csv(ROOT / "experiments/claims/paper/table1.csv").set_index("method")["f1"]
     assert len(table) == 1 + len(published)
     for method, printed, *cells in ([cell.strip() for cell in row] for row in table[1:]):

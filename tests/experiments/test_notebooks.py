@@ -95,7 +95,7 @@ def stale(notebook):
     figures = ["tau", "spots", "precision", "recall", "f1"]
     expected = {
         "table1/table1.csv": (table1, ["method", "row", *figures]),
-        "table1/default_band.csv": (bands, ["method", "idf", *figures]),
+        "quality/quality.csv": (bands, ["panel", "series", "x", "low", "high"]),
     }
     different = [
         (name, seen, row)

@@ -6,15 +6,14 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from experiments.claims.facts import read_facts, write_facts
+from experiments.claims.facts import read_facts
 from experiments.claims.judged_claims import judge_all
 from experiments.show.page_pairs import Page, Piece, Sample, marked, sample_pairs, similarity, word_places
-from experiments.show.report import REMOVED, finding, render, sections
+from experiments.show.report import OTHERS, SECTIONS, finding, render, sections
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.records import Corpus, Pairs, Truth, Vectors
 from spotsigs.runs.provenance import provenance
@@ -59,35 +58,23 @@ def test_the_report_loads_nothing(tmp_path):
 
 
 def test_the_report_opens_with_what_was_found(tmp_path):
-    told = finding(ROOT / "results")
-    assert len(told) == 5
-    facts = read_facts(ROOT / "results/matrix/facts.csv")
-    assert f"{facts['newsframes: SpotSigs: best F1'].value:.3f}" in told[1]
+    sentences = finding(ROOT / "results")
+    assert len(sentences) == 2
+    facts = read_facts(ROOT / "results/quality/facts.csv")
+    assert f"{facts['newsframes: SpotSigs: best F1'].value:.3f}" in sentences[1]
     page = committed_report()
-    assert page.index(told[0]) < page.index("<section")
+    assert page.index(sentences[0]) < page.index('id="key"') < page.index("<section")
     assert finding(tmp_path) == []
 
 
-@pytest.mark.parametrize("label", REMOVED)
-def test_the_finding_quotes_template_removal_by_the_name_in_the_results(tmp_path, label):
-    known = "|".join(map(re.escape, REMOVED))
-    for name in ("matrix", "frames"):
-        facts = read_facts(ROOT / "results" / name / "facts.csv").values()
-        named = [replace(fact, name=re.sub(f": ({known}): ", f": {label}: ", fact.name)) for fact in facts]
-        write_facts(tmp_path / name / "facts.csv", named)
-    matrix = read_facts(tmp_path / "matrix" / "facts.csv")
-    quoted = [matrix[f"{data}: {label}: best F1"].value for data in ("newsframes", "gold_prose")]
-    assert f"{label} reaches {quoted[0]:.3f} on the real pages, {quoted[1]:.3f} on" in finding(tmp_path)[4]
-
-
-def test_the_finding_is_not_told_where_it_is_not_so(tmp_path):
-    for name in ("matrix", "frames"):
-        facts = read_facts(ROOT / "results" / name / "facts.csv")
-        if name == "matrix":
-            key = "newsframes: SpotSigs: best F1"
-            facts[key] = replace(facts[key], value=0.1)
-        write_facts(tmp_path / name / "facts.csv", list(facts.values()))
-    assert finding(tmp_path) == []
+def test_the_first_screen_has_the_papers_gold_and_newsframes_values():
+    page = committed_report()
+    key = page[page.index('id="key"') : page.index("<section")]
+    (claim,) = (item for item in judge_all(ROOT / "results") if item.claim.says.startswith("F1 of SpotSigs at the"))
+    for value in (claim.claim.published, claim.on("gold"), claim.on("newsframes"), claim.verdict.value):
+        assert value
+        assert f">{value}<" in key
+    assert key.count("<tr>") <= 16
 
 
 def committed_report():
@@ -252,14 +239,23 @@ def test_sections_of_an_empty_folder(tmp_path):
     assert sections(tmp_path) == []
 
 
-def test_what_goes_beyond_the_paper_is_a_section_of_its_own(tmp_path):
+def test_what_no_section_names_is_the_last(tmp_path):
     found = sections(ROOT / "results")
     titles = [section["title"] for section in found]
-    assert titles.index("Beyond the paper") == titles.index("Exactness and arithmetic") + 1
-    beyond = found[titles.index("Beyond the paper")]
-    assert [item["name"] for item in beyond["items"]][:2] == ["beyond/beyond", "beyond/drift"]
-    about = provenance() | {"data": "gold", "seed": 1}
-    page = render(sections=[beyond], judged=judge_all(tmp_path), samples=[], about=about)
-    assert page.index("Nothing here is the paper") < page.index("Methods on the collections that report")
-    others = [section for section in found if section is not beyond]
-    assert not any(item["name"].startswith("beyond/") for section in others for item in section["items"])
+    assert titles.index(OTHERS) == len(titles) - 1
+    named = {name for names in SECTIONS.values() for name in names}
+    assert not named & {item["name"] for item in found[-1]["items"]}
+
+
+def test_a_narrow_screen_gets_its_own_pictures(tmp_path):
+    items = {item["name"]: item for section in sections(ROOT / "results") for item in section["items"]}
+    assert items["figure5/figure5"]["narrow"] != items["figure5/figure5"]["image"]
+    assert items["figure4/figure4"]["narrow"] == ""
+    assert "<source media" in committed_report()
+
+
+def test_no_markup_and_no_hashes_are_shown():
+    text = re.sub(r"<(script|style)>.*?</\1>", "", committed_report(), flags=re.DOTALL)
+    text = re.sub(r"<[^>]+>", " ", text)
+    assert not re.findall(r"\*\*\w|``|\]\(", text)
+    assert not re.findall(r"\b[0-9a-f]{24}\b", text)

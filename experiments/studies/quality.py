@@ -1,0 +1,174 @@
+"""Quality of several methods on one collection or two: Figures 5 and 6, chain lengths, spot distances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.claims.facts import Fact
+from experiments.config import Experiment, Settings, composed
+from experiments.show.figures import Mark, Panel, Point
+from experiments.show.quality_figures import STEP, best_facts, compared, curve_points, f1_panel, finite, thresholds
+from experiments.work.curves import Curve, ends
+from experiments.work.study import Work, lines_of
+from spotsigs.errors import InputError, require
+
+Curves = dict[str, dict[str, Curve]]
+"""Curves by collection and label."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality(Experiment):
+    """F1 of methods: over the threshold, or at the best threshold of each.
+
+    Attributes
+    ----------
+    results : Path
+        Folder that receives the experiment's own.
+    caption : str
+        Caption of the figure.
+    marked : str
+        Sentence on the published values, if they are drawn.
+    methods : dict of str to str
+        Methods by label, each as on the command line.
+    panels : dict of str to str
+        Words that a panel adds to each method. The label of a curve is then ``method, panel``. If empty, there is
+        one panel for each collection, and the label is that of the method.
+    beside : list of str
+        Words of further collections, evaluated if the collection of the run is `gold`, the default; those that cannot
+        be fetched are omitted.
+    dots : bool
+        Draw the best F1 of each method as a dot with its interval, instead of F1 over the threshold.
+    marks : dict of str to list of dict
+        Published values by panel, drawn on `gold` alone: the attributes of `Mark`.
+    undrawn : list of str
+        Methods that are compared but not drawn.
+    comparisons : dict of str to list of str
+        Differences of best F1 by the name of the fact: the label of a curve, then those of one or more others, the best
+        of which is subtracted.
+    relative : list of str
+        Names of the comparisons that are divided by the F1 of the other.
+    at : dict of str to float
+        Threshold of a comparison, instead of the best one of each curve.
+    spread : str
+        Name of the fact that gives the largest minus the smallest best F1 of the drawn curves; empty for none.
+    step : float
+        Distance between thresholds, a divisor of 1. One exact join at the lowest threshold serves all of them.
+
+    References
+    ----------
+    Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, section 5.3.
+    """
+
+    results: Path = Path("results")
+    caption: str = ""
+    marked: str = ""
+    methods: dict[str, str] = field(default_factory=dict)
+    panels: dict[str, str] = field(default_factory=dict)
+    beside: list[str] = field(default_factory=list)
+    dots: bool = False
+    marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    undrawn: list[str] = field(default_factory=list)
+    comparisons: dict[str, list[str]] = field(default_factory=dict)
+    relative: list[str] = field(default_factory=list)
+    at: dict[str, float] = field(default_factory=dict)
+    spread: str = ""
+    step: float = STEP
+
+    def __post_init__(self) -> None:
+        labels = {self._label(method, panel) for panel, method in self._keys()}
+        require(self.methods.keys() >= set(self.undrawn), f"undrawn must name methods, got {self.undrawn}")
+        named = {*self.relative, *self.at}
+        require(self.comparisons.keys() >= named, f"relative and at must name comparisons, got {sorted(named)}")
+        for name, compared_labels in self.comparisons.items():
+            missing = set(compared_labels) - labels
+            require(not missing, f"comparisons: {name!r} names {sorted(missing)}; the curves are {sorted(labels)}")
+            require(len(compared_labels) > 1, f"comparisons: {name!r} needs at least two curves, got {compared_labels}")
+
+    def __call__(self, settings: Settings) -> str:
+        """Write the figure and the facts; return a summary."""
+        name = settings.names["experiment"]
+        work = Work.begin(self.results, settings)
+        curves: Curves = {settings.names["data"]: self._curves(work)}
+        left_out = []
+        for words in self.beside if settings.names["data"] == "gold" else ():
+            own = composed(f"experiment={name}", *words.split(), f"workers={settings.workers}")
+            try:
+                curves[own.names["data"]] = self._curves(replace(work, settings=own))
+            except InputError as error:
+                left_out.append(f"{own.names['data']} is left out: {error}")
+        parts = [self.caption, *([self.marked] if "gold" in curves else []), " and ".join(curves)]
+        written = self._drawn(work, name, "; ".join(parts), curves)
+        work.facts([fact for collection, found in curves.items() for fact in self._facts(collection, found)])
+        best = (
+            f"{collection}: " + ", ".join(f"{label} {_best(curve):.3f}" for label, curve in found.items())
+            for collection, found in curves.items()
+        )
+        return "; ".join([f"{name}: best F1 on {'; on '.join(best)}", *left_out, written])
+
+    def _curves(self, work: Work) -> dict[str, Curve]:
+        words = {self._label(m, p): f"{self.methods[m]} {self.panels.get(p, '')}" for p, m in self._keys()}
+        lines = lines_of(words, work.settings)
+        return work.curves(lines, thresholds(self.step), work.settings.names["experiment"])
+
+    def _drawn(self, work: Work, name: str, caption: str, curves: Curves) -> str:
+        if self.dots:
+            points = [
+                _dot(collection, label, curve)
+                for collection, found in curves.items()
+                for label, curve in found.items()
+                if label not in self.undrawn
+            ]
+            panels = [
+                Panel(name=key, x_label="best F1", y_label="", x_range=(-0.04, 1.06), marks=self._marks(key))
+                for key in curves
+            ]
+            return work.dots(name, caption, panels, points)
+        panels, points = [], []
+        for collection, found in curves.items():
+            for panel in self.panels or [""]:
+                title = ", ".join(filter(None, (panel, collection)))
+                marks = self._marks(collection, panel)
+                panels.append(replace(f1_panel(title), marks=marks))
+                for method in self.methods:
+                    if method not in self.undrawn:
+                        points += curve_points(found[self._label(method, panel)], title, method)
+        return work.lines(name, caption, panels, points, columns=2)
+
+    def _marks(self, collection: str, panel: str = "") -> list[Mark]:
+        """Return the published values of a panel, which are about the Gold Set."""
+        return [Mark(**mark) for mark in self.marks.get(panel, [])] if collection == "gold" else []
+
+    def _keys(self) -> Iterator[tuple[str, str]]:
+        return ((panel, method) for panel in self.panels or [""] for method in self.methods)
+
+    def _label(self, method: str, panel: str) -> str:
+        return f"{method}, {panel}" if panel else method
+
+    def _facts(self, collection: str, curves: dict[str, Curve]) -> Iterator[Fact]:
+        """Yield the facts of a collection, whose names begin with its own."""
+        for label, curve in curves.items():
+            yield from best_facts(f"{collection}: {label}", curve)
+        for name, (label, *others) in self.comparisons.items():
+            other = max((curves[other] for other in others), key=_best)
+            full = f"{collection}: {name}"
+            yield compared(full, curves[label], other, relative=name in self.relative, tau=self.at.get(name))
+        if self.spread:
+            drawn = [self._label(method, panel) for panel, method in self._keys() if method not in self.undrawn]
+            best = np.array([_best(curves[label]) for label in drawn])
+            resampled = np.array([curves[label].resampled[2, :, curves[label].best] for label in drawn])
+            low, high = map(float, ends(np.ptp(resampled, axis=0)))
+            yield Fact(name=f"{collection}: {self.spread}", value=float(np.ptp(best)), low=low, high=high)
+
+
+def _best(curve: Curve) -> float:
+    return finite(curve.micro[2, curve.best])
+
+
+def _dot(collection: str, label: str, curve: Curve) -> Point:
+    low, high = curve.interval("f1")[:, curve.best]
+    return Point(panel=collection, series=label, x=_best(curve), y=0, low=finite(low), high=finite(high))
