@@ -20,7 +20,7 @@ COMMAND = ("--requirement", "constraints.txt", "--no-deps", "--disable-pip", "--
 
 
 def looked_up() -> list[dict[str, Any]] | None:
-    """Return what pip-audit knows of each pinned version; None if it could ask nobody."""
+    """Return the vulnerabilities of each pinned version by pip-audit; None without a network."""
     program = Path(sys.executable).parent / "pip-audit"
     answer = subprocess.run([str(program), *COMMAND], cwd=ROOT, capture_output=True, text=True, check=False)
     try:

@@ -40,5 +40,5 @@ def front_door(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProce
     if isinstance(code, str):  # as the interpreter does
         err.write(code + "\n")
         code = 1
-    told = (stream.buffer.getvalue().decode() for stream in (out, err))
-    return subprocess.CompletedProcess(arguments, code or 0, *told)
+    printed = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return subprocess.CompletedProcess(arguments, code or 0, *printed)

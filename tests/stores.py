@@ -1,4 +1,4 @@
-"""What tests of stores share: segments of signatures in memory, pairs by name, engines that stop or run elsewhere."""
+"""Helpers of tests of stores: segments of signatures in memory, pairs by name, engines that stop or run elsewhere."""
 
 from itertools import count
 

@@ -1,4 +1,4 @@
-"""What property tests draw: collections of signature multisets, rich in near duplicates and borderline pairs."""
+"""Strategies of property tests: collections of signature multisets, rich in near duplicates and borderline pairs."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""What the fuzzer's coverage guides through: the readers and the stores. Kernels are compiled, and give none."""
+"""Modules whose coverage guides the fuzzer: readers and stores. Compiled kernels have no coverage."""
 
 MODULES = ["spotsigs.formats", "spotsigs.storage.store"]

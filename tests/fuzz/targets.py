@@ -1,4 +1,4 @@
-"""What hostile bytes are given to: each target takes bytes and fails by an exception that is no `InputError`."""
+"""Fuzz targets: functions of bytes that fail by an exception other than `InputError`."""
 
 from __future__ import annotations
 
