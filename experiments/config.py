@@ -181,7 +181,7 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     for key in ("copy", "store"):
         _require_outside(key, config[key], getattr(built["data"], "path", None))
     memory = _memory(config, names)
-    require(memory is None or not auto, f"tau={AUTO} looks at all similarities in memory; leave out memory= and store=")
+    require(memory is None or not auto, f"tau={AUTO} compares all similarities in memory; leave out memory= and store=")
     if built["experiment"] is not None:
         _require_no_single_run(config, memory)
         if typed:
@@ -234,8 +234,8 @@ def _require_outside(key: str, named: str | None, path: object) -> None:
         inside = (bool(deep) or root.is_dir()) and written.resolve().is_relative_to(root.resolve())
     require(
         not inside,
-        f"{key}={named} lies inside data.path={path}, and its files would become a part of the collection; "
-        "give a place outside",
+        f"{key}={named} is inside data.path={path}, and its files would become a part of the collection; "
+        "choose a folder outside",
     )
 
 
@@ -268,7 +268,7 @@ def _require_read(experiment: Any, name: str, words: Sequence[str]) -> None:
     for word in words:
         key = _key(word)
         if re.split(r"[./]", key)[0] not in read:
-            methods = "; its methods stand in experiment.methods" if hasattr(experiment, "methods") else ""
+            methods = "; its methods are in experiment.methods" if hasattr(experiment, "methods") else ""
             raise InputError(f"experiment={name} does not read {key}; it reads {', '.join(read)}{methods}")
 
 
@@ -419,8 +419,8 @@ def _explain(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         path = place_of(error) or "the system"
         if error.errno in (EROFS, ENOSPC, EDQUOT):
-            return f"{path} cannot be written: {reason(error)}; give another place"
-        advice = "; give another place" if error.errno in (EACCES, ENOTDIR, EEXIST, ENAMETOOLONG) else ""
+            return f"{path} cannot be written: {reason(error)}; give another path"
+        advice = "; give another path" if error.errno in (EACCES, ENOTDIR, EEXIST, ENAMETOOLONG) else ""
         return f"{path}: {reason(error)}{advice}"
     return f"unexpected {type(error).__name__}: {_first_line(error)} (debug=true shows where)"
 
@@ -429,14 +429,14 @@ def _explain_override(error: HydraException) -> str:
     text = str(error)
     if isinstance(error, OverrideParseException):
         return (
-            f"{error.override!r} cannot be read as key=value: leave no blanks around =, and quote a value that holds "
-            "signs such as , or =, as in \"data.path='a,b'\""
+            f"{error.override!r} cannot be read as key=value: leave no blanks around =, and quote a value that "
+            "contains signs such as , or =, as in \"data.path='a,b'\""
         )
     ambiguous = re.match(r"Ambiguous value for argument '(.*)'", text)
     if ambiguous:
         return (
             f"{ambiguous[1]}: a comma lists several values; give one (decimals have a point), run each by -m, or quote "
-            "a text that holds one, as in \"data.path='a,b'\""
+            "a text that contains one, as in \"data.path='a,b'\""
         )
     key = re.search(r"Could not override '([^']+)'", text)
     if key:

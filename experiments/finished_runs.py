@@ -78,8 +78,8 @@ def require_same(folder: Path, config: str) -> None:
     ]
     require(
         not changed,
-        f"{folder} holds a run of other defaults ({'; '.join(changed)}): move it away, or give this run another "
-        "place with hydra.run.dir=",
+        f"{folder} contains a run with other defaults ({'; '.join(changed)}): move it away, or choose another "
+        "folder for this run with hydra.run.dir=",
     )
 
 
@@ -95,7 +95,7 @@ def next_command(folder: Path, words: Sequence[str]) -> str:
     """
     typed = [shlex.quote(word) for word in words if word.partition("=")[0] not in UNCHANGED_BY]
     if score(folder) is None:
-        return f"next, to look at the clusters: {' '.join(['python run.py', *typed, 'page=true'])}"
+        return f"next, to inspect the clusters: {' '.join(['python run.py', *typed, 'page=true'])}"
     others = [word for word in typed if word.partition("=")[0] not in COMPARED]
     swept = "-m matcher=spotsigs,lsh,imatch signature=spotsigs,shingles3 tau=0.3,0.44,0.6"
     return f"next, to compare methods and thresholds: {' '.join(['python run.py', swept, *others])}"

@@ -444,8 +444,8 @@ def given(*words: str) -> Callable[[Path], list[str]]:
     return lambda here: ["data=tiny", *words]
 
 
-NO_PAIR = "cannot be read as key=value: leave no blanks around =, and quote a value that holds signs such as , or =, as in \"data.path='a,b'\""
-SEVERAL = "a comma lists several values; give one (decimals have a point), run each by -m, or quote a text that holds one, as in \"data.path='a,b'\""
+NO_PAIR = "cannot be read as key=value: leave no blanks around =, and quote a value that contains signs such as , or =, as in \"data.path='a,b'\""
+SEVERAL = "a comma lists several values; give one (decimals have a point), run each by -m, or quote a text that contains one, as in \"data.path='a,b'\""
 A_CHOICE = "the name of one of its choices; `python run.py --help` lists them"
 
 CONFIGURATION = [

@@ -171,7 +171,7 @@ FIRST_COLUMNS = [
     Column(name="seconds", title="Seconds (here)", form=".2f"),
     Column(name="sets", title="Sets", form=".0f"),
 ]
-FIRST_NOTES = ("Seconds without reading and parsing the pages; n/a where other processes ran beside.",)
+FIRST_NOTES = ("Seconds without reading and parsing the pages; n/a if other processes ran.",)
 
 SECOND = "LCS slides, Table 2: time and precision after each stage"
 SECOND_COLUMNS = [

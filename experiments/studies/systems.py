@@ -182,7 +182,7 @@ NOTES = (
     "unverified: it was not. Quality: micro averages over pairs. The setting is chosen on the collection that judges "
     "it, for every system alike, so these are the best figures each can reach. Lost, left: fractions of the stories of "
     "which no page is kept, and of the duplicates that are kept, by leaders. Time: sorting, hashing and clustering, "
-    "the median; n/a where other processes ran beside. MB: the paper's lower bound of the data structures.",
+    "the median; n/a if other processes ran. MB: the paper's lower bound of the data structures.",
 )
 
 

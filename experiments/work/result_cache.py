@@ -188,7 +188,7 @@ def _provenance() -> dict[str, Any]:
 
 
 def code_version(*objects: Any) -> str:
-    """Return a hash of the project's source code that the given objects depend on.
+    """Return a hash of the project's source code that objects depend on.
 
     Parameters
     ----------

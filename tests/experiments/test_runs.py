@@ -173,5 +173,5 @@ def test_a_changed_default_does_not_replace_a_former_run(tmp_path):
     require_same(former, other)  # nothing finished lies there
     (former / "metrics.json").write_text("{}")
     require_same(former, same)
-    with pytest.raises(InputError, match=r"idf_max was 0.85, is 1.0\): move it away, or give .* hydra.run.dir="):
+    with pytest.raises(InputError, match=r"idf_max was 0.85, is 1.0\): move it away, or choose .* hydra.run.dir="):
         require_same(former, other)

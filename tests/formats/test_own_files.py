@@ -65,7 +65,7 @@ def test_nothing_is_written_among_the_pages(key, path, place, front_door, tmp_pa
         "data=folder", f"data.path={tmp_path}/{path}", f"{key}={tmp_path}/{place}", f"hydra.run.dir={tmp_path}/run"
     )
     assert code == 1
-    assert f"{key}={tmp_path}/{place} lies inside data.path={tmp_path}/{path}" in err
+    assert f"{key}={tmp_path}/{place} is inside data.path={tmp_path}/{path}" in err
     assert content(tmp_path / "pages") == before
 
 

@@ -73,7 +73,7 @@ def mostly_long(*values, quick):
 
 
 FULL = r"No space left on device"
-ADVICE = r"(give another path|give another place|choose another folder with hydra\.run\.dir=)"
+ADVICE = r"(give another path|choose another folder with hydra\.run\.dir=)"
 
 
 @pytest.mark.parametrize("kib", mostly_long(0, 12, 60, 200, 400, quick=None))

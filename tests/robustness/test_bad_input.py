@@ -181,7 +181,7 @@ def test_a_results_folder_below_a_file(front_door, tmp_path):
     (tmp_path / "file").write_text("mine")
     code, _, err = front_door("data=tiny", f"hydra.run.dir={tmp_path}/file/run")
     assert code == 1
-    assert err == f"error: {tmp_path}/file/run: Not a directory; give another place\n"
+    assert err == f"error: {tmp_path}/file/run: Not a directory; give another path\n"
     assert (tmp_path / "file").read_text() == "mine"
 
 
