@@ -791,7 +791,7 @@ STORES = [
     ),
     Case(
         given="a manifest that is a JSON array",
-        says="{here}/store is no store: its store.json does not say 'spotsigs store'",
+        says="{here}/store is no store: its store.json does not name the format 'spotsigs store'",
         make=stored(lambda store: (store / "store.json").write_text("[]")),
     ),
     Case(
