@@ -172,8 +172,8 @@ def _add_signature(options: argparse.ArgumentParser) -> None:
     options.add_argument(
         "--tau",
         metavar="NUMBER|auto",
-        help=f"similarity threshold ({defaults.TAU_PAGES:g} for pages with links, {defaults.TAU:g} for text "
-        "and with --boilerplate keep)",
+        help=f"similarity threshold: that of the store, else {defaults.TAU_PAGES:g} for pages with links and "
+        f"{defaults.TAU:g} for text and with --boilerplate keep",
     )
     options.add_argument(
         "--boilerplate",
@@ -247,11 +247,7 @@ def settings_of(asked: argparse.Namespace) -> Any:
     require(memory is None or not auto, "--tau auto compares all similarities in memory; leave out --memory, --store")
     boilerplate = _boilerplate(asked)
     if asked.tau is None:
-        tau = (
-            defaults.TAU_PAGES
-            if querying
-            else defaults.tau(_contents(collection), boilerplate in (Boilerplate.auto, Boilerplate.remove))
-        )
+        tau = _default_tau(asked, collection, boilerplate in (Boilerplate.auto, Boilerplate.remove))
     else:
         tau = FLOOR if auto else as_tau(_number("--tau", asked.tau, f" in (0, 1], or {AUTO}"))
     workers = _whole("--workers", getattr(asked, "workers", "1"))
@@ -340,6 +336,17 @@ def _language(asked: argparse.Namespace) -> str:
         return str(asked.language)
     store = getattr(asked, "store", None)
     return (stored_language(store) if store is not None else None) or defaults.LANGUAGE
+
+
+def _default_tau(asked: argparse.Namespace, collection: Any, removes: bool) -> float:
+    """Return the threshold of the store, else the default one of the input."""
+    from spotsigs.outofcore.pipeline import stored_tau
+
+    store = getattr(asked, "store", None)
+    known = None if store is None else stored_tau(store)
+    if known is None and asked.verb == "query":
+        return defaults.TAU_PAGES if removes else defaults.TAU
+    return defaults.tau(_contents(collection), removes) if known is None else known
 
 
 def _number(name: str, text: Any, allowed: str = "") -> float:

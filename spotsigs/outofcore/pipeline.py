@@ -20,7 +20,7 @@ from spotsigs.in_memory import Matched
 from spotsigs.outofcore.prefix_partition_join import JOB, PairFiles, join_store, query
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR, write_pairs
 from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
-from spotsigs.outofcore.template_pass import refine_segments
+from spotsigs.outofcore.template_pass import refine_segments, refined_page
 from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors
 from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of
@@ -28,10 +28,19 @@ from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import ENGLISH
 from spotsigs.spelling import option
-from spotsigs.storage.atomic import alone, place_of
+from spotsigs.storage.atomic import alone, place_of, replacing
 from spotsigs.storage.identity import difference, identity, values_of
-from spotsigs.storage.locations import as_path, exists, require_reachable, sizes
-from spotsigs.storage.store import StoredVectors, fingerprint, open_vectors, opened, remove_tree, writing
+from spotsigs.storage.locations import as_path, exists, read, require_reachable, sizes
+from spotsigs.storage.store import (
+    StoredVectors,
+    fingerprint,
+    open_vectors,
+    opened,
+    remove_tree,
+    sealed,
+    unsealed,
+    writing,
+)
 from spotsigs.text.size_limits import BUDGET_PAGE, BYTES_A_BYTE, pages_up_to
 
 PROGRAM = 375 * 10**6
@@ -48,6 +57,9 @@ BYTES_A_RESULT = 80
 
 PASSING = 16
 """The pairs in memory at a time use one part in so many of the budget; names and tables use the rest."""
+
+_TAU = "tau.json"
+"""File of a store with the threshold at which its documents were decided."""
 
 _ATTEMPTS = 5
 """Times that a query is repeated while other runs replace the vectors."""
@@ -255,11 +267,6 @@ class Store:
             If there is no finished store, it was made with other settings, or the page cannot be read.
         """
         tau = as_tau(tau)
-        require(
-            not isinstance(self.scheme, CollectionScheme),
-            f"the store {self.folder} removes the template of each page's site, for which one page is not enough: "
-            f"add it with {option('add', 'true')}, or query a store made with {option('boilerplate', 'keep')}",
-        )
         require_reachable(self.folder)
         batches = _batches(self.folder)
         require(
@@ -274,6 +281,8 @@ class Store:
         with pages_up_to(BUDGET_PAGE):
             signatures = extract_shard(shard, self.text, self.scheme)
         require(not signatures.skipped, "".join(f"{record.id}: {record.reason}" for record in signatures.skipped))
+        if isinstance(self.scheme, CollectionScheme):
+            signatures = refined_page(signatures, _finished(batches), self.scheme, memory=self.budget)
         return _query(self.vectors, signatures, tau, self.memory)
 
     @contextmanager
@@ -438,8 +447,10 @@ def decided(folder: str | Path, n: int) -> NDArray[np.bool_] | None:
         return None
 
 
-def put_decided(folder: str | Path, kept: NDArray[np.bool_]) -> None:
-    """Write which documents of a store are kept: later runs with ``add`` do not decide them again."""
+def put_decided(folder: str | Path, kept: NDArray[np.bool_], tau: float) -> None:
+    """Write which documents of a store are kept, and at which threshold: later runs with ``add`` build on both."""
+    with replacing(as_path(folder) / _TAU) as temporary:
+        temporary.write_bytes(sealed({"tau": tau}))
     with writing(as_path(folder) / "decided" / str(len(kept)), "decided") as out:
         out.put("kept", kept)
 
@@ -458,6 +469,15 @@ def stored_boilerplate(folder: str | Path) -> Boilerplate | None:
     if not batches:
         return None
     return boilerplate_of(known_source(batches[0])["scheme"].get("type"))
+
+
+def stored_tau(folder: str | Path) -> float | None:
+    """Return the threshold at which the last run on a store has decided; None if none has."""
+    path = as_path(folder) / _TAU
+    try:
+        return float(unsealed(read(path))["tau"]) if exists(path) else None
+    except (KeyError, ValueError):
+        return None
 
 
 def stored_segments(folder: str | Path) -> Segments:

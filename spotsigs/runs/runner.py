@@ -253,7 +253,7 @@ def _record_kept(store: str, outcome: Outcome) -> None:
     """Record in a store which of its documents are kept."""
     from spotsigs.outofcore.pipeline import put_decided
 
-    put_decided(store, outcome.decisions.kept)
+    put_decided(store, outcome.decisions.kept, outcome.matcher.threshold)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spotsigs.cli import VERBS, main
+from spotsigs.cli import VERBS, main, parser, settings_of
 from spotsigs.errors import InputError
 from spotsigs.formats.detect_format import collection_of, format_of
 from spotsigs.startup import expand_home
@@ -114,19 +114,18 @@ def test_dedup_writes_the_copy_and_says_why(tmp_path):
     assert "0 only in 1, 0 only in 2" in again.stdout
 
 
-def test_a_store_is_asked(tmp_path):
-    page = TINY / "ferry" / "wire.html"
-    done = spotsigs("pairs", TINY, "--store", "removed.store", "--workers", 1, "--memory", "1500MB", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    refused = spotsigs("query", page, "--store", "removed.store", cwd=tmp_path)
-    assert refused.returncode == 1
-    assert "add it with --add, or query a store made with --boilerplate keep" in refused.stderr
-    words = ("--store", "my.store", "--workers", 1, "--memory", "1500MB", "--boilerplate", "keep")
-    done = spotsigs("pairs", TINY, *words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    asked = spotsigs("query", page, "--store", "my.store", cwd=tmp_path)
-    assert asked.returncode == 0, asked.stderr
-    assert page.name in asked.stdout
+@pytest.mark.parametrize("boilerplate", ["remove", "keep"])
+def test_a_store_is_queried_at_its_threshold(tmp_path, boilerplate, capsys):
+    page, store = TINY / "ferry" / "wire.html", tmp_path / "my.store"
+    words = ("--store", str(store), "--workers", "1", "--memory", "1500MB", "--boilerplate", boilerplate)
+    main(["pairs", str(TINY), *words, "--tau", "0.3"])
+    pairs = [line.split("\t") for line in capsys.readouterr().out.splitlines()[1:]]
+    mates = {name for pair in pairs for name in pair[:2] if "ferry/wire.html" in pair[:2]}
+    main(["query", str(page), "--store", str(store)])
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header == "similarity  doc"
+    assert {line.split()[1] for line in lines} == mates
+    assert settings_of(parser("pairs").parse_args(["pairs", str(TINY), "--store", str(store)])).tau == 0.3
 
 
 def test_a_threshold_is_looked_for(tmp_path, capsys):

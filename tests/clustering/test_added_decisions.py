@@ -90,6 +90,6 @@ def test_pages_that_no_run_has_decided_are_decided_with_the_new_ones(tmp_path):
 
 def test_decisions_of_a_store_are_read_as_they_were_written(tmp_path):
     kept = np.array([True, False, True])
-    put_decided(tmp_path, kept)
+    put_decided(tmp_path, kept, 0.3)
     assert decided(tmp_path, 3).tolist() == kept.tolist()
     assert decided(tmp_path, 2) is None
