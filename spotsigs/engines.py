@@ -377,9 +377,8 @@ def _in_order(
             except BrokenProcessPool as error:
                 broken += 1
                 if broken > ATTEMPTS:
-                    raise InputError(
-                        f"a worker process died {broken} times: is there enough memory? ({error})"
-                    ) from error
+                    message = f"a worker process died {broken} times: is there enough memory? ({_first_line(error)})"
+                    raise InputError(message) from error
                 waiting = deque((task, _submitted(submit, task)) for task, _ in waiting)
                 continue
             broken = 0

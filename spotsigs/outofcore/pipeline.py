@@ -21,7 +21,7 @@ from spotsigs.outofcore.prefix_partition_join import JOB, PairFiles, join_store,
 from spotsigs.outofcore.prefix_partition_tasks import BYTES_A_PAIR, write_pairs
 from spotsigs.outofcore.segments import Segments, extract_segments, finished_segments, known_source, source_of
 from spotsigs.outofcore.template_pass import refine_segments, refined_page
-from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors
+from spotsigs.outofcore.vectorize import BYTES_A_DOCUMENT, build_vectors, rounds_of
 from spotsigs.records import Collection, CollectionScheme, Document, Signatures, SignatureScheme, Skipped
 from spotsigs.signatures.boilerplate import Boilerplate, boilerplate_of
 from spotsigs.signatures.extract import extract_shard, nothing_readable, refusal
@@ -370,6 +370,7 @@ class Store:
         if exists(self.vectors / "store.json"):
             facts = opened(self.vectors, "vectors", verify=False).facts
             if {key: facts.get(key) for key in made_of} == made_of:
+                remove_tree(rounds_of(self.vectors))  # which a run that stopped in between has not deleted
                 return open_vectors(self.vectors, verify=None)
         n = int(segments.sizes().sum())
         needed = n * max(BYTES_A_DOCUMENT, BYTES_A_RESULT)

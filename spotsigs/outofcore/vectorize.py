@@ -148,7 +148,7 @@ def build_vectors(
     )
     folder, engine = as_path(folder), Serial() if engine is None else engine
     layout = Layout(
-        folder=absolute(folder.parent / f"{folder.name}-in-the-making"),
+        folder=absolute(rounds_of(folder)),
         idf_filter=idf_filter,
         sets=sets,
         documents=int(np.count_nonzero(copies.distinct)),
@@ -167,6 +167,11 @@ def build_vectors(
         store.facts |= {"rows": n, **(facts or {})}
     remove_tree(layout.path())
     return open_vectors(folder, verify=None)
+
+
+def rounds_of(folder: Path) -> Path:
+    """Return the path of the results of the tasks that build a store."""
+    return folder.parent / f"{folder.name}-in-the-making"
 
 
 def _run_rounds(layout: Layout, batches: Sequence[Batch], engine: Engine) -> int:

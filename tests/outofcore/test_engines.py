@@ -96,10 +96,18 @@ def sent():
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*task, **more)
 
-    return square, dies, dies_second, dies_at, slow
+    def dies_never(number):
+        return number
+
+    def refuses(number):
+        if number == 3:
+            raise InputError("task 3 is refused")
+        return number
+
+    return square, dies, dies_second, dies_at, slow, dies_never, refuses
 
 
-square, dies, dies_second, dies_at, slow = sent()
+square, dies, dies_second, dies_at, slow, dies_never, refuses = sent()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -117,9 +125,20 @@ def test_a_killed_worker_loses_nothing(engine, tmp_path):
     assert (tmp_path / "died").exists()
 
 
-def test_a_task_that_always_kills_its_worker_is_given_up():
-    with pytest.raises(InputError, match="a worker process died 4 times: is there enough memory"):
-        list(Processes(workers=2).map(partial(dies, at=5, parent=os.getpid()), range(20)))
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_a_task_that_always_kills_its_worker_ends_a_run_with_a_sentence(engine):
+    tasks = engine.map(partial(dies, at=5, parent=os.getpid()), range(20))
+    with pytest.raises(InputError, match=r"a worker process died 4 times: is there|could not run a task") as refused:
+        list(tasks)
+    assert "\n" not in str(refused.value)
+    assert list(engine.map(dies_never, range(3))) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_error_of_a_task_is_raised_as_it_is(engine):
+    with pytest.raises(InputError) as refused:
+        list(engine.map(refuses, range(20)))
+    assert str(refused.value) == "task 3 is refused"
 
 
 @pytest.mark.parametrize("calls", [{0}, {3}, {2, 3, 4}, {11}])
@@ -283,12 +302,6 @@ except InputError as error:
 save_vectors("v", copies(7))
 join_store("v", "p", 0.5, engine, memory=15_000)
 """
-
-
-def refuses(number):
-    if number == 3:
-        raise InputError("task 3 is refused")
-    return number
 
 
 @pytest.mark.long

@@ -174,7 +174,9 @@ def test_finished_stages_are_not_repeated(tmp_path):
     arguments = (tmp_path / "run", collection, *PARTS, 0.5, Serial())
     match_on_disk(*arguments, memory=MEMORY)
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "run").rglob("*.npy")}
+    (tmp_path / "run" / "vectors-in-the-making").mkdir()  # as a run that stopped after its vectors were complete
     match_on_disk(*arguments, memory=MEMORY)
+    assert not (tmp_path / "run" / "vectors-in-the-making").exists()
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / "run").rglob("*.npy")} == before
     other = (*arguments[:4], IdfFilter(idf_min=0.3), *arguments[5:])
     match_on_disk(*other, memory=MEMORY)
