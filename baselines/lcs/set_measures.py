@@ -51,9 +51,8 @@ class SetMeasure(ThreadedMatcher, ThresholdMatcher):
 
     References
     ----------
-    L. Huang, L. Wang and X. Li, lecture slides, Table 1 (Cosine). K. Radinsky, lecture slides (edit distance).
-    M. Theobald, J. Siddharth and A. Paepcke, slides (Kullback-Leibler). H. Hyyrö. Bit-parallel LCS-length computation
-    revisited. AWOCA 2004.
+    Cosine: L. Huang, L. Wang and X. Li, lecture slides, Table 1. Edit distance: K. Radinsky, lecture slides.
+    Kullback-Leibler: M. Theobald, J. Siddharth and A. Paepcke, slides. Bit-parallel LCS: H. Hyyrö, AWOCA 2004.
 
     Deviations
     ----------
