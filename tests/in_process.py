@@ -1,4 +1,4 @@
-"""``run.py`` in the process of the tests, without the two seconds of a new interpreter and its imports."""
+"""``run.py`` and ``spotsigs`` in the process of the tests, without the seconds of a new interpreter and its imports."""
 
 from __future__ import annotations
 
@@ -22,16 +22,25 @@ def front_door(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProce
     import experiments.main  # noqa: F401 - sets variables of the environment, which stay for other tests
 
     GlobalHydra.instance().clear()
+    return _captured(runpy.run_path, str(ROOT / "run.py"), arguments, cwd, environment)
+
+
+def command(*arguments, cwd=ROOT, **environment) -> subprocess.CompletedProcess[str]:
+    """Run ``spotsigs`` and return its exit code, output and errors."""
+    return _captured(runpy.run_module, "spotsigs", arguments, cwd, environment)
+
+
+def _captured(run, program, arguments, cwd, environment) -> subprocess.CompletedProcess[str]:
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     code: int | str | None = 0
     with ExitStack() as changed:
         changed.enter_context(patch("spotsigs.interrupts.end_on_interrupt"))
         changed.enter_context(patch.dict(os.environ, environment))
-        changed.enter_context(patch.object(sys, "argv", [str(ROOT / "run.py"), *map(str, arguments)]))
+        changed.enter_context(patch.object(sys, "argv", [program, *map(str, arguments)]))
         for context in (chdir(cwd), redirect_stdout(out), redirect_stderr(err)):
             changed.enter_context(context)
         try:
-            runpy.run_path(str(ROOT / "run.py"), run_name="__main__")
+            run(program, run_name="__main__")
         except SystemExit as end:
             code = end.code
         except Exception:  # noqa: BLE001 - as debug=true asks for

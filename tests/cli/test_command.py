@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from in_process import command
 
 from spotsigs.cli import VERBS, main, parser, settings_of
 from spotsigs.errors import InputError
@@ -89,7 +90,7 @@ class TestFormats:
 
 def test_pairs_and_clusters_are_tables_on_standard_output(tmp_path):
     path = rows(tmp_path / "pages.parquet", "body")
-    done = spotsigs("pairs", path, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
+    done = command("pairs", path, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     header, *lines = done.stdout.splitlines()
     assert header == "doc_a\tdoc_b\tsimilarity\tshared\tunion"
@@ -97,19 +98,19 @@ def test_pairs_and_clusters_are_tables_on_standard_output(tmp_path):
     assert all(float(line.split("\t")[2]) >= 0.3 for line in lines)
     assert "12 documents" in done.stderr or "12 pages" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pages.parquet"]
-    clusters = spotsigs("cluster", path, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path).stdout
+    clusters = command("cluster", path, "--text", "body", "--tau", 0.3, "--workers", 1, cwd=tmp_path).stdout
     assert len(clusters.splitlines()) == 13
 
 
 def test_dedup_writes_the_copy_and_says_why(tmp_path):
     rows(tmp_path / "pages.jsonl.gz", "html")
-    done = spotsigs("dedup", "pages.jsonl.gz", "--out", "kept", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
+    done = command("dedup", "pages.jsonl.gz", "--out", "kept", "--tau", 0.3, "--workers", 1, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     kept = gzip.decompress((tmp_path / "kept" / "pages.jsonl.gz").read_bytes()).splitlines()
     removed = (tmp_path / "kept-results" / "removed.csv").read_text().splitlines()[1:]
     assert len(kept) + len(removed) == 12
     assert removed
-    again = spotsigs("compare", "kept-results", "kept-results", cwd=tmp_path)
+    again = command("compare", "kept-results", "kept-results", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert "0 only in 1, 0 only in 2" in again.stdout
 
@@ -293,16 +294,16 @@ def test_every_verb_works_on_the_plain_install(tmp_path):
 def test_messages_speak_the_language_of_the_command(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"body": "the cat"}\n')
     (tmp_path / "y.jsonl").write_text('{"text": "the cat is here"}\n{"text": 7}\n')
-    done = spotsigs("pairs", "x.jsonl", cwd=tmp_path)
+    done = command("pairs", "x.jsonl", cwd=tmp_path)
     assert "strict" not in done.stderr
-    done = spotsigs("pairs", "y.jsonl", "--strict", "--workers", 1, cwd=tmp_path)
+    done = command("pairs", "y.jsonl", "--strict", "--workers", 1, cwd=tmp_path)
     assert "(--strict stops at the first)" in done.stderr
-    done = spotsigs("pairs", "y.jsonl", "--keep", "newest", "--workers", 1, cwd=tmp_path)
+    done = command("pairs", "y.jsonl", "--keep", "newest", "--workers", 1, cwd=tmp_path)
     assert "--keep newest needs dates" in done.stderr
     (tmp_path / "x.csv").write_text("body,text2\n1,2\n")
-    done = spotsigs("pairs", "x.csv", "--format", "csv", cwd=tmp_path)
+    done = command("pairs", "x.csv", "--format", "csv", cwd=tmp_path)
     assert "name one by --html or --text; its columns are body, text2" in done.stderr
-    done = spotsigs("pairs", "y.jsonl", "--tau", "auto", "--boilerplate", "keep", "--workers", 1, cwd=tmp_path)
+    done = command("pairs", "y.jsonl", "--tau", "auto", "--boilerplate", "keep", "--workers", 1, cwd=tmp_path)
     assert "--boilerplate remove" in done.stderr
     assert "=" not in done.stderr.partition("error:")[2]
 
@@ -311,7 +312,7 @@ def test_reasons_for_skipped_records_are_printed_where_no_folder_lists_them(tmp_
     """The summary named files of a temporary folder."""
     lines = ['{"text": "the cat is here on a mat"}'] * 2 + ['{"id": "bad\\u001b[31m", "text": 7}'] * 23
     (tmp_path / "x.jsonl").write_text("\n".join(lines) + "\n")
-    done = spotsigs("pairs", "x.jsonl", "--workers", 1, cwd=tmp_path)
+    done = command("pairs", "x.jsonl", "--workers", 1, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "2 documents, 1 pair, 1 cluster" in done.stderr
     assert "skipped bad\\x1b[31m (x.jsonl@74): 'text' is of type int, not text" in done.stderr
@@ -323,11 +324,11 @@ def test_reasons_for_skipped_records_are_printed_where_no_folder_lists_them(tmp_
 def test_a_finished_copy_is_replaced_on_request(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"text": "the cat is on a mat"}\n' * 2)
     words = ("dedup", "x.jsonl", "--out", "kept", "--workers", 1)
-    assert spotsigs(*words, cwd=tmp_path).returncode == 0
-    refused = spotsigs(*words, cwd=tmp_path)
+    assert command(*words, cwd=tmp_path).returncode == 0
+    refused = command(*words, cwd=tmp_path)
     assert "kept is not empty; name another folder for the copy, or replace it with --overwrite" in refused.stderr
     (tmp_path / "kept" / "old").touch()
-    assert spotsigs(*words, "--overwrite", cwd=tmp_path).returncode == 0
+    assert command(*words, "--overwrite", cwd=tmp_path).returncode == 0
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["x.jsonl"]
     assert not list(tmp_path.glob(".*"))
 
