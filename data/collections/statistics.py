@@ -9,29 +9,35 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from data.collections.gold.calibration import WORD, cluster_cosines
 from spotsigs.records import Document
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.visible import visible_text
 
-BAND = (0.2, 0.85)
-"""The paper's band of normalised IDF."""
-IMATCH_BAND = (0.4, 0.75)
-"""IDF band of I-Match."""
-PUBLISHED = {"spots": 6848, "words": 16097, "shingles": 65453, "imatch_words": 9473, "imatch_spots": 4575}
-"""Numbers of distinct signatures of the Gold Set in these bands (Table 1 of the paper)."""
-PUBLISHED_MEMORY = {"words": 24.8 / 2.5, "shingles": 18.6 / 2.5}
-"""Memory of the Gold Set's shingles, divided by that of SpotSigs (Table 1)."""
-PUBLISHED_COSINE = 0.64
+WORD = re.compile(r"[^\W_]+")
+BANDS = {"[.2, .85]": (0.2, 0.85), "[.4, .75]": (0.4, 0.75)}
+"""Bands of normalised IDF: the paper's, and that of I-Match."""
+PUBLISHED = {
+    "distinct spots in [.2, .85]": 6848,
+    "distinct words in [.2, .85]": 16097,
+    "distinct 3-shingles in [.2, .85]": 65453,
+    "distinct words in [.4, .75]": 9473,
+    "distinct spots in [.4, .75]": 4575,
+    "memory of 1-Shingles by SpotSigs'": 24.8 / 2.5,
+    "memory of 3-Shingles by SpotSigs'": 18.6 / 2.5,
+    "mean Cosine": 0.64,
+}
+"""Table 1 and Figure 4 of the paper."""
 ENTRY_BYTES, DOCUMENT_BYTES = 10, 4
 """Constants of the paper's formula of memory (section 5.4.1)."""
 SAMPLE = 4000
@@ -41,15 +47,7 @@ A_CLUSTER = 60
 
 
 class KnownPage(NamedTuple):
-    """Page with a known article.
-
-    Attributes
-    ----------
-    cluster, site : str
-        Cluster and site of the page.
-    text, article : str
-        Visible text of the page and of its article.
-    """
+    """Cluster and site of a page, its visible text and that of its article."""
 
     cluster: str
     site: str
@@ -57,48 +55,7 @@ class KnownPage(NamedTuple):
     article: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Properties:
-    """Measured properties.
-
-    Attributes
-    ----------
-    pages, clusters, sites : int
-        Numbers of pages, clusters and sites.
-    counts : mapping of str to int
-        Numbers of distinct signatures in the bands, named as in `PUBLISHED`.
-    memory : mapping of str to float
-        Memory of shingles divided by that of spots, named as in `PUBLISHED_MEMORY`.
-    cosine : float
-        Mean Cosine within a cluster, averaged over clusters.
-    tokens, frame_tokens : float
-        Mean number of tokens of a page, and of its template.
-    density : float
-        Antecedents per token of the templates.
-    same_site, other_site : float
-        Mean Jaccard similarity of the templates' words for pages of one site and of two, in different clusters.
-    versions : float
-        Mean Jaccard similarity of the spots of two articles in a cluster.
-    own : float
-        Fraction of the articles' words that occur in one cluster only.
-    """
-
-    pages: int
-    clusters: int
-    sites: int
-    counts: Mapping[str, int]
-    memory: Mapping[str, float]
-    cosine: float
-    tokens: float
-    frame_tokens: float
-    density: float
-    same_site: float
-    other_site: float
-    versions: float
-    own: float
-
-
-def measure(pages: Iterable[KnownPage]) -> Properties:
+def measure(pages: Iterable[KnownPage]) -> dict[str, float]:
     """Measure a collection in one pass over its pages.
 
     Parameters
@@ -108,7 +65,8 @@ def measure(pages: Iterable[KnownPage]) -> Properties:
 
     Returns
     -------
-    Properties
+    dict of str to float
+        Values of the rows of `table`, by label.
     """
     scheme = SpotSignatures()
     articles: dict[str, tuple[Counter[str], Counter[int]]] = {}
@@ -137,27 +95,48 @@ def measure(pages: Iterable[KnownPage]) -> Properties:
         versions.append(article_spots)
     n = len(clusters)
     word_df = Counter(word for count in words for word in count)
-    counted = {"spots": spot_df.values(), "words": word_df.values(), "shingles": shingle_df.values()}
-    found = {name: _in_band(df, n, BAND) for name, df in counted.items()}
-    memory = {name: ENTRY_BYTES * entries + DOCUMENT_BYTES * n for name, (_, entries) in found.items()}
+    counted = {"spots": spot_df.values(), "words": word_df.values(), "3-shingles": shingle_df.values()}
+    found = {(name, band): _in_band(df, n, BANDS[band]) for name, df in counted.items() for band in BANDS}
+    memory = {name: ENTRY_BYTES * found[name, "[.2, .85]"][1] + DOCUMENT_BYTES * n for name in counted}
     chance = random.Random(0)
     same, other = _frames_shared(clusters, sites, frames, chance)
-    return Properties(
-        pages=n,
-        clusters=len(words_of),
-        sites=len(set(sites)),
-        counts={name: distinct for name, (distinct, _) in found.items()}
-        | {f"imatch_{name}": _in_band(counted[name], n, IMATCH_BAND)[0] for name in ("words", "spots")},
-        memory={name: memory[name] / memory["spots"] for name in PUBLISHED_MEMORY},
-        cosine=float(cluster_cosines(words, word_df, np.unique(clusters, return_inverse=True)[1]).mean()),
-        tokens=sum(count.total() for count in words) / n,
-        frame_tokens=around / n,
-        density=dense / around,
-        same_site=same,
-        other_site=other,
-        versions=_versions_shared(clusters, versions, chance),
-        own=_own_share(words_of.values()),
+    return (
+        {"pages": n, "clusters": len(words_of), "sites": len(set(sites))}
+        | {f"distinct {name} in {band}": found[name, band][0] for name, band in found}
+        | {
+            "memory of 1-Shingles by SpotSigs'": memory["words"] / memory["spots"],
+            "memory of 3-Shingles by SpotSigs'": memory["3-shingles"] / memory["spots"],
+            "mean Cosine": float(cluster_cosines(words, word_df, np.unique(clusters, return_inverse=True)[1]).mean()),
+            "tokens a page": sum(count.total() for count in words) / n,
+            "tokens a frame": around / n,
+            "spots per token of frames": dense / around,
+            "frames' words shared on one site": same,
+            "frames' words shared by two sites": other,
+            "articles' spots shared by versions": _versions_shared(clusters, versions, chance),
+            "articles' words of one story only": _own_share(words_of.values()),
+        }
     )
+
+
+def cluster_cosines(counts: list[Counter[str]], df: Counter[str], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the mean Cosine over the pairs of each cluster; 1 for a cluster of one page.
+
+    The squared length of a sum of unit vectors is the sum of all Cosines, including those of each vector with itself.
+    """
+    column = {word: i for i, word in enumerate(df)}
+    idf = np.log(len(counts) / np.array(list(df.values())))
+    indptr = np.cumsum([0, *map(len, counts)])
+    indices = [column[word] for count in counts for word in count]
+    matrix = (
+        sp.csr_array(([float(k) for count in counts for k in count.values()], indices, indptr)).multiply(idf).tocsr()
+    )
+    lengths = np.sqrt(matrix.multiply(matrix).sum(axis=1))
+    unit = matrix.multiply(1 / lengths[:, None]).tocsr()
+    member = sp.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
+    sums = (member @ unit).tocsr()
+    sizes = np.bincount(labels)
+    pairs = np.maximum(sizes * (sizes - 1), 1)
+    return np.where(sizes > 1, (sums.multiply(sums).sum(axis=1) - sizes) / pairs, 1.0)
 
 
 def _own_share(stories: Iterable[set[str]]) -> float:
@@ -242,50 +221,23 @@ def _text(html: str) -> str:
     return visible_text(Document(id="", content=html))
 
 
-def table(measured: Mapping[str, Properties]) -> str:
+def table(measured: Mapping[str, Mapping[str, float]]) -> str:
     """Return the properties of collections as a Markdown table, with the published values."""
 
-    def count(value: float) -> str:
-        return f"{value:,.0f}"
+    def shown(value: float | None) -> str:
+        if value is None:
+            return ""
+        return (
+            f"{value:,.0f}"
+            if value > 50 or value == int(value) > 1
+            else f"{value:.3f}"
+            if value < 1
+            else f"{value:.1f}"
+        )
 
-    def part(value: float) -> str:
-        return f"{value:.3f}" if value < 1 else f"{value:.1f}"
-
-    first = next(iter(measured.values()))
     rows = [("", "published", *measured), ("---", *["---:"] * (len(measured) + 1))]
-    rows += [
-        (name, "", *(count(getattr(axes, name)) for axes in measured.values()))
-        for name in ("pages", "clusters", "sites")
-    ]
-    labels = {
-        "spots": "distinct spots in [.2, .85]",
-        "words": "distinct words in [.2, .85]",
-        "shingles": "distinct 3-shingles in [.2, .85]",
-        "imatch_words": "distinct words in [.4, .75]",
-        "imatch_spots": "distinct spots in [.4, .75]",
-    }
-    rows += [
-        (labels[name], count(PUBLISHED[name]), *(count(axes.counts[name]) for axes in measured.values()))
-        for name in first.counts
-    ]
-    memory = {"words": "memory of 1-Shingles by SpotSigs'", "shingles": "memory of 3-Shingles by SpotSigs'"}
-    rows += [
-        (memory[name], part(PUBLISHED_MEMORY[name]), *(part(axes.memory[name]) for axes in measured.values()))
-        for name in first.memory
-    ]
-    rows.append(("mean Cosine", part(PUBLISHED_COSINE), *(part(axes.cosine) for axes in measured.values())))
-    names = {
-        "tokens": "tokens a page",
-        "frame_tokens": "tokens a frame",
-        "density": "spots per token of frames",
-        "same_site": "frames' words shared on one site",
-        "other_site": "frames' words shared by two sites",
-        "versions": "articles' spots shared by versions",
-        "own": "articles' words of one story only",
-    }
-    for name, label in names.items():
-        form = count if "tokens" in name else part
-        rows.append((label, "", *(form(getattr(axes, name)) for axes in measured.values())))
+    for name in next(iter(measured.values())):
+        rows.append((name, shown(PUBLISHED.get(name)), *(shown(values[name]) for values in measured.values())))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
