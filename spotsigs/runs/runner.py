@@ -253,7 +253,9 @@ def _record_kept(store: str, outcome: Outcome) -> None:
     """Record in a store which of its documents are kept."""
     from spotsigs.outofcore.pipeline import put_decided
 
-    put_decided(store, outcome.decisions.kept, outcome.matcher.threshold)
+    tau = outcome.matcher.threshold
+    assert tau is not None  # every matcher with a form on disk has a threshold
+    put_decided(store, outcome.decisions.kept, tau)
 
 
 @contextmanager

@@ -388,7 +388,10 @@ def _simplify(
     marked: bool,
 ) -> int:
     """Write the simplified page, with marks on request; return its size."""
-    at, size, depth = np.int64(0), np.int64(0), np.int64(0)  # literals would compile each kernel that is called twice
+    # literals would compile each kernel that is called twice
+    at: int = np.int64(0)  # type: ignore[assignment]
+    size: int = np.int64(0)  # type: ignore[assignment]
+    depth: int = np.int64(0)  # type: ignore[assignment]
     stack, open_roles = np.empty(_MAX_DEPTH, np.uint64), np.empty(_MAX_DEPTH, np.uint8)
     while at < len(html):
         if html[at] != _LT or at + 1 == len(html):
@@ -456,7 +459,9 @@ def _cost(
 
     Both are upper bounds: if it is uncertain whether text is raw, its start tags count and its end tags do not.
     """
-    at, depth, deepest, unsure = np.int64(0), np.int64(0), 0, 0
+    at: int = np.int64(0)  # type: ignore[assignment]
+    depth: int = np.int64(0)  # type: ignore[assignment]
+    deepest = unsure = 0
     formats = again = 0
     stack, open_roles = np.empty(most, np.uint64), np.empty(most, np.uint8)
     while at + 1 < len(html) and deepest <= most:
@@ -499,7 +504,8 @@ def _cost(
 @njit(cache=True, nogil=True)
 def _most_attributes(html: NDArray[np.uint8]) -> int:
     """Return the largest number of attributes of a tag."""
-    at, most = np.int64(0), 0
+    at: int = np.int64(0)  # type: ignore[assignment]
+    most = 0
     while at + 1 < len(html):
         at = _find(html, _LT, at)
         if at + 1 >= len(html) or not _is_letter(html[at + 1]):

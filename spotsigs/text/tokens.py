@@ -127,7 +127,10 @@ def _tokenize(
 
     ASCII letters are lower-cased. The number is -1 if a character beyond ASCII is not in lower case.
     """
-    n, size, at = np.int64(0), np.int64(0), np.int64(0)  # literals would compile each kernel that is called twice
+    # literals would compile each kernel that is called twice
+    n: int = np.int64(0)  # type: ignore[assignment]
+    size: int = np.int64(0)  # type: ignore[assignment]
+    at: int = np.int64(0)  # type: ignore[assignment]
     is_open = 0
     while at < len(text):
         byte = text[at]
