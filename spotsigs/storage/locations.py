@@ -7,8 +7,10 @@ that differ: remote files are copied instead of memory-mapped, uploaded instead 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -80,7 +82,7 @@ def is_remote(path: Path) -> bool:
 def absolute(path: str | Path) -> str:
     """Return a path as workers with another working directory name it."""
     path = as_path(path)
-    return str(path) if is_remote(path) else str(path.resolve())
+    return str(path) if is_remote(path) else os.path.abspath(path)  # links stay: what they lead to is never deleted
 
 
 def require_reachable(path: Path) -> None:
@@ -113,6 +115,8 @@ def exists(path: Path) -> bool:
 def read(path: Path) -> bytes:
     """Return the bytes of a file; raise FileNotFoundError if there is none."""
     if not is_remote(path):
+        if stat.S_ISFIFO(path.stat().st_mode):  # reading it would wait for a writer
+            raise InputError(f"{path} is no regular file; delete it")
         return path.read_bytes()
     with _reaching(path):
         return bytes(_file_system(path).cat_file(_key(path)))

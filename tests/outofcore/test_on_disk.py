@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -277,3 +278,60 @@ def test_the_budget_is_kept(tmp_path):
     assert pairs == len(self_join(vectors, 0.5))
     assert tasks > 10
     assert peak <= memory
+
+
+def link(name):
+    """Return a change of a store that replaces a part of it by a link to another folder or its file."""
+
+    def change(store, other):
+        path = store / name
+        shutil.rmtree(path, ignore_errors=True)
+        path.unlink(missing_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.symlink_to(other / "mine.txt" if name in (".lock", "vectors/store.json", "vectors/ids.npy") else other)
+
+    return change
+
+
+def pipe(name):
+    def change(store, other):
+        [path] = store.glob(name)
+        path.unlink()
+        os.mkfifo(path)
+
+    return change
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.skipif(sys.platform == "win32", reason="needs symbolic links and named pipes")
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (link(".lock"), "Too many levels of symbolic links"),
+        (link("vectors"), "is no store and will not be overwritten"),
+        (link("vectors-in-the-making"), ""),
+        (link(".vectors.writing-abc"), ""),
+        (link("vectors/store.json"), "store.json cannot be read"),
+        (link("vectors/ids.npy"), "ids.npy is truncated"),
+        (pipe("vectors/store.json"), "is no regular file; delete it"),
+        (pipe("pairs-*/job.json"), "is no regular file; delete it"),
+    ],
+)
+@pytest.mark.parametrize("finished", [True, False])
+def test_links_and_pipes_in_a_store_harm_nothing_else(tmp_path, change, says, finished):
+    """A run ends as usual or with a sentence, and does not wait."""
+    collection, store, other = written(tmp_path / "x.jsonl", stories(20)), tmp_path / "store", tmp_path / "other"
+    other.mkdir()
+    (other / "mine.txt").write_text("mine")
+    if finished:
+        run(store, collection)
+    elif change.__qualname__.startswith("pipe"):
+        pytest.skip("there is no such file yet")
+    change(store, other)
+    try:
+        run(store, collection)
+    except InputError as error:
+        others = "is not empty; give another path", "is no store and will not be overwritten"
+        assert any(sentence in str(error) for sentence in (says, *others))  # noqa: PT017
+    assert [path.name for path in other.iterdir()] == ["mine.txt"]
+    assert (other / "mine.txt").read_text() == "mine"
