@@ -143,19 +143,7 @@ class _Changed:
 
 
 def fitted(density_: FloatArray, shared: FloatArray, leads: FloatArray) -> FloatArray:
-    """Return intercept and coefficients of leads over density and shared fraction, by least squares.
-
-    Parameters
-    ----------
-    density_, shared : ndarray of float64, shape (points,)
-        Regressors.
-    leads : ndarray of float64, shape (points, ...)
-        Leads, and perhaps those of bootstrap samples.
-
-    Returns
-    -------
-    ndarray of float64, shape (3, ...)
-    """
+    """Return intercept and slopes of leads of shape (points, ...) by least squares, shape (3, ...)."""
     return np.linalg.lstsq(np.column_stack([np.ones_like(density_), density_, shared]), leads, rcond=None)[0]
 
 

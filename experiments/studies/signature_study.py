@@ -119,20 +119,16 @@ class SignatureStudy(Experiment):
         quality = Table(
             caption="Quality by signature and treatment",
             columns=COLUMNS,
-            rows=[self._row(name, key, results) for name, results in found.items() for key in self._keys()],
+            rows=[
+                {"collection": name, "treatment": treatment, "signature": signature}
+                | _row(results[f"{signature}, {treatment}"])
+                for name, results in found.items()
+                for treatment, signature in product(self.treatments, self.signatures)
+            ],
             notes=NOTES,
         )
         parts = [work.table(quality, "signatures"), self._lead_table(work, leads)]
         return "\n\n".join([*parts, self._figure(work, found), _halves(work, found), *left_out])
-
-    def _keys(self) -> list[tuple[str, str]]:
-        return list(product(self.treatments, self.signatures))
-
-    def _row(self, name: str, key: tuple[str, str], results: Mapping[str, Result]) -> dict[str, Any]:
-        treatment, signature = key
-        return {"collection": name, "treatment": treatment, "signature": signature} | row_of(
-            results[f"{signature}, {treatment}"]
-        )
 
     def _leads(self, results: Mapping[str, Result]) -> dict[str, Difference]:
         return {
@@ -191,7 +187,7 @@ class SignatureStudy(Experiment):
         return work.lines("f1", CAPTION, panels, points) if panels else ""
 
 
-def row_of(result: Result) -> dict[str, Any]:
+def _row(result: Result) -> dict[str, Any]:
     """Return the cells of a table that show a result."""
     row: dict[str, Any] = {name: result.value(name) for name in ("precision", "recall", "f1", "lost", "left")}
     row |= {name: result.value(name) for name in ("bcubed_f1", "largest")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -30,8 +30,6 @@ FloatArray = NDArray[np.float64]
 RESAMPLES = 400
 """Bootstrap samples of an interval."""
 
-MEASURES = ("precision", "recall", "f1", "lost", "left", "bcubed_f1", "largest")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
@@ -57,17 +55,7 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class Half(Collection):
-    """Documents whose story and whose site are in one half.
-
-    Attributes
-    ----------
-    collection : Collection
-        The whole collection.
-    number : int
-        0 or 1.
-    site, stories
-        As in `Judged`.
-    """
+    """Documents of a collection whose story and whose site are in one half, 0 or 1; see `Judged`."""
 
     collection: Any
     number: int
@@ -81,16 +69,11 @@ class Half(Collection):
     def __contains__(self, document: Document) -> bool:
         names = [("site", site_of(document.id, self.site))] if self.site else []
         names += [("story", document.cluster or document.id)] if self.stories else []
-        return all(half(kind, name) == self.number for kind, name in names)
+        return all(_checksum(*name) & 1 == self.number for name in names)
 
 
 def _kept(shard: Shard, part: Half) -> Iterator[Document | Skipped]:
     return (record for record in shard() if isinstance(record, Document) and record in part)
-
-
-def half(kind: str, name: str) -> int:
-    """Return the half of a story or a site, 0 or 1, by the checksum of its name."""
-    return _checksum(kind, name) & 1
 
 
 def site_of(name: str, pattern: str) -> str:
@@ -105,14 +88,10 @@ def _checksum(kind: str, name: str) -> int:
 
 
 def multiplicities(kind: str, names: Sequence[str], resamples: int = RESAMPLES) -> FloatArray:
-    """Draw how often each story or site occurs in each bootstrap sample.
+    """Draw how often each story or site occurs in each bootstrap sample, shape (resamples, n).
 
     The number is Poisson with mean 1, from a random stream of the name, so that all methods, collections and seeds
     resample the same stories and sites alike and differences are paired.
-
-    Returns
-    -------
-    ndarray of float64, shape (resamples, n)
 
     References
     ----------
@@ -161,19 +140,12 @@ def resampled_pairs(
 def judged_at(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, site: str) -> dict[str, Any]:
     """Evaluate a matcher at its threshold, with bootstrap samples of stories and sites.
 
-    Parameters
-    ----------
-    stored : Stored
-        Signatures of a collection with truth.
-    idf_filter, matcher, sets
-        As for `experiments.work.curves.judge`.
-    site : str
-        As in `Judged`.
+    Parameters are those of `experiments.work.curves.judge` and the pattern of sites of `Judged`.
 
     Returns
     -------
     dict
-        The values of `MEASURES`; ``resampled`` with lists for F1, lost and left; numbers of ``documents``,
+        The measures of pairs and decisions; ``resampled``, samples of F1, lost and left; numbers of ``documents``,
         ``stories``, ``sites``.
     """
     truth, corpus = stored.truth(), stored.corpus(idf_filter, sets=sets)
@@ -254,7 +226,7 @@ class Result:
 
     Attributes
     ----------
-    taus : tuple of (float or None)
+    taus : tuple of float
         Threshold for each half.
     development : tuple of float
         F1 of that threshold on the half that it was chosen on.
@@ -262,7 +234,7 @@ class Result:
         Results of `judged_at` by half and seed.
     """
 
-    taus: tuple[float | None, ...]
+    taus: tuple[float, ...]
     development: tuple[float, ...]
     cells: tuple[tuple[dict[str, Any], ...], ...]
 
@@ -289,15 +261,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference of two methods, with its bootstrap samples.
-
-    Attributes
-    ----------
-    value : float
-        Mean over halves and seeds.
-    resampled : ndarray of float64, shape (resamples,)
-        The same of each sample.
-    """
+    """Difference of two methods, the mean over halves and seeds, and that of each bootstrap sample."""
 
     value: float
     resampled: FloatArray
@@ -353,69 +317,45 @@ def judged_on_halves(work: Work, name: str, judged: Judged, lines: Sequence[Line
     dict of str to Result
         By label. The decisions are those of leaders.
     """
-    seeds = [f"data.seed={seed}" for seed in judged.seeds] or [""]
-    collections = [composed(*judged.data.split(), *seed.split(), *origin(judged.data)).collection for seed in seeds]
+    seeds, taus = [f"data.seed={seed}" for seed in judged.seeds] or [""], thresholds(step)
+    wholes = [composed(*judged.data.split(), *seed.split(), *origin(judged.data)).collection for seed in seeds]
+    cut = {"site": judged.site, "stories": judged.stories}
     stored = [
-        [
-            read_all(work, Half(collection=whole, number=number, site=judged.site, stories=judged.stories), lines)
-            for whole in collections
+        [read_all(work, Half(collection=whole, number=number, **cut), lines) for whole in wholes] for number in (0, 1)
+    ]
+
+    def cells(function: Any, describe: str, arguments: Callable[[int, Line], dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return for each half the cells of all seeds by the label of the method."""
+        keys = [(number, found, line) for number in (0, 1) for found in stored[number] for line in lines]
+        tasks = [
+            Task(
+                function=function,
+                arguments={"stored": found[line.label], "idf_filter": line.idf_filter, "sets": line.sets}
+                | arguments(number, line),
+            )
+            for number, found, line in keys
         ]
-        for number in (0, 1)
-    ]
-    chosen = _chosen(work, name, lines, stored, thresholds(step))
-    tasks = [
-        Task(
-            function=judged_at,
-            arguments={
-                "stored": found[line.label],
-                "idf_filter": line.idf_filter,
-                "matcher": equally_exact(line.matcher).at(chosen[1 - number][line.label][0]),
-                "sets": line.sets,
-                "site": judged.site,
-            },
-        )
-        for number, half_stored in enumerate(stored)
-        for found in half_stored
-        for line in lines
-    ]
-    found = iter(work.cells.run(tasks, f"{name}: evaluation"))
-    cells = [[{line.label: next(found) for line in lines} for _ in seeds] for _ in stored]
+        by_label: list[dict[str, Any]] = [{line.label: [] for line in lines} for _ in stored]
+        for (number, _, line), cell in zip(keys, work.cells.run(tasks, f"{name}: {describe}"), strict=True):
+            by_label[number][line.label].append(cell)
+        return by_label
+
+    found = cells(f1_over_tau, "thresholds", lambda _, line: {"matcher": equally_exact(line.matcher), "taus": taus})
+    curves = [{label: np.mean([c["f1"] for c in one], axis=0) for label, one in half.items()} for half in found]
+    chosen = [{label: taus[int(curve.argmax())] for label, curve in half.items()} for half in curves]
+
+    def at_chosen(number: int, line: Line) -> dict[str, Any]:
+        return {"matcher": equally_exact(line.matcher).at(chosen[1 - number][line.label]), "site": judged.site}
+
+    evaluated = cells(judged_at, "evaluation", at_chosen)
     return {
         line.label: Result(
-            taus=tuple(chosen[1 - number][line.label][0] for number in (0, 1)),
-            development=tuple(chosen[1 - number][line.label][1] for number in (0, 1)),
-            cells=tuple(tuple(cell[line.label] for cell in of_half) for of_half in cells),
+            taus=tuple(chosen[1 - number][line.label] for number in (0, 1)),
+            development=tuple(float(curves[1 - number][line.label].max()) for number in (0, 1)),
+            cells=tuple(tuple(half[line.label]) for half in evaluated),
         )
         for line in lines
     }
-
-
-def _chosen(
-    work: Work, name: str, lines: Sequence[Line], stored: Sequence[Sequence[dict[str, Stored]]], taus: Sequence[float]
-) -> list[dict[str, tuple[float, float]]]:
-    """Return for each half the threshold of the highest F1 of each method, averaged over seeds, and that F1."""
-    tasks = [
-        Task(
-            function=f1_over_tau,
-            arguments={
-                "stored": found[line.label],
-                "idf_filter": line.idf_filter,
-                "matcher": equally_exact(line.matcher),
-                "taus": list(taus),
-                "sets": line.sets,
-            },
-        )
-        for of_half in stored
-        for found in of_half
-        for line in lines
-    ]
-    cells = iter(work.cells.run(tasks, f"{name}: thresholds"))
-    chosen = []
-    for of_half in stored:
-        curves = [{line.label: next(cells)["f1"] for line in lines} for _ in of_half]
-        means = {line.label: np.mean([curve[line.label] for curve in curves], axis=0) for line in lines}
-        chosen.append({label: (taus[int(mean.argmax())], float(mean.max())) for label, mean in means.items()})
-    return chosen
 
 
 def f1_over_tau(
