@@ -115,8 +115,10 @@ class Practice(Experiment):
         Collections of the figures.
     step : float
         Distance between thresholds.
+    timed : list of str
+        Collections on which the cost is measured.
     pages : int
-        Number of pages whose extraction is timed.
+        Number of their pages whose extraction is timed.
     """
 
     results: Path = Path("results")
@@ -127,6 +129,7 @@ class Practice(Experiment):
     default: str = ""
     drawn: list[str] = field(default_factory=list)
     step: float = STEP
+    timed: list[str] = field(default_factory=list)
     pages: int = 100
 
     def __post_init__(self) -> None:
@@ -179,13 +182,7 @@ class Practice(Experiment):
             for _, _, setting, line in chosen
         ]
         found = work.cells.run(tasks, f"practice: {name}")
-        costs = work.cells.run(
-            [
-                Task(function=cpu_ms, arguments={"source": stored[line.label].source, "pages": self.pages})
-                for *_, line in chosen
-            ],
-            f"practice: {name}, cost",
-        )
+        costs = self._costs(work, name, [stored[line.label].source for *_, line in chosen])
         removed = {line.label: cell["removed"] for (*_, line), cell in zip(chosen, found, strict=True)}
         arguments = {"collection": collection, "text": _trained_on(work.settings), "judged": judged}
         (models,) = work.cells.run(
@@ -198,9 +195,16 @@ class Practice(Experiment):
         return [before] + [
             {"collection": name, "text": text, "method": label, "perplexity": models[line.label]}
             | cell
-            | {"cpu_ms": cost["ms"] + cell["cpu_ms"]}
+            | {"cpu_ms": None if cost is None else cost + cell["cpu_ms"]}
             for (text, label, _, line), cell, cost in zip(chosen, found, costs, strict=True)
         ]
+
+    def _costs(self, work: Work, name: str, sources: Sequence[Source]) -> list[float | None]:
+        """Return the CPU milliseconds a page of text and signatures; None for collections that are not timed."""
+        if name not in self.timed:
+            return [None] * len(sources)
+        tasks = [Task(function=cpu_ms, arguments={"source": source, "pages": self.pages}) for source in sources]
+        return [cell["ms"] for cell in work.cells.run(tasks, f"practice: {name}, cost")]
 
     def _swept(self, work: Work, name: str, collection: Any) -> list[Point]:
         there = replace(work, settings=replace(work.settings, collection=collection))
