@@ -47,7 +47,7 @@ CAPTION = (
     "template that pages of a site share (right); each dot is a collection with other templates; 95 % intervals"
 )
 
-AXES = {"density": "spots per token of the templates", "shared": "fraction of the template that pages of a site share"}
+AXES = {"density": "spots per token of the templates", "shared": "fraction shared by pages of a site"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,13 +163,17 @@ def _regression(points: Sequence[_Changed]) -> list[Fact]:
 def _placebo_facts(points: Sequence[_Changed]) -> list[Fact]:
     """Return how much the placebo, and the change of density it stands for, change the lead."""
     (before,) = [point for point in points if point.target is None and not point.drift]
+    leads = {(point.target, point.placebo): point.lead for point in points if not point.drift}
+    changes: dict[str, Difference] = {}
+    for (target, placebo), lead in leads.items():
+        if target is not None:
+            changes[f"{'placebo for' if placebo else 'templates of'} {target:g}"] = lead.minus(before.lead)
+        if placebo:
+            changes[f"templates of {target:g}, without that of the placebo"] = leads[target, False].minus(lead)
     facts = []
-    for point in points:
-        if point.target is not None and not point.drift:
-            change = point.lead.minus(before.lead)
-            low, high = change.interval
-            name = f"change of the lead, {'placebo for' if point.placebo else 'templates of'} {point.target:g}"
-            facts.append(Fact(name=name, value=change.value, low=low, high=high))
+    for name, change in changes.items():
+        low, high = change.interval
+        facts.append(Fact(name=f"change of the lead, {name}", value=change.value, low=low, high=high))
     return facts
 
 
@@ -197,7 +201,7 @@ def _figure(work: Work, points: Sequence[_Changed]) -> str:
     for name in AXES:
         for point in sorted(points, key=lambda point: (point.drift, point.placebo, getattr(point, name))):
             low, high = point.lead.interval
-            series = "placebo" if point.placebo else f"drift {point.drift:g}"
+            series = f"placebo for {point.target:g}" if point.placebo else f"drift {point.drift:g}"
             x = getattr(point, name)
             drawn.append(Point(panel=name, series=series, x=x, y=point.lead.value, low=low, high=high))
     return work.lines("lead", CAPTION, panels, drawn)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from experiments.claims.facts import Fact
@@ -47,6 +48,8 @@ LEAD_NOTES = (
     "Interaction: lead on whole pages minus lead after the treatment.",
 )
 
+LETTERS = 40
+"""Letters in a line below a panel of the figure."""
 SHIFT = 0.06
 """Distance between the lines of the figure, in treatments."""
 
@@ -173,7 +176,7 @@ class SignatureStudy(Experiment):
     def _figure(self, work: Work, found: Mapping[str, Mapping[str, Result]]) -> str:
         """Draw F1 over the treatments, a line for each signature."""
         ticks = range(1, len(self.treatments) + 1)
-        titles = ", ".join(f"{k} {label}" for k, label in zip(ticks, self.treatments, strict=True))
+        titles = fill(", ".join(f"{k} {label}" for k, label in zip(ticks, self.treatments, strict=True)), LETTERS)
         panels = [Panel(name=name, x_label=titles, y_label="F1", x_ticks=ticks) for name in found if name in self.drawn]
         points = []
         for panel in panels:
