@@ -13,12 +13,7 @@ PAIR_LIMIT = 2**31
 
 
 def term_hashes(vectors: Vectors) -> NDArray[np.uint64]:
-    """Return the 64-bit hash of each signature id, or the id itself if the vectors have no vocabulary.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_signatures,)
-    """
+    """Return the 64-bit hash of each signature id, or the id itself if the vectors have no vocabulary."""
     if vectors.vocabulary is not None:
         return vectors.vocabulary
     return np.arange(vectors.n_signatures, dtype=np.uint64)
@@ -26,14 +21,6 @@ def term_hashes(vectors: Vectors) -> NDArray[np.uint64]:
 
 def splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the splitmix64 output (increment and finaliser) of each value, a bijection on 64 bits.
-
-    Parameters
-    ----------
-    x : ndarray of uint64
-
-    Returns
-    -------
-    ndarray of uint64, same shape
 
     References
     ----------
@@ -46,19 +33,7 @@ def splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def group_rows(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sort rows by label; rows with a negative label are dropped.
-
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (n,)
-
-    Returns
-    -------
-    rows : ndarray of int64
-        Row numbers, by label and then by number.
-    indptr : ndarray of int64, shape (labels.max() + 2,)
-        The rows of label ``g`` are at ``indptr[g]:indptr[g + 1]``.
-    """
+    """Return the rows sorted by label, and the CSR starts of the labels; rows with a negative label are dropped."""
     order = np.argsort(labels, kind="stable")
     rows = order[np.searchsorted(labels[order], 0) :]
     indptr = np.searchsorted(labels[rows], np.arange(labels.max(initial=-1) + 2))
@@ -66,12 +41,7 @@ def group_rows(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def pairs_within(rows: NDArray[np.int64], indptr: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return all pairs of rows in the same group; groups are those of `group_rows`.
-
-    Returns
-    -------
-    i, j : ndarray of int64
-        Row numbers, ``i < j``.
+    """Return all pairs ``i < j`` of rows in the same group of `group_rows`.
 
     Raises
     ------
@@ -89,14 +59,7 @@ def pairs_within(rows: NDArray[np.int64], indptr: NDArray[np.int64]) -> tuple[ND
 def pairs_across(
     rows: NDArray[np.int64], indptr: NDArray[np.int64], g: NDArray[np.int64], h: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the Cartesian product of the rows of each pair of groups ``(g[p], h[p])``.
-
-    Returns
-    -------
-    i, j : ndarray of int64
-        Row numbers, in either order.
-    source : ndarray of int64
-        The ``p`` of each pair of rows.
+    """Return the products of the rows of each pair of groups ``(g[p], h[p])``, in either order, and the p of each pair.
 
     Raises
     ------

@@ -116,19 +116,7 @@ class IMatch(Matcher):
         return 44 * len(vectors) * self.lexica
 
     def bucket_labels(self, vectors: Vectors) -> Iterator[NDArray[np.int64]]:
-        """Yield the bucket of each document, one array for each lexicon.
-
-        Parameters
-        ----------
-        vectors : Vectors
-            Signatures of the documents.
-
-        Yields
-        ------
-        ndarray of int64, shape (n,)
-            Number of the document's SHA-1 by first occurrence; -1 for documents with fewer than ``min_terms`` terms in
-            the lexicon.
-        """
+        """Yield, for each lexicon, the number of each document's SHA-1 by first occurrence, or -1 for too few terms."""
         n, hashes = len(vectors), term_hashes(vectors)
         order = np.argsort(hashes)
         rank = np.empty_like(order)
@@ -183,16 +171,7 @@ def _bucket_keys(labels: NDArray[np.int64]) -> NDArray[np.int64]:
 def agreement_probability(changed: int, lexica: int, share: float) -> float:
     """Return the probability that two documents agree under at least one lexicon (Kolcz et al. 2004).
 
-    A randomised lexicon hides a difference if it contains none of the changed terms. Lexicon 0 contains all terms.
-    Documents with fewer than ``min_terms`` terms are not taken into account.
-
-    Parameters
-    ----------
-    changed : int
-        Number of terms that only one of the documents has.
-    lexica : int
-        Number of lexica, the complete one included.
-    share : float
-        Fraction of the terms that a randomised lexicon contains.
+    ``changed`` terms are in one of the documents only. A randomised lexicon, a fraction ``share`` of all terms, hides
+    the difference if it contains none of them. Lexicon 0 contains all terms. ``min_terms`` is not taken into account.
     """
     return 1.0 if changed == 0 else 1.0 - (1.0 - (1.0 - share) ** changed) ** (lexica - 1)

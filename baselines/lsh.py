@@ -118,18 +118,9 @@ class Lsh(ThreadedMatcher, ThresholdMatcher):
 
 
 def occurrence_hashes(vectors: Vectors) -> NDArray[np.uint64]:
-    """Hash every (signature, z-th occurrence).
+    """Return a uint64 hash of every (signature, z-th occurrence), row by row.
 
-    Parameters
-    ----------
-    vectors : Vectors
-        One row per document.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_occurrences,)
-        Hashes row by row, equal if and only if signature id and occurrence number are: splitmix64 is a bijection on
-        64 bits.
+    Hashes are equal iff signature id and occurrence number are: splitmix64 is a bijection on 64 bits.
     """
     counts = vectors.counts.astype(np.int64)
     number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

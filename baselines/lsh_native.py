@@ -105,11 +105,6 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
     def tables(self, vectors: Vectors) -> tuple[NDArray[np.int32], int, float]:
         """Hash all documents into the l tables.
 
-        Parameters
-        ----------
-        vectors : Vectors
-            One row per document.
-
         Returns
         -------
         chains : ndarray of int32, shape (n, l)
@@ -144,15 +139,7 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
 
 
 class LinearFunctions(NamedTuple):
-    """Functions ``pi(x) = (alpha x + beta) mod prime``, one-to-one on ``[0, prime)`` if alpha is not 0.
-
-    Attributes
-    ----------
-    alpha, beta : ndarray of uint64, shape (n_functions,)
-        Coefficients, below ``prime``.
-    prime : int
-        Modulus, below 2**31.5.
-    """
+    """Functions ``pi(x) = (alpha x + beta) mod prime``, one-to-one below the prime (< 2**31.5) if alpha is not 0."""
 
     alpha: NDArray[np.uint64]
     beta: NDArray[np.uint64]
@@ -164,21 +151,9 @@ class LinearFunctions(NamedTuple):
 
 
 def linear_functions(n: int, dimensions: int, seed: int) -> LinearFunctions:
-    """Draw random linear functions (section 5.2 of the paper).
+    """Draw n random linear functions for ``D < 2**31`` dimensions (section 5.2 of the paper).
 
-    Parameters
-    ----------
-    n : int
-        Number of functions.
-    dimensions : int
-        Number of dimensions ``D``, below 2**31.
-    seed : int
-        Seed of the generator (PCG64).
-
-    Returns
-    -------
-    LinearFunctions
-        ``alpha`` in [1, D - 1] (1 if D < 2), ``beta`` in [0, D - 1], ``prime`` the first prime larger than D.
+    ``alpha`` is in [1, D - 1] (1 if D < 2), ``beta`` in [0, D - 1]; ``prime`` is the first prime larger than D.
 
     Raises
     ------
@@ -207,8 +182,7 @@ def number_tokens(vectors: Vectors) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64, shape (n_signatures + 1,)
-        The z-th occurrence of signature ``s``, counted from 0, has number ``first[s] + z``; the last entry is the
-        number of dimensions.
+        First number of each signature; the last entry is the number of dimensions.
     """
     highest = _highest_counts(vectors.ids, vectors.counts, vectors.n_signatures)
     return row_starts(highest)
@@ -229,27 +203,13 @@ def min_hash(
     out_minima: NDArray[np.uint32],
     threads: int | None = None,
 ) -> None:
-    """Write the smallest value of each function over each document's occurrences.
+    """Write the least value of function ``t * k + c`` over row ``r`` to ``out_minima[t, r, c]``; skip empty rows.
 
     ``alpha x + beta mod P`` is computed without division, as the fractional part of ``(alpha x + beta + 1/2) / P`` in
     units of 2**-64: ``A x + B`` in wrapping 64-bit arithmetic, with ``A = floor(alpha 2**64 / P)`` and
     ``B = floor((beta + 1/2) 2**64 / P)``. The two roundings subtract less than ``x + 1 <= P + 1`` units. Half a residue
     is ``2**63 / P`` units, which is more if ``P < 2**31.5``. So the value is between those of the residues ``r`` and
     ``r + 1``, residues keep their order, and ``floor(value P / 2**64)`` is ``r``.
-
-    Parameters
-    ----------
-    vectors : Vectors
-        One row per document.
-    first_token : ndarray of int64, shape (n_signatures + 1,)
-        See `number_tokens`.
-    functions : LinearFunctions
-        ``g * k`` functions.
-    out_minima : ndarray of uint32, shape (g, n, k)
-        Receives the min-hash of function ``t * k + c`` on row ``r`` at ``[t, r, c]``. Rows without signatures are not
-        written.
-    threads : int or None
-        Threads, each on blocks of rows; None uses all cores.
     """
     alpha, beta = functions.alpha.tolist(), functions.beta.tolist()
     slopes = np.array([(a << 64) // functions.prime for a in alpha], np.uint64)
@@ -401,26 +361,12 @@ def _partners(chains, lengths, tau, row, seen_by, out_partners, out_counts):  # 
 
 
 def s_curve(k: int, l: int, similarity: ArrayLike) -> FloatArray:  # noqa: E741 - the paper's name
-    """Return the probability that a pair shares at least one of l buckets of k min-hashes.
-
-    Parameters
-    ----------
-    k : int
-        Min-hashes in the key of a bucket, at least 1.
-    l : int
-        Number of tables, at least 1.
-    similarity : array_like of float
-        Jaccard similarities in [0, 1].
-
-    Returns
-    -------
-    ndarray of float64, of the same shape
-        ``1 - (1 - similarity**k)**l``.
+    """Return the probability ``1 - (1 - similarity**k)**l`` that a pair shares a bucket of k min-hashes.
 
     Raises
     ------
     InputError
-        If k, l or a similarity is out of range.
+        If k or l is less than 1, or a similarity outside [0, 1].
     """
     similarity = np.asarray(similarity, dtype=np.float64)
     require(k >= 1 and l >= 1, f"k and l must be at least 1, got k={k}, l={l}")

@@ -71,18 +71,7 @@ class Shingles(SignatureScheme):
         return f"{self.k}-shingles"
 
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
-        """Return the hash of every shingle.
-
-        Parameters
-        ----------
-        tokens : Tokens
-            Tokens of one document.
-
-        Returns
-        -------
-        ndarray of uint64, shape (n_shingles,)
-            Hashes in text order.
-        """
+        """Return the XXH64 of every shingle, in text order."""
         hashes, rows = self._selected(tokens)
         return hashes[rows]
 

@@ -143,29 +143,12 @@ class SimHash(ThreadedMatcher):
 def near_fingerprints(
     fingerprints: NDArray[np.uint64], radius: int, bits: int = 64, blocks: int = 0, threads: int = 1
 ) -> Found:
-    """Return all pairs of fingerprints that differ in at most ``radius`` bits.
+    """Return all pairs ``i != j`` of fingerprints within ``radius`` bits, each once, and their distances, all int64.
 
     If two fingerprints differ in at most ``radius`` bits, at least ``blocks - radius`` of their ``blocks`` blocks are
     equal. There is one table for each choice of that many blocks, sorted by them; it contains each such pair in a run
     of equal keys (Manku et al. 2007, section 3). A pair is reported by the table of its first equal blocks only.
-
-    Parameters
-    ----------
-    fingerprints : ndarray of uint64, shape (n,)
-        Bits ``bits`` to 63 are 0; repeats are allowed.
-    radius : int
-        Largest Hamming distance.
-    bits : int
-        Width of a fingerprint.
-    blocks : int
-        Number of blocks, ``radius < blocks <= bits``; 0 compares all pairs.
-    threads : int
-        Number of threads, which process tables, or rows if all pairs are compared.
-
-    Returns
-    -------
-    i, j, distance : ndarray of int64
-        Positions of the pairs, ``i != j``, each pair once, in no particular order, and their Hamming distances.
+    ``blocks=0`` compares all pairs; else ``radius < blocks <= bits``. Fingerprints may repeat.
     """
     fingerprints = np.ascontiguousarray(fingerprints, dtype=np.uint64)
     n = len(fingerprints)
@@ -200,17 +183,6 @@ def choose_blocks(n: int, radius: int, bits: int = 64) -> int:
     each needs a sort of ``n`` keys and about ``n**2 / 2**(p + 1)`` comparisons if fingerprints are uniform. More blocks
     mean longer keys and more tables. The unit of cost is one comparison of the full scan, which reads adjacent memory;
     a comparison in a table costs about two units, and sorting and reading one key about 120.
-
-    Parameters
-    ----------
-    n : int
-        Distinct fingerprints.
-    radius, bits : int
-        Largest Hamming distance, and the width of a fingerprint.
-
-    Returns
-    -------
-    int
     """
     best, blocks = n * n / 2, 0
     for b in range(radius + 1, bits + 1):

@@ -14,18 +14,9 @@ from spotsigs.records import FloatArray, IntArray, Vectors
 
 
 class Verified(NamedTuple):
-    """Verified candidate pairs.
+    """Candidate pairs ``i < j`` of Jaccard at least tau, sorted, without repeats.
 
-    Attributes
-    ----------
-    i, j : ndarray of int32, shape (n_pairs,)
-        Row numbers, ``i < j``, sorted by (i, j), without repeats.
-    similarity : ndarray of float64, shape (n_pairs,)
-        Multiset Jaccard, at least tau.
-    candidates : int
-        Distinct candidate pairs.
-    verifications : int
-        Pairs that pass the length filter, whose rows were compared.
+    ``candidates`` counts distinct candidate pairs, ``verifications`` those that pass the length filter.
     """
 
     i: NDArray[np.int32]
@@ -36,23 +27,7 @@ class Verified(NamedTuple):
 
 
 def verified(vectors: Vectors, i: IntArray, j: IntArray, tau: float, threads: int | None = None) -> Verified:
-    """Keep the candidate pairs with ``intersection / union >= tau``.
-
-    Parameters
-    ----------
-    vectors : Vectors
-        One row per document.
-    i, j : ndarray of int, shape (m,)
-        Candidate pairs ``i != j`` in any order and orientation; repeats are allowed.
-    tau : float
-        Similarity threshold in (0, 1].
-    threads : int or None
-        Threads, each on blocks of pairs; None uses all cores.
-
-    Returns
-    -------
-    Verified
-    """
+    """Keep the candidate pairs, in any order and orientation and with repeats, with ``intersection / union >= tau``."""
     n = max(len(vectors), 1)
     key = np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j)
     if not np.all(key[1:] > key[:-1]):
@@ -76,21 +51,9 @@ def similar_lengths(a: IntArray, b: IntArray, tau: float) -> NDArray[np.bool_]:
 
 
 def jaccard(vectors: Vectors, i: IntArray, j: IntArray, threads: int | None = None) -> FloatArray:
-    """Return the multiset Jaccard of pairs of rows (Equation 4 of the paper).
+    """Return the multiset Jaccard of pairs of rows (Equation 4 of the paper), 0 if both rows are empty.
 
-    Parameters
-    ----------
-    vectors : Vectors
-        One row per document.
-    i, j : ndarray of int, shape (m,)
-        Row numbers; fastest if pairs with the same ``i`` are adjacent.
-    threads : int or None
-        Threads, each on blocks of pairs; None uses all cores.
-
-    Returns
-    -------
-    ndarray of float64, shape (m,)
-        ``intersection / union``; 0 if both rows are empty.
+    It is fastest if pairs with the same ``i`` are adjacent.
     """
     similarity = np.empty(len(i))
 

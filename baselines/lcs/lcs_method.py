@@ -162,13 +162,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         )
 
     def read(self, corpus: Corpus) -> Pages:
-        """Read the texts and return tokens, sentence fingerprints and the documents of equal tokens.
-
-        Returns
-        -------
-        Pages
-            Different pages in order of comparison.
-        """
+        """Return the different pages in order of comparison, with their tokens, fingerprints and documents."""
         from spotsigs.text.tokens import tokenize
 
         keys: list[tuple[int, bytes] | None] = []
@@ -197,12 +191,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         )
 
     def perhaps_similar(self, pages: Pages) -> NDArray[np.int64]:
-        """Return the perhaps-similar set of each page, numbered by first appearance (stage one).
-
-        Returns
-        -------
-        ndarray of int64, shape (n_pages,)
-        """
+        """Return the perhaps-similar set of each page, numbered by first appearance (stage one)."""
         n = len(pages.indptr) - 1
         if not self.divide:
             return np.zeros(n, dtype=np.int64)
@@ -214,19 +203,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         return numbers
 
     def compare(self, pages: Pages, labels: NDArray[np.int64]) -> LcsPairs:
-        """Compare the pages within each set (stages two and three).
-
-        Parameters
-        ----------
-        pages : Pages
-            Result of `read`.
-        labels : ndarray of int64, shape (n_pages,)
-            Perhaps-similar set of each page.
-
-        Returns
-        -------
-        LcsPairs
-        """
+        """Compare the pages within each set, which `labels` gives for each page (stages two and three)."""
         members, starts = group_rows(labels)
         sizes = np.diff(starts)
         sets = [members[starts[s] : starts[s + 1]] for s in np.flatnonzero(sizes > 1)]
@@ -292,36 +269,17 @@ class _Rules(NamedTuple):
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text, lower-cased, without end marks and with single spaces.
 
-    Parameters
-    ----------
-    text : str
-        Visible text of a page.
-
-    Returns
-    -------
-    list of str
-        Sentences in order; text without an end mark is one sentence. Pieces without a letter or digit are dropped.
+    Text without an end mark is one sentence. Pieces without a letter or digit are dropped.
     """
     pieces = (" ".join(piece.split()) for piece in _SENTENCE_END.split(text.lower()))
     return [piece for piece in pieces if any(map(str.isalnum, piece))]
 
 
 def sentence_fingerprints(text: str, buckets: int = 7, smallest: int = 3) -> list[int]:
-    """Return the fingerprints of a page: for each bucket of sentence MD5s, a hash of the smallest values.
+    """Return the fingerprint of each non-empty bucket of sentence MD5s: a 64-bit hash of its smallest values.
 
-    Parameters
-    ----------
-    text : str
-        Visible text of a page.
-    buckets : int
-        Number of buckets. The bucket of a sentence is ``MD5 mod buckets``, with the MD5 as a big-endian number.
-    smallest : int
-        Number of values in a fingerprint: the first 8 bytes, big-endian, of the MD5 of their concatenation.
-
-    Returns
-    -------
-    list of int
-        One 64-bit number for each non-empty bucket, in order of buckets.
+    The bucket of a sentence is ``MD5 mod buckets``, with the MD5 as a big-endian number. A fingerprint is the first 8
+    bytes, big-endian, of the MD5 of the concatenated smallest values.
     """
     chosen: list[list[bytes]] = [[] for _ in range(buckets)]
     for value in sorted({_md5(sentence.encode("utf-8", "replace")) for sentence in sentences(text)}):
@@ -332,29 +290,12 @@ def sentence_fingerprints(text: str, buckets: int = 7, smallest: int = 3) -> lis
 
 
 def token_hashes(tokens: Tokens) -> NDArray[np.uint64]:
-    """Return a well-mixed 64-bit hash of each token.
-
-    Returns
-    -------
-    ndarray of uint64, shape (n_tokens,)
-    """
+    """Return a well-mixed 64-bit hash of each token."""
     return splitmix64(_fnv1a(tokens.buffer, tokens.starts, tokens.ends))
 
 
 def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64], matcher: Lcs) -> float:
-    """Return the r of two pages under a matcher, or 0 if it is below its tau.
-
-    Parameters
-    ----------
-    a, b : ndarray of uint64
-        Token hashes of the pages, the longer one first.
-    matcher : Lcs
-        Matcher whose stages two and three and their parameters are used.
-
-    Returns
-    -------
-    float
-    """
+    """Return the r of two pages of token hashes, the longer one first, or 0 if it is below the tau of the matcher."""
     if min(len(a), len(b)) == 0:
         return 0.0
     none = np.empty(0, np.int64)

@@ -14,22 +14,10 @@ from spotsigs.records import Corpus, Truth
 
 
 class Stage(NamedTuple):
-    """One row: the remaining work after a stage, and the quality of its sets.
+    """One row: a stage of the slides, the remaining work, and the quality of its sets of at least two documents.
 
-    Attributes
-    ----------
-    stage : str
-        Name of the row in the slides.
-    seconds : float
-        Time of comparing the pages, without reading; extrapolated from a sample of pairs if ``estimated``.
-    estimated : bool
-        True if ``seconds`` is extrapolated.
-    comparisons : int
-        Pairs of pages that need an LCS.
-    sets : int
-        Number of sets of at least two documents.
-    precision : float
-        `set_precision` of these sets; NaN without truth or sets.
+    ``seconds`` of comparing the pages, without reading, are extrapolated from a sample of pairs if ``estimated``;
+    ``comparisons`` are pairs that need an LCS; ``precision`` is `set_precision`, NaN without truth or sets.
     """
 
     stage: str
@@ -45,26 +33,9 @@ def lcs_stages(
 ) -> list[Stage]:
     """Return one row for each stage: none, perhaps-similar sets, filtered sketches, trustable portion.
 
-    The first two rows compare all pairs of complete pages, in the collection and in each perhaps-similar set; the
-    others compare pages with representatives only. The third row uses the plain r, the last one the trustable portion,
-    at the matcher's tau.
-
-    Parameters
-    ----------
-    matcher : Lcs
-        Parameters of all rows; its switches of stages are ignored.
-    corpus : Corpus
-        Pages to compare.
-    truth : Truth, optional
-        Cluster labels, for the precision.
-    sample : int
-        Pairs of pages to compare for the estimates of the first two rows.
-    seed : int
-        Seed of that sample.
-
-    Returns
-    -------
-    list of Stage
+    The first two rows compare all pairs of complete pages, in the collection and in each perhaps-similar set, estimated
+    by a seeded sample of pairs; the others compare pages with representatives only. The third row uses the plain r, the
+    last one the trustable portion, at the matcher's tau.
     """
     matcher = replace(matcher, divide=True, sketch=max(matcher.sketch, 1), members=False)
     pages = matcher.read(corpus)
@@ -90,23 +61,10 @@ def lcs_stages(
 
 
 def set_precision(labels: NDArray[np.int64], truth: Truth | None) -> tuple[int, float]:
-    """Return the number of sets of at least two documents, and their precision as the slides define it.
+    """Return the number of sets of at least two documents, and their precision as the slides define it, or NaN.
 
     The precision of a set is the largest fraction of its documents in the same true cluster. All sets have the same
-    weight. Documents without a cluster are similar to themselves only.
-
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (n,)
-        Set of each document; -1 for none.
-    truth : Truth or None
-        Cluster labels.
-
-    Returns
-    -------
-    sets : int
-    precision : float
-        NaN without truth or without sets.
+    weight. Documents without a cluster are similar to themselves only; those of label -1 are in no set.
 
     References
     ----------

@@ -12,24 +12,12 @@ from spotsigs.errors import require
 def longest_common_subsequence(
     a: NDArray[np.uint64], b: NDArray[np.uint64], max_differences: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return the positions of a longest common subsequence of two sequences.
+    """Return ascending positions of equal symbols of a longest common subsequence, or None.
 
     The algorithm needs O((|a| + |b|) D) time and O(|a| + |b|) space, where ``D = |a| + |b| - 2 |LCS|`` is the least
     number of insertions and deletions that turn ``a`` into ``b``. It searches from both ends until the two paths
-    overlap, and then solves the two parts.
-
-    Parameters
-    ----------
-    a, b : ndarray of uint64
-        Sequences; equal numbers are equal symbols.
-    max_differences : int, optional
-        Stop if D is larger, after O((|a| + |b|) max_differences) time.
-
-    Returns
-    -------
-    positions_a, positions_b : ndarray of int64, shape (|LCS|,)
-        Ascending positions of equal symbols, or None if D exceeds ``max_differences``. The choice among several longest
-        subsequences depends only on the order of the arguments.
+    overlap, and then solves the two parts. If D exceeds ``max_differences``, it stops and returns None. The choice
+    among several longest subsequences depends only on the order of the arguments.
 
     Raises
     ------

@@ -63,15 +63,10 @@ class Kind(Enum):
 
 
 class Sketches(NamedTuple):
-    """One set of values a document, in CSR form.
+    """One set of values for each document, in CSR form; a document without shingles has an empty row.
 
-    Attributes
-    ----------
-    indptr : ndarray of int64, shape (n + 1,)
-        Row ``r`` lies at ``indptr[r]:indptr[r + 1]``; a document without shingles has an empty row.
-    values : ndarray of uint64, shape (n_values,)
-        Ascending within a row. Two documents share a value iff they share what it stands for: a shingle, or a
-        position and its shingle, or a super shingle.
+    Values are uint64, ascending within a row. Two documents share a value iff they share the shingle, the position and
+    its shingle, or the super shingle that it represents.
     """
 
     indptr: NDArray[np.int64]
@@ -79,15 +74,7 @@ class Sketches(NamedTuple):
 
 
 class SharedShingles(NamedTuple):
-    """The documents of every shingle that several documents share.
-
-    Attributes
-    ----------
-    starts : ndarray of int64, shape (n_groups + 1,)
-        Group ``g`` lies at ``starts[g]:starts[g + 1]``.
-    documents : ndarray of int32, shape (n_members,)
-        Document numbers.
-    """
+    """Documents of each shingle that several documents share: group ``g`` is ``starts[g]:starts[g + 1]``."""
 
     starts: NDArray[np.int64]
     documents: NDArray[np.int32]
@@ -202,18 +189,9 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
     def judged(
         self, sketches: Sketches, smaller: IntArray, larger: IntArray, common: IntArray, *, recount: bool
     ) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the candidates whose estimate reaches tau, and the estimates.
+        """Return the candidates whose estimate reaches tau, as rows, and the estimates.
 
-        Parameters
-        ----------
-        sketches : Sketches
-            Of the candidates' documents.
-        smaller, larger : ndarray of int, shape (n_candidates,)
-            Rows of the sketches.
-        common : ndarray of int, shape (n_candidates,)
-            Keys that each has in common: values, or super shingles.
-        recount : bool
-            Whether these are not the common values of the sketches.
+        `common` counts the keys of each pair, which `recount` replaces by common values of the sketches.
         """
         if self.super_shingles:
             enough = threshold(common, self.common_super_shingles)
@@ -234,17 +212,9 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
         return values * (8 + 4)
 
     def sketches(self, vectors: Vectors) -> Sketches:
-        """Compute the sketch of each document (step 1).
+        """Return the sketch of each document (step 1).
 
-        Parameters
-        ----------
-        vectors : Vectors
-            One row per document; counts play no part. A shingle is the hash behind its id, or the id itself where the
-            vectors carry no vocabulary.
-
-        Returns
-        -------
-        Sketches
+        Counts play no part. A shingle is its hash, or its id if the vectors have no vocabulary.
         """
         shingles = np.arange(vectors.n_signatures, dtype=np.uint64)
         if vectors.vocabulary is not None:
@@ -265,24 +235,11 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
         return Sketches(indptr, values)
 
     def estimates(self, sketches: Sketches, i: IntArray, j: IntArray, common: IntArray) -> FloatArray:
-        """Estimate the resemblance of pairs by the slides' unbiased estimators.
+        """Return the slides' unbiased estimates of resemblance, NaN if both sketches are empty.
 
         ``smallest``: ``|min_m(F(a) u F(b)) n F(a) n F(b)| / |min_m(F(a) u F(b))|``; ``modulo``:
-        ``|V(a) n V(b)| / |V(a) u V(b)|``; ``permutations``: the share of equal positions.
-
-        Parameters
-        ----------
-        sketches : Sketches
-            What `Sketch.sketches` returns.
-        i, j : ndarray of int, shape (n_pairs,)
-            Row numbers.
-        common : ndarray of int, shape (n_pairs,)
-            Common values of each pair.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_pairs,)
-            NaN where the estimator is not defined: where both sketches are empty.
+        ``|V(a) n V(b)| / |V(a) u V(b)|``; ``permutations``: the fraction of equal positions. `common` has the number
+        of common values of each pair.
         """
         compared = self._compared(sketches, i, j, common)
         if self.kind is Kind.smallest:
@@ -291,7 +248,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
             return np.asarray(common / compared, dtype=np.float64)
 
     def _compared(self, sketches: Sketches, i: IntArray, j: IntArray, common: IntArray) -> IntArray:
-        """Return how many values the estimator of each pair looks at; 0 where both sketches are empty."""
+        """Return how many values the estimator of each pair compares; 0 if both sketches are empty."""
         sizes = np.diff(sketches.indptr)
         union = sizes[i] + sizes[j] - common
         if self.kind is Kind.modulo:
@@ -315,40 +272,14 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
 
 
 def shingle_document_pairs(sketches: Sketches, first_document: int = 0) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Produce a (shingle, document) pair for every value of every sketch (step 2: map).
-
-    Parameters
-    ----------
-    sketches : Sketches
-        Of all documents, or of a shard of consecutive ones.
-    first_document : int
-        Number of the first document of the shard.
-
-    Returns
-    -------
-    shingles : ndarray of uint64, shape (n_values,)
-    documents : ndarray of int32, shape (n_values,)
-    """
+    """Return a (shingle, document) pair for each value of each sketch, as uint64 and int32 (step 2: map)."""
     sizes = np.diff(sketches.indptr)
     documents = np.repeat(np.arange(first_document, first_document + len(sizes), dtype=np.int32), sizes)
     return sketches.values, documents
 
 
 def group_by_shingle(shingles: NDArray[np.uint64], documents: NDArray[np.int32]) -> SharedShingles:
-    """Group pairs by shingle and drop the shingles of a single document (step 3: shuffle).
-
-    Parameters
-    ----------
-    shingles : ndarray of uint64, shape (n_values,)
-        All occurrences of each shingle that occurs.
-    documents : ndarray of int32, shape (n_values,)
-        The document of each.
-
-    Returns
-    -------
-    SharedShingles
-        In ascending order of the shingle.
-    """
+    """Group pairs by shingle, ascending, and drop the shingles of a single document (step 3: shuffle)."""
     order = np.argsort(shingles, kind="stable")
     shingles, documents = shingles[order], documents[order]
     edges = np.concatenate([np.flatnonzero(np.diff(shingles, prepend=~shingles[:1]) != 0), [len(shingles)]])
@@ -358,16 +289,7 @@ def group_by_shingle(shingles: NDArray[np.uint64], documents: NDArray[np.int32])
 
 
 def triplets(groups: SharedShingles) -> Triplets:
-    """Output (smaller document, larger document, 1) for each pair of documents of each group (step 4: reduce).
-
-    Parameters
-    ----------
-    groups : SharedShingles
-        Documents of a group in any order, without repeats.
-
-    Returns
-    -------
-    smaller, larger, ones : ndarray of int32, shape (n_triplets,)
+    """Return (smaller document, larger document, 1) for each pair of documents of each group (step 4: reduce).
 
     Raises
     ------
@@ -385,19 +307,7 @@ def triplets(groups: SharedShingles) -> Triplets:
 
 
 def aggregate(smaller: NDArray[np.int32], larger: NDArray[np.int32], counts: NDArray[np.int32]) -> Triplets:
-    """Sort triplets by pair and add up their counts (step 5: reduce).
-
-    Adding up shards first, and then their results, gives the same as adding up everything at once.
-
-    Parameters
-    ----------
-    smaller, larger, counts : ndarray of int32, shape (n_triplets,)
-
-    Returns
-    -------
-    smaller, larger, common : ndarray of int32, shape (n_pairs,)
-        Sorted by (smaller, larger), without repeats.
-    """
+    """Sort triplets by pair and sum their counts (step 5: reduce); shards may be summed first, and then their sums."""
     key = smaller.astype(np.int64) << 32 | larger
     order = np.argsort(key)
     key = key[order]
@@ -408,25 +318,15 @@ def aggregate(smaller: NDArray[np.int32], larger: NDArray[np.int32], counts: NDA
 
 
 def threshold(values: NDArray[Any], least: float) -> NDArray[np.bool_]:
-    """Return which pairs have enough in common (step 6), as a count or as a share."""
+    """Return which pairs have enough in common (step 6), as a count or as a fraction."""
     return np.asarray(values >= least, dtype=np.bool_)
 
 
 def super_shingles(sketches: Sketches, groups: int) -> Sketches:
     """Hash groups of positions of min-hash sketches: a sketch of the sketch (DSC-SS).
 
-    Parameters
-    ----------
-    sketches : Sketches
-        All non-empty rows of the same size, of which ``groups`` is a divisor.
-    groups : int
-        Super shingles a document.
-
-    Returns
-    -------
-    Sketches
-        64-bit hashes of the values of each group in turn, sorted within a row. As the values name their positions,
-        groups of different positions do not meet.
+    ``groups`` divides the size of all non-empty rows. Values contain their positions, so groups of different positions
+    do not collide.
     """
     filled = np.flatnonzero(np.diff(sketches.indptr))
     parts = sketches.values.reshape(len(filled) * groups, -1) if len(filled) else sketches.values.reshape(0, 1)
@@ -440,23 +340,7 @@ def super_shingles(sketches: Sketches, groups: int) -> Sketches:
 def common_values(
     sketches: Sketches, i: IntArray, j: IntArray, among: int | None = None, threads: int | None = None
 ) -> NDArray[np.int64]:
-    """Count the values that two sketches share.
-
-    Parameters
-    ----------
-    sketches : Sketches
-        One row per document.
-    i, j : ndarray of int, shape (n_pairs,)
-        Row numbers.
-    among : int, optional
-        Count those among that number of smallest values of the union only.
-    threads : int or None
-        Threads over blocks of pairs; None takes all cores.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_pairs,)
-    """
+    """Return how many values pairs of sketches share, optionally among that number of smallest values of the union."""
     common = np.empty(len(i), np.int64)
     limit = len(sketches.values) if among is None else among
 
@@ -508,7 +392,7 @@ def shards_of(groups: SharedShingles) -> Iterator[SharedShingles]:
 
 
 def sum_of_shards(shards: Iterable[Triplets]) -> Triplets:
-    """Aggregate the results of all shards, now and then, so that they do not pile up."""
+    """Return the sum of all shards, aggregated from time to time to limit the memory."""
     total: Triplets = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
     waiting: list[Triplets] = []
     for shard in shards:
@@ -596,26 +480,11 @@ def _common_values(indptr, values, i, j, limit, out_common):  # type: ignore[no-
 
 
 def estimator_sd(kind: Kind, resemblance: FloatArray, union: int, size: int, modulus: int) -> FloatArray:
-    """Return the standard deviation that theory gives an estimator.
+    """Return the theoretical standard deviation of an estimator for true resemblances and ``union`` shingles (>= 2).
 
     A permutation agrees with probability R: ``R (1 - R) / P``. The m smallest of a union of U shingles are a random
     subset of it: hypergeometric, ``R (1 - R) / m * (U - m) / (U - 1)``. So are the values divisible by n, whose number
     is binomial: the mean of the same over it, given that there is one.
-
-    Parameters
-    ----------
-    kind : Kind
-        Kind of sketch.
-    resemblance : ndarray of float64
-        True resemblances.
-    union : int
-        Shingles of the two documents together, at least 2.
-    size, modulus : int
-        As in `Sketch`.
-
-    Returns
-    -------
-    ndarray of float64, of the same shape
     """
     if kind is Kind.permutations:
         spread = 1 / size
@@ -637,18 +506,7 @@ def _subset_variance(taken: Any, union: int) -> Any:
 def estimator_table(
     kind: Kind, *, union: int = 1000, trials: int = 2000, size: int = 200, modulus: int = 25, seed: int = 2008
 ) -> pd.DataFrame:
-    """Return bias and spread of an estimator beside theory, as data.
-
-    Parameters
-    ----------
-    kind : Kind
-        Kind of sketch.
-    union : int
-        Shingles of the two documents together, at least 10.
-    trials : int
-        Pairs of documents a resemblance, of disjoint shingles.
-    size, modulus, seed : int
-        As in `Sketch`.
+    """Return bias and spread of an estimator next to theory, over ``trials`` pairs for each resemblance.
 
     Returns
     -------

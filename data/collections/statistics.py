@@ -56,17 +56,9 @@ class KnownPage(NamedTuple):
 
 
 def measure(pages: Iterable[KnownPage]) -> dict[str, float]:
-    """Measure a collection in one pass over its pages.
+    """Return the values of the rows of `table`, by label, in one pass over the pages.
 
-    Parameters
-    ----------
-    pages : iterable of KnownPage
-        Pages of at least two clusters, at least two in each.
-
-    Returns
-    -------
-    dict of str to float
-        Values of the rows of `table`, by label.
+    There must be at least two clusters, and at least two pages in each.
     """
     scheme = SpotSignatures()
     articles: dict[str, tuple[Counter[str], Counter[int]]] = {}
@@ -185,17 +177,7 @@ def _versions_shared(clusters: Sequence[str], spots: Sequence[Counter[int]], cha
 
 
 def known_pages(name: str, seed: int, **choices: object) -> Iterator[KnownPage]:
-    """Yield the pages of a collection whose articles are known.
-
-    Parameters
-    ----------
-    name : str
-        ``gold``, ``gold_prose`` or ``newsframes``.
-    seed : int
-        Seed of the collection.
-    **choices
-        Fields of `data.collections.newsframes.NewsFrames`.
-    """
+    """Yield the pages of ``gold``, ``gold_prose`` or ``newsframes``, with its fields as choices, and their articles."""
     if name == "newsframes":
         from data.collections.newsframes import NewsFrames
         from data.collections.newsframes.assembly import printed

@@ -86,24 +86,7 @@ class Synthetic(Collection):
 
 
 def write_jsonl(collection: Synthetic, folder: Path, engine: Engine, a_file: int = 20_000) -> Iterator[int]:
-    """Write a collection as jsonl files; existing files are kept.
-
-    Parameters
-    ----------
-    collection : Synthetic
-        Collection to write.
-    folder : Path
-        Folder of the files.
-    engine : Engine
-        Engine that writes the files.
-    a_file : int
-        Number of pages in a file.
-
-    Returns
-    -------
-    iterator of int
-        Number of pages of each file, after it is written.
-    """
+    """Write a collection as jsonl files of ``a_file`` pages; keep existing ones; yield the number of pages of each."""
     folder.mkdir(parents=True, exist_ok=True)
     starts = range(0, collection.documents, a_file)
     ranges = [(start, min(start + a_file, collection.documents)) for start in starts]

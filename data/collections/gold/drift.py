@@ -15,26 +15,10 @@ LISTS = ("teasers", "headlines", "ads", "comments", "pitches")
 
 
 def drifted(newsroom: Newsroom, shown: dict[str, Any], story: Story, drift: float, dice: Dice) -> dict[str, Any]:
-    """Replace a fraction of the blocks around an article by new ones of the same kind.
+    """Replace each block around an article with probability ``drift`` by a new one of the same kind.
 
-    Parameters
-    ----------
-    newsroom : Newsroom
-        Generator of the site's pages.
-    shown : dict
-        Values for the template.
-    story : Story
-        Story of the page, which comments refer to.
-    drift : float
-        Probability in [0, 1] of replacing a block. Blocks are the links of menus and listings of
-        towns, teasers, headlines, advertisements, comments, subscription pitches, and each line of the day's boxes.
-    dice : Dice
-        Random stream of the page.
-
-    Returns
-    -------
-    dict
-        Values with the same keys and lists of the same lengths.
+    Blocks are the links of menus and listings of towns, teasers, headlines, advertisements, comments, subscription
+    pitches, and each line of the day's boxes. Keys and lengths of lists of the template's values stay.
     """
     writer = ProseWriter(story.lexicon, story.cast, dice, here=newsroom.site.town)
 

@@ -14,15 +14,7 @@ Block = Paragraph | ArticleTable
 
 @dataclass(frozen=True)
 class Version:
-    """Version of a story on a site, as HTML fragments.
-
-    Attributes
-    ----------
-    headline, byline, credit : str
-        Lines above the article.
-    paragraphs : sequence of str
-        Paragraphs of the article.
-    """
+    """Version of a story on a site, as HTML fragments."""
 
     headline: str
     byline: str
@@ -31,23 +23,7 @@ class Version:
 
 
 def edit(story: Story, site: Site, strength: int, dice: Dice) -> Version:
-    """Edit a story for a site.
-
-    Parameters
-    ----------
-    story : Story
-        Story as sent by the wire service.
-    site : Site
-        Publishing site.
-    strength : int
-        Strength of the edits, from 0 (none) to 10 (cut, reordered and localised).
-    dice : Dice
-        Random stream.
-
-    Returns
-    -------
-    Version
-    """
+    """Edit a story for a site, with a strength from 0 (none) to 10 (cut, reordered and localised)."""
     lead: Block = story.leads[dice.chance(3 * strength)]
     blocks = _cut(story.paragraphs, strength, dice)
     blocks = [_shorten(block) if dice.chance(3 * strength) else block for block in blocks]

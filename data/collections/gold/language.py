@@ -140,24 +140,7 @@ Terminal = Callable[[], str]
 
 
 def expand(symbol: str, rules: Rules, terminals: Mapping[str, Terminal], dice: Dice) -> str:
-    """Expand a symbol to text.
-
-    Parameters
-    ----------
-    symbol : str
-        Terminal or name of a rule; terminals have precedence.
-    rules : mapping
-        Compiled grammar.
-    terminals : mapping of str to callable
-        Functions that return the text of terminals.
-    dice : Dice
-        Random stream.
-
-    Returns
-    -------
-    str
-        Text before `tidy`.
-    """
+    """Expand a symbol to text before `tidy`; functions of terminals have precedence over rules."""
     terminal = terminals.get(symbol)
     return terminal() if terminal is not None else fill(rules[symbol].draw(dice), rules, terminals, dice)
 

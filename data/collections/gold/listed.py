@@ -86,15 +86,7 @@ def _story(dice: Dice, earlier: Story | None) -> Story:
 
 
 class Listed(Newsroom):
-    """Generator of the pages of a site whose template consists of lists.
-
-    Parameters
-    ----------
-    site : Site
-        Site.
-    seed : int
-        Seed of the collection.
-    """
+    """Generator of the pages of a site whose template consists of lists."""
 
     def __init__(self, site: Site, seed: int) -> None:
         bare = replace(site, boxes=(), comments=(0, 0), ads=(10, 10), pitches=0, legal=1)

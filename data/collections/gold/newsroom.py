@@ -42,16 +42,7 @@ Item = dict[str, str]
 class Newsroom:
     """Generator of a site's pages: its constant parts, and those of a day.
 
-    Parameters
-    ----------
-    site : Site
-        Site.
-    seed : int
-        Seed of the collection.
-    news : sequence of Story
-        All stories, for teasers.
-    drift : float
-        Fraction of the blocks around an article that each crawl replaces; see `data.collections.gold.drift`.
+    ``news`` are all stories, for teasers; ``drift`` is that of `data.collections.gold.drift`.
     """
 
     def __init__(self, site: Site, seed: int, news: Sequence[Story], drift: float = 0.0) -> None:

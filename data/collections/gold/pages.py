@@ -14,21 +14,7 @@ from data.collections.gold.sites import Site, sites
 
 @dataclass(frozen=True)
 class GoldPage:
-    """Page of the collection.
-
-    Attributes
-    ----------
-    cluster : str
-        Name of its cluster, a folder.
-    name : str
-        File name: the site's key, a hyphen, the number of the crawl, ``.html``.
-    site : Site
-        Site of the page.
-    version : Version
-        Article of the page.
-    html : str
-        Content of the page.
-    """
+    """Page of the collection; ``cluster`` is its folder, ``name`` its file name, ``version`` its article."""
 
     cluster: str
     name: str
@@ -43,21 +29,7 @@ class GoldPage:
 
 
 def generate(seed: int, pages: int, clusters: int, drift: float = 0.0) -> Iterator[GoldPage]:
-    """Generate a collection page by page, in order of clusters and names.
-
-    Parameters
-    ----------
-    seed : int
-        Seed; the same seed yields the same bytes.
-    pages, clusters : int
-        Number of pages and of clusters.
-    drift : float
-        Fraction of the blocks around an article that each page replaces; see `data.collections.gold.drift`.
-
-    Yields
-    ------
-    GoldPage
-    """
+    """Generate a collection page by page, in order of clusters and names, with a `drift` of the templates."""
     layout = plan(seed, pages, clusters)
     news = [cluster.story for cluster in layout] + outside_stories(seed)
     newsrooms = {site.key: Newsroom(site, seed, news, drift) for site in sites()}

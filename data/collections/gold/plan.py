@@ -24,19 +24,7 @@ MAX_CRAWLS = 16
 
 @dataclass(frozen=True)
 class Cluster:
-    """Story with the sites that publish it.
-
-    Attributes
-    ----------
-    name : str
-        Folder of its pages.
-    story : Story
-        Article before any edits.
-    strength : int
-        Strength of the sites' edits, from 0 to 10.
-    crawls : sequence of (Site, int)
-        Sites that publish it, and the number of crawls of each.
-    """
+    """Story with the sites that publish it, the strength of their edits (0 to 10), and the number of crawls of each."""
 
     name: str
     story: Story
@@ -45,20 +33,7 @@ class Cluster:
 
 
 def plan(seed: int, pages: int, clusters: int) -> list[Cluster]:
-    """Plan a collection.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the collection.
-    pages, clusters : int
-        Number of pages and of clusters.
-
-    Returns
-    -------
-    list of Cluster
-        Clusters in order of their names; the sum of their sizes is ``pages``.
-    """
+    """Plan the clusters of a collection, in order of their names; the sum of their sizes is ``pages``."""
     dice = Dice(seed, "plan", pages, clusters)
     sizes = cluster_sizes(pages, clusters)
     n_reports = max(2, clusters * 14 // 68) if clusters > 3 else 0

@@ -17,11 +17,6 @@ class Dice:
 
     It uses only `random.Random.random` with an integer seed, whose sequence the standard library guarantees, and one
     exact product of floats, so draws are identical on all machines.
-
-    Parameters
-    ----------
-    *key : int or str
-        Name of the stream.
     """
 
     def __init__(self, *key: int | str) -> None:
@@ -55,15 +50,7 @@ class Dice:
 
 
 class Bag(Generic[T]):
-    """Weighted random draws with integer weights.
-
-    Parameters
-    ----------
-    items : sequence
-        Items to draw.
-    weights : sequence of int
-        Relative weights.
-    """
+    """Weighted random draws with integer weights."""
 
     def __init__(self, items: Sequence[T], weights: Sequence[int]) -> None:
         self.items = items

@@ -37,20 +37,9 @@ _CONTRACTS = {
 
 
 def report(series: str, day: int, seed: int) -> Story:
-    """Generate the report of a day in a series.
+    """Generate the report of a day in a series, a section of reports.toml.
 
-    Parameters
-    ----------
-    series : str
-        Section of reports.toml.
-    day : int
-        Day of the report. Other days have the same sentences with different figures, names and reasons.
-    seed : int
-        Seed of the collection.
-
-    Returns
-    -------
-    Story
+    Other days have the same sentences with different figures, names and reasons.
     """
     text = toml("reports.toml")[series]
     lines = {f"{key} {i}": line for key in ("headline", "paragraphs") for i, line in enumerate(text[key].splitlines())}

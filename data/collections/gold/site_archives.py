@@ -21,23 +21,10 @@ CRAWLS_APART = 6
 
 
 def generate_archives(seed: int, n_sites: int, stories: int, versions: int, rewritten: float) -> Iterator[GoldPage]:
-    """Generate a collection in order of sites and stories.
+    """Generate a collection in order of sites and stories; the cluster of a page is its story.
 
-    Parameters
-    ----------
-    seed : int
-        Seed; the same seed yields the same bytes.
-    n_sites, stories : int
-        Number of sites, and of stories of each; no two sites share a story.
-    versions : int
-        Maximal number of pages of a story; all numbers from 1 are equally likely.
-    rewritten : float
-        Fraction in [0, 1] of the paragraphs that differ from the previous version.
-
-    Yields
-    ------
-    GoldPage
-        Page; its cluster is the story.
+    No two sites share a story. A story has 1 to ``versions`` pages, all numbers equally likely; each version rewrites a
+    fraction of the paragraphs.
     """
     chosen = sorted(Dice(seed, "archive").sample(sites(), n_sites), key=lambda site: site.key)
     archives = {site.key: [_own_story(seed, site, i) for i in range(stories)] for site in chosen}

@@ -99,24 +99,9 @@ class ArticleTable:
 class Story:
     """Article before any edits; all its versions form one cluster.
 
-    Attributes
-    ----------
-    slug : str
-        Words in its URL.
-    topic : str
-        Section of words.toml.
-    day : int
-        Day of publication, counted from the first day of the collection.
-    headlines, leads : tuple
-        Alternatives; the first is the default.
-    paragraphs : tuple of (tuple of str or ArticleTable)
-        Paragraphs after the lead.
-    captions : tuple of str
-        Captions of photographs.
-    reporter, agency : str, int
-        Author, and index of the wire service in names.toml.
-    cast, lexicon : Cast, Lexicon
-        People and words, for local paragraphs and comments.
+    ``day`` counts from the first day of the collection; ``headlines`` and ``leads`` are alternatives, the first is the
+    default; ``paragraphs`` follow the lead; ``agency`` is an index in names.toml; ``cast`` and ``lexicon`` serve local
+    paragraphs and comments.
     """
 
     slug: str
@@ -218,19 +203,7 @@ def date_of(day: int) -> date:
 
 
 class ProseWriter:
-    """Generator of prose about a story: supplies the grammar with words, names, numbers and dates.
-
-    Parameters
-    ----------
-    lexicon : Lexicon
-        Words of the story.
-    cast : Cast
-        People to name; each is introduced once and named by surname afterwards.
-    dice : Dice
-        Random stream.
-    here : str, optional
-        Town of the local paper.
-    """
+    """Generator of prose about a story: supplies the grammar with words, names, numbers and dates."""
 
     def __init__(self, lexicon: Lexicon, cast: Cast, dice: Dice, here: str | None = None) -> None:
         self.dice, self.cast, self.here = dice, cast, here or cast.towns[0]
@@ -326,26 +299,10 @@ def number_terminals(dice: Dice) -> dict[str, Terminal]:
 def tell(
     topic: str, day: int, length: int, dice: Dice, earlier: Story | None = None, lexicon: Lexicon | None = None
 ) -> Story:
-    """Generate a story.
+    """Generate a story of ``length`` paragraphs after the lead.
 
-    Parameters
-    ----------
-    topic : str
-        Section of words.toml.
-    day : int
-        Day of publication.
-    length : int
-        Number of paragraphs after the lead.
-    dice : Dice
-        Random stream.
-    earlier : Story, optional
-        Story that this one follows up, with the same people, words and two background paragraphs.
-    lexicon : Lexicon, optional
-        Words of the story; chosen by topic if omitted.
-
-    Returns
-    -------
-    Story
+    A follow-up of an `earlier` story has the same people, words and two background paragraphs. The topic chooses the
+    lexicon if none is given.
     """
     lexicon = earlier.lexicon if earlier else lexicon or make_lexicon(topic, dice)
     cast = earlier.cast if earlier else make_cast(lexicon, dice)
