@@ -63,11 +63,6 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "Differences of configuration, the figures, and the pairs that the runs share.",
         "spotsigs compare results/one results/other",
     ),
-    "completion": (
-        "print a completion script for the shell",
-        "For bash, zsh or fish.",
-        'eval "$(spotsigs completion bash)"',
-    ),
 }
 
 COLUMNS = ("id", "text", "html", "cluster", "date")
@@ -150,8 +145,6 @@ def _add_options(verb: str, options: argparse.ArgumentParser) -> None:
         _add_signature(options)
     if verb == "compare":
         options.add_argument("runs", nargs="+", metavar="RUN", help="folder of a finished run")
-    if verb == "completion":
-        options.add_argument("shell", help="bash, zsh or fish")
 
 
 def _add_input(options: argparse.ArgumentParser) -> None:
@@ -475,43 +468,6 @@ def _compare(asked: argparse.Namespace) -> None:
     print(compared(asked.runs))
 
 
-class _Shell(Enum):
-    bash = "bash"
-    zsh = "zsh"
-    fish = "fish"
-
-
-def _completion(asked: argparse.Namespace) -> None:
-    [verbs] = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    options = {
-        verb: [word for action in of._actions for word in action.option_strings if word.startswith("--")]
-        for verb, of in verbs.choices.items()
-    }
-    shell = as_choice("shell", asked.shell, _Shell)
-    names = " ".join(options)
-    cases = [f"{verb}) words='{' '.join(words)}' ;;" for verb, words in options.items()]
-    bash = [
-        "_spotsigs() {",
-        "  local words",
-        '  case "${COMP_WORDS[1]}" in',
-        *(f"    {case}" for case in cases),
-        f"    *) words='{names} --version --help' ;;",
-        "  esac",
-        f"  [ $COMP_CWORD -eq 1 ] && words='{names} --version --help'",
-        '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
-        "}",
-        "complete -o default -F _spotsigs spotsigs",
-    ]
-    fish = [f"complete -c spotsigs -n __fish_use_subcommand -a '{names}'"]
-    fish += [
-        f"complete -c spotsigs -n '__fish_seen_subcommand_from {verb}' -l {word[2:]}"
-        for verb, words in options.items()
-        for word in words
-    ]
-    zsh = ["autoload -U +X bashcompinit && bashcompinit", *bash]
-    print("\n".join({_Shell.bash: bash, _Shell.zsh: zsh, _Shell.fish: fish}[shell]))
-
-
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "dedup": _dedup,
     "pairs": lambda asked: _table(asked, "pairs.parquet", ("doc_a", "doc_b", "similarity", "shared", "union")),
@@ -520,7 +476,6 @@ DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "threshold": _threshold,
     "inspect": _inspect,
     "compare": _compare,
-    "completion": _completion,
 }
 
 

@@ -1,8 +1,6 @@
-"""The vocabulary: frozen records that flow one way through the stages.
+"""Frozen records that stages take and return.
 
 documents -> tokens -> signatures -> vectors (IDF filter) -> pairs -> clusters -> metrics
-
-Every stage is a function from records to records; none reads configuration, prints or keeps state.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One page as it came in.
+    """One page of the input.
 
     Attributes
     ----------
@@ -46,7 +44,7 @@ class Document:
     charset : str, optional
         Encoding declared outside the content, for example in an HTTP header.
     cluster : str, optional
-        Truth: documents of the same cluster are duplicates.
+        Truth label: documents of one cluster are duplicates.
     date : str, optional
         ISO 8601 capture time, for ``keep=newest``.
     """
@@ -70,15 +68,7 @@ _Record = TypeVar("_Record")
 
 
 def unchecked(record: type[_Record], **values: Any) -> _Record:
-    """Return a record whose arrays are known to be valid, without reading them: those of a store, of any size.
-
-    Parameters
-    ----------
-    record : type
-        `Vectors` or `Clusters`.
-    **values
-        Every field.
-    """
+    """Return a `Vectors` or `Clusters` whose arrays are known to be valid, without reading them."""
     made = object.__new__(record)
     for name, value in values.items():
         object.__setattr__(made, name, value)
@@ -110,9 +100,9 @@ class Skipped:
     Attributes
     ----------
     id : str
-        Its id, or where it lies: file@byte or file#row.
+        Id of the record, or its position: file@byte or file#row.
     reason : str
-        Why, in one sentence.
+        One sentence.
     """
 
     id: str
@@ -120,16 +110,16 @@ class Skipped:
 
 
 Shard = Callable[[], Iterator["Document | Skipped"]]
-"""A picklable share of a collection: calling it yields its records, in order."""
+"""A picklable shard of a collection: calling it yields its records, in order."""
 
 
 class Collection(ABC):
-    """Where documents come from: a frozen dataclass in ``data/``, one YAML in ``conf/data/`` each.
+    """Source of documents: a frozen dataclass, with one YAML in ``conf/data/``.
 
     Attributes
     ----------
     truth_by : str
-        How the user can say which documents are duplicates, where the collection does not: the end of a sentence.
+        How the user can label duplicates if the collection does not: the end of a sentence.
     idf_band : tuple of float
         Band of normalised IDF that its pages are filtered by unless the user gives another.
     """
@@ -139,10 +129,10 @@ class Collection(ABC):
 
     @abstractmethod
     def shards(self) -> Sequence[Shard]:
-        """Return the collection's shares in document order; their split does not depend on the worker count."""
+        """Return the shards in document order; they do not depend on the number of workers."""
 
     def sources(self) -> Sequence[Any]:
-        """Return the files it reads, whose content says whether it is the same collection; none if it is made."""
+        """Return the files that identify the collection; none if it is generated."""
         return ()
 
 
@@ -153,13 +143,12 @@ class CopyableCollection(Collection):
     def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
         """Write the files of the collection below a folder, without the documents that are not kept.
 
-        What is no document, or cannot be read as one, was not judged and stays; what lies behind the damage of a
-        truncated file cannot be copied. Whatever cannot be written is an error.
+        Records that are no documents or cannot be read are copied, but not what follows the damage in a truncated file.
         """
 
 
 class MarkedText(ABC):
-    """A text extractor that can also mark links and blocks, for schemes that look at them."""
+    """A text extractor that can also mark links and blocks, for schemes that use them."""
 
     @abstractmethod
     def marked(self, document: Document) -> str:
@@ -186,8 +175,8 @@ class Tokens:
     starts, ends : ndarray of int32, shape (n_tokens,)
         Byte offsets of each token in ``buffer``.
     links : ndarray of int32, shape (n_tokens,), optional
-        The link each token lies in, numbered from 1, ascending, 0 outside links; a block in a link begins another one.
-        None where the text does not say.
+        Link of each token, numbered from 1, ascending, 0 outside links; a block in a link begins another one. None if
+        the text has no marks.
     """
 
     buffer: NDArray[np.uint8]
@@ -205,14 +194,14 @@ class Tokens:
 
 
 class SignatureScheme(ABC):
-    """What turns tokens into signatures: a frozen keyword-only dataclass, one YAML in ``conf/signature/`` each.
+    """Function from tokens to signatures: a frozen keyword-only dataclass, with one YAML in ``conf/signature/``.
 
     Attributes
     ----------
     label : str
-        Its name in tables.
+        Name in tables.
     marked : bool
-        It looks at links: its tokens come with them where the text has any.
+        The scheme uses links: its tokens have them if the text has any.
     """
 
     label: ClassVar[str]
@@ -233,11 +222,11 @@ class SignatureScheme(ABC):
 
     @property
     def tells_languages(self) -> bool:
-        """Whether hashes tell shingles from spots, see `spotsigs.signatures.languages.IN_SHINGLES`."""
+        """Whether hashes distinguish shingles from spots, see `spotsigs.signatures.languages.IN_SHINGLES`."""
         return False
 
     def chains(self, tokens: Tokens) -> list[list[int]] | None:
-        """Return the numbers of the tokens that make each signature, in text order; None if it cannot tell."""
+        """Return the numbers of the tokens that form each signature, in text order; None if they are not known."""
         return None
 
     def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
@@ -288,7 +277,7 @@ class Signatures:
     clusters : sequence of (str or None)
         Truth labels, one per document.
     indptr : ndarray of int64, shape (n + 1,)
-        Row ``r`` lies at ``indptr[r]:indptr[r + 1]``.
+        Row ``r`` is ``indptr[r]:indptr[r + 1]``.
     hashes : ndarray of uint64, shape (nnz,)
         Distinct signature hashes, ascending within a row.
     counts : ndarray of int32, shape (nnz,)
@@ -298,9 +287,9 @@ class Signatures:
     content_bytes : int
         Bytes of content that were read.
     dates : tuple of (str or None)
-        Capture times, one per document; empty where nobody asked.
+        Capture times, one per document; may be empty.
     digests : ndarray of uint64, shape (n, 4)
-        Checksums of content and text, see `spotsigs.exact_duplicates.checksums`; without rows where nobody asked.
+        Checksums of content and text, see `spotsigs.text.checksums`; may have no rows.
     """
 
     doc_ids: Sequence[str]
@@ -317,7 +306,7 @@ class Signatures:
         return len(self.indptr) - 1
 
     def occurrences(self) -> NDArray[np.int64]:
-        """Return the signature occurrences of each document: how much prose it has."""
+        """Return the number of signature occurrences of each document."""
         return row_sums(self.indptr, self.counts)
 
     def only(self, rows: NDArray[np.bool_]) -> Signatures:
@@ -332,26 +321,25 @@ class Signatures:
 
 @dataclass(frozen=True)
 class Vectors:
-    """Signature multisets of a collection with dense ids: what every matcher works on.
+    """Signature multisets of a collection with contiguous ids: the input of every matcher.
 
-    Rows are documents; a row without signatures stays as an empty row, so that row numbers are document numbers
-    throughout. Build one with `Vectors.from_csr`, which sorts rows and adds up repeated ids, or from sets, counters or
-    a sparse matrix. The constructor checks that the arrays describe such rows: kernels read them without looking.
+    Rows are documents, empty rows included. Build one with `Vectors.from_csr`, which sorts rows and adds up repeated
+    ids, or from sets, counters or a sparse matrix. The constructor checks the arrays, since kernels do not.
 
     Attributes
     ----------
     indptr : ndarray of int64, shape (n + 1,)
-        Row ``r`` lies at ``indptr[r]:indptr[r + 1]``.
+        Row ``r`` is ``indptr[r]:indptr[r + 1]``.
     ids : ndarray of int32, shape (nnz,)
-        Dense signature ids in ``[0, n_signatures)``, ascending within a row.
+        Signature ids in ``[0, n_signatures)``, ascending within a row.
     counts : ndarray of int32, shape (nnz,)
         Positive multiplicities.
     lengths : ndarray of int64, shape (n,)
         Sum of the counts of each row: ``|d|`` in the paper.
     doc_ids : sequence of str
-        Document ids; row numbers as strings where none were given.
+        Document ids; row numbers as strings by default.
     vocabulary : ndarray of uint64, shape (n_signatures,), optional
-        The signature hash behind each dense id.
+        Signature hash of each id.
     """
 
     indptr: NDArray[np.int64]
@@ -404,11 +392,7 @@ class Vectors:
         doc_ids : sequence of str, optional
             One per row.
         vocabulary : ndarray of uint64, optional
-            Hash behind each id.
-
-        Returns
-        -------
-        Vectors
+            Hash of each id.
 
         Raises
         ------
@@ -430,10 +414,6 @@ class Vectors:
             and those of count 0 are left out.
         doc_ids : sequence of str, optional
             One per row.
-
-        Returns
-        -------
-        Vectors
 
         Raises
         ------
@@ -463,14 +443,10 @@ class Vectors:
         doc_ids : sequence of str, optional
             One per row.
 
-        Returns
-        -------
-        Vectors
-
         Raises
         ------
         InputError
-            If a row is a text or a mapping, whose letters or keys are hardly what is meant.
+            If a row is a text or a mapping.
         """
 
         def ones(row: int, features: Iterable[Any]) -> dict[Any, int]:
@@ -493,10 +469,6 @@ class Vectors:
         doc_ids : sequence of str, optional
             One per row.
 
-        Returns
-        -------
-        Vectors
-
         Raises
         ------
         InputError
@@ -506,7 +478,6 @@ class Vectors:
             from scipy.sparse import csr_array, issparse
         except ImportError:
             raise InputError("Vectors.from_scipy needs scipy: pip install scipy") from None
-
         require(issparse(matrix) and matrix.ndim == 2, f"a scipy.sparse matrix is needed, got {type(matrix).__name__}")
         rows = csr_array(matrix, copy=True)
         rows.sum_duplicates()
@@ -536,7 +507,7 @@ class Vectors:
 
     @cached_property
     def document_frequencies(self) -> NDArray[np.int64]:
-        """Rows that hold each signature, int64, shape (n_signatures,)."""
+        """Number of rows with each signature, int64, shape (n_signatures,)."""
         return np.bincount(self.ids, minlength=self.n_signatures)
 
     def row(self, r: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -566,13 +537,7 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class RowNumbers(Sequence[str]):
-    """Document ids of rows that have no names: their numbers.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    """
+    """Numbers of `n` rows as their document ids."""
 
     n: int
 
@@ -595,7 +560,7 @@ def _no_texts() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a matcher gets: the vectors and, for methods that need sequences, a way to read the texts again.
+    """Input of a matcher: vectors and, for methods that need sequences, a way to read the texts again.
 
     Attributes
     ----------
@@ -614,7 +579,7 @@ class Corpus:
 
 
 class Measure(StrEnum):
-    """What the similarity of a reported pair is."""
+    """Similarity measures of pairs."""
 
     jaccard = "jaccard"
     cosine = "cosine"
@@ -627,22 +592,20 @@ class Measure(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Matcher(ABC):
-    """What turns a corpus into pairs: the base of every method, one YAML in ``conf/matcher/`` each.
-
-    A method says here, and in the bases below, what it can do; nothing else is assumed of it.
+    """Function from a corpus to pairs: the base of every method, each with one YAML in ``conf/matcher/``.
 
     Attributes
     ----------
     label : str
-        Its name in tables.
+        Name in tables.
     measure : str
-        The similarity of its pairs: a `Measure`, or the method's own word.
+        Similarity of its pairs: a `Measure`, or the method's own word.
     exact : bool
-        The pairs are precisely those of that measure by brute force.
+        The pairs equal those of brute force.
     verified : bool
-        The similarity of each pair was computed, and reaches the threshold.
+        The similarity of each pair is computed and reaches the threshold.
     reads_texts : bool
-        It compares the documents' texts, not their signatures.
+        The method compares texts, not signatures.
     """
 
     label: ClassVar[str]
@@ -660,12 +623,12 @@ class Matcher(ABC):
 
     @property
     def threshold(self) -> float | None:
-        """The least similarity that is reported; None where the method has no threshold."""
+        """The least similarity that is reported; None if the method has no threshold."""
         return None
 
     @property
     def hash_tables(self) -> tuple[Any, Any]:
-        """The fields named k and l, in the paper min-hashes a key and tables; None for one that the method lacks."""
+        """The fields k and l, in the paper min-hashes of a key and tables; None for one that the method lacks."""
         return getattr(self, "k", None), getattr(self, "l", None)
 
     def at(self, tau: float | None) -> Self:
@@ -746,12 +709,12 @@ class ThreadedMatcher(Matcher):
 
 @dataclass(frozen=True)
 class Overlap:
-    """The numbers of signatures behind the similarities of pairs that are quotients of these.
+    """Numbers of signatures of which the similarities of pairs are quotients.
 
     Attributes
     ----------
     lengths : ndarray of int, shape (n,)
-        Signature occurrences of each document as it was compared, of a copy those of the document that stands for it.
+        Signature occurrences of each compared document; of an exact duplicate, those of its representative.
     measure : Measure
         Jaccard similarity, or containment.
     """
@@ -772,9 +735,8 @@ class Overlap:
         Returns
         -------
         shared, union : ndarray of int64, shape (m,)
-            Sums of the minima and of the maxima of the two documents' counts. They are exact for documents of fewer
-            than 2**48 signatures: each of the four roundings is off by at most 2**-53 of its value, so that what is
-            rounded to an integer here lies within a quarter of it.
+            Sums of the minima and of the maxima of the two documents' counts, exact for documents of fewer than 2**48
+            signatures: the four roundings are off by at most 2**-53 of the value each.
         """
         a, b = self.lengths[i].astype(np.int64), self.lengths[j].astype(np.int64)
         if self.measure is Measure.containment:
@@ -793,7 +755,7 @@ class PairChunks(Protocol):
 
     @property
     def held(self) -> int:
-        """Pairs that are in memory at a time, but for those of a single document."""
+        """Pairs that are in memory at a time, except those of a single document."""
 
     @property
     def seconds(self) -> Mapping[str, float]:
@@ -805,7 +767,7 @@ class PairChunks(Protocol):
 
     @property
     def overlap(self) -> Overlap | None:
-        """The numbers behind the similarities, None where these are no quotients of signatures."""
+        """Numbers of signatures of the pairs; None if similarities are no quotients of them."""
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -839,7 +801,7 @@ class Pairs:
     i, j : ndarray of int32, shape (n_pairs,)
         Row numbers.
     similarity : ndarray of float64, shape (n_pairs,)
-        The matcher's similarity; NaN where the method has none.
+        The matcher's similarity; NaN if the method has none.
     n : int
         Number of documents that were matched against each other.
     seconds : mapping of str to float
@@ -847,7 +809,7 @@ class Pairs:
     counters : mapping of str to int
         Work done, for example ``lists_opened``, ``candidates``, ``verifications``.
     overlap : Overlap, optional
-        The numbers of signatures behind the similarities; None where these are no quotients of such.
+        Numbers of signatures of the pairs; None if similarities are no quotients of them.
     """
 
     i: NDArray[np.int32]
@@ -900,14 +862,8 @@ class Pairs:
             Equal for repeats of a pair.
         n : int
             Number of documents.
-        seconds, counters : mapping, optional
-            Timings and counters to carry along.
-        overlap : Overlap, optional
-            The numbers of signatures behind the similarities.
-
-        Returns
-        -------
-        Pairs
+        seconds, counters, overlap : optional
+            Attributes of the result.
         """
         n, i, j = as_count("n", n, 0, INT32_MAX), numbers("i", i), numbers("j", j)
         similarity = numbers("similarity", similarity, "fiu")
@@ -958,18 +914,18 @@ class Pairs:
 
     @property
     def shared(self) -> NDArray[np.int64] | None:
-        """Signatures that the documents of each pair share, the sum of the lesser counts; None where nobody knows."""
+        """Signatures that the documents of each pair share: the sum of the lesser counts; None without `overlap`."""
         return None if self.overlap is None else self.overlap(self.i, self.j, self.similarity)[0]
 
     @property
     def union(self) -> NDArray[np.int64] | None:
-        """Signatures that either document of each pair has, the sum of the greater counts; None where nobody knows."""
+        """Signatures that either document of each pair has: the sum of the greater counts; None without `overlap`."""
         return None if self.overlap is None else self.overlap(self.i, self.j, self.similarity)[1]
 
     def to_pandas(self, doc_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return a frame with columns ``doc_a, doc_b, similarity``, and ``shared, union`` where they are known.
+        """Return a frame with the columns ``doc_a, doc_b, similarity`` and, if known, ``shared, union``.
 
-        Documents are named by row numbers where no ids are given.
+        Without ids, documents are named by row numbers.
         """
         import pandas as pd
 
@@ -992,9 +948,9 @@ class Clusters(Sequence[int]):
     labels : ndarray of int32, shape (n,)
         Cluster number of each row, numbered by first appearance.
     representatives : ndarray of int32, shape (n_clusters,)
-        Row that stands for each cluster.
+        Representative of each cluster.
     similarity_to_representative : ndarray of float64, shape (n,)
-        1 for a representative; NaN where that pair was not reported.
+        1 for a representative; NaN if that pair was not reported.
     """
 
     labels: NDArray[np.int32]
@@ -1025,12 +981,12 @@ class Clusters(Sequence[int]):
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known to be duplicate: cluster labels, or judged pairs.
+    """Known duplicates: cluster labels, or judged pairs.
 
     Attributes
     ----------
     labels : ndarray of int32, shape (n,)
-        Cluster number of each row, -1 where it has none.
+        Cluster number of each row, -1 for none.
     names : sequence of str
         Name of each cluster number.
     judged : tuple of ndarray, optional
@@ -1056,7 +1012,7 @@ class Truth:
 
     @classmethod
     def from_clusters(cls, clusters: Iterable[str | None]) -> Truth | None:
-        """Number cluster names by first appearance; None where no document has one."""
+        """Number cluster names by first appearance; return None if no document has one."""
         _require_rows("clusters", clusters)
         clusters = list(clusters)
         named = all(name is None or isinstance(name, str) for name in clusters)

@@ -448,7 +448,7 @@ def decided(folder: str | Path, n: int) -> NDArray[np.bool_] | None:
         return None
 
 
-def put_decided(folder: str | Path, kept: NDArray[np.bool_], tau: float) -> None:
+def put_decided(folder: str | Path, kept: NDArray[np.bool_], tau: float | None) -> None:
     """Write which documents of a store are kept, and at which threshold: later runs with ``add`` build on both."""
     with replacing(as_path(folder) / _TAU) as temporary:
         temporary.write_bytes(sealed({"tau": tau}))
@@ -477,7 +477,7 @@ def stored_tau(folder: str | Path) -> float | None:
     path = as_path(folder) / _TAU
     try:
         return float(unsealed(read(path))["tau"]) if exists(path) else None
-    except (KeyError, ValueError):
+    except (KeyError, TypeError, ValueError):
         return None
 
 

@@ -1,7 +1,7 @@
 """The stages of one run, composed: pages to signatures, vectors, pairs, clusters and quality.
 
-In memory all documents are one batch; within ``memory=`` they pass in many, from `spotsigs.outofcore`. Both return
-the same `Matched`, and everything behind it takes pairs in chunks.
+In memory all documents are one batch; with ``memory=``, `spotsigs.outofcore` matches them in parts. Both return the
+same `Matched`, and all later stages take pairs in chunks.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from spotsigs.runs.provenance import PeakMemory
 from spotsigs.runs.settings import AUTO, Settings
 from spotsigs.runs.stores import kept_store, own_store
 from spotsigs.signatures.extract import nothing_readable, texts
+from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.spelling import option
 
@@ -57,29 +58,29 @@ class Outcome:
     Attributes
     ----------
     matched : Matched
-        What was found, in memory or on disk.
+        Signatures and pairs, in memory or on disk.
     matcher : Matcher
-        The method, with the threshold that was taken.
+        Method, with its threshold.
     label : str
-        Name of the method that ran.
+        Name of the method.
     decisions : Decisions
-        Clusters, and which documents are kept.
+        Clusters, and the documents that are kept.
     cohesion : Cohesion
         Pairs inside the clusters.
     added_from : int
-        Number of the first document of the collection; documents before it were in the store already.
+        Number of the first document of the collection; those before it were in the store.
     quality : Quality or None
-        None where the collection brings no truth.
+        None if the collection has no truth.
     checksum : str
-        SHA-256 over document ids, signature hashes and counts: the same for the same input, whatever its form.
+        SHA-256 over document ids, signature hashes and counts, the same for any format of the input.
     in_shingles : int
         Documents in no known language, which are compared by shingles.
     suggestion : Suggestion or None
-        Where the threshold comes from, if the user gave none.
+        Source of a threshold that was suggested.
     peak_rss_bytes : int
-        Largest resident memory of this process while matching; 0 for a run on disk, which is watched as a whole.
+        Largest resident memory of this process while matching; 0 for a run on disk.
     joined_at : float or None
-        Threshold of an earlier run's join whose pairs, times and memory these are; None for a join of its own.
+        Threshold of the earlier join whose pairs, times and memory these are; None for a join of its own.
     """
 
     matched: Matched[Any, Any]
@@ -97,18 +98,18 @@ class Outcome:
 
 
 def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], reuse: Reuse | None = None) -> Outcome:
-    """Match a collection, group the pairs and judge them; all passes are over their chunks.
+    """Match a collection, group the pairs and evaluate them, in passes over chunks of the pairs.
 
     Parameters
     ----------
     settings : Settings
-        What to run.
+        The run.
     folder : Path
-        The run's folder; holds the store of a run on disk where ``store=`` names none.
+        The run's folder, with the store of a run on disk unless ``store=`` names one.
     say : callable
-        Called with what each stage on disk is going to take.
+        Receives messages on the resources of stages on disk.
     reuse : Reuse, optional
-        What other runs on the same signatures have computed.
+        Results of other runs on the same signatures.
 
     Returns
     -------
@@ -193,29 +194,29 @@ class MatchedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Reuse:
-    """What runs on the same pages, text and signatures share; each run adds what it computes first.
+    """Results that runs on the same pages, text and signatures share; each run adds its own.
 
     Attributes
     ----------
     extracted : Extracted or None
         Signatures; None for a collection of vectors.
-    vectors : dict of str to Vectors
+    vectors : dict of IdfFilter to Vectors
         Filtered signatures, by filter.
-    joined : dict of str to JoinedOnce
+    joined : dict of (IdfFilter, bool) to JoinedOnce
         Pairs, by filter and ``sets``.
     peaks : dict of str to int
         Largest resident memory of each join, in bytes.
     """
 
     extracted: Extracted | None = None
-    vectors: dict[str, Vectors] = field(default_factory=dict)
-    joined: dict[str, JoinedOnce] = field(default_factory=dict)
+    vectors: dict[IdfFilter, Vectors] = field(default_factory=dict)
+    joined: dict[tuple[IdfFilter, bool], JoinedOnce] = field(default_factory=dict)
     peaks: dict[str, int] = field(default_factory=dict)
 
 
 def _in_memory(settings: Settings, reuse: Reuse) -> MatchedRun:
     """Run the stages on all documents at once; reuse signatures, vectors and pairs of earlier runs."""
-    collection, key = settings.collection, repr(settings.idf_filter)
+    collection, idf_filter = settings.collection, settings.idf_filter
     if isinstance(collection, VectorCollection):
         known, vectors = extracted_vectors(collection)
         corpus = Corpus(vectors.as_sets() if settings.sets else vectors)
@@ -224,12 +225,12 @@ def _in_memory(settings: Settings, reuse: Reuse) -> MatchedRun:
         known = reuse.extracted or extract_distinct(*of, strict=settings.strict, sameness=settings.copies)
         if not len(known.signatures) and known.signatures.skipped:
             raise nothing_readable(known.signatures.skipped)
-        if key not in reuse.vectors:
-            reuse.vectors[key] = settings.idf_filter(known.signatures, known.copies)
-        corpus = corpus_of(collection, settings.text, reuse.vectors[key], known, sets=settings.sets)
+        if idf_filter not in reuse.vectors:
+            reuse.vectors[idf_filter] = idf_filter(known.signatures, known.copies)
+        corpus = corpus_of(collection, settings.text, reuse.vectors[idf_filter], known, sets=settings.sets)
     suggestion = suggested(corpus.vectors, settings.signature) if settings.auto else None
     matcher = settings.matcher if suggestion is None else settings.matcher.at(suggestion.tau)
-    joined = reuse.joined.setdefault(repr((settings.idf_filter, settings.sets)), JoinedOnce(corpus))
+    joined = reuse.joined.setdefault((idf_filter, settings.sets), JoinedOnce(corpus))
     joined_at = joined.at(matcher)
     if joined_at is None:
         matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
@@ -334,7 +335,7 @@ def _few_documents() -> Corpus:
 
 
 def readable_texts(settings: Settings, new_from: int = 0) -> Iterator[str | None]:
-    """Iterate over the text of every document, copies too; None for those that lie in a store alone."""
+    """Return the text of every document, exact duplicates included; None for those that only a store has."""
     require(not isinstance(settings.collection, VectorCollection), "page=true needs pages; leave it out for vectors")
     if isinstance(settings.collection, StoredCollection):
         return iter(())
@@ -350,7 +351,7 @@ def _in_shingles(settings: Settings, signatures: Signatures | Segments) -> int:
 
 
 def _content(settings: Settings, matched: Matched[Any, Any]) -> tuple[Sequence[str], Iterator[NDArray[Any]]]:
-    """Return the names and the arrays that say what was matched; vectors have no names."""
+    """Return the names and arrays that identify the input; vectors have no names."""
     signatures = matched.signatures
     if isinstance(signatures, Signatures):
         arrays = signatures.indptr, signatures.hashes, signatures.counts
@@ -362,7 +363,7 @@ def _content(settings: Settings, matched: Matched[Any, Any]) -> tuple[Sequence[s
 
 
 def checksum(doc_ids: Iterable[str], arrays: Iterable[NDArray[Any]]) -> str:
-    """Return the SHA-256 of document ids and arrays: the same for the same documents, however many pieces they are."""
+    """Return the SHA-256 of document ids and arrays, which does not depend on how the arrays are cut."""
     digest = hashlib.sha256()
     for number, name in enumerate(doc_ids):
         digest.update((f"\n{name}" if number else name).encode("utf-8", "replace"))

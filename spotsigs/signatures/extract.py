@@ -73,20 +73,7 @@ class _Growing:
 
 
 def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, str] | Skipped]:
-    """Read a shard's documents and their texts, in order.
-
-    Parameters
-    ----------
-    shard : callable
-        Yields the shard's documents and the records it could not read.
-    text : callable
-        Turns a document into text.
-
-    Yields
-    ------
-    tuple of (Document, str), or Skipped
-        A document whose text cannot be had is skipped with the reason.
-    """
+    """Yield a shard's documents with their texts, in order; a document without one is skipped with the reason."""
     for record in shard():
         if isinstance(record, Skipped):
             yield record
@@ -101,12 +88,12 @@ def read_texts(shard: Shard, text: TextExtractor) -> Iterator[tuple[Document, st
 
 
 def texts_for(scheme: SignatureScheme, text: TextExtractor) -> TextExtractor:
-    """Return what gives a scheme its texts: with their links and blocks marked if it looks at those."""
+    """Return the extractor of a scheme's texts, which marks links and blocks if the scheme uses them."""
     return text.marked if scheme.marked and isinstance(text, MarkedText) else text
 
 
 Row = tuple[NDArray[np.uint64], NDArray[np.int32]]
-"""A document's distinct signatures and their counts, or its outline if the scheme wants that."""
+"""A document's distinct signatures and their counts, or its outline."""
 
 
 def _to_row(scheme: SignatureScheme) -> Callable[[Document, str], Row]:
@@ -144,9 +131,9 @@ def _rows(
 
 
 def _require_no_mistake(method: Any, document: Document, error: Exception, *, anywhere: bool) -> None:
-    """End where a user's method has a mistake in its code: that is no fault of the page, and meets every other one.
+    """Raise an InputError if the code of a user's method has a mistake, which every page would show.
 
-    What a library says about a page deep below a text extractor is about the page; a scheme has only seen tokens.
+    Below a text extractor, an error raised in a library is the page's; a scheme has only tokens, so that all count.
     """
     while isinstance(method, partial):
         method = method.func
@@ -164,7 +151,7 @@ def _skipped(document: Document, error: Exception) -> Skipped:
 
 
 def refusal(first: Skipped) -> InputError:
-    """Return the error of a strict run whose first record that cannot be read is the given one."""
+    """Return the error of a strict run for its first record that cannot be read."""
     return InputError(f"{first.id}: {first.reason} ({option('strict', 'true')} stops at the first)")
 
 
@@ -202,20 +189,7 @@ def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *,
 def extract_parts(
     shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False, most: int = sys.maxsize
 ) -> Iterator[Signatures]:
-    """Extract a shard as `extract_shard` does, in parts whose size does not depend on the shard's.
-
-    Parameters
-    ----------
-    shard, text, scheme, strict
-        As there.
-    most : int
-        Bytes after which a part ends.
-
-    Yields
-    ------
-    Signatures
-        One part at least, in document order.
-    """
+    """Extract a shard as `extract_shard` does, in parts, at least one, that end after `most` bytes."""
     part = _Part()
     for record in _rows(shard, text, scheme):
         if part.size > most:
@@ -230,11 +204,11 @@ def extract_parts(
     yield part.finish()
 
 
-_BYTES_A_RECORD = 500  # of names and numbers beside the signatures
+_BYTES_A_RECORD = 500  # of names and numbers, without signatures
 
 
 class _Part:
-    """Signatures of some documents, as they come."""
+    """Signatures of documents that are added one by one."""
 
     def __init__(self) -> None:
         self._documents: list[tuple[str, str | None, str | None]] = []
@@ -274,19 +248,7 @@ class _Part:
 
 
 def texts(collection: Collection, text: TextExtractor) -> Iterator[str]:
-    """Yield the text of every readable document, in the row order of `extract`, streaming.
-
-    Parameters
-    ----------
-    collection : Collection
-        Read again.
-    text : callable
-        Turns a document into text.
-
-    Yields
-    ------
-    str
-    """
+    """Yield the text of every readable document of a collection, which is read again, in the row order of `extract`."""
     for shard in collection.shards():
         for record in read_texts(shard, text):
             if not isinstance(record, Skipped):
@@ -325,17 +287,7 @@ def _size(content: bytes | str) -> int:
 
 
 def concatenate(batches: Iterable[Signatures]) -> Signatures:
-    """Put batches of documents one after the other.
-
-    Parameters
-    ----------
-    batches : iterable of Signatures
-        Read one at a time and not kept, so that the result is the only copy.
-
-    Returns
-    -------
-    Signatures
-    """
+    """Concatenate batches of documents, which are read one at a time."""
     doc_ids: list[str] = []
     clusters: list[str | None] = []
     dates: list[str | None] = []
@@ -369,28 +321,12 @@ def concatenate(batches: Iterable[Signatures]) -> Signatures:
 
 
 def unique_ids(ids: Sequence[str]) -> tuple[str, ...]:
-    """Append ``#2``, ``#3``, … to repeated ids, never making one that another document has.
-
-    Parameters
-    ----------
-    ids : sequence of str
-        In document order; the first of equal ids keeps its name.
-
-    Returns
-    -------
-    tuple of str
-    """
+    """Append ``#2``, ``#3``, … to repeated ids but the first, so that all are different."""
     return tuple(ids if len(set(ids)) == len(ids) else unique_names(lambda: iter(ids)))
 
 
 def unique_names(names: Callable[[], Iterator[str]]) -> Iterator[str]:
-    """Iterate over names as `unique_ids` makes them; a hash of each is held, and those that were repeated.
-
-    Parameters
-    ----------
-    names : callable
-        Each call iterates over all of them.
-    """
+    """Yield the names of `unique_ids`, with a hash of each in memory; each call of `names` iterates over all."""
     hashes = np.fromiter(map(name_hash, names()), np.uint64)
     ordered = np.sort(hashes)
     repeated = set(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]).tolist())

@@ -16,16 +16,15 @@ from spotsigs.exact_duplicates import Copies
 from spotsigs.records import Signatures, Vectors
 
 FEWEST = 32
-"""Documents from which on their frequencies say something.
+"""Least number of documents with an IDF band.
 
-The default band, from 0.2, drops what more than n ** 0.8 of n documents have. In a collection of fewer than 32 that is
-more than half of all: what so few pages share may be their frame, and as well be the story that they all tell, of
-which nothing would be left to compare.
+The default band, from 0.2, drops signatures of more than n ** 0.8 of n documents: of more than half of fewer than 32,
+which may be a template, or the story that they all have.
 """
 
 
 class Idf(Enum):
-    """How the inverse document frequency is normalised."""
+    """Normalisations of the inverse document frequency."""
 
     paper = "paper"
     prototype = "prototype"
@@ -33,7 +32,7 @@ class Idf(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class IdfFilter:
-    """Which signatures and documents take part in matching.
+    """Choice of the signatures and documents that are matched.
 
     Attributes
     ----------
@@ -64,20 +63,19 @@ class IdfFilter:
         object.__setattr__(self, "idf", as_choice("idf", self.idf, Idf))
 
     def __call__(self, signatures: Signatures, copies: Copies | None = None) -> Vectors:
-        """Number the signatures, drop those outside the band, empty the documents that are left too short.
+        """Number the signatures, drop those outside the band, and empty the documents that are too short then.
 
         Parameters
         ----------
         signatures : Signatures
             Multisets of the whole collection.
         copies : Copies, optional
-            Which documents are copies: frequencies are counted over the others, and copies become empty rows.
+            Exact duplicates, which become empty rows and are not counted in frequencies.
 
         Returns
         -------
         Vectors
-            One row per document, ids dense in ascending order of the signature hash, so that they do not depend on
-            the order of the documents.
+            One row per document; ids ascend with the signature hash, for any order of the documents.
         """
         documents = len(signatures)
         if copies is not None:
@@ -99,23 +97,23 @@ class IdfFilter:
     def long_enough(
         self, sizes: NDArray[np.int64], kept: NDArray[np.bool_], counts: NDArray[np.int32]
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
-        """Drop all entries of the rows that are left too short.
+        """Drop all entries of the rows that are too short.
 
         Parameters
         ----------
         sizes : ndarray of int64, shape (n,)
             Entries of each row.
         kept : ndarray of bool, shape (nnz,)
-            Whether the signature of each entry lies in the band.
+            Entries whose signature is in the band.
         counts : ndarray of int32, shape (nnz,)
-            Of each entry.
+            Count of each entry.
 
         Returns
         -------
         kept : ndarray of bool, shape (nnz,)
-            Which entries stay.
+            Entries that remain.
         sizes, lengths : ndarray of int64, shape (n,)
-            Entries that each row has left, and the sum of their counts.
+            Number of entries of each row, and the sum of their counts.
         """
         n = len(sizes)
         rows = np.repeat(np.arange(n, dtype=np.int32), sizes)
@@ -147,8 +145,7 @@ def normalised_idf(frequencies: NDArray[np.int64], n: int, idf: Idf = Idf.paper)
     Returns
     -------
     ndarray of float64
-        1 for a signature of one document, 0 for one of all; 1 throughout where the collection has one document only,
-        because nothing can be frequent there.
+        1 for a signature of one document, 0 for one of all; 1 for all if there is only one document.
     """
     total = n + 1 if idf is Idf.prototype else n
     if total <= 1:

@@ -1,4 +1,4 @@
-"""Stopwords of many languages, and which of these a text is in: that whose stopwords are most of its tokens.
+"""Stopwords of many languages, and detection of a text's language by the number of its stopwords.
 
 The lists are those of the package ``stopwordsiso`` (Stopwords ISO, MIT licence), for English that of the authors'
 prototype. They are part of the signatures, which is why the package is pinned.
@@ -21,17 +21,17 @@ from spotsigs.text.tokens import tokenize
 
 AUTO, ENGLISH = "auto", "en"
 RAREST = 0.05
-"""Share of the tokens that must be stopwords: rarer ones anchor too few signatures to compare a text by."""
+"""Least fraction of tokens that are stopwords: fewer anchor too few signatures."""
 
 IN_SHINGLES = np.uint64(1)
-"""The bit of a hash that tells, where languages are told apart, shingles (1) from spot signatures (0)."""
+"""Bit of a hash that distinguishes shingles (1) from spot signatures (0) if languages are detected."""
 
 _LEFT_OUT = {"ja", "th", "zh", "ms"}  # without spaces tokens are no words; Malay and Indonesian are hard to tell apart
 _OWN = Path(__file__).parent / "stopwords"
 
 
 def tokens_of(words: str) -> list[str]:
-    """Return the tokens of a list of words, in its order, without repeats: ``don't`` gives ``don`` and ``t``."""
+    """Return the distinct tokens of a list of words, in order: ``don't`` gives ``don`` and ``t``."""
     return list(dict.fromkeys(tokenize(words).words))
 
 
@@ -51,17 +51,7 @@ def languages() -> tuple[str, ...]:
 
 @cache
 def stopwords_of(language: str) -> tuple[str, ...]:
-    """Return the stopwords of a language, as tokens.
-
-    Parameters
-    ----------
-    language : str
-        One of `languages`.
-
-    Returns
-    -------
-    tuple of str
-    """
+    """Return the stopwords of one of `languages`, as tokens."""
     from stopwordsiso import stopwords
 
     if language == ENGLISH:
@@ -70,7 +60,7 @@ def stopwords_of(language: str) -> tuple[str, ...]:
 
 
 def require_language(language: str) -> None:
-    """Refuse what is neither the code of a language with a list of stopwords nor ``auto``."""
+    """Raise an InputError unless the argument is ``auto`` or the code of a language with stopwords."""
     if isinstance(language, str) and (language in (AUTO, ENGLISH) or language in languages()):
         return
     raise InputError(

@@ -109,13 +109,12 @@ def _hash_spots(
             taken = _chain(content, i, distances[chain], lengths[chain], members)
             if taken == 0:
                 continue
-            size: int = np.int64(0)  # type: ignore[assignment]
+            size = int(np.int64(0))
             if include_antecedent:
                 size = _append(buffer, starts[i], ends[i], joined, size)
             for member in members[:taken]:
                 size = _append(buffer, starts[member], ends[member], joined, size)
-            hashes[n] = _xxh64(joined, np.int32(0), np.int32(size - 1))  # type: ignore[arg-type]
-            firsts[n] = i
+            hashes[n], firsts[n] = _xxh64(joined, int(np.int32(0)), int(np.int32(size - 1))), i
             n += 1
     return hashes[:n], firsts[:n]
 

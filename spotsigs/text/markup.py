@@ -388,10 +388,7 @@ def _simplify(
     marked: bool,
 ) -> int:
     """Write the simplified page, with marks on request; return its size."""
-    # literals would compile each kernel that is called twice
-    at: int = np.int64(0)  # type: ignore[assignment]
-    size: int = np.int64(0)  # type: ignore[assignment]
-    depth: int = np.int64(0)  # type: ignore[assignment]
+    at, size, depth = int(np.int64(0)), int(np.int64(0)), int(np.int64(0))  # a literal compiles what is called twice
     stack, open_roles = np.empty(_MAX_DEPTH, np.uint64), np.empty(_MAX_DEPTH, np.uint8)
     while at < len(html):
         if html[at] != _LT or at + 1 == len(html):
@@ -459,9 +456,7 @@ def _cost(
 
     Both are upper bounds: if it is uncertain whether text is raw, its start tags count and its end tags do not.
     """
-    at: int = np.int64(0)  # type: ignore[assignment]
-    depth: int = np.int64(0)  # type: ignore[assignment]
-    deepest = unsure = 0
+    at, depth, deepest, unsure = int(np.int64(0)), int(np.int64(0)), 0, 0
     formats = again = 0
     stack, open_roles = np.empty(most, np.uint64), np.empty(most, np.uint8)
     while at + 1 < len(html) and deepest <= most:
@@ -504,8 +499,7 @@ def _cost(
 @njit(cache=True, nogil=True)
 def _most_attributes(html: NDArray[np.uint8]) -> int:
     """Return the largest number of attributes of a tag."""
-    at: int = np.int64(0)  # type: ignore[assignment]
-    most = 0
+    at, most = int(np.int64(0)), 0
     while at + 1 < len(html):
         at = _find(html, _LT, at)
         if at + 1 >= len(html) or not _is_letter(html[at + 1]):

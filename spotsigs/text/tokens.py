@@ -127,10 +127,7 @@ def _tokenize(
 
     ASCII letters are lower-cased. The number is -1 if a character beyond ASCII is not in lower case.
     """
-    # literals would compile each kernel that is called twice
-    n: int = np.int64(0)  # type: ignore[assignment]
-    size: int = np.int64(0)  # type: ignore[assignment]
-    at: int = np.int64(0)  # type: ignore[assignment]
+    n, size, at = int(np.int64(0)), int(np.int64(0)), int(np.int64(0))  # a literal compiles what is called twice
     is_open = 0
     while at < len(text):
         byte = text[at]

@@ -36,7 +36,7 @@ def _round(lane: np.uint64, word: np.uint64) -> np.uint64:
 @njit(cache=True, nogil=True)
 def _xxh64(data: NDArray[np.uint8], start: int, end: int) -> np.uint64:
     """Return the XXH64 of ``data[start:end]``."""
-    at: int = np.int64(start)  # type: ignore[assignment]
+    at = int(np.int64(start))
     if end - start >= 32:
         a, b, c, d = _P1 + _P2, _P2, np.uint64(0), np.uint64(0) - _P1
         while at + 32 <= end:

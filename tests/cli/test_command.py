@@ -164,7 +164,6 @@ def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
         (["inspect", str(TINY), "--out", "memory://x"], "memory://x is not on this machine"),
         (["threshold", str(TINY), "--out", "http://h/x"], "http://h/x is not on this machine"),
         (["pairs", str(TINY), "--format", "jsonnl"], "did you mean 'jsonl'?"),
-        (["completion", "bsh"], "did you mean 'bash'?"),
     ],
 )
 def test_a_mistake_is_one_sentence(words, says, capsys):
@@ -208,16 +207,6 @@ def test_the_package_imports_nothing_before_it_is_used():
     code = "import sys, spotsigs; print({'numpy', 'numba', 'scipy', 'pyarrow', 'psutil'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_every_verb(shell, capsys):
-    main(["completion", shell])
-    script = capsys.readouterr().out
-    assert all(verb in script for verb in VERBS)
-    if shell == "bash":
-        asked = f"{script}\nCOMP_WORDS=(spotsigs de); COMP_CWORD=1; _spotsigs; echo ${{COMPREPLY[@]}}"
-        assert subprocess.run(["bash", "-c", asked], capture_output=True, text=True).stdout.split() == ["dedup"]
 
 
 PLUG_IN = """

@@ -40,7 +40,7 @@ NOT_RUN = {
     r"experiment=(all|scale|table2|figure7|race)\b": "hours; the experiments have tests on small collections",
     r"-m benchmarks|-m data\.collections": "minutes to hours of measurements; benchmarks have tests of their own",
     r"mypackage|folder/of": "names the reader's own package or folder",
-    r"spotsigs completion|results/one": "configures a shell, or names folders of the reader",
+    r"results/one": "names folders of the reader",
     r"^(pytest|ruff|mypy|sphinx-build)": "a tool of developers",
     r"^python (tests|notebooks)/": "a tool of developers",
     r"experiment=(figure|table1|systems|signatures|density|practice)\w*( |$)(?!.*data=tiny)": "minutes",
