@@ -13,6 +13,7 @@ from IPython.display import HTML
 import spotsigs
 from data.collections.gold import Gold
 from data.collections.newsframes import NewsFrames
+from data.collections.republished import Republished
 from experiments.show.page_pairs import Piece, judged_pairs, marked
 from spotsigs.engines import Serial
 from spotsigs.records import Collection, Pairs, Signatures, SignatureScheme, Truth, Vectors
@@ -73,27 +74,31 @@ def _extracted(collection: Collection, scheme: SignatureScheme) -> Signatures:
 
 def labelled() -> list[Labelled]:
     """Return the real pages, if they have been downloaded, and the generated ones."""
-    collections = [Labelled("gold", Gold(cache=CACHE), True)]
-    real = NewsFrames(seed=5, cache=str(CACHE))
-    try:
-        real.shards()
-    except spotsigs.InputError as error:
-        print(f"newsframes is left out: {error}")
-    else:
-        collections.insert(0, Labelled("newsframes", real, False))
-    return collections
+    collections = []
+    real = {"newsframes": NewsFrames(seed=5, cache=str(CACHE)), "republished": Republished(cache=str(CACHE))}
+    for name, collection in real.items():
+        try:
+            collection.shards()
+        except (spotsigs.InputError, OSError) as error:
+            print(f"{name} is left out: {error}")
+        else:
+            collections.append(Labelled(name, collection, False))
+    return [*collections, Labelled("gold", Gold(cache=CACHE), True)]
 
 
-def quality(pairs: Pairs, truth: Truth) -> dict[str, float]:
-    """Return precision, recall, F1 and the number of pairs."""
-    found = spotsigs.evaluate(pairs, truth, resamples=0)
-    return {"precision": found.precision, "recall": found.recall, "F1": found.f1, "pairs": len(pairs)}
+def quality(pairs: Pairs, truth: Truth) -> dict[str, object]:
+    """Return precision, recall, F1 with its 95 % interval over resampled clusters, and the number of pairs."""
+    found = spotsigs.evaluate(pairs, truth)
+    low, high = found.intervals["f1"]
+    row = {"precision": found.precision, "recall": found.recall, "F1": found.f1}
+    return row | {"F1, 95 %": f"{low:.3f} to {high:.3f}", "pairs": len(pairs)}
 
 
-def best(pairs: Pairs, truth: Truth) -> dict[str, float]:
+def best(pairs: Pairs, truth: Truth) -> dict[str, object]:
     """Return the threshold with the highest F1 and its quality; the pairs are those of a low threshold."""
-    rows = [{"tau": tau} | quality(pairs.at(tau), truth) for tau in np.arange(0.06, 1.0, 0.02).round(2)]
-    return max(rows, key=lambda row: np.nan_to_num(row["F1"]))
+    taus = np.arange(0.06, 1.0, 0.02).round(2)
+    tau = max(taus, key=lambda tau: np.nan_to_num(spotsigs.evaluate(pairs.at(tau), truth, resamples=0).f1))
+    return {"tau": tau} | quality(pairs.at(tau), truth)
 
 
 def lost(pairs: Pairs, truth: Truth) -> np.ndarray:
