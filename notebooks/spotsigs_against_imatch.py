@@ -67,8 +67,9 @@ assert news.xs("I-Match-S", level="method")["precision"].min() > 0.9
 table.round(4)
 
 # %% [markdown]
-# I-Match finds almost no pair of news pages (documentation that is published again keeps its template): a page consists of an article *and* the template of its site, the words
-# of the template are hashed with those of the article, and pages of two sites never have the same hash. Of the few
+# I-Match finds almost no pair of news pages (documentation that is published again keeps its template): a page consists
+# of an article *and* the template of its site, the words of the template are hashed with those of the article, and
+# pages of two sites never have the same hash. Of the few
 # pairs that it reports, those of gold are true and those of newsframes false. Most of a template yields no spot
 # signatures, so I-Match-S finds some pairs, nearly all of them true; but every template yields a few. The paper reports
 # the same order on its Gold Set: F1 .05 for I-Match, .37 for I-Match-S, .94 for SpotSigs.

@@ -99,7 +99,7 @@ class Panel:
     y_ticks : list of float
         As `x_ticks`, for the y axis.
     named_lines : bool
-        Name each line at its left end; the figure has no legend then.
+        Name each line at its right end; the figure has no legend then.
     """
 
     name: str
@@ -167,7 +167,7 @@ def _draw_grid(
                 line = [p for p in points if p.panel == panel.name and p.series == series]
                 _draw_line(axis, series, line, look, number / len(looks), len(looks) <= MOST_BANDS)
                 if line and panel.named_lines:
-                    _name_line(axis, series, line[0], look["color"])
+                    _name_line(axis, series, line[-1], look["color"])
         for axis in axes[len(panels) :]:
             axis.remove()
         if not any(panel.named_lines for panel in panels):
@@ -180,7 +180,7 @@ def _draw_grid(
 def _name_line(axis: Axes, series: str, end: Point, color: str) -> None:
     halo = [withStroke(linewidth=2, foreground="white")]
     axis.annotate(
-        series, (end.x, end.y), xytext=(2, 5), textcoords="offset points", color=color, fontsize=8, path_effects=halo
+        series, (end.x, end.y), xytext=(6, -3), textcoords="offset points", color=color, fontsize=8, path_effects=halo
     )
 
 

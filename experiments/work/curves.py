@@ -20,7 +20,6 @@ from spotsigs.evaluation.metrics import (
     ends,
     macro_averages,
     micro_averages,
-    resampled_macro,
     resampled_micro,
     tallies,
 )
@@ -167,11 +166,6 @@ class Curve:
     def interval(self, measure: str, level: float = 0.95) -> FloatArray:
         """Return the lower and upper ends of the measure's interval, shape (2, thresholds)."""
         return ends(self.resampled[MEASURES.index(measure)], level)
-
-    @cached_property
-    def macro_resampled(self) -> FloatArray:
-        """Macro averages of each resample, shape (3, resamples, thresholds)."""
-        return resampled_macro(self.tallies, _paired(self.tallies[0].shape[1]))
 
     def decided(self, at: int, method: str = "leaders") -> dict[str, float]:
         """Return the measures of decisions at the position of a threshold, see `decision_measures`."""
