@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import re
 import zlib
 from pathlib import Path
 from typing import IO, Any, cast
@@ -29,6 +30,7 @@ _MOST_DICTIONARY = 64 << 20
 _DAMAGE: tuple[type[Exception], ...] = (cast(Any, igzip_lib).IsalError, zlib.error, zstandard.ZstdError)
 _FAILURES: tuple[type[Exception], ...] = (*READ_ERRORS, *_DAMAGE)
 _HEADER_CHECKSUM = 2  # a flag of gzip that isal does not read if the header is cut into pieces
+_SKIPPABLE = re.compile(rb"[\x50-\x5c\x5e\x5f]\x2a\x4d\x18")
 _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -46,6 +48,8 @@ def raw(path: Path) -> IO[bytes]:
 
 def packing_of(head: bytes) -> str:
     """Return ``gzip``, ``zstd``, ``zstd with dictionary``, ``bzip2`` or ``plain`` for the first bytes of a file."""
+    if _SKIPPABLE.match(head):  # as pzstd writes before each frame
+        return "zstd"
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "plain")
 
 

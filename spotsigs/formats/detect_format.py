@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections import Counter
 from typing import Any
@@ -36,6 +35,7 @@ SAMPLE = 20
 
 CONTENT_COLUMNS = ("html", "text", "content")
 
+_DELIMITERS = ",\t;|"
 _BEGINNINGS = (
     (rb"WARC/[01]\.\d", "warc"),
     (rb"filedesc://", "arc"),
@@ -135,11 +135,14 @@ def _guess(source: InputFile, alone: bool) -> str | None:
 
 def _has_columns(head: bytes) -> bool:
     """Return whether the first line names a column of pages."""
-    first = head.decode("utf-8-sig", "replace").partition("\n")[0].lower()
-    cells = [
-        cell.strip() for delimiter in ",\t;|" for cell in next(csv.reader(io.StringIO(first), delimiter=delimiter), [])
-    ]
-    return any(name in cells for name in CONTENT_COLUMNS) and any(delimiter in first for delimiter in ",\t;|")
+    first = _first_line(head).lower()
+    cells = [cell.strip() for sign in _DELIMITERS for cell in next(csv.reader([first], delimiter=sign), [])]
+    return any(name in cells for name in CONTENT_COLUMNS) and any(sign in first for sign in _DELIMITERS)
+
+
+def _first_line(head: bytes) -> str:
+    """Return the first line of a text; a carriage return alone, which the parser of CSV refuses, is a space."""
+    return head.decode("utf-8-sig", "replace").partition("\n")[0].replace("\r", " ")
 
 
 def _delimiter(source: InputFile) -> str | None:
@@ -148,5 +151,5 @@ def _delimiter(source: InputFile) -> str | None:
         head = b"" if source.fault or not source.path.is_file() else beginning(source.path, 1 << 14)
     except READ_ERRORS:
         return None
-    first = head.decode("utf-8-sig", "replace").partition("\n")[0]
-    return max(",\t;|", key=first.count) if first and "\0" not in first else None
+    first = _first_line(head)
+    return max(_DELIMITERS, key=first.count) if first and "\0" not in first else None

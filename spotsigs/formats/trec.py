@@ -18,6 +18,7 @@ from spotsigs.text.size_limits import in_words, largest_page
 
 _NUMBER = re.compile(rb"<DOCNO>", re.IGNORECASE), re.compile(rb"</DOCNO>\s*", re.IGNORECASE)
 _HEADER = re.compile(rb"<DOCHDR>", re.IGNORECASE), re.compile(rb"</DOCHDR>\r?\n?", re.IGNORECASE)
+_SECOND = re.compile(rb"</DOC>[ \t]*+<DOC>\s*+<DOCNO>", re.IGNORECASE)
 _CLOSE = re.compile(rb"</DOC>\s*$", re.IGNORECASE)
 _HEAD_LINES, _HEAD_BYTES = 8, 1 << 16  # before <DOCNO>
 _BEFORE = 1 << 20  # bytes before a shard that show whether a document is open at its beginning
@@ -149,6 +150,8 @@ def _document(position: str, block: bytes) -> Document | Skipped:
     if not number:
         return Skipped(position, "the document has no <DOCNO>")
     doc_id = number.decode("utf-8", "replace")
+    if _SECOND.search(block):
+        return Skipped(located(doc_id, position), "another document begins in the line of its </DOC>; write one a line")
     close = _CLOSE.search(block)
     if close is None:
         fault = (

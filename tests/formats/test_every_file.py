@@ -505,3 +505,42 @@ def test_a_changed_file_is_read_again(tmp_path):
     assert ids(shards[0]())[0] == "0"
     path.write_bytes(gzip.compress(b"id,text\n" + b"".join(b"%d,x\n" % k for k in range(1000, 1500))))
     assert ids(shards[1]())[0].startswith("1")
+
+
+def skippable(number):
+    """Return a zstd frame that unpackers skip."""
+    return bytes([0x50 + number]) + b"\x2a\x4d\x18\x04\0\0\0abcd"
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "warc"])
+@pytest.mark.parametrize("number", [0, 3, 15])
+def test_zstd_of_several_threads_begins_with_a_frame_to_skip(tmp_path, kind, number):
+    """As pzstd writes it: before each frame, its size in a skippable one."""
+    lines = [b'{"id": "%d", "text": "the text"}\n' % k for k in range(6)]
+    records = lines if kind == "jsonl" else crawl(6, random.Random(1))
+    path = tmp_path / f"x.{kind}.zst"
+    path.write_bytes(b"".join(skippable(number) + zstandard.compress(record) for record in records))
+    name, collection = collection_of(str(path))
+    found = [record for shard in collection.shards() for record in shard()]
+    assert (name, [record.id for record in found]) == (kind, [f"{'http://x/' * (kind == 'warc')}{k}" for k in range(6)])
+    assert all(isinstance(record, Document) for record in found)
+
+
+def test_csv_of_carriage_returns_is_one_sentence(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"id,text\ra,hello\rb,you\r")
+    for name, sentence in (
+        (None, "none of the 1 files of .* is a page"),
+        ("csv", "its columns are id, text a, hello b, you"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            collection_of(str(tmp_path / "x.csv"), name)[1].shards()
+
+
+def test_two_trec_documents_in_one_line_are_listed(tmp_path):
+    (tmp_path / "x.trec").write_bytes(
+        b"<DOC><DOCNO>a</DOCNO>x</DOC> <DOC><DOCNO>b</DOCNO>y</DOC>\n<DOC><DOCNO>c</DOCNO>z</DOC>"
+    )
+    _, collection = collection_of(str(tmp_path / "x.trec"))
+    first, second = (record for shard in collection.shards() for record in shard())
+    assert first == Skipped("a (x.trec@0)", "another document begins in the line of its </DOC>; write one a line")
+    assert (second.id, second.content) == ("c", b"z")
