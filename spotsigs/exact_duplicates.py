@@ -80,11 +80,11 @@ class Copies:
         if sameness is Sameness.content:
             return cls(content, content)
         found = texts()
-        says = found.any(axis=1)
-        says &= content == np.arange(n, dtype=np.int32)
-        heads = _in_question(found, says)
+        has_text = found.any(axis=1)
+        has_text &= content == np.arange(n, dtype=np.int32)
+        rows = _in_question(found, has_text)
         last: NDArray[np.int32] = np.arange(n, dtype=np.int32)
-        last[heads] = heads[_last_of_equal(found[heads])]
+        last[rows] = rows[_last_of_equal(found[rows])]
         return cls(content, last[content])
 
     @classmethod
@@ -138,11 +138,11 @@ class Copies:
             return
         indptr, members = self._listed()
         sizes = np.diff(indptr)
-        behind = np.repeat(indptr[1:], sizes)  # first, the end of the set of each member; minus its position,
-        behind -= np.arange(1, len(members) + 1, dtype=np.int32)  # the number of members after it
-        for place, step in _flat(behind, most):
-            yield from _wanted(members[place], members[place + 1 + step], np.ones(len(place)), new_from)
-        del behind
+        after = np.repeat(indptr[1:], sizes)  # first, the end of the set of each member; minus its position,
+        after -= np.arange(1, len(members) + 1, dtype=np.int32)  # the number of members after it
+        for index, step in _flat(after, most):
+            yield from _wanted(members[index], members[index + 1 + step], np.ones(len(index)), new_from)
+        del after
         for i, j, similarity in chunks:
             products = sizes[i].astype(np.int64) * sizes[j]
             products[products == 1] = 0
@@ -178,8 +178,8 @@ def _in_question(digests: NDArray[np.uint64], known: Any) -> NDArray[np.int64]:
     del ordered
     if not len(twice):
         return np.empty(0, np.int64)
-    places = np.minimum(np.searchsorted(twice, digests[:, 0]), len(twice) - 1)
-    rows: NDArray[np.int64] = np.flatnonzero((twice[places] == digests[:, 0]) & known)
+    indices = np.minimum(np.searchsorted(twice, digests[:, 0]), len(twice) - 1)
+    rows: NDArray[np.int64] = np.flatnonzero((twice[indices] == digests[:, 0]) & known)
     return rows
 
 
@@ -199,8 +199,8 @@ def _flat(counts: IntArray, most: int) -> Iterator[tuple[NDArray[np.int64], NDAr
     ends = np.cumsum(counts)
     for start in range(0, int(ends[-1]) if len(ends) else 0, most):
         flat = np.arange(start, min(start + most, int(ends[-1])))
-        place = np.searchsorted(ends, flat, side="right")
-        yield place, flat - ends[place] + counts[place]
+        index = np.searchsorted(ends, flat, side="right")
+        yield index, flat - ends[index] + counts[index]
 
 
 def _wanted(i: IntArray, j: IntArray, similarity: FloatArray, new_from: int) -> Iterator[Chunk]:

@@ -147,7 +147,7 @@ COLLECTIONS = cases(
             file("x.jsonl", UTF16, "jsonl"),
         ),
         "a JSON array for JSON lines": (
-            "the collection holds no readable document; the first of 1 that cannot be read is x.jsonl@0: the line holds a JSON list, not an object",
+            "the collection holds no readable document; the first of 1 that cannot be read is x.jsonl@0: the line contains a JSON list, not an object",
             file("x.jsonl", json.dumps(GOOD).encode(), "jsonl"),
         ),
         "JSON lines whose gzip stream ends in its header": (
@@ -275,8 +275,8 @@ RECORDS = cases(
             "x.jsonl@363: the line is not JSON: …",
             file("x.jsonl", jsonl(b'{"id": "bad", '), "jsonl"),
         ),
-        "a line that holds a JSON array": (
-            "x.jsonl@363: the line holds a JSON list, not an object",
+        "a line that contains a JSON array": (
+            "x.jsonl@363: the line contains a JSON list, not an object",
             file("x.jsonl", jsonl([1]), "jsonl"),
         ),
         "a line that is not UTF-8": (
@@ -719,11 +719,11 @@ LIBRARY = cases(
             lambda here: spotsigs.Vectors.from_csr([], []),
         ),
         "ids below 0": (
-            "ids must lie in [0, 2**31 - 1), got -1 to -1; number your features densely",
+            "ids must lie in [0, 2**31 - 1), got -1 to -1; number your features contiguously",
             lambda here: spotsigs.Vectors.from_csr([0, 1], [-1]),
         ),
         "ids of 2³¹": (
-            "ids must lie in [0, 2**31 - 1), got 2147483648 to 2147483648; number your features densely",
+            "ids must lie in [0, 2**31 - 1), got 2147483648 to 2147483648; number your features contiguously",
             lambda here: spotsigs.Vectors.from_csr([0, 1], [2**31]),
         ),
         "ids that are no integers": (

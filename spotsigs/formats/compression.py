@@ -221,9 +221,9 @@ class _Gzip(io.RawIOBase):
         self._file.close()
         self._file = raw(self._path)
         self._stream = gzip.GzipFile(fileobj=self._file, mode="rb")
-        left = self._given
-        while left and (content := self._stream.read1(min(left, BLOCK))):
-            left -= len(content)
+        rest = self._given
+        while rest and (content := self._stream.read1(min(rest, BLOCK))):
+            rest -= len(content)
 
     def close(self) -> None:
         self._file.close()

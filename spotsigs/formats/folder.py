@@ -58,7 +58,7 @@ class Folder(CopyableCollection):
         Bytes of pages in a shard.
     """
 
-    truth_by: ClassVar[str] = "data.clusters=folders does, where each sub-folder holds the duplicates of one page"
+    truth_by: ClassVar[str] = "data.clusters=folders does, where each sub-folder contains the duplicates of one page"
 
     path: str
     clusters: SortedBy = SortedBy.none

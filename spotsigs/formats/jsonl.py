@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ from spotsigs.errors import InputError
 from spotsigs.formats.compression import compression
 from spotsigs.formats.file_collection import Piece
 from spotsigs.formats.input_files import END, InputFile, beginning, lines, one_pass, windows
-from spotsigs.formats.row_documents import RowCollection, value_of
+from spotsigs.formats.row_documents import RowCollection, listed, value_of
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import MARK, in_words, largest_page, outweighs
 
-_VALUES = b",[{"  # a value of JSON follows each, and holds more memory than its text
+_VALUES = b",[{"  # a value of JSON follows each, and uses more memory than its text
 _LINE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*[\[{]", re.MULTILINE)
 _SAMPLE = 100
 
@@ -74,7 +74,7 @@ class Jsonl(RowCollection):
         except (ValueError, RecursionError) as error:  # a number of too many digits is a bare ValueError
             return Skipped(position, f"the line is not JSON: {error}")
         if not isinstance(row, dict):
-            return Skipped(position, f"the line holds a JSON {type(row).__name__}, not an object")
+            return Skipped(position, f"the line contains a JSON {type(row).__name__}, not an object")
         return self.document(position, row)
 
     def _parsed(self, line: bytes) -> Any:
@@ -110,12 +110,7 @@ class Jsonl(RowCollection):
                     return
                 keys |= dict.fromkeys(row)
         if keys:
-            raise InputError(f"{path} has no key {self.id_column!r} in its first lines; their keys are {_few(keys)}")
-
-
-def _few(keys: Mapping[str, None]) -> str:
-    shown = [key if len(key) <= 40 else key[:39] + "…" for key in list(keys)[:20]]
-    return ", ".join(shown)
+            raise InputError(f"{path} has no key {self.id_column!r} in its first lines; their keys are {listed(keys)}")
 
 
 def _numbered(path: Path, start: int = 0, stop: int = END) -> Iterator[tuple[int, tuple[bytes, bool]]]:

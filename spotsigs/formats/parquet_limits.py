@@ -83,7 +83,7 @@ class _Struct:
     """A structure of Thrift's compact protocol, of which at most some bytes are read; its content is not trusted."""
 
     def __init__(self, file: IO[bytes], most: int) -> None:
-        self.file, self.left = file, most
+        self.file, self.rest = file, most
 
     def fields(self, wanted: Mapping[int, Any], depth: int = 0) -> dict[int, Any]:
         """Read the structure and return the wanted fields: by number, those wanted of the structures in each."""
@@ -116,8 +116,8 @@ class _Struct:
         raise ValueError("a Thrift structure is damaged")
 
     def _bytes(self, size: int) -> bytes:
-        self.left -= size
-        if self.left < 0 or len(content := self.file.read(size)) < size:
+        self.rest -= size
+        if self.rest < 0 or len(content := self.file.read(size)) < size:
             raise ValueError("a Thrift structure is damaged or cut short")
         return content
 

@@ -223,7 +223,7 @@ class _Rows:
         return type(self._pages)(stay) if type(self._pages) in (tuple, set, frozenset) else stay  # type: ignore[call-arg]
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """Position of a value in the temporary file."""
 
     start: int
@@ -250,12 +250,12 @@ class _StoredRows:
         if type(value) not in (str, bytes) or len(value) < _LONG_VALUE:
             return value
         data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-        place = _Place(self._file.tell(), len(data), isinstance(value, str))
+        position = _Position(self._file.tell(), len(data), isinstance(value, str))
         self._file.write(data)
-        return place
+        return position
 
     def _read(self, value: Any) -> Any:
-        if not isinstance(value, _Place):
+        if not isinstance(value, _Position):
             return value
         self._file.seek(value.start)
         data = self._file.read(value.size)
@@ -266,6 +266,6 @@ def _changed(row: Any, change: Callable[[Any], Any]) -> Any:
     """Return a row with its values changed, if it is of a type that can be composed again."""
     if type(row) is dict:
         return {name: change(value) for name, value in row.items()}
-    if hasattr(row, "_make") and not isinstance(row, _Place):
+    if hasattr(row, "_make") and not isinstance(row, _Position):
         return row._make(map(change, row))
     return change(row)

@@ -66,11 +66,11 @@ class RowCollection(FileCollection):
             require(number <= 1, f"{path} has {number} columns named {name!r}; rename all but one")
         for name in self.named_columns():
             if name not in present:
-                raise InputError(f"{path} has no column {name!r}; its columns are {_listed(present)}")
+                raise InputError(f"{path} has no column {name!r}; its columns are {listed(present)}")
         if self.html_column not in present and self.text_column not in present:
             raise InputError(
                 f"{path} has neither a column {self.html_column!r} nor {self.text_column!r}; "
-                f"name one by {option('html_column')} or {option('text_column')}; its columns are {_listed(present)}"
+                f"name one by {option('html_column')} or {option('text_column')}; its columns are {listed(present)}"
             )
         return [name for name in present if name in self.columns()]
 
@@ -92,7 +92,7 @@ class RowCollection(FileCollection):
             )
         reason = f"the row has neither {self.html_column!r} nor {self.text_column!r}"
         if self.html_column not in row and self.text_column not in row:
-            reason += f"; its columns are {_listed(list(map(str, row)))}"
+            reason += f"; its columns are {listed(map(str, row))}"
         return Skipped(located(doc_id, position), reason)
 
 
@@ -116,8 +116,9 @@ def _label(value: object) -> str | None:
     return str(isoformat() if isoformat else value)
 
 
-def _listed(columns: list[str], most: int = 20, longest: int = 40) -> str:
-    """Return the names of columns, cut where a file is not the table it was taken for."""
+def listed(columns: Iterable[str], most: int = 20, longest: int = 40) -> str:
+    """Return the names of columns, cut if a file is not the table it was taken for."""
+    columns = list(columns)
     shown = [name if len(name) <= longest else name[: longest - 1] + "…" for name in columns[:most]]
     more = f" and {len(columns) - most:,} more" if len(columns) > most else ""
     return (", ".join(shown) or "none") + more

@@ -114,17 +114,17 @@ def _finished(source: InputFile, begin: int, block: Sequence[bytes]) -> tuple[in
 
 def _with_following(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, Sequence[bytes]]]:
     """Iterate over lines with their offset and the next lines, `_HEAD_LINES` at most, fewer where they are long."""
-    held: deque[tuple[int, bytes]] = deque()
+    ahead: deque[tuple[int, bytes]] = deque()
     size = 0
     for offset, line in chain(numbered, repeat((0, b""), _HEAD_LINES)):
-        held.append((offset, line))
+        ahead.append((offset, line))
         size += len(line)
-        while len(held) > _HEAD_LINES or (size > _HEAD_BYTES and len(held) > 1):
-            first = held.popleft()
+        while len(ahead) > _HEAD_LINES or (size > _HEAD_BYTES and len(ahead) > 1):
+            first = ahead.popleft()
             size -= len(first[1])
             if first[1]:
-                yield *first, [text for _, text in held]
-    for first in held:
+                yield *first, [text for _, text in ahead]
+    for first in ahead:
         if first[1]:
             yield *first, []
 

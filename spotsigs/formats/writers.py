@@ -24,7 +24,7 @@ from spotsigs.storage.locations import local_folder
 Keep = Callable[[Document], bool]
 """Called with every readable document in order; returns whether it belongs to the copy."""
 
-COPY, FORMER = "copy", "former"
+COPY, PREVIOUS = "copy", "previous"
 """Names of a new copy and of the one that it replaces, in a temporary folder."""
 
 
@@ -76,9 +76,9 @@ def prepare_copy(
 
 
 def publish_copy(temporary: Path, folder: Path) -> None:
-    """Put a copy in place; a former one moves to the temporary folder."""
+    """Rename a copy to its folder; the previous one moves to the temporary folder."""
     if folder.exists() and any(folder.iterdir()):
-        os.replace(folder, temporary / FORMER)
+        os.replace(folder, temporary / PREVIOUS)
     os.replace(temporary / COPY, folder)
 
 
@@ -86,8 +86,8 @@ def withdraw_copy(temporary: Path, folder: Path) -> None:
     """Undo `publish_copy`."""
     if not (temporary / COPY).exists():
         os.replace(folder, temporary / COPY)
-    if (temporary / FORMER).exists():
-        os.replace(temporary / FORMER, folder)
+    if (temporary / PREVIOUS).exists():
+        os.replace(temporary / PREVIOUS, folder)
 
 
 @contextmanager

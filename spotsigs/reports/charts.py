@@ -51,16 +51,16 @@ def chart(title: str, x: Axis, y: Axis, series: Sequence[Series], guides: Sequen
     """Return a chart as an SVG element, with dotted vertical lines at `guides`; values outside an axis are clipped."""
     width, height = WIDTH - _LEFT - _RIGHT, HEIGHT - _TOP - _BOTTOM
 
-    def place(value: float, level: float) -> tuple[float, float]:
+    def position(value: float, level: float) -> tuple[float, float]:
         return round(_LEFT + x.at(value, width), 1), round(_TOP + height - y.at(level, height), 1)
 
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">']
     parts.append(f'<text x="{_LEFT}" y="14" class="title">{escape(title)}</text>')
     for value in x.ticks():
-        at, bottom = place(value, y.low)
+        at, bottom = position(value, y.low)
         parts.append(f'<path class="tick" d="M{at} {bottom}v5"/>{_text(at, bottom + 18, f"{value:g}", "middle")}')
     for value in y.ticks():
-        left, at = place(x.low, value)
+        left, at = position(x.low, value)
         shown = _text(left - 6, at + 4, f"{value:,g}", "end")
         parts.append(f'<path class="grid" d="M{left} {at}h{width}"/>{shown}')
     parts.append(_text(_LEFT + width / 2, HEIGHT - 6, x.label, "middle"))
@@ -68,10 +68,10 @@ def chart(title: str, x: Axis, y: Axis, series: Sequence[Series], guides: Sequen
         f'<text class="label" transform="translate(12 {_TOP + height / 2}) rotate(-90)">{escape(y.label)}</text>'
     )
     for value in guides:
-        at, bottom = place(value, y.low)
+        at, bottom = position(value, y.low)
         parts.append(f'<path class="guide" d="M{at} {bottom}V{_TOP}"/>')
     for number, drawn in enumerate(series):
-        path = _bars(drawn, place, y.low) if len(drawn.edges) else _line(drawn, place)
+        path = _bars(drawn, position, y.low) if len(drawn.edges) else _line(drawn, position)
         parts.append(f'<path class="series s{number} {"bars" if len(drawn.edges) else "line"}" d="{path}"/>')
     if len(series) > 1:
         parts += [
@@ -85,22 +85,22 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _line(series: Series, place) -> str:  # type: ignore[no-untyped-def]
+def _line(series: Series, position) -> str:  # type: ignore[no-untyped-def]
     words, pen = [], "M"
     for value, level in zip(series.x, series.y, strict=True):
         if not isfinite(level):
             pen = "M"
             continue
-        at = place(value, level)
+        at = position(value, level)
         words.append(f"{pen}{at[0]} {at[1]}")
         pen = "L"
     return "".join(words)
 
 
-def _bars(series: Series, place, low: float) -> str:  # type: ignore[no-untyped-def]
+def _bars(series: Series, position, low: float) -> str:  # type: ignore[no-untyped-def]
     words = []
     for left, right, level in zip(series.edges[:-1], series.edges[1:], series.y, strict=True):
         if level > low:
-            (x0, bottom), (x1, top) = place(left, low), place(right, level)
+            (x0, bottom), (x1, top) = position(left, low), position(right, level)
             words.append(f"M{x0} {bottom}V{top}H{x1}V{bottom}Z")
     return "".join(words)

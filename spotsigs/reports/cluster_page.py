@@ -152,10 +152,10 @@ def _pairs_by_cluster(pairs: Pairs, clusters: Clusters) -> dict[int, tuple[NDArr
 
 
 def _described(
-    label: int, rows: list[int], doc_ids: Sequence[str], clusters: Clusters, held: Cohesion
+    label: int, rows: list[int], doc_ids: Sequence[str], clusters: Clusters, found: Cohesion
 ) -> dict[str, Any]:
     """Return what the list shows of a cluster; ``chain`` counts members without a pair with the representative."""
-    own = held.of(np.array([label]))
+    own = found.of(np.array([label]))
     return {
         "label": label,
         "ids": [doc_ids[row] for row in rows],
@@ -189,15 +189,15 @@ def packed(
         return None
     number: dict[str, int] = {}
     spots = [_spots(kept.get(row, ""), scheme, number, counts.get(row)) for row in shown] if scheme else []
-    place = {row: k for k, row in enumerate(shown)}
+    order = {row: k for k, row in enumerate(shown)}
     triples = zip(*(column.tolist() for column in pairs), strict=True) if pairs else ()
-    known = [(*sorted((i, j), key=place.__getitem__), s) for i, j, s in triples if i in place and j in place]
+    known = [(*sorted((i, j), key=order.__getitem__), s) for i, j, s in triples if i in order and j in order]
     inner = [[] if within is None else [int(within.lengths[j] < within.lengths[i])] for i, j, _ in known]
     content = {
         "texts": [kept.get(row) for row in shown],
         "spots": spots,
         "pairs": [
-            [place[i], place[j], None if np.isnan(s) else round(s, 6), *which]
+            [order[i], order[j], None if np.isnan(s) else round(s, 6), *which]
             for (i, j, s), which in zip(known, inner, strict=True)
         ],
     }
@@ -237,14 +237,16 @@ def _spots(text: str, scheme: SignatureScheme, number: dict[str, int], counts: C
 
 def _taking_part(hashes: Sequence[int], counts: Counts) -> set[int]:
     """Return the occurrences that were matched: of each signature those that count, nearest to the middle of all."""
-    places: dict[int, list[int]] = {}
+    positions: dict[int, list[int]] = {}
     for k, signature in enumerate(hashes):
         if signature in counts:
-            places.setdefault(signature, []).append(k)
-    certain = sorted(k for signature, own in places.items() if len(own) <= counts[signature] for k in own)
+            positions.setdefault(signature, []).append(k)
+    certain = sorted(k for signature, own in positions.items() if len(own) <= counts[signature] for k in own)
     middle = certain[len(certain) // 2] if certain else len(hashes) // 2
     return {
-        k for signature, own in places.items() for k in sorted(own, key=lambda k: abs(k - middle))[: counts[signature]]
+        k
+        for signature, own in positions.items()
+        for k in sorted(own, key=lambda k: abs(k - middle))[: counts[signature]]
     }
 
 
@@ -271,15 +273,15 @@ def _word_places(text: str) -> tuple[list[str], list[tuple[int, int]]]:
         unit += 1 if character <= "\uffff" else 2
     origin.append(unit)
     flat = "".join(lowered)
-    words, places = [], []
+    words, positions = [], []
     position = 0
     for word in tokenize(text).words:
         at = flat.find(word, position)
         if at >= 0:
             words.append(word)
-            places.append((origin[at], origin[at + len(word)]))
+            positions.append((origin[at], origin[at + len(word)]))
             position = at + (1 if _is_bigram(word) else len(word))
-    return words, places
+    return words, positions
 
 
 def _is_bigram(word: str) -> bool:

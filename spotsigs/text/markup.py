@@ -451,12 +451,12 @@ def _cost(
     kinds: NDArray[np.uint8],
     roles: NDArray[np.uint8],
     most: int,
-) -> tuple[int, int]:
-    """Return the depth of nesting, at most ``most + 1``, and the number of elements that are opened again.
+) -> tuple[int, int, int]:
+    """Return the depth of nesting, at most ``most + 1``, and the numbers of elements opened again and of attributes.
 
-    Both are upper bounds: if it is uncertain whether text is raw, its start tags count and its end tags do not.
+    All are upper bounds: if it is uncertain whether text is raw, its start tags count and its end tags do not.
     """
-    at, depth, deepest, unsure = int(np.int64(0)), int(np.int64(0)), 0, 0
+    at, depth, deepest, unsure, attributes = int(np.int64(0)), int(np.int64(0)), 0, 0, 0
     formats = again = 0
     stack, open_roles = np.empty(most, np.uint64), np.empty(most, np.uint8)
     while at + 1 < len(html) and deepest <= most:
@@ -469,7 +469,8 @@ def _cost(
             at = max(_declaration_end(html, at), at + 1) if start < len(html) else len(html)
             continue
         key, end = _name_end(html, start)
-        at, is_closed, _, _ = _tag_end(html, end)
+        at, is_closed, _, found = _tag_end(html, end)
+        attributes = max(attributes, found)
         if at < 0:
             break
         again += formats
@@ -493,31 +494,10 @@ def _cost(
         if role & _FORMAT:
             formats += 1 if not is_end else depth - before
         deepest = max(deepest, depth)
-    return deepest, again
+    return deepest, again, attributes
 
 
-@njit(cache=True, nogil=True)
-def _most_attributes(html: NDArray[np.uint8]) -> int:
-    """Return the largest number of attributes of a tag."""
-    at, most = int(np.int64(0)), 0
-    while at + 1 < len(html):
-        at = _find(html, _LT, at)
-        if at + 1 >= len(html) or not _is_letter(html[at + 1]):
-            at += 1
-            continue
-        at, _, _, found = _tag_end(html, _name_end(html, at + 1)[1])
-        most = max(most, found)
-        if at < 0:
-            break
-    return most
-
-
-def has_more_attributes(html: bytes, most: int) -> bool:
-    """Return whether a tag has more than `most` attributes; some parsers compare each with all others."""
-    return bool(_most_attributes(np.frombuffer(html, np.uint8)) > most)
-
-
-def parsing_cost(html: bytes, most: int) -> tuple[int, int]:
+def parsing_cost(html: bytes, most: int) -> tuple[int, int, int]:
     """Return the quantities that determine the time and memory of a parser, in addition to the size of the page.
 
     Returns
@@ -527,6 +507,8 @@ def parsing_cost(html: bytes, most: int) -> tuple[int, int]:
         itself do not count.
     again : int
         Upper bound of the number of elements that the parser opens again: ``<p><b><i>one<p>two`` opens two.
+    attributes : int
+        Largest number of attributes of a tag: some parsers compare each with all others.
     """
     return _cost(np.frombuffer(html, np.uint8), _KEYS, _KINDS, _ROLES, most)
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from spotsigs.errors import require
 from spotsigs.records import Document, MarkedText
 from spotsigs.text.charset import to_utf8
-from spotsigs.text.markup import UNMARKED, has_more_attributes, parsing_cost, simplify
+from spotsigs.text.markup import UNMARKED, parsing_cost, simplify
 from spotsigs.text.size_limits import require_room
 
 DEEPEST = 2000
@@ -58,13 +58,10 @@ def _tamed(document: Document, name: str) -> str:
     """Return the page as a string; refuse one that a parser does not read in linear time and memory."""
     content = _utf8(document, _MARKS)
     beyond = f"beyond what text={name} reads; text=visible does"
-    deepest, again = parsing_cost(content, DEEPEST)
+    deepest, again, attributes = parsing_cost(content, DEEPEST)
     require(deepest <= DEEPEST, f"its elements nest more than {DEEPEST:,} deep, {beyond}")
     require_room(content, _MARKS, again)
-    require(
-        not has_more_attributes(content, MOST_ATTRIBUTES),
-        f"a tag has more than {MOST_ATTRIBUTES:,} attributes, {beyond}",
-    )
+    require(attributes <= MOST_ATTRIBUTES, f"a tag has more than {MOST_ATTRIBUTES:,} attributes, {beyond}")
     return content.decode()
 
 

@@ -51,49 +51,6 @@ def by_warcio(path):
 EMPTY = gzip.compress(b"", mtime=0)
 
 
-@pytest.mark.parametrize("shard_bytes", [200, 1 << 20])
-@pytest.mark.parametrize("where", ["first", "between", "last"])
-def test_empty_members_end_nothing(tmp_path, where, shard_bytes):
-    halves = [packed(crawl(6, random.Random(1))[part], ".gz") for part in (slice(3), slice(3, 6))]
-    content = {"first": [EMPTY, *halves], "between": [halves[0], EMPTY * 3, halves[1]], "last": [*halves, EMPTY]}[where]
-    path = tmp_path / "x.warc.gz"
-    path.write_bytes(b"".join(content))
-    found = read(Warc(path=str(path), shard_bytes=shard_bytes))
-    assert [(d.id, d.content) for d in found] == by_warcio(path)
-    assert len(found) == 6
-
-
-@st.composite
-def archives(draw):
-    """Draw the name and content of an archive: pages and other records in members of any number, some empty."""
-    kind, pack = draw(st.sampled_from(["warc", "arc"])), draw(st.sampled_from(["", ".gz"]))
-    make = warc_record if kind == "warc" else arc_record
-    records = [] if kind == "warc" else arc_file(0, random.Random(0))
-    for k in range(draw(st.integers(1, 8))):
-        body = draw(st.binary(max_size=300)) + draw(st.sampled_from([b"", b"\r\n\r\n", b"\nWARC/1.0\r\n", EMPTY]))
-        records.append(make(f"http://x/{k}", body, draw(st.sampled_from(["text/html", "image/png"]))))
-    if not pack:
-        return f"x.{kind}", b"".join(records)
-    members = [PACK[pack](record) for record in records]
-    for at in draw(st.lists(st.integers(0, len(members)), max_size=3)):
-        members.insert(at, EMPTY)
-    return f"x.{kind}.gz", b"".join(members)
-
-
-@examples(60)
-@given(archive=archives(), shard_bytes=st.sampled_from([100, 700, 1 << 20]))
-def test_archives_against_warcio(archive, shard_bytes):
-    name, content = archive
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, name)
-        path.write_bytes(content)
-        reader = Arc if ".arc" in name else Warc
-        # What lies in a page of a plain archive and begins like a record may be entered, see the module: not lost.
-        shard_bytes = shard_bytes if name.endswith(".gz") else 1 << 20
-        found = read(reader(path=str(path), shard_bytes=shard_bytes))
-        assert [(d.id, d.content) for d in found] == by_warcio(path)
-
-
 class Brotli:
     """brotli as warcio calls it; the attribute that it sets is missing in the package."""
 
@@ -123,7 +80,8 @@ def drawn_records(draw, kind):
     records = []
     for k in range(draw(st.integers(1, 6))):
         encoding, in_chunks = draw(st.sampled_from([*ENCODE])), draw(st.booleans())
-        body = ENCODE[encoding](draw(st.binary(min_size=60, max_size=400)))
+        end = draw(st.sampled_from([b"", b"\r\n\r\n", b"\nWARC/1.0\r\n", EMPTY]))
+        body = ENCODE[encoding](draw(st.binary(min_size=60, max_size=400)) + end)
         body = chunked(body, draw(st.integers(1, 200))) if in_chunks else body
         headers = f"Content-Encoding: {encoding}\r\n" * bool(encoding) + "Transfer-Encoding: chunked\r\n" * in_chunks
         headers += f"Content-Length: {len(body)}\r\n" * (draw(st.booleans()) and not in_chunks)
@@ -148,7 +106,7 @@ def drawn_layout(draw, records, layout):
     members = [PACK[".gz"](record) for record in records]
     if layout in ("empty members", "padding"):
         more = EMPTY if layout == "empty members" else bytes(draw(st.integers(1, 700)))
-        for at in draw(st.lists(st.integers(1, len(members)), min_size=1, max_size=3)):
+        for at in draw(st.lists(st.integers(layout == "padding", len(members)), min_size=1, max_size=3)):
             members.insert(at, more)
     content = b"".join(members)
     if layout != "cut":
@@ -164,8 +122,10 @@ def test_every_page_of_an_archive_is_that_of_warcio_or_listed(kind, layout):
     """warcio reads the records plain and complete; some layouts end it, and of cut bodies it returns the beginning."""
 
     @examples(25)
-    @given(data=st.data())
-    def check(data):
+    @given(data=st.data(), shard_bytes=st.sampled_from([100, 700, 1 << 20]))
+    def check(data, shard_bytes):
+        # A page of a plain archive that contains a record may be entered, see the module: not lost, but read twice.
+        shard_bytes = 1 << 20 if layout == "plain" else shard_bytes
         records = data.draw(drawn_records(kind))
         first = [] if kind == "warc" else arc_file(0, random.Random(0))
         content, n, is_cut = data.draw(drawn_layout([*first, *(record for record, _, _ in records)], layout))
@@ -175,7 +135,7 @@ def test_every_page_of_an_archive_is_that_of_warcio_or_listed(kind, layout):
             plain.write_bytes(b"".join([*first, *(record for record, is_page, _ in records if is_page)]))
             path.write_bytes(content)
             expected = dict(by_warcio(plain))
-            found = read((Arc if kind == "arc" else Warc)(path=str(path)))
+            found = read((Arc if kind == "arc" else Warc)(path=str(path), shard_bytes=shard_bytes))
         documents = {record.id: record.content for record in found if isinstance(record, Document)}
         listed = {record.id.partition(" ")[0] for record in found if isinstance(record, Skipped)}
         for number, (_, is_page, is_whole) in enumerate(records[:n]):

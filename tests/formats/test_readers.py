@@ -232,7 +232,7 @@ def test_jsonl_bad_lines_are_skipped_and_told(tmp_path):
     reasons = [r.reason for r in records if isinstance(r, Skipped)]
     assert [reason[:30] for reason in reasons] == [
         "the line is not JSON: Expectin",
-        "the line holds a JSON list, no",
+        "the line contains a JSON list,",
         "the row has neither 'html' nor",
         "'text' is of type int, not tex",
         "the line is not UTF-8: invalid",

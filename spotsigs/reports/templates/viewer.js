@@ -17,9 +17,9 @@ class List {
     this.chosen = chosen;
     this.count = 0;
     this.selected = -1;
-    this.room = document.createElement("div");
-    this.room.className = "room";
-    element.append(this.room);
+    this.canvas = document.createElement("div");
+    this.canvas.className = "room";
+    element.append(this.canvas);
     element.addEventListener("scroll", () => this.show());
     element.addEventListener("pointerdown", (event) => {
       const row = event.target.closest(".row");
@@ -31,7 +31,7 @@ class List {
   fill(count, selected) {
     this.count = count;
     this.selected = -1;
-    this.room.style.height = `${count * ROW}px`;
+    this.canvas.style.height = `${count * ROW}px`;
     this.element.scrollTop = 0;
     if (count) this.select(Math.min(selected, count - 1));
     else this.show();
@@ -70,13 +70,13 @@ class List {
       }
       rows.push(row);
     }
-    this.room.replaceChildren(...rows);
+    this.canvas.replaceChildren(...rows);
     if (this.selected >= 0) this.element.setAttribute("aria-activedescendant", `${this.element.id}-${this.selected}`);
     else this.element.removeAttribute("aria-activedescendant");
   }
 }
 
-// A name that is too long loses its middle: what tells addresses apart stands at their end.
+// A name that is too long loses its middle: addresses differ at their end.
 function halves(text) {
   const cut = Math.max(0, text.length - TAIL);
   return [["head", text.slice(0, cut)], ["tail", text.slice(cut)]].map(([name, part]) => {
@@ -263,7 +263,7 @@ function differ(texts, flags) {
   return kept.exact;
 }
 
-// Myers' greedy algorithm: the places of a longest common subsequence, or of common words where it would take long.
+// Myers' greedy algorithm: the positions of a longest common subsequence, or of common words if it would take long.
 function edits(a, b) {
   let head = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head++;
@@ -343,15 +343,15 @@ function paint(element, text, flags) {
   element.scrollTop = first ? first.offsetTop - element.clientHeight / 4 : 0;
 }
 
-// Where the shared signatures lie in the whole text, beside the pane that shows a part of it.
+// Positions of the shared signatures in the whole text, next to the pane that shows a part of it.
 function map(element, flags) {
   const marks = [];
-  const held = (bin) => flags.subarray(Math.floor(bin * flags.length / BINS), Math.ceil((bin + 1) * flags.length / BINS))
+  const marked_in = (bin) => flags.subarray(Math.floor(bin * flags.length / BINS), Math.ceil((bin + 1) * flags.length / BINS))
     .some((flag) => flag & SHARED);
   for (let bin = 0; bin < BINS; bin++) {
-    if (!held(bin)) continue;
+    if (!marked_in(bin)) continue;
     const from = bin;
-    while (bin + 1 < BINS && held(bin + 1)) bin++;
+    while (bin + 1 < BINS && marked_in(bin + 1)) bin++;
     const mark = document.createElement("i");
     mark.style.top = `${100 * from / BINS}%`;
     mark.style.height = `${100 * (bin + 1 - from) / BINS}%`;
