@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import ClassVar
 
 from spotsigs.errors import InputError, require
-from spotsigs.formats.compression import READ_ERRORS, open_bytes
+from spotsigs.formats.compression import BLOCK, READ_ERRORS, open_bytes
 from spotsigs.formats.input_files import (
     SHARD_BYTES,
     InputFile,
@@ -93,16 +95,16 @@ class Folder(CopyableCollection):
     def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
         """Copy every file but the removed pages, see `spotsigs.records.CopyableCollection`."""
         for source in self.sources():
-            record = _record(self, source)
+            record = self._record(source)
             if isinstance(record, Skipped) or keep(record):
                 copy_whole(source, folder)
 
     def _media_type(self, source: InputFile) -> str | None:
         """Return the media type of a page, or None of another file."""
-        name = Path(source.name)
-        suffix = Path(name.stem if name.suffix.lower() in _PACKED else name).suffix.lower()
         if source.fault:
             return None
+        name = Path(source.name)
+        suffix = Path(name.stem if name.suffix.lower() in _PACKED else name).suffix.lower()
         if suffix in self.html_suffixes:
             return "text/html"
         if suffix in self.text_suffixes:
@@ -113,13 +115,37 @@ class Folder(CopyableCollection):
             return None
         return "text/html" if found else None
 
+    def _record(self, source: InputFile) -> Document | Skipped:
+        media_type = self._media_type(source)
+        if source.fault:
+            return Skipped(source.name, source.fault)
+        if not source.path.is_file():
+            return Skipped(source.name, not_readable(source.path))
+        if media_type is None:
+            suffix = Path(source.name).suffix
+            return Skipped(source.name, f"a file ending in {suffix!r} that does not begin as HTML does is no page")
+        try:
+            if (size := source.path.stat().st_size) > largest_page():
+                return Skipped(source.name, f"the page has {in_words(size)}, more than {in_words(largest_page())}")
+            with open_bytes(source.path) as file:  # in blocks: one read allocates the memory of the largest page
+                content = b"".join(takewhile(bool, (file.read(BLOCK) for _ in range(largest_page() // BLOCK + 1))))
+        except READ_ERRORS as error:
+            return Skipped(source.name, reason(error))
+        if len(content) > largest_page():
+            return Skipped(source.name, f"the page has more than {in_words(largest_page())}")
+        folder, _, rest = source.name.partition("/")
+        is_cluster = self.clusters == SortedBy.folders and rest and self.path != "-"
+        return Document(id=source.name, content=content, media_type=media_type, cluster=folder if is_cluster else None)
+
 
 def _batches(sources: Sequence[InputFile], shard_bytes: int) -> Iterator[tuple[InputFile, ...]]:
     batch: list[InputFile] = []
     size = 0
     for source in sources:
         batch.append(source)
-        size += 4096 + _size(source.path)
+        size += 4096
+        with suppress(OSError):
+            size += source.path.stat().st_size
         if size >= shard_bytes:
             yield tuple(batch)
             batch, size = [], 0
@@ -127,49 +153,5 @@ def _batches(sources: Sequence[InputFile], shard_bytes: int) -> Iterator[tuple[I
         yield tuple(batch)
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
 def _read(collection: Folder, sources: Sequence[InputFile]) -> Iterator[Document | Skipped]:
-    return (_record(collection, source) for source in sources)
-
-
-def _record(collection: Folder, source: InputFile) -> Document | Skipped:
-    media_type = collection._media_type(source)
-    if source.fault:
-        return Skipped(source.name, source.fault)
-    if media_type is None:
-        return Skipped(source.name, _no_page(source))
-    folder, _, rest = source.name.partition("/")
-    truth = collection.clusters == SortedBy.folders
-    cluster = folder if truth and rest and collection.path != "-" else None
-    if not source.path.is_file():
-        return Skipped(source.name, not_readable(source.path))
-    if (size := _size(source.path)) > largest_page():
-        return Skipped(source.name, f"the page has {in_words(size)}, more than {in_words(largest_page())}")
-    try:
-        content = _content(source.path)
-    except READ_ERRORS as error:
-        return Skipped(source.name, reason(error))
-    if len(content) > largest_page():
-        return Skipped(source.name, f"the page has more than {in_words(largest_page())}")
-    return Document(id=source.name, content=content, media_type=media_type, cluster=cluster)
-
-
-def _no_page(source: InputFile) -> str:
-    if not source.path.is_file():
-        return not_readable(source.path)
-    return f"a file ending in {Path(source.name).suffix!r} that does not begin as HTML does is no page"
-
-
-def _content(path: Path) -> bytes:
-    """Return the unpacked content of a file, up to one byte more than a page may have."""
-    content = bytearray()
-    with open_bytes(path) as file:
-        while len(content) <= largest_page() and (block := file.read(min(1 << 20, largest_page() + 1 - len(content)))):
-            content += block
-    return bytes(content)
+    return map(collection._record, sources)

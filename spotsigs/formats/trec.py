@@ -70,8 +70,7 @@ def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[int, Pie
     begin = size = 0
     before = max(0, start - _BEFORE)
     between = before == 0  # not inside a document
-    damage: list[Exception] = []
-    for offset, line, following in _with_following(_until_damage(lines(source.path, before), damage)):
+    for offset, line, following in _with_following(lines(source.path, before)):
         opens = _opens(line, following)
         if offset < start:
             between = _CLOSE.search(line) is not None or (between and not opens)
@@ -93,18 +92,8 @@ def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[int, Pie
             if block:
                 yield _finished(source, begin, block)
             block, size, between = [], 0, True
-    if damage:
-        raise damage[0]
     if block:
         yield _finished(source, begin, block)
-
-
-def _until_damage(numbered: Iterator[tuple[int, bytes]], damage: list[Exception]) -> Iterator[tuple[int, bytes]]:
-    """Iterate over the lines before damage, so that a look-ahead loses none of them; append the error to `damage`."""
-    try:
-        yield from numbered
-    except READ_ERRORS as error:
-        damage.append(error)
 
 
 def _finished(source: InputFile, begin: int, block: Sequence[bytes]) -> tuple[int, Piece]:
@@ -113,20 +102,29 @@ def _finished(source: InputFile, begin: int, block: Sequence[bytes]) -> tuple[in
 
 
 def _with_following(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, Sequence[bytes]]]:
-    """Iterate over lines with their offset and the next lines, `_HEAD_LINES` at most, fewer where they are long."""
+    """Iterate over lines with their offset and the next lines, `_HEAD_LINES` at most, fewer where they are long.
+
+    An error of reading is raised after the lines before it.
+    """
     ahead: deque[tuple[int, bytes]] = deque()
-    size = 0
-    for offset, line in chain(numbered, repeat((0, b""), _HEAD_LINES)):
-        ahead.append((offset, line))
-        size += len(line)
-        while len(ahead) > _HEAD_LINES or (size > _HEAD_BYTES and len(ahead) > 1):
-            first = ahead.popleft()
-            size -= len(first[1])
-            if first[1]:
-                yield *first, [text for _, text in ahead]
-    for first in ahead:
+    size, damage = 0, None
+    try:
+        for offset, line in chain(numbered, repeat((0, b""), _HEAD_LINES)):
+            ahead.append((offset, line))
+            size += len(line)
+            while len(ahead) > _HEAD_LINES or (size > _HEAD_BYTES and len(ahead) > 1):
+                first = ahead.popleft()
+                size -= len(first[1])
+                if first[1]:
+                    yield *first, [text for _, text in ahead]
+    except READ_ERRORS as error:
+        damage = error
+    while ahead:
+        first = ahead.popleft()
         if first[1]:
-            yield *first, []
+            yield *first, [text for _, text in ahead]
+    if damage is not None:
+        raise damage
 
 
 def _opens(line: bytes, following: Sequence[bytes]) -> bool:

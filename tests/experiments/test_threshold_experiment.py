@@ -15,7 +15,7 @@ from spotsigs.errors import InputError
 from spotsigs.evaluation.metrics import ends, evaluate
 from spotsigs.in_memory import match_in_memory
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.records import Corpus, Pairs
+from spotsigs.records import Corpus, Pairs, Truth
 from spotsigs.reports.charts import Axis, Series, chart
 from spotsigs.reports.threshold_page import around
 
@@ -36,7 +36,7 @@ def test_the_table_says_what_runs_at_each_threshold_do(tmp_path):
     of = settings.collection, settings.text, settings.signature, settings.idf_filter
     for row in rows:
         matched = match_in_memory(*of, BruteForce(tau=float(row["tau"])), settings.engine, sameness=settings.copies)
-        truth = settings.collection.truth(matched.signatures.clusters, matched.doc_ids)
+        truth = Truth.from_clusters(matched.signatures.clusters)
         pairs, groups = matched.pairs, cluster(matched.pairs)
         quality = evaluate(pairs, truth, groups, resamples=10)
         assert int(row["pairs"]) == len(pairs)

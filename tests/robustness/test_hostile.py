@@ -118,6 +118,9 @@ REVIEWED = {
         r"BZh[1-9]1AY&SY": "ten bytes",
         r"\d{1,18}": "a bounded run",
     },
+    "spotsigs/formats/compression.py": {
+        r"[\x50-\x5c\x5e\x5f]\x2a\x4d\x18": "four bytes",
+    },
     "spotsigs/formats/folder.py": {
         r"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]*+>\s*+)?<(?:!doctype\s+html|html|head|body)\b": "possessive; reads 1 KB",
     },
@@ -151,6 +154,7 @@ REVIEWED = {
     },
     "spotsigs/formats/trec.py": {
         r"</DOC>\s*$": "runs of white space behind </DOC> do not overlap",
+        r"</DOC>[ \t]*+<DOC>\s*+<DOCNO>": "possessive",
         r"\S+ \S+ (\d{14}) ": "fields end at a blank, which they may not contain",
         r"<DOCNO>": "fixed",
         r"</DOCNO>\s*": "nothing follows the run",
