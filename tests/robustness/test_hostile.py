@@ -69,13 +69,8 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell():
                 assert told is None or ast.unparse(told) == "False", name  # None is False, too
             if called.startswith("subprocess."):
                 starts.add(name)
-    # pip, npm and apt-get for collections, pip with the user's own package and version; git about the checkout; Python for
-    # the end of Ray's agents, with the numbers of processes
-    assert starts == {
-        "spotsigs/engines.py",
-        "data/collections/fetching.py",
-        "spotsigs/runs/provenance.py",
-    }
+    # pip, npm and apt-get for collections, pip with the user's own package and version; git about the checkout
+    assert starts == {"data/collections/fetching.py", "spotsigs/runs/provenance.py"}
 
 
 # Every pattern that meets text of others, and why it takes no more than time in proportion to what it reads.
