@@ -113,6 +113,12 @@ REVIEWED = {
         r"BZh[1-9]1AY&SY": "ten bytes",
         r"\d{1,18}": "a bounded run",
     },
+    "data/collections/statistics.py": {
+        r"[^\W_]+": "one run",
+    },
+    "experiments/work/halves.py": {
+        "pattern": "the project's own names of sites",
+    },
     "spotsigs/formats/compression.py": {
         r"[\x50-\x5c\x5e\x5f]\x2a\x4d\x18": "four bytes",
     },
