@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import TextIO
 
-COMPILING = "compiling kernels, once on this machine for each kind of run: a first run takes up to two minutes longer"
+COMPILING = "compiling kernels, once on this machine for each kind of run: a first run takes about half a minute longer"
 
 
 def open_streams() -> None:
