@@ -88,40 +88,30 @@ def test_the_readme_shows_the_paper_row_of_table_1():
         assert [float(precision), float(recall), float(f1)] == figures
 
 
-def test_the_readme_states_the_committed_results_of_todays_tools():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = read_csv(ROOT / "results/today/today.csv")
-    table = table[table.collection == "newsframes"]
-
-    def f1(page, method, setting):
-        found = table[(table.text == page) & (table.method == method) & table.setting.str.startswith(setting)]
-        [value] = found.f1
-        return f"{value:.3f}".lstrip("0")
-
-    spots, shingles = (f1("trafilatura", method, "best") for method in ("SpotSigs", "5-gram MinHash"))
-    assert f"{spots}, against {shingles} for 5-shingles" in text
-    spots, shingles = (f1("the whole page", method, "best") for method in ("SpotSigs", "5-gram MinHash"))
-    assert f"it is {spots} against {shingles}" in text
+def test_the_readme_states_the_lead_of_spots():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    table = read_csv(ROOT / "results/signatures/leads.csv")
+    leads = table[table.collection == "newsframes"].set_index("treatment")["lead"]
+    leads = leads.str.replace(r"\b0\.", ".", regex=True).str.replace("-", "−")
+    assert f"on whole pages of `newsframes` {leads['whole page']}" in text
+    assert f"with templates removed {leads['templates removed']}" in text
+    assert f"on text by trafilatura {leads['trafilatura']}" in text
 
 
 def test_the_readme_states_the_committed_decisions():
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    table = read_csv(ROOT / "results/decisions/table.csv")
+    table = read_csv(ROOT / "results/practice/settings.csv").set_index(["collection", "method", "text"])
 
-    def row(collection, clusters):
-        method = (table.method == "SpotSigs, boilerplate removed") & (table.setting == "usual")
-        [found] = table[method & (table.collection == collection) & (table.clusters == clusters)].itertuples()
-        return found
+    def of(collection, measure):
+        default = table.loc[collection, "spotsigs dedup", "whole page"][measure]
+        minhash = table.loc[collection, "MinHash 14 x 8", "trafilatura"][measure]
+        return [f"{part:.1%}".replace("%", " %") for part in (default, minhash)]
 
-    def percent(part):
-        return f"{part:.1%}".replace("%", " %")
-
-    joined, default = (row("newsframes", clusters) for clusters in ("components", "leaders"))
-    docs = row("package_docs_html", "leaders")
-    f1 = f"{joined.f1:.3f}".lstrip("0")
-    assert f"pair F1 {f1} on `newsframes` and loses {percent(joined.lost)} of its stories" in text
-    assert f"lose {percent(default.lost)} and leave {percent(default.left)} of the duplicates" in text
-    assert f"they lose {percent(docs.lost)} and leave {percent(docs.left)}" in text
+    lost, left = (of("newsframes", measure) for measure in ("lost", "left"))
+    assert f"loses {lost[0]} of the stories and leaves {left[0]} of the duplicates" in text
+    assert f"MinHash (14 x 8) after trafilatura {lost[1]} and {left[1]}" in text
+    lost, left = (of("republished", measure) for measure in ("lost", "left"))
+    assert f"both lose stories: {lost[0]} and {lost[1]}, and leave {left[0]} and {left[1]}" in text
 
 
 def test_the_first_command_prints_what_the_pages_show(tmp_path):
