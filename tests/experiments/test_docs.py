@@ -90,12 +90,15 @@ def test_the_readme_shows_the_paper_row_of_table_1():
 
 def test_the_readme_states_the_lead_of_spots():
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    table = read_csv(ROOT / "results/signatures/leads.csv")
-    leads = table[table.collection == "newsframes"].set_index("treatment")["lead"]
-    leads = leads.str.replace(r"\b0\.", ".", regex=True).str.replace("-", "−")
-    assert f"on whole pages of `newsframes` {leads['whole page']}" in text
-    assert f"with templates removed {leads['templates removed']}" in text
-    assert f"on text by trafilatura {leads['trafilatura']}" in text
+    facts = read_csv(ROOT / "results/signatures/facts.csv").set_index("name")
+
+    def lead(treatment):
+        value, low, high = facts.loc[f"newsframes: lead of spots, {treatment}", ["value", "low", "high"]]
+        return f"{value:+.3f} ({low:+.3f} to {high:+.3f})".replace("0.", ".").replace("-", "−")
+
+    assert f"on whole pages of `newsframes` {lead('whole page')}" in text
+    assert f"with templates removed {lead('templates removed')}" in text
+    assert f"on text by trafilatura {lead('trafilatura')}" in text
 
 
 def test_the_readme_states_the_committed_decisions():
