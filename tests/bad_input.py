@@ -581,23 +581,23 @@ STORES = cases(
             stored(lambda store: (store / "store.json").write_bytes(DEEP)),
         ),
         "another schema version": (
-            "the store {here}/store has schema version 99, this program reads version 3; build the store again",
+            "the store {here}/store has schema version 99, this program reads version 4; build the store again",
             stored(manifest(version=99)),
         ),
         "another kind of store": (
-            "the store {here}/store holds vectors, not signatures",
+            "the store {here}/store contains vectors, not signatures",
             lambda here: (save_vectors(here / "store", vectors()), load_signatures(here / "store")),
         ),
         "a manifest without its list of files": (
-            "{here}/store/store.json does not list what the store holds; build the store again",
+            "{here}/store/store.json does not list the content of the store; build the store again",
             stored(manifest(files=None)),
         ),
         "a manifest that names a file outside of the store": (
-            "{here}/store/store.json does not list what the store holds; build the store again",
+            "{here}/store/store.json does not list the content of the store; build the store again",
             stored(manifest(files={"../../x": {"bytes": 0, "xxh3_128": ""}})),
         ),
         "a manifest without the number of rows": (
-            "{here}/store/store.json does not list what the store holds; build the store again",
+            "{here}/store/store.json does not list the content of the store; build the store again",
             stored(manifest(rows="many")),
         ),
         "a damaged list of what a folder of segments is for": (
@@ -621,11 +621,11 @@ STORES = cases(
             stored(lambda store: (store / "ids.npy").write_bytes((store / "ids.npy").read_bytes()[:-1] + b"\7")),
         ),
         "a pickle in place of an array": (
-            "{here}/forged/ids.npy is no array of a store: …; build the store again",
+            "{here}/forged/ids.npy is no array of 54 values of int32; build the store again",
             lambda here: pickled(here),
         ),
         "an array of another type": (
-            "{here}/forged/ids.npy holds float64, not int32; build the store again",
+            "{here}/forged/ids.npy is no array of 8 values of int32; build the store again",
             forged("ids", np.zeros(4)),
         ),
         "signature ids out of range": (
