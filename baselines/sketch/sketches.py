@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SHARD_TRIPLETS = 2**22
-"""Most triplets held at once, as long as no single shingle gives more."""
+"""Maximal number of triplets in memory, unless a single shingle has more."""
 
 Triplets = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]
 
 
 class Kind(Enum):
-    """What a sketch keeps of a document's shingles, as numbers under random permutations of the 64-bit values.
+    """Values of a sketch: numbers of a document's shingles under random permutations of the 64-bit values.
 
     ``smallest``: the m smallest numbers, ``F_m``. ``modulo``: the numbers divisible by n, ``V_n``. ``permutations``:
     the shingle with the smallest number under each of P independent permutations.
@@ -110,7 +110,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
     seed : int
         Seed of the permutations; not negative.
     threads : int or None
-        Threads over blocks of documents; None takes all cores.
+        Threads over blocks of documents; None uses all cores.
 
     References
     ----------
@@ -198,7 +198,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
             smaller, larger, common = smaller[enough], larger[enough], common[enough]
         if recount:
             common = common_values(sketches, smaller, larger, threads=self.threads)
-        # No estimate exceeds the share of common values, so most pairs need no closer look.
+        # No estimate exceeds the fraction of common values, so most pairs need no estimate.
         hopeful = threshold(common / self._compared(sketches, smaller, larger, common), self.tau)
         smaller, larger, common = smaller[hopeful], larger[hopeful], common[hopeful]
         estimate = self.estimates(sketches, smaller, larger, common)
