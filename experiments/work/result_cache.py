@@ -21,6 +21,8 @@ from spotsigs.runs.provenance import provenance
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("spotsigs", "baselines", "data", "experiments")
 """Packages of the checkout whose source affects results."""
+SHOWN = 1_000
+"""Characters of an argument that a table's provenance quotes."""
 DATA_SUFFIXES = (".txt", ".toml", ".json", ".csv", ".html")  # suffixes of data files that modules read
 
 
@@ -158,14 +160,25 @@ class Cells:
 
 
 def _brief(record: dict[str, Any], *, kept: bool) -> dict[str, Any]:
-    """Return the provenance of a cell, without versions and machine, which equal those of the experiment."""
+    """Return the provenance of a cell, without versions and machine, which equal those of the experiment.
+
+    A long argument, such as a list of documents, is replaced by its checksum: the cell's own file has all of it.
+    """
+    key = record["key"]
+    short = {name: value if len(value) <= SHOWN else _checksum(value) for name, value in key["arguments"].items()}
     return {
         "cell": record["cell"],
-        **record["key"],
+        "function": key["function"],
+        "arguments": short,
+        "code": key["code"],
         "command": record["command"],
         "commit": record["commit"],
         "kept": kept,
     }
+
+
+def _checksum(text: str) -> str:
+    return f"{len(text):,} characters, SHA-256 {hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _fresh_process(task: Task) -> dict[str, Any]:
