@@ -19,7 +19,7 @@ from spotsigs.arrays.parallel import over_blocks
 from spotsigs.records import Corpus, FloatArray, Pairs, ThreadedMatcher, ThresholdMatcher
 
 
-class Comparison(Enum):
+class SetComparison(Enum):
     """Similarity of two pages.
 
     ``cosine``: of TF·IDF vectors of signatures, as in `Cosine`. ``edit``: ``1 - D / (|A| + |B|)``, with D the least
@@ -42,7 +42,7 @@ class SetMeasure(ThreadedMatcher, ThresholdMatcher):
     ----------
     tau : float
         Similarity threshold in (0, 1].
-    compare : Comparison
+    compare : SetComparison
         Similarity of two pages.
     buckets, smallest, max_set : int
         As in `Lcs`.
@@ -65,7 +65,7 @@ class SetMeasure(ThreadedMatcher, ThresholdMatcher):
     label: ClassVar[str] = "Inside perhaps-similar sets"
     reads_texts: ClassVar[bool] = True
 
-    compare: Comparison = Comparison.cosine
+    compare: SetComparison = SetComparison.cosine
     buckets: int = 7
     smallest: int = 3
     max_set: int = 5000
@@ -98,9 +98,9 @@ class SetMeasure(ThreadedMatcher, ThresholdMatcher):
 
         def block(start: int, stop: int) -> None:
             first, second, out = a[start:stop], b[start:stop], similarity[start:stop]
-            if self.compare is Comparison.edit:
+            if self.compare is SetComparison.edit:
                 _edit(pages.indptr, numbers, len(names), first, second, out)
-            elif self.compare is Comparison.cosine:
+            elif self.compare is SetComparison.cosine:
                 rows = weighted.indptr, weighted.ids, weighted.values
                 _cosine(*rows, weighted.squares, row[first], row[second], out)
             else:

@@ -17,7 +17,15 @@ from experiments.config import Experiment, Settings, composed
 from experiments.show.figures import Panel, Point
 from experiments.show.quality_figures import STEP
 from experiments.show.tables import Column, Table
-from experiments.work.halves import RESAMPLES, Difference, FloatArray, Judged, Result, judged_on_halves, origin
+from experiments.work.halves import (
+    RESAMPLES,
+    Difference,
+    FloatArray,
+    HalvedCollection,
+    Result,
+    judged_on_halves,
+    origin,
+)
 from experiments.work.study import Work, lines_of
 from spotsigs.evaluation.metrics import ends
 from spotsigs.signatures.spots import SpotSignatures
@@ -59,7 +67,7 @@ class DensityStudy(Experiment):
     results : Path
         Folder that receives ``density/``.
     collection : dict
-        Attributes of `Judged`, without density and drift.
+        Attributes of `HalvedCollection`, without density and drift.
     methods : dict of str to str
         Spots and the signature they are compared to, in this order: overrides by label.
     densities : list of float
@@ -97,7 +105,7 @@ class DensityStudy(Experiment):
         words = f"{self.collection['data']} data.drift={drift}"
         if target is not None:
             words += f" data.prose={target} data.placebo={str(placebo).lower()}"
-        judged = Judged(**{**self.collection, "data": words})
+        judged = HalvedCollection(**{**self.collection, "data": words})
         found = judged_on_halves(work, words, judged, lines_of(self.methods, settings), self.step)
         spots, shingles = (found[label] for label in self.methods)
         collection = composed(*words.split(), f"data.seed={judged.seeds[0]}", *origin(words)).collection

@@ -18,7 +18,15 @@ from experiments.show.figures import Mark, Panel, Point
 from experiments.show.quality_figures import STEP, thresholds
 from experiments.show.tables import Column, Table
 from experiments.work.extracted_collections import Source, Stored
-from experiments.work.halves import Half, Judged, multiplicities, origin, read_all, resampled_decisions, story_numbers
+from experiments.work.halves import (
+    Half,
+    HalvedCollection,
+    multiplicities,
+    origin,
+    read_all,
+    resampled_decisions,
+    story_numbers,
+)
 from experiments.work.ngram_model import frequent_words, perplexity
 from experiments.work.result_cache import Task
 from experiments.work.study import SEVERAL, Line, Work, lines_of
@@ -102,7 +110,7 @@ class Practice(Experiment):
     results : Path
         Folder that receives ``practice/``.
     collections : dict of str to dict
-        Attributes of `experiments.work.halves.Judged`, with at most one seed, by name.
+        Attributes of `experiments.work.halves.HalvedCollection`, with at most one seed, by name.
     texts : dict of str to str
         Overrides of ``text`` by label.
     settings : dict of str to dict
@@ -142,7 +150,7 @@ class Practice(Experiment):
         lines: list[Point] = []
         left_out = []
         for name, chosen in self.collections.items():
-            judged = Judged(**chosen)
+            judged = HalvedCollection(**chosen)
             try:
                 words = [*judged.data.split(), *(f"data.seed={seed}" for seed in judged.seeds), *origin(judged.data)]
                 collection = composed(*words).collection
@@ -164,7 +172,7 @@ class Practice(Experiment):
                     line = lines_of({f"{label}, {text}": f"{setting.words} {words}"}, settings)[0]
                     yield text, label, setting, line
 
-    def _rows(self, work: Work, name: str, collection: Any, judged: Judged) -> list[dict[str, Any]]:
+    def _rows(self, work: Work, name: str, collection: Any, judged: HalvedCollection) -> list[dict[str, Any]]:
         chosen = list(self._lines(work.settings))
         stored = read_all(work, collection, [line for *_, line in chosen])
         tasks = [
@@ -338,7 +346,7 @@ def cpu_ms(*, source: Source, pages: int) -> dict[str, float]:
 
 
 def perplexities(
-    *, collection: Any, text: Any, judged: Judged, removed: Mapping[str, Sequence[str]]
+    *, collection: Any, text: Any, judged: HalvedCollection, removed: Mapping[str, Sequence[str]]
 ) -> dict[str, float]:
     """Train a model on what each method keeps of one half, and evaluate it on the stories of the other half.
 
@@ -348,7 +356,7 @@ def perplexities(
         Documents with clusters.
     text : callable
         Function from a document to the text that the model is trained on.
-    judged : Judged
+    judged : HalvedCollection
         Cut into halves.
     removed : mapping of str to sequence of str
         Ids of the documents that each method removes.

@@ -22,7 +22,7 @@ Curves = dict[str, dict[str, Curve]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quality(Experiment):
+class QualityCurves(Experiment):
     """F1 of methods: over the threshold, or at the best threshold of each.
 
     Attributes

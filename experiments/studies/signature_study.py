@@ -14,7 +14,7 @@ from experiments.config import Experiment, Settings
 from experiments.show.figures import Panel, Point
 from experiments.show.quality_figures import STEP
 from experiments.show.tables import Column, Table
-from experiments.work.halves import Difference, Judged, Result, judged_on_halves
+from experiments.work.halves import Difference, HalvedCollection, Result, judged_on_halves
 from experiments.work.study import SEVERAL, Work, lines_of
 from spotsigs.errors import InputError, require
 
@@ -68,7 +68,7 @@ class SignatureStudy(Experiment):
     results : Path
         Folder that receives the experiment's own.
     collections : dict of str to dict
-        Attributes of `Judged` by name of the collection; those that cannot be fetched are left out.
+        Attributes of `HalvedCollection` by name of the collection; those that cannot be fetched are left out.
     signatures, treatments : dict of str to str
         Overrides by label. Each signature is combined with each treatment.
     leader : str
@@ -111,7 +111,7 @@ class SignatureStudy(Experiment):
         left_out = []
         for name, chosen in self.collections.items():
             try:
-                found[name] = judged_on_halves(work, name, Judged(**chosen), lines, self.step)
+                found[name] = judged_on_halves(work, name, HalvedCollection(**chosen), lines, self.step)
             except InputError as error:
                 left_out.append(f"{name} is left out: {error}")
         require(bool(found), "; ".join(left_out))

@@ -32,7 +32,7 @@ RESAMPLES = 400
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class HalvedCollection:
     """Collection of a study, and its cut into halves.
 
     Attributes
@@ -55,7 +55,7 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class Half(Collection):
-    """Documents of a collection whose story and whose site are in one half, 0 or 1; see `Judged`."""
+    """Documents of a collection whose story and whose site are in one half, 0 or 1; see `HalvedCollection`."""
 
     collection: Any
     number: int
@@ -140,7 +140,7 @@ def resampled_pairs(
 def judged_at(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: bool, site: str) -> dict[str, Any]:
     """Evaluate a matcher at its threshold, with bootstrap samples of stories and sites.
 
-    Parameters are those of `experiments.work.curves.judge` and the pattern of sites of `Judged`.
+    Parameters are those of `experiments.work.curves.judge` and the pattern of sites of `HalvedCollection`.
 
     Returns
     -------
@@ -296,7 +296,9 @@ class Difference:
         return "{:+.3f} ({:+.3f} to {:+.3f})".format(self.value, *self.interval)
 
 
-def judged_on_halves(work: Work, name: str, judged: Judged, lines: Sequence[Line], step: float) -> dict[str, Result]:
+def judged_on_halves(
+    work: Work, name: str, judged: HalvedCollection, lines: Sequence[Line], step: float
+) -> dict[str, Result]:
     """Choose the threshold of each method on one half and evaluate it on the other, both ways.
 
     Parameters
@@ -305,7 +307,7 @@ def judged_on_halves(work: Work, name: str, judged: Judged, lines: Sequence[Line
         The experiment's.
     name : str
         Name of the collection, for the progress bar.
-    judged : Judged
+    judged : HalvedCollection
         The collection.
     lines : sequence of Line
         Methods with verified matchers.

@@ -22,7 +22,7 @@ from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Untestab
 from experiments.show.figures import Mark, Panel, Point, draw_bars, draw_dots, draw_lines
 from experiments.show.tables import Column, Table
 from experiments.studies.printed_algorithm import algorithm1
-from experiments.studies.quality import Quality
+from experiments.studies.quality import QualityCurves
 from experiments.work.curves import Curve, difference
 from experiments.work.result_cache import Cells, Task, code_version
 from spotsigs.errors import InputError
@@ -438,7 +438,7 @@ def test_foreign_load_does_not_count_our_workers():
 def test_a_curve_study_compares_with_the_best_of_the_others():
     curves = {name: drawn_curve(seed)[0] for seed, name in enumerate("abc")}
     best = {name: float(np.nanmax(np.nan_to_num(curve.micro[2]))) for name, curve in curves.items()}
-    study = Quality(
+    study = QualityCurves(
         methods=dict.fromkeys("abc", ""),
         undrawn=["c"],
         comparisons={"a - the best other": ["a", "b", "c"], "a / b - 1": ["a", "b"]},
@@ -467,4 +467,4 @@ def test_a_curve_study_compares_with_the_best_of_the_others():
 )
 def test_a_curve_study_checks_its_labels(wrong, says):
     with pytest.raises(InputError, match=says):
-        Quality(methods={"a": "", "b": ""}, **wrong)
+        QualityCurves(methods={"a": "", "b": ""}, **wrong)

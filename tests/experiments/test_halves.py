@@ -19,7 +19,7 @@ from experiments.config import composed
 from experiments.work.halves import (
     Difference,
     Half,
-    Judged,
+    HalvedCollection,
     Result,
     judged_on_halves,
     multiplicities,
@@ -122,7 +122,7 @@ def test_each_half_is_evaluated_at_the_threshold_of_the_other(tmp_path):
         words = f"data=gold_versions data.sites=6 data.stories=8 +data.cache={tmp_path}"
         lines = lines_of({"spots": "signature=spotsigs"}, settings)
         work = Work.begin(tmp_path, settings)
-        found = judged_on_halves(work, "gold", Judged(data=words, seeds=[1], site=SITE), lines, 0.1)["spots"]
+        found = judged_on_halves(work, "gold", HalvedCollection(data=words, seeds=[1], site=SITE), lines, 0.1)["spots"]
     assert len(found.cells) == 2
     for tau, development, (cell,), other in zip(found.taus, found.development, found.cells, (1, 0), strict=True):
         [stored] = [s for s in work.inputs.values() if s.source.collection.number == other]

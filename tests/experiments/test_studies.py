@@ -13,7 +13,7 @@ import yaml
 from hydra import initialize_config_dir
 
 from experiments.config import Experiment, _require_read, composed
-from experiments.studies.quality import Quality
+from experiments.studies.quality import QualityCurves
 from experiments.studies.systems import Systems
 from experiments.studies.table2 import every_tau
 from experiments.work.study import lines_of
@@ -91,7 +91,7 @@ def test_what_an_experiment_does_not_read_is_refused(word):
     with pytest.raises(
         InputError, match=rf"experiment=figure5 does not read {word.partition('=')[0]}; it reads .*data"
     ):
-        _require_read(Quality(), "figure5", ["data=tiny", word])
+        _require_read(QualityCurves(), "figure5", ["data=tiny", word])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from strategies import examples
 from baselines.lcs.lcs_method import Lcs, sentence_fingerprints, sentences, similarity, token_hashes
 from baselines.lcs.lcs_stages import lcs_stages, set_precision
 from baselines.lcs.myers import longest_common_subsequence
-from baselines.lcs.set_measures import Comparison, SetMeasure
+from baselines.lcs.set_measures import SetComparison, SetMeasure
 from spotsigs.errors import InputError
 from spotsigs.records import Corpus, Truth
 from spotsigs.text.tokens import tokenize
@@ -376,15 +376,15 @@ def divergence_similarity(a, b):
 def test_measures_inside_one_set_equal_their_definitions(texts, tau):
     pages = [tokenize(text).words for text in texts]
     counts = [Counter(map(hash_of, page)) for page in pages]
-    wanted = {compare: {} for compare in Comparison}
+    wanted = {compare: {} for compare in SetComparison}
     cosines = multisets.cosine_pairs(counts, 1e-9)
     for i, j in combinations(range(len(texts)), 2):
         if not pages[i] or not pages[j]:
             continue
         size = len(pages[i]) + len(pages[j])
-        wanted[Comparison.edit][i, j] = 2 * naive.lcs_length(pages[i], pages[j]) / size
-        wanted[Comparison.divergence][i, j] = divergence_similarity(counts[i], counts[j])
-        wanted[Comparison.cosine][i, j] = 1.0 if pages[i] == pages[j] else cosines.get((i, j), 0.0)
+        wanted[SetComparison.edit][i, j] = 2 * naive.lcs_length(pages[i], pages[j]) / size
+        wanted[SetComparison.divergence][i, j] = divergence_similarity(counts[i], counts[j])
+        wanted[SetComparison.cosine][i, j] = 1.0 if pages[i] == pages[j] else cosines.get((i, j), 0.0)
     for compare, values in wanted.items():
         matcher = SetMeasure(tau=tau, compare=compare, threads=1)
         with patch.object(Lcs, "perhaps_similar", lambda self, pages: np.zeros(len(pages.indptr) - 1, np.int64)):
@@ -400,6 +400,6 @@ def test_measures_inside_one_set_equal_their_definitions(texts, tau):
 
 def test_only_pairs_inside_a_set_are_compared():
     texts = ["one two. three four. five six.", "one two. three four. six five.", "six five four three two one"]
-    pairs = SetMeasure(tau=0.1, compare=Comparison.edit)(counted(texts))
+    pairs = SetMeasure(tau=0.1, compare=SetComparison.edit)(counted(texts))
     assert list(zip(pairs.i, pairs.j, strict=True)) == [(0, 1)]
     assert pairs.counters["candidates"] == 1
