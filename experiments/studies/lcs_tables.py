@@ -39,6 +39,7 @@ class LcsTables(Experiment):
 
     Every set is evaluated by the truth, whereas the authors inspected a sample of 1,000. The representative of a set is
     the page with the most truly similar pages in it. Thresholds, which the slides do not state, maximize F1 over pairs.
+    Cosine, like LCS, compares pages inside perhaps-similar sets.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class LcsTables(Experiment):
     def _methods(self, work: Work) -> dict[str, tuple[Line, float | None]]:
         """Return each method at its best threshold; LCS runs at every one, since its pairs depend on it."""
         simhash = Line.composed(SIMHASH, f"{WORDS} matcher=simhash", work.settings)
-        cosine = Line.composed(COSINE, f"{WORDS} matcher=cosine", work.settings)
+        cosine = Line.composed(COSINE, f"{WORDS} matcher=set_measure", work.settings)
         curve = work.curves([cosine], self.taus, "lcs_tables: Cosine")[COSINE]
         lcs = lines_of({f"{LCS} {tau:g}": f"{WORDS} matcher=lcs tau={tau}" for tau in self.taus}, work.settings)
         found = {
