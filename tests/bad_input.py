@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 from archives import arc_record, warc_record
+from stores import save_vectors
 
 import spotsigs
 from spotsigs.engines import Processes
@@ -24,7 +25,7 @@ from spotsigs.outofcore.segments import extract_segments
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.storage.store import load_signatures, open_vectors, save_vectors, sealed, writing
+from spotsigs.storage.store import load_signatures, open_vectors, sealed, writing
 from spotsigs.text.visible import VisibleText
 
 PROSE = "The council has approved the plan for a new bridge that will be built by the end of the year."

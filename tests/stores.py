@@ -2,13 +2,16 @@
 
 from itertools import count
 
+import numpy as np
 from loky import get_reusable_executor
 
+from spotsigs.arrays.frequency_classes import rarity_classes
 from spotsigs.engines import Serial
+from spotsigs.exact_duplicates import Copies
 from spotsigs.outofcore.pipeline import Store, VectorSettings
 from spotsigs.outofcore.segments import Segments
 from spotsigs.storage.locations import as_path
-from spotsigs.storage.store import save_signatures
+from spotsigs.storage.store import save_signatures, writing
 
 
 def match_on_disk(folder, collection, text, scheme, idf_filter, tau, engine, **more):
@@ -31,6 +34,28 @@ def segments_of(batches, folder):
         found.append(as_path(folder) / f"{k:08d}")
         save_signatures(found[-1], batch)
     return Segments(tuple(found))
+
+
+def save_vectors(folder, vectors, clusters=(), key_of=None):
+    """Write vectors in memory as a store, as `build_vectors` does; `key_of` has the partition key of each signature."""
+    n = vectors.n_signatures
+    rows = np.argsort(vectors.lengths, kind="stable")
+    ordered, copies = vectors.take(rows), Copies.none(len(rows))
+    if key_of is None:
+        key_of = np.arange(n, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(22)
+    marks = rarity_classes(vectors.document_frequencies).astype(np.uint16) * 1024 + np.asarray(key_of, np.uint16)
+    with writing(folder, "vectors") as store:
+        store.put("rows", rows)
+        for name in ("indptr", "ids", "counts", "lengths"):
+            store.put(name, getattr(ordered, name))
+        store.put("marks", marks[ordered.ids])
+        store.put("vocabulary", np.arange(n, dtype=np.uint64) if vectors.vocabulary is None else vectors.vocabulary)
+        store.put("dropped", np.empty(0, np.uint64))
+        store.put("content", copies.content)
+        store.put("stands", copies.stands)
+        store.strings("doc_ids", vectors.doc_ids)
+        store.strings("clusters", (name or "" for name in clusters))
+        store.facts = {"rows": len(rows), "n_signatures": n}
 
 
 def named(pairs, ids):

@@ -104,7 +104,7 @@ class Stored:
 
     def signatures(self) -> Signatures:
         """Return a writable copy of the signatures in memory, as kernels require."""
-        found = load_signatures(self.path, verify=None)
+        found = load_signatures(self.path)
         own = {name: np.array(getattr(found, name)) for name in ("indptr", "hashes", "counts")}
         return replace(found, **own)
 
@@ -125,7 +125,7 @@ class Stored:
         """Return the truth of the collection, or None."""
         if self.source.signature is None:
             return None
-        return Truth.from_clusters(load_signatures(self.path, verify=None).clusters)
+        return Truth.from_clusters(load_signatures(self.path).clusters)
 
 
 @dataclass(frozen=True)

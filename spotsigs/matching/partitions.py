@@ -1,4 +1,4 @@
-"""Length partitions (paper, section 4.2) and length bounds, evaluated by the same test as the pairs."""
+"""Length partitions (paper, section 4.2)."""
 
 from __future__ import annotations
 
@@ -67,32 +67,3 @@ def partition_boundaries(
         if too_far(boundaries[-1], length):
             boundaries.append(length if convention is Convention.paper else length + 1)
     return np.asarray(boundaries, dtype=np.int64)
-
-
-def partner_lengths(tau: float, longest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the smallest and largest length of a possible partner, per length (Inequality 6).
-
-    Lengths are compared as ``shorter / longer >= tau`` in float64, like the similarity of a pair.
-
-    Parameters
-    ----------
-    tau : float
-        Similarity threshold in (0, 1].
-    longest : int
-        Largest length in the collection.
-
-    Returns
-    -------
-    smallest, largest : ndarray of int64, shape (longest + 1,)
-        Entry 0 is 0; partners may be longer than ``longest``.
-    """
-    lengths = np.arange(1, longest + 1, dtype=np.int64)
-    smallest = np.ceil(lengths * tau).astype(np.int64)
-    with np.errstate(over="ignore"):  # at the smallest thresholds no length is too large
-        largest = np.floor(np.minimum(lengths / tau, 2.0**62)).astype(np.int64)
-    # The products round; a step of at most 1 corrects each bound to that of the test.
-    smallest -= (smallest - 1) / lengths >= tau
-    smallest += ~(smallest / lengths >= tau)
-    largest -= ~(lengths / largest >= tau)
-    largest += lengths / (largest + 1) >= tau
-    return np.concatenate([[0], smallest]), np.concatenate([[0], largest])

@@ -371,7 +371,7 @@ class Store:
             facts = opened(self.vectors, "vectors", verify=False).facts
             if {key: facts.get(key) for key in made_of} == made_of:
                 remove_tree(rounds_of(self.vectors))  # which a run that stopped in between has not deleted
-                return open_vectors(self.vectors, verify=None)
+                return open_vectors(self.vectors)
         n = int(segments.sizes().sum())
         needed = n * max(BYTES_A_DOCUMENT, BYTES_A_RESULT)
         require(
@@ -524,7 +524,7 @@ def _matches(store: Path, signatures: Signatures, tau: float, memory: int) -> li
     facts = opened(store, "vectors", verify=False).facts
     counts = np.ones_like(signatures.counts) if facts["sets"] else signatures.counts
     rows, similarity = query(store, signatures.hashes, counts, tau, memory=memory)
-    stored = open_vectors(store, verify=None)
+    stored = open_vectors(store)
     segments = Segments(tuple(store.parent / name for name in facts["segments"]))
     same_content, same_text = _copies_of(signatures.digests[0], segments, Sameness(facts["sameness"]))
     found = {

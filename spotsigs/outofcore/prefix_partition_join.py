@@ -91,7 +91,7 @@ def join_store(
     """
     tau = as_tau(tau)
     folder = as_path(folder)
-    stored = open_vectors(store, verify=None)
+    stored = open_vectors(store)
     facts: dict[str, Any] = {"checksum": fingerprint(store), "tau": tau, "new_from": new_from, "memory": memory}
     require(
         not claim(folder, JOB, facts),
@@ -121,7 +121,7 @@ def _run_or_resume(job: Job, engine: Engine) -> dict[str, Any]:
     try:
         done = job.result("done").facts
         for pairs in stores(job, dict(enumerate(done["stores"]))):
-            opened(pairs, "pairs", verify=None)
+            opened(pairs, "pairs")
     except InputError:
         remove_tree(job.path("done"))
         done = job.checkpoint("done", work=lambda out: out.facts.update(_joined(job, engine)))
@@ -296,11 +296,10 @@ def query(
     from spotsigs.matching.prefix_join import join
 
     tau = as_tau(tau)
-    stored = open_vectors(store, verify=None)
-    reader = opened(store, "vectors", verify=None)
+    stored = open_vectors(store)
+    reader = opened(store, "vectors")
     vocabulary = stored.vectors.vocabulary
-    if vocabulary is None:
-        raise InputError(f"the store {store} has no vocabulary; it cannot be queried")
+    assert vocabulary is not None
     ids, known = look_up(hashes, vocabulary)
     unseen = ~known & ~look_up(hashes, reader.array("dropped", np.uint64))[1]
     ids[unseen] = len(vocabulary) + np.arange(np.count_nonzero(unseen))

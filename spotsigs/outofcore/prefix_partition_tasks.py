@@ -94,7 +94,7 @@ class Job(Checkpoints):
 
     def vectors(self) -> Reader:
         """Open the store."""
-        return opened(self.store, "vectors", verify=None)
+        return opened(self.store, "vectors")
 
 
 class Plan(NamedTuple):
@@ -182,19 +182,6 @@ def _require_rising(reader: Reader, indptr: NDArray[np.int64]) -> None:
     require(rising, f"the rows of the store {reader.folder} are damaged; build the store again")
 
 
-def _marks(reader: Reader, first_row: int, vectors: Vectors) -> NDArray[np.uint16]:
-    """Return the marks of the signatures of rows; in a store without marks, keys are hashes of the signatures."""
-    if "marks.npy" in reader.facts["files"]:
-        first = int(reader.part("indptr", np.int64, first_row, first_row + 1)[0])
-        return reader.part("marks", np.uint16, first, first + len(vectors.ids))
-    ids, indices = np.unique(vectors.ids, return_inverse=True)
-    known = int(ids.max(initial=-1)) < reader.length("classes", np.uint8)
-    require(known, f"the classes of the store {reader.folder} are damaged; build the store again")
-    classes = reader.array("classes", np.uint8)[ids].astype(np.uint32)
-    partition_keys = ids.astype(np.uint32) * np.uint32(2654435761) >> np.uint32(32 - kernels.KEY_BITS)
-    return (classes << np.uint32(kernels.KEY_BITS) | partition_keys).astype(np.uint16)[indices]
-
-
 def sample(task: tuple[Job, int]) -> NDArray[np.int64]:
     """Estimate the tokens of the rows of a block by range of partition keys, from some of the rows."""
     job, number = task
@@ -214,7 +201,9 @@ def _tokens(
     runs = np.searchsorted(tables.rows, np.arange(first_row, first_row + len(vectors)), side="right") - 1
     most = len(vectors.ids)
     out = np.empty(most, np.uint64), np.empty(most, np.int32), np.empty(most, np.uint16)
-    marks = _marks(job.vectors(), first_row, vectors)
+    reader = job.vectors()
+    first = int(reader.part("indptr", np.int64, first_row, first_row + 1)[0])
+    marks = reader.part("marks", np.uint16, first, first + most)
     n = kernels.select_prefixes(vectors.indptr, vectors.ids, vectors.counts, marks, runs, copy_of, tables, out)
     return out[0][:n], out[1][:n], out[2][:n]
 
@@ -494,7 +483,7 @@ def verify(task: Verify) -> dict[str, int]:
     try:
         facts = job.result("verified", task.number).facts
         for path in stores(job, {task.number: facts["stores"]}):
-            opened(path, "pairs", verify=None)
+            opened(path, "pairs")
     except InputError:
         remove_tree(job.path("verified", task.number))
         facts = job.checkpoint("verified", task.number, work=lambda out: out.facts.update(_verified(task)))

@@ -40,7 +40,7 @@ class Checkpoints:
 
     def result(self, kind: str, *names: object) -> Reader:
         """Open a result."""
-        return opened(self.path(kind, *names), kind, verify=None)
+        return opened(self.path(kind, *names), kind)
 
     def checkpoint(self, kind: str, *names: object, work: Callable[[Writer], None]) -> dict[str, Any]:
         """Write a result unless it is complete; return its facts."""

@@ -149,7 +149,7 @@ def _extract_segment(
     k, shard = task
     target = as_path(folder) / _name(k)
     try:
-        opened(target, "signatures", verify=None)
+        opened(target, "signatures")
     except InputError:
         with pages_up_to(largest):
             rows = further = 0
@@ -188,7 +188,10 @@ class Part(NamedTuple):
     def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
         """Return the number of signatures of each compared document, their hashes and counts."""
         sizes, counts = self.sized()
-        return sizes, self.hashes(), counts
+        hashes = self.store.whole("hashes", np.uint64)
+        if self.rows is not None and not self.rows.all():
+            hashes = hashes[np.repeat(self.rows, np.diff(self.store.indptr("hashes", np.uint64)))]
+        return sizes, hashes, counts
 
     def sized(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return the number of signatures of each compared document, and their counts."""
@@ -196,13 +199,6 @@ class Part(NamedTuple):
         if self.rows is None or self.rows.all():
             return sizes, counts
         return np.where(self.rows, sizes, 0), counts[np.repeat(self.rows, sizes)]
-
-    def hashes(self) -> NDArray[np.uint64]:
-        """Read the hashes alone: memory maps of many segments would stay open."""
-        hashes = self.store.whole("hashes", np.uint64)
-        if self.rows is None or self.rows.all():
-            return hashes
-        return hashes[np.repeat(self.rows, np.diff(self.store.indptr("hashes", np.uint64)))]
 
 
 @dataclass(frozen=True)
@@ -229,26 +225,21 @@ class Segments:
         return replace(self, rows=None if rows.all() else rows)
 
     def stores(self) -> Iterator[Reader]:
-        """Yield the stores, with verified checksums."""
-        for folder in self.folders:
-            yield opened(folder, "signatures")
-
-    def _readers(self) -> Iterator[Reader]:
         """Yield the stores; checksums of remote ones are verified when they are read."""
         for folder in self.folders:
-            yield opened(folder, "signatures", verify=None)
+            yield opened(folder, "signatures")
 
     def parts(self) -> Iterator[Part]:
         """Yield the signatures of the compared documents, by segment."""
         first = 0
-        for reader in self._readers():
+        for reader in self.stores():
             last = first + int(reader.facts["rows"])
             yield Part(reader, None if self.rows is None else self.rows[first:last])
             first = last
 
     def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:
         """Yield the checksums of content and text, shape (rows, 4), in document order, in pieces."""
-        for reader in self._readers():
+        for reader in self.stores():
             size, step = reader.length("digests", np.uint64), max(memory // 32, 1) * 4
             for start in range(0, size, step):
                 yield reader.part("digests", np.uint64, start, min(start + step, size)).reshape(-1, 4)
@@ -289,26 +280,26 @@ class Segments:
         return unique_names(self._names)
 
     def _names(self) -> Iterator[str]:
-        for store in self._readers():
+        for store in self.stores():
             yield from store.strings("doc_ids")
 
     @property
     def clusters(self) -> Iterator[str | None]:
         """The truth labels, None for a document without one."""
-        for store in self._readers():
+        for store in self.stores():
             yield from (name or None for name in store.strings("clusters"))
 
     @property
     def dates(self) -> Iterator[str | None]:
         """The capture times, None for a document without one."""
-        for store in self._readers():
+        for store in self.stores():
             dates = store.strings("dates")
             yield from (date or None for date in dates) if len(dates) else repeat(None, store.facts["rows"])
 
     def occurrences(self) -> NDArray[np.int64]:
         """Return the signature occurrences of each document, before any filter."""
         found = (
-            row_sums(store.indptr("hashes", np.uint64), store.array("counts", np.int32)) for store in self._readers()
+            row_sums(store.indptr("hashes", np.uint64), store.array("counts", np.int32)) for store in self.stores()
         )
         return np.concatenate([np.empty(0, np.int64), *found])
 
@@ -316,7 +307,7 @@ class Segments:
         """Return the number of documents that are compared by shingles because their language is unknown."""
         return sum(
             count_in_shingles(store.indptr("hashes", np.uint64), store.array("hashes", np.uint64))
-            for store in self._readers()
+            for store in self.stores()
         )
 
     @property

@@ -163,7 +163,7 @@ def _parts(signatures: Signatures, outlines: Segments) -> Iterator[Signatures]:
     """Cut signatures into segments like those of the outlines, with their names and labels."""
     start = 0
     for folder in outlines.folders:
-        names = load_signatures(folder, verify=None)
+        names = load_signatures(folder)
         indptr = signatures.indptr[start : start + len(names) + 1]
         span = slice(int(indptr[0]), int(indptr[-1]))
         yield replace(

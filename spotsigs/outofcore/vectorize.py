@@ -129,23 +129,15 @@ def build_vectors(
     facts : mapping, optional
         Further facts of the store's manifest.
 
-    Returns
-    -------
-    StoredVectors
-
     Raises
     ------
     InputError
-        If the budget is too small for the number of documents, or there are too many signatures.
+        If there are too many signatures.
     """
     sizes, entries = segments.sizes(), segments.entries()
     n = int(sizes.sum())
     copies = Copies.none(n) if copies is None else copies
     segments = segments.only(copies.distinct)
-    require(
-        n * BYTES_A_DOCUMENT <= memory,
-        f"memory is too small for {n:,} documents: {n * BYTES_A_DOCUMENT / 1e6:,.0f} MB are needed to order them",
-    )
     folder, engine = as_path(folder), Serial() if engine is None else engine
     layout = Layout(
         folder=absolute(rounds_of(folder)),
@@ -166,7 +158,7 @@ def build_vectors(
         store.put("stands", copies.stands)
         store.facts |= {"rows": n, **(facts or {})}
     remove_tree(layout.path())
-    return open_vectors(folder, verify=None)
+    return open_vectors(folder)
 
 
 def rounds_of(folder: Path) -> Path:

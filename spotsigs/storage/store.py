@@ -33,8 +33,7 @@ import xxhash
 from numpy.typing import DTypeLike, NDArray
 
 from spotsigs.arrays.arrow import text
-from spotsigs.arrays.csr import INT32_MAX, require_rows, row_sums
-from spotsigs.arrays.frequency_classes import rarity_classes
+from spotsigs.arrays.csr import require_rows
 from spotsigs.errors import InputError, reason, require
 from spotsigs.exact_duplicates import Copies
 from spotsigs.records import Signatures, Skipped, Vectors, unchecked
@@ -299,7 +298,7 @@ def _is_there(new: Path, folder: Path) -> bool:
     try:
         if places.read(folder / _MANIFEST) != manifest.read_bytes():
             return False
-        opened(folder, json.loads(manifest.read_bytes())["kind"], verify=None)
+        opened(folder, json.loads(manifest.read_bytes())["kind"])
         found = places.sizes(folder)
         return all(found.get(path.name) == path.stat().st_size for path in new.iterdir())
     except (OSError, InputError):
@@ -515,7 +514,7 @@ class LazyArray(Sequence[Any]):
         return getattr(self._values, name)
 
 
-def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Reader:
+def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
     """Open a store.
 
     Parameters
@@ -524,10 +523,10 @@ def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Read
         Path of the store.
     kind : str
         Kind of content that it must have.
-    verify : bool or None
-        Compare the checksum of every file, unless this process has done so and the files have not changed since. None:
-        the same for a local store; arrays of a remote one are compared when they are fetched. False: only the manifest
-        is compared with its checksum, and the sizes of local files.
+    verify : bool
+        Compare the checksum of every file, unless this process has done so and the files have not changed since; those
+        of a remote store are compared when they are fetched. False: only the manifest is compared with its checksum,
+        and the sizes of local files.
 
     Returns
     -------
@@ -550,28 +549,24 @@ def opened(folder: str | Path, kind: str, *, verify: bool | None = True) -> Read
         or not all(isinstance(number, int) and number >= 0 for number in numbers)
     ):
         raise InputError(f"{folder / _MANIFEST} does not list the content of the store; build the store again")
-    verify = not is_remote(folder) if verify is None else verify
-    if verify or not is_remote(folder):
+    reader = Reader(folder, manifest)
+    if not is_remote(folder):
         found = places.sizes(folder)
         for name, facts in files.items():
             _check_size(folder / name, found.get(name), facts["bytes"])
-    reader = Reader(folder, manifest)
-    if verify:
-        _once(_VERIFIED, reader, _compare_checksums)
+        if verify:
+            _once(_VERIFIED, reader, _compare_checksums)
     return reader
 
 
 def _compare_checksums(reader: Reader) -> None:
     for name, facts in reader.facts["files"].items():
-        path, expected = reader.folder / name, facts["xxh3_128"]
-        if is_remote(path):
-            _fetched(path, facts["bytes"], expected)
-        else:
-            _require_checksum(path, checksum(path), expected)
+        path = reader.folder / name
+        _require_checksum(path, checksum(path), facts["xxh3_128"])
 
 
 def _once(done: set[int], reader: Reader, check: Callable[[Reader], None]) -> None:
-    """Check a store unless that was done and its files have not changed since."""
+    """Check a local store unless that was done and its files have not changed since."""
     state, changed = _state(reader)
     if state in done:
         return
@@ -612,10 +607,8 @@ def fingerprint(store: str | Path) -> str:
 
 
 def _state(reader: Reader) -> tuple[int, int]:
-    """Return a hash of the state of the files of a store, and the time of the last change: 0 for a remote one."""
+    """Return a hash of the state of the files of a store, and the time of the last change."""
     facts = json.dumps(reader.facts, sort_keys=True)
-    if is_remote(reader.folder):
-        return xxhash.xxh3_128_intdigest(f"{reader.folder} {facts}".encode()), 0
     found = [(reader.folder / name).stat() for name in sorted(reader.facts["files"])]
     states = [(file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns) for file in found]
     changed = max((max(file.st_mtime_ns, file.st_ctime_ns) for file in found), default=0)
@@ -674,51 +667,12 @@ class StoredVectors:
         return len(self.rows)
 
 
-def save_vectors(folder: str | Path, vectors: Vectors, clusters: Sequence[str | None] | None = None) -> None:
-    """Write vectors as a store.
+def open_vectors(folder: str | Path) -> StoredVectors:
+    """Open vectors written by `spotsigs.outofcore.vectorize.build_vectors`.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Path of the store; a previous store is replaced.
-    vectors : Vectors
-        The rows, in any order.
-    clusters : sequence of (str or None), optional
-        Truth label of each row.
+    The arrays are checked for consistency; of a remote store, those with a value for each row.
     """
-    rows = np.argsort(vectors.lengths, kind="stable")
-    ordered = vectors.take(rows)
-    with writing(folder, "vectors") as store:
-        store.put("rows", rows.astype(np.int64))
-        store.put("indptr", ordered.indptr.astype(np.int64, copy=False))
-        store.put("ids", ordered.ids.astype(np.int32, copy=False))
-        store.put("counts", ordered.counts.astype(np.int32, copy=False))
-        store.put("lengths", ordered.lengths.astype(np.int64, copy=False))
-        store.strings("doc_ids", vectors.doc_ids)
-        store.strings("clusters", (name or "" for name in clusters or ()))
-        store.put("classes", rarity_classes(vectors.document_frequencies))
-        if vectors.vocabulary is not None:
-            store.put("vocabulary", vectors.vocabulary)
-        store.facts = {"rows": len(rows), "n_signatures": vectors.n_signatures}
-
-
-def open_vectors(folder: str | Path, *, verify: bool | None = True) -> StoredVectors:
-    """Open vectors written by `save_vectors`.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Path of the store.
-    verify : bool or None
-        See `opened`. Unless False, the arrays are also checked for consistency; of a remote store opened with None,
-        those with a value for each row.
-
-    Returns
-    -------
-    StoredVectors
-    """
-    store = opened(folder, "vectors", verify=verify)
-    has_vocabulary = "vocabulary.npy" in store.facts["files"]
+    store = opened(folder, "vectors")
     rows, doc_ids = store.array("rows", np.int64), store.strings("doc_ids")
     large: Any = partial(LazyArray, store) if is_remote(store.folder) else store.array
     vectors = unchecked(
@@ -728,16 +682,14 @@ def open_vectors(folder: str | Path, *, verify: bool | None = True) -> StoredVec
         counts=large("counts", np.int32),
         lengths=store.array("lengths", np.int64),
         doc_ids=Renumbered(doc_ids, rows),
-        vocabulary=large("vocabulary", np.uint64) if has_vocabulary else None,
+        vocabulary=large("vocabulary", np.uint64),
     )
-    copies = Copies.none(len(rows))
-    if "stands.npy" in store.facts["files"]:
-        copies = Copies(store.array("content", np.int32), store.array("stands", np.int32))
+    copies = Copies(store.array("content", np.int32), store.array("stands", np.int32))
     stored = StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"), copies)
-    if verify or (verify is None and not is_remote(store.folder)):
-        _once(_SOUND, store, lambda store: _check_vectors(store, stored, entries=True))
-    elif verify is None:
+    if is_remote(store.folder):
         _check_vectors(store, stored, entries=False)
+    else:
+        _once(_SOUND, store, lambda store: _check_vectors(store, stored, entries=True))
     return stored
 
 
@@ -750,7 +702,7 @@ def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> No
     for numbers in (stored.copies.content, stored.copies.stands):
         fits = fits and len(numbers) == n and int(numbers.min(initial=0)) >= 0 and int(numbers.max(initial=-1)) < n
     fits = fits and _are_all(rows) and _rises(vectors.lengths) and not (vectors.lengths[:1] < 0).any()
-    fits = fits and (vectors.vocabulary is None or len(vectors.vocabulary) == store.facts["n_signatures"])
+    fits = fits and store.length("vocabulary", np.uint64) == store.facts["n_signatures"]
     _require_sound(fits, store)
     for first, last in entry_spans(indptr, _CHECKED) if entries else ():
         span = int(indptr[first]), int(indptr[last])
@@ -791,23 +743,11 @@ def check_rows(
         If an id is not one of the store's signatures or does not ascend within its row, a count is below 1, or a length
         is not the sum of its row's counts.
     """
-    limit = store.facts["n_signatures"] if "vocabulary.npy" in store.facts["files"] else INT32_MAX
-    _require_sound(int(ids.min(initial=0)) >= 0 and int(ids.max(initial=-1)) < limit, store)
-    _check_entries(store, indptr, ids, counts, lengths)
-
-
-def _check_entries(
-    store: Reader,
-    indptr: NDArray[np.int64],
-    values: NDArray[Any],
-    counts: NDArray[np.int32],
-    lengths: NDArray[np.int64],
-) -> None:
-    """Refuse inconsistent CSR arrays."""
-    sound = len(indptr) >= 1 and int(indptr[0]) == 0 and int(indptr[-1]) == len(values) == len(counts)
+    sound = int(ids.min(initial=0)) >= 0 and int(ids.max(initial=-1)) < store.facts["n_signatures"]
+    sound = sound and len(indptr) >= 1 and int(indptr[0]) == 0 and int(indptr[-1]) == len(ids) == len(counts)
     _require_sound(sound and int(counts.min(initial=1)) >= 1, store)
     try:
-        require_rows(indptr, values, counts, lengths)
+        require_rows(indptr, ids, counts, lengths)
     except InputError:
         _require_sound(False, store)
 
@@ -832,27 +772,15 @@ def save_signatures(folder: str | Path, signatures: Signatures, **facts: Any) ->
         store.facts = {"rows": len(signatures), "content_bytes": signatures.content_bytes, **facts}
 
 
-def load_signatures(folder: str | Path, *, verify: bool | None = True) -> Signatures:
-    """Open signatures written by `save_signatures`; arrays are memory-mapped, ids and labels read.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Path of the store.
-    verify : bool or None
-        See `opened`. If True, the rows are also checked to be rows of signatures.
-    """
-    store = opened(folder, "signatures", verify=verify)
+def load_signatures(folder: str | Path) -> Signatures:
+    """Open signatures written by `save_signatures`; arrays are memory-mapped, ids and labels read."""
+    store = opened(folder, "signatures")
     names, has_cluster = store.strings("clusters"), store.array("has_cluster", np.bool_)
     skipped, reasons, doc_ids = store.strings("skipped"), store.strings("reasons"), store.strings("doc_ids")
-    indptr, hashes = store.array("indptr", np.int64), store.array("hashes", np.uint64)
+    indptr, hashes = store.indptr("hashes", np.uint64), store.array("hashes", np.uint64)
     counts, digests = store.array("counts", np.int32), store.array("digests", np.uint64)
-    if verify:
-        offsets = store.indptr("hashes", np.uint64)
-        _check_entries(store, offsets, hashes, counts, row_sums(offsets, counts))
-        fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
-        fits = fits and len(digests) in (0, 4 * len(doc_ids))
-        _require_sound(fits, store)
+    fits = len(doc_ids) == len(names) == len(has_cluster) == len(indptr) - 1 and len(skipped) == len(reasons)
+    _require_sound(fits and len(digests) in (0, 4 * len(doc_ids)), store)
     return Signatures(
         doc_ids=tuple(doc_ids),
         clusters=tuple(name if has else None for name, has in zip(names, has_cluster.tolist(), strict=True)),

@@ -10,6 +10,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from stores import save_vectors
+
 from spotsigs.errors import InputError
 from spotsigs.formats.arc import Arc
 from spotsigs.formats.column_files import Csv, Parquet
@@ -20,7 +22,7 @@ from spotsigs.matching.prefix_join import self_join
 from spotsigs.records import Document, Skipped, Vectors
 from spotsigs.signatures.extract import count_signatures
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.storage.store import open_vectors, save_vectors, sealed, writing
+from spotsigs.storage.store import open_vectors, sealed, writing
 from spotsigs.text.tokens import tokenize
 from spotsigs.text.visible import MainText, VisibleText
 

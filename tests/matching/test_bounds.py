@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_partitions import fractions_and_their_neighbours
 
 from spotsigs.matching.bounds import bounds, indexed_prefixes, least_overlap, prefixes
 
@@ -99,6 +98,22 @@ def test_the_least_overlap_of_long_documents_passes_and_one_less_does_not(tau):
     assert all(
         similar(o, total, tau) and not similar(o - 1, total, tau) for o, total in zip(found, totals, strict=True)
     )
+
+
+def fractions_and_their_neighbours():
+    """Return every threshold at which some lengths up to 40 are just similar, and the neighbouring floats."""
+    exact = {a / b for b in range(1, 41) for a in range(1, b + 1)}
+    beside = {float(np.nextafter(tau, end)) for tau in exact for end in (0.0, 2.0)}
+    return sorted(tau for tau in exact | beside if 0.02 <= tau <= 1.0)
+
+
+@pytest.mark.parametrize("hundredths", range(10, 101))
+def test_partners_wherever_a_product_rounds(hundredths):
+    tau, longest = hundredths / 100, 130
+    tables, lengths = bounds(tau, longest), np.arange(1, longest + 1)
+    admitted = np.minimum(lengths[:, None], lengths) / np.maximum(lengths[:, None], lengths) >= tau
+    np.testing.assert_array_equal(tables.shortest[1:], 1 + admitted.argmax(axis=1))
+    np.testing.assert_array_equal(tables.longest[1:], longest - admitted[:, ::-1].argmax(axis=1))
 
 
 def test_tables_at_every_threshold_where_they_change():

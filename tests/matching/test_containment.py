@@ -79,12 +79,6 @@ def test_a_teaser_is_found_in_its_article():
         near_duplicates(pages, 0.8, measure="cosine")
 
 
-@pytest.mark.parametrize("field", [{"tau": 0.0}, {"tau": 1.1}, {"threads": 0}])
-def test_fields(field):
-    with pytest.raises(InputError):
-        Containment(**field)
-
-
 def test_the_page_of_clusters_says_which_lies_within_the_other(tmp_path):
     pairs = Containment(tau=0.9)(Corpus(vectors_of([Counter({1: 2, 2: 1, 3: 4}), Counter({1: 1, 2: 1})])))
     write_cluster_page(tmp_path / "p.html", ["article", "teaser"], pairs, cluster(pairs), ["the article", "the teaser"])

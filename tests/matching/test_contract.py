@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,12 +12,23 @@ import naive
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
+from naive.sets import copies, found, vectors_of
+from test_matcher import VARIANTS as EXACT
 
+from baselines.cosine import Cosine
+from baselines.imatch import IMatch
+from baselines.lcs.lcs_method import Lcs
+from baselines.lsh import Lsh
+from baselines.lsh_native import LshNative
 from baselines.shingles import Shingles
+from baselines.simhash import SimHash, Weights
+from baselines.sketch.sketches import Kind, Sketch
 from experiments.config import build
 from spotsigs import tokenize
+from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.records import Pairs
+from spotsigs.matching.containment import Containment
+from spotsigs.records import Corpus, Pairs
 from spotsigs.testing import check_matcher, check_signature_scheme, corpus_of, news
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -55,6 +68,92 @@ class TestEveryMatcher:
         np.testing.assert_allclose([found[pair] for pair in found], [wanted[pair] for pair in found], rtol=1e-12)
         if matcher.exact:
             assert found.keys() == wanted.keys()
+
+
+MOST = [
+    *(kind(tau=0.5) for kind in EXACT.values()),
+    Cosine(tau=0.1),
+    IMatch(idf_min=0, idf_max=1, lexica=3),
+    Lsh(),
+    LshNative(),
+    *(SimHash(weights=weights, radius=63) for weights in Weights),
+    *(Sketch(kind=kind, modulus=1, tau=0.01) for kind in Kind),
+]
+"""Methods with the parameters that find most pairs."""
+
+SEEDED = [
+    Lsh(tau=0.2, k=3, l=4),
+    LshNative(tau=0.2, k=3, l=4),
+    *(Sketch(kind=k, size=20, modulus=3, tau=0.2) for k in Kind),
+]
+UNSEEDED = [Cosine(tau=0.4), *(SimHash(weights=weights, radius=radius) for weights in Weights for radius in (3, 12))]
+
+
+@pytest.mark.parametrize("matcher", MOST, ids=repr)
+@pytest.mark.parametrize("documents", [[], [{1: 2}], [{}, {}], [{}, {}, {}], [{1: 1}, {}], [{}, {1: 1}, {}]], ids=str)
+def test_nothing_to_pair(matcher, documents):
+    pairs = matcher(Corpus(vectors_of(list(map(Counter, documents)))))
+    assert (len(pairs), pairs.n) == (0, len(documents))
+
+
+@pytest.mark.parametrize("n", [2, 9, 100])
+@pytest.mark.parametrize(
+    "matcher",
+    [m.at(1.0) if m.threshold is not None else m for m in MOST if not isinstance(m, (Cosine, IMatch))],
+    ids=repr,
+)
+def test_identical_documents_all_pair(matcher, n):
+    pairs = matcher(Corpus(vectors_of([Counter({1: 4, 7: 1})] * n)))
+    assert found(pairs) == dict.fromkeys(combinations(range(n), 2), 1.0)
+
+
+@pytest.mark.parametrize("matcher", SEEDED + UNSEEDED, ids=repr)
+def test_order_and_threads_do_not_matter_and_the_seed_does(matcher):
+    documents = copies(6)
+    order = np.random.default_rng(5).permutation(len(documents))
+    wanted = found(matcher(Corpus(vectors_of(documents))))
+    assert wanted
+    assert found(matcher.with_threads(3)(Corpus(vectors_of(documents)))) == wanted
+    assert found(matcher(Corpus(vectors_of([documents[x] for x in order]))), order) == wanted
+    if matcher in SEEDED:
+        assert found(replace(matcher, seed=1)(Corpus(vectors_of(documents)))) != wanted
+
+
+WRONG = [
+    *(
+        (kind, {"tau": tau}, "tau must lie in")
+        for kind in (Lsh, LshNative, Sketch, Cosine, Containment, Lcs)
+        for tau in (0.0, 1.1)
+    ),
+    *(
+        (kind, {"threads": 0}, "threads must be at least")
+        for kind in (Lsh, LshNative, Sketch, SimHash, Cosine, Containment, Lcs)
+    ),
+    *((kind, {"seed": -1}, "seed must") for kind in (Lsh, LshNative, Sketch, IMatch)),
+    *((kind, {"k": 0}, "k must be at least 1") for kind in (Lsh, LshNative)),
+    *((kind, {"l": 0}, "l must be at least") for kind in (Lsh, LshNative)),
+    (Sketch, {"size": 0}, "size must be at least 1"),
+    (Sketch, {"modulus": 0}, "modulus must be at least 1"),
+    (Sketch, {"super_shingles": 7}, "super_shingles=7 must divide size=200"),
+    (Sketch, {"super_shingles": 4, "kind": Kind.smallest}, "super_shingles need kind=permutations"),
+    (Sketch, {"super_shingles": 4, "common_super_shingles": 5}, r"must lie in \[1, 4\]"),
+    (Sketch, {"super_shingles": -1}, "must not be negative"),
+    (Sketch, {"max_documents": 1}, "max_documents must be at least 2"),
+    (SimHash, {"bits": 65}, "bits"),
+    *((SimHash, {"radius": radius}, "radius") for radius in (64, -1)),
+    (SimHash, {"blocks": 3}, "blocks"),
+    (IMatch, {"idf_min": 0.8}, "idf_min"),
+    (IMatch, {"idf_max": 1.2}, "idf_max"),
+    *((IMatch, {name: value}, name) for name, value in (("lexica", 0), ("lexicon_share", 1.0), ("min_terms", 0))),
+    *((Lcs, {name: value}, name) for name, value in (("buckets", 0), ("smallest", 0), ("max_set", 1), ("sketch", -1))),
+    *((Lcs, {name: value}, name) for name, value in (("coherence", 1.0), ("central", 0.0))),
+]
+
+
+@pytest.mark.parametrize(("kind", "wrong", "says"), WRONG)
+def test_bad_parameters(kind, wrong, says):
+    with pytest.raises(InputError, match=says):
+        kind(**wrong)
 
 
 @pytest.mark.parametrize("choice", choices("signature"))

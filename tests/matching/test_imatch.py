@@ -59,12 +59,6 @@ def test_sha1_of_a_hand_made_example():
     assert hashlib.sha1(hashed[0]).hexdigest() == "ee7b60b70fb661ac0be8fe899d615fcbc9fe83e7"
 
 
-@pytest.mark.parametrize("rows", [[], [{1: 1}], [{}, {}, {}], [{0: 1}, {}]])
-def test_nothing_to_pair(rows):
-    found = run(IMatch(idf_min=0, idf_max=1, lexica=3), rows)
-    assert (len(found), found.n) == (0, len(rows))
-
-
 def test_identical_documents_all_pair():
     found = run(IMatch(idf_min=0, idf_max=1), [{3: 1, 5: 2}] * 6)
     assert len(found) == 15
@@ -116,15 +110,6 @@ def test_agreement_probability():
 def test_min_terms():
     assert len(run(IMatch(idf_min=0, idf_max=1, min_terms=3), [{1: 1, 2: 1}] * 2)) == 0
     assert len(run(IMatch(idf_min=0, idf_max=1, min_terms=2), [{1: 1, 2: 1}] * 2)) == 1
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"idf_min": 0.8}, {"idf_max": 1.2}, {"lexica": 0}, {"lexicon_share": 1.0}, {"min_terms": 0}, {"seed": -1}],
-)
-def test_bad_parameters(wrong):
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        IMatch(**wrong)
 
 
 def test_too_many_pairs_are_refused():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import join as naive
 from scipy import sparse
-from strategies import examples
+from strategies import TAUS, collections, examples
 
 from data.collections.wt10g_like import LONG, Wt10gLike
 from spotsigs.errors import InputError
@@ -22,7 +22,6 @@ from spotsigs.matching.bounds import bounds, indexed_prefixes
 from spotsigs.matching.prefix_join import CrossPairs, SpotSigsTight, join, self_join
 from spotsigs.records import Corpus, RowNumbers, Vectors
 
-TAUS = (1 / 3, 0.44, 0.5, 0.8, 0.9, 1.0)
 repeatable = examples(40)
 
 
@@ -36,21 +35,6 @@ def vectors(documents):
 
 def listed(pairs):
     return list(zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True))
-
-
-@st.composite
-def collections(draw):
-    """Multisets over a small universe, half of them edited copies of earlier ones, some of them empty."""
-    documents = []
-    for _ in range(draw(st.integers(0, 14))):
-        if documents and draw(st.booleans()):
-            document = Counter(draw(st.sampled_from(documents)))
-            for signature, change in draw(st.lists(st.tuples(st.integers(0, 12), st.integers(-3, 3)), max_size=3)):
-                document[signature] = max(0, document[signature] + change)
-        else:
-            document = Counter(draw(st.dictionaries(st.integers(0, 12), st.integers(1, 4), max_size=7)))
-        documents.append(+document)
-    return documents
 
 
 def drawn(seed, n=60):
@@ -258,17 +242,6 @@ def test_bad_parameters_are_refused(bad):
         SpotSigsTight(**bad)
     with pytest.raises(InputError):
         self_join(vectors([Counter({1: 1})]), bad.get("tau", 0.5), threads=bad.get("threads"))
-
-
-@pytest.mark.parametrize("tau", [0.01, 1 / 3, 0.44, 0.5, 0.8, 0.9, 1.0])
-def test_bounds_are_the_tests_own(tau):
-    tables = bounds(tau, 150)
-    assert [naive.least_overlap(tau, total) for total in range(2, 301)] == tables.least[2:].tolist()
-    for length in range(1, 151):
-        partners = [b for b in range(1, 151) if min(b, length) / max(b, length) >= tau]
-        assert (tables.shortest[length], tables.longest[length]) == (partners[0], partners[-1])
-        assert 1 <= tables.common[length] <= tables.least[length + partners[0]]
-        assert tables.probed[length] <= length
 
 
 @repeatable

@@ -295,24 +295,6 @@ def test_texts_must_match_the_rows():
         Lcs()(Corpus(naive.vectors([{}] * 3)))
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"tau": 0.0},
-        {"buckets": 0},
-        {"smallest": 0},
-        {"max_set": 1},
-        {"sketch": -1},
-        {"coherence": 1.0},
-        {"central": 0.0},
-        {"threads": 0},
-    ],
-)
-def test_bad_parameters(wrong):
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        Lcs(**wrong)
-
-
 # The stages' table
 
 

@@ -195,42 +195,6 @@ class TestBoth:
         identical = {pair for pair, similarity in wanted.items() if similarity == 1}
         assert identical <= found.keys()
 
-    def test_order_and_threads_do_not_matter_and_the_seed_does(self, method):
-        documents = naive.copies(6)
-        order = np.random.default_rng(5).permutation(len(documents))
-        wanted = naive.found(run(method(tau=0.2, k=3, l=4), documents))
-        assert naive.found(run(method(tau=0.2, k=3, l=4, threads=3), documents)) == wanted
-        assert naive.found(run(method(tau=0.2, k=3, l=4), [documents[x] for x in order]), order) == wanted
-        assert naive.found(run(method(tau=0.2, k=3, l=4, seed=1), documents)) != wanted
-
-    @pytest.mark.parametrize(
-        "documents",
-        [[], [Counter({1: 2})], [Counter(), Counter()], [Counter({1: 1}), Counter()]],
-        ids=["none", "one", "empty", "half"],
-    )
-    def test_nothing_to_pair(self, method, documents):
-        pairs = run(method(), documents)
-        assert len(pairs) == 0
-        assert pairs.n == len(documents)
-
-    def test_identical_documents(self, method):
-        pairs = run(method(tau=1.0), [Counter({1: 4, 7: 1})] * 9)
-        assert naive.found(pairs) == {(a, b): 1.0 for a in range(9) for b in range(a + 1, 9)}
-
-    @pytest.mark.parametrize(
-        ("parameters", "sentence"),
-        [
-            ({"tau": 0.0}, "tau must lie in"),
-            ({"k": 0}, "k must be at least 1"),
-            ({"l": 0}, "l must be at least"),
-            ({"seed": -1}, "seed must"),
-            ({"threads": 0}, "threads must be at least"),
-        ],
-    )
-    def test_bad_parameters(self, method, parameters, sentence):
-        with pytest.raises(InputError, match=sentence):
-            method(**parameters)
-
 
 def pairs_of_similarity(tenths, pairs, seed, multisets=False):
     """Documents of which each two in turn have a Jaccard of ``tenths / 10``, no two pairs sharing anything."""

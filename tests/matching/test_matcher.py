@@ -89,18 +89,3 @@ def test_counters_grow_as_partitioning_and_pruning_go():
         for name in ("paper", "nopart", "noprune")
     ]
     assert verifications[0] <= verifications[1] < verifications[2]
-
-
-@pytest.mark.parametrize("rows", [[], [[]], [[], []], [[5]], [[5], []]])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_nothing_to_pair(variant, rows):
-    ids = np.array([i for row in rows for i in row], np.int64)
-    collection = Vectors.from_csr(np.cumsum([0, *map(len, rows)]), ids)
-    assert len(VARIANTS[variant](tau=0.5)(Corpus(collection))) == 0
-
-
-def test_identical_documents_all_pair():
-    collection = Vectors.from_csr(np.arange(0, 303, 3), np.tile([3, 8, 9], 100 + 1)[:300])
-    pairs = SpotSigs(tau=1.0)(Corpus(collection))
-    assert len(pairs) == 100 * 99 // 2
-    assert np.all(pairs.similarity == 1.0)

@@ -16,8 +16,9 @@ from spotsigs.engines import Serial
 from spotsigs.errors import InputError, as_tau
 from spotsigs.formats.folder import Folder
 from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.bounds import bounds
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.matching.partitions import partition_boundaries, partner_lengths
+from spotsigs.matching.partitions import partition_boundaries
 from spotsigs.matching.prefix_join import SpotSigsTight, join, self_join
 from spotsigs.records import Corpus, Vectors
 from spotsigs.signatures.extract import extract
@@ -57,7 +58,7 @@ def test_the_least_thresholds_warn_of_nothing(tau):
     long = Vectors.from_csr([0, 1, 2, 3], [0, 0, 1], [2**31 - 1, 1, 5])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        partner_lengths(tau, 100)
+        bounds(tau, 100)
         for vectors in (FEW, long):
             expected = len(BruteForce(tau=tau)(Corpus(vectors)))
             assert expected == 1

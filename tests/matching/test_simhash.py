@@ -1,5 +1,4 @@
 import math
-from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from naive import hashes as naive
 from strategies import examples
 
 from baselines.simhash import SimHash, Weights, choose_blocks, near_fingerprints
-from spotsigs.errors import InputError
 from spotsigs.records import Corpus
 
 quick = examples(100)
@@ -94,39 +92,9 @@ def test_similar_documents_have_near_fingerprints():
     assert abs(strangers.mean() - 32) < 2
 
 
-@pytest.mark.parametrize("rows", [[], [{}], [{1: 1}], [{}, {}], [{}, {1: 1}, {}]])
-def test_nothing_to_pair(rows):
-    for weights in Weights:
-        assert len(SimHash(weights=weights, radius=63)(Corpus(naive.vectors(rows)))) == 0
-
-
-@pytest.mark.parametrize("weights", Weights)
-def test_identical_documents_all_pair(weights):
-    pairs = SimHash(weights=weights, radius=0)(Corpus(naive.vectors([{3: 1, 5: 2}] * 7)))
-    assert len(pairs) == 21
-    assert (pairs.similarity == 1).all()
-
-
-def test_order_of_documents_does_not_matter():
-    rng = np.random.default_rng(2)
-    rows = [dict.fromkeys(rng.choice(60, 20, replace=False).tolist(), 2) for _ in range(60)]
-    for weights, radius in product(Weights, (3, 12)):
-        before = SimHash(weights=weights, radius=radius)(Corpus(naive.vectors(rows)))
-        order = rng.permutation(60)
-        after = SimHash(weights=weights, radius=radius, threads=2)(Corpus(naive.vectors([rows[d] for d in order])))
-        moved = zip(*np.sort([order[after.i], order[after.j]], axis=0).tolist(), after.similarity, strict=True)
-        assert sorted(moved) == list(zip(before.i, before.j, before.similarity, strict=True))
-
-
 def test_blocks_are_chosen_by_cost():
     assert choose_blocks(2_160, 10) == 0
     assert choose_blocks(1_000_000, 3) == 4
     assert choose_blocks(1_000_000, 10) > 11
     assert choose_blocks(0, 3) == 0
     assert choose_blocks(1_000_000, 40) == 0
-
-
-@pytest.mark.parametrize("wrong", [{"bits": 65}, {"radius": 64}, {"radius": -1}, {"blocks": 3}, {"threads": 0}])
-def test_bad_parameters(wrong):
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        SimHash(**wrong)

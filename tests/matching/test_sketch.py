@@ -255,15 +255,6 @@ class TestEstimators:
 
 @KINDS
 class TestEveryKind:
-    def test_order_threads_and_numbering_do_not_matter_and_the_seed_does(self, kind):
-        documents = [Counter(document) for document in naive.copies(6)]
-        sketch = Sketch(kind=kind, size=20, modulus=3, tau=0.2)
-        order = np.random.default_rng(5).permutation(len(documents))
-        wanted = naive.found(run(sketch, documents))
-        assert naive.found(run(replace(sketch, threads=3), documents)) == wanted
-        assert naive.found(run(sketch, [documents[x] for x in order]), order) == wanted
-        assert naive.found(run(replace(sketch, seed=1), documents)) != wanted
-
     def test_sketches_belong_to_hashes_not_to_ids(self, kind):
         """What else the collection holds changes ids, but no estimate."""
         documents = naive.copies(6, n=40)
@@ -275,42 +266,8 @@ class TestEveryKind:
         assert len(few) > 0
         assert naive.found(few) == naive.found(many)
 
-    @pytest.mark.parametrize(
-        "documents",
-        [[], [Counter({1: 2})], [Counter(), Counter()], [Counter({1: 1}), Counter()]],
-        ids=["none", "one", "empty", "half"],
-    )
-    def test_nothing_to_pair(self, kind, documents):
-        pairs = run(Sketch(kind=kind, modulus=1, tau=0.01), documents)
-        assert len(pairs) == 0
-        assert pairs.n == len(documents)
-
-    def test_identical_documents(self, kind):
-        pairs = run(Sketch(kind=kind, modulus=1, tau=1.0), [Counter({1: 4, 7: 1})] * 9)
-        assert naive.found(pairs) == {(a, b): 1.0 for a in range(9) for b in range(a + 1, 9)}
-
 
 def test_no_super_shingles_of_nothing():
     empty = Sketches(np.zeros(4, np.int64), np.empty(0, np.uint64))
     assert super_shingles(empty, 3).indptr.tolist() == [0, 0, 0, 0]
     assert len(run(Sketch(size=6, super_shingles=3), [Counter(), Counter()])) == 0
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"tau": 0.0}, "tau must lie in"),
-        ({"size": 0}, "size must be at least 1"),
-        ({"modulus": 0}, "modulus must be at least 1"),
-        ({"super_shingles": 7}, "super_shingles=7 must divide size=200"),
-        ({"super_shingles": 4, "kind": Kind.smallest}, "super_shingles need kind=permutations"),
-        ({"super_shingles": 4, "common_super_shingles": 5}, r"must lie in \[1, 4\]"),
-        ({"super_shingles": -1}, "must not be negative"),
-        ({"max_documents": 1}, "max_documents must be at least 2"),
-        ({"seed": -1}, "seed must not be negative"),
-        ({"threads": 0}, "threads must be at least"),
-    ],
-)
-def test_bad_parameters(parameters, sentence):
-    with pytest.raises(InputError, match=sentence):
-        Sketch(**parameters)

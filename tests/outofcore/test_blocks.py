@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stores import segments_of
+from stores import StopsAt, save_vectors, segments_of
 from strategies import examples
 
 from spotsigs.clustering.clusters import ClusterMethod, Cohesion, cluster, cohesion
@@ -23,7 +23,7 @@ from spotsigs.outofcore.prefix_partition_tasks import cut_rows
 from spotsigs.outofcore.vectorize import build_vectors
 from spotsigs.records import Corpus, Signatures, Vectors
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.storage.store import open_vectors, save_vectors
+from spotsigs.storage.store import open_vectors
 
 SMALL = 20_000
 LARGE = 10**9
@@ -178,16 +178,8 @@ def test_the_table_of_pairs_is_the_same_file_for_any_budget(tmp_path, monkeypatc
 def test_a_join_goes_on_where_it_stopped(tmp_path):
     vectors = copies(4)
     save_vectors(tmp_path / "v", vectors)
-
-    class Stops:
-        def map(self, function, tasks):
-            for k, task in enumerate(tasks):
-                if k == 3:
-                    raise KeyboardInterrupt
-                yield function(task)
-
     with pytest.raises(KeyboardInterrupt):
-        join_store(tmp_path / "v", tmp_path / "p", 0.5, Stops(), memory=SMALL)
+        join_store(tmp_path / "v", tmp_path / "p", 0.5, StopsAt(3), memory=SMALL)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=SMALL)
     assert triples(found.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
     with pytest.raises(InputError, match="contains the pairs of another join"):

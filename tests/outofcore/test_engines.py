@@ -15,6 +15,7 @@ from itertools import count
 import numpy as np
 import pytest
 from folders import PYTHONPATH
+from stores import save_vectors
 from test_blocks import copies, triples
 from test_on_disk import PARTS, stories, written
 
@@ -26,7 +27,6 @@ from spotsigs.outofcore import segments
 from spotsigs.outofcore import vectorize as layout
 from spotsigs.outofcore.prefix_partition_join import join_store
 from spotsigs.records import Corpus
-from spotsigs.storage.store import save_vectors
 
 
 def available(module):
@@ -295,7 +295,7 @@ from spotsigs.errors import InputError
 from test_engines import square, refuses
 from test_blocks import copies, triples
 from spotsigs.outofcore.prefix_partition_join import join_store
-from spotsigs.storage.store import save_vectors
+from stores import save_vectors
 
 engine = Spark(workers=2, address=sys.argv[1])
 found = list(engine.map(square, range(20)))

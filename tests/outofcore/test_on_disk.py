@@ -186,13 +186,17 @@ def test_finished_stages_are_not_repeated(tmp_path):
     ]
 
 
-def test_what_cannot_be_done_is_said(tmp_path):
+def test_what_cannot_be_done_is_said(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"memory=900MB is too little for 5 processes.*at least 2,949MB, or fewer"):
         data_budget(900 * 10**6, 4)
     assert data_budget(2 * 10**9) == 2 * 10**9 - PROGRAM
     assert data_budget(2 * 10**9, 2) == (2 * 10**9 - 3 * PROGRAM) // 2
     with pytest.raises(InputError, match="holds no readable document"):
         run(tmp_path / "run", written(tmp_path / "x.jsonl", [{"id": "no text"}]))
+    monkeypatch.setattr("spotsigs.outofcore.pipeline.BYTES_A_RESULT", 10**9)
+    with pytest.raises(InputError, match=r"memory is too little for 2 documents: ordering .* takes 2,000 MB in"):
+        run(tmp_path / "two", written(tmp_path / "y.jsonl", stories(2)))
+    assert not (tmp_path / "two" / "vectors").exists()
 
 
 def test_workers_that_do_not_fit_are_ended():

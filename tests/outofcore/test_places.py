@@ -18,7 +18,8 @@ import psutil
 import pytest
 import zstandard
 from object_store import object_store
-from stores import match_on_disk, query_page
+from stores import StopsAt, match_on_disk, query_page, save_vectors
+from test_blocks import copies
 from test_large import WORKERS, ran, same, workers_below
 from test_on_disk import MEMORY, PARTS, named, run, stories, written
 
@@ -26,11 +27,11 @@ from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.outofcore.prefix_partition_join import join_store
-from spotsigs.records import Document, Vectors
+from spotsigs.records import Document
 from spotsigs.storage import locations as places
 from spotsigs.storage import store as stores
 from spotsigs.storage.locations import as_path, is_remote, sizes
-from spotsigs.storage.store import open_vectors, opened, remove_tree, save_vectors, writing
+from spotsigs.storage.store import open_vectors, opened, remove_tree, writing
 
 ROOT = Path(__file__).parents[2]
 upath = pytest.importorskip("upath")
@@ -97,14 +98,6 @@ def test_a_whole_store_elsewhere_is_the_local_one(tmp_path, where, request):
     assert asked[0][0].doc == "p3"
 
 
-def copies_with_a_vocabulary(seed, n=80):
-    from test_blocks import copies
-
-    vectors = copies(seed, n)
-    hashes = np.sort(np.random.default_rng(seed).integers(0, 2**63, vectors.n_signatures, dtype=np.uint64))
-    return Vectors(vectors.indptr, vectors.ids, vectors.counts, vectors.lengths, vectors.doc_ids, hashes)
-
-
 def test_templates_are_removed_in_remote_stores_too(tmp_path, memory):
     from spotsigs.formats.folder import Folder
     from spotsigs.signatures.spots import SpotSignatures
@@ -131,7 +124,7 @@ def test_arrays_are_fetched_whole_once(memory, monkeypatch):
         store.put("few", values[:10])
         store.put("none", values[:0])
         store.strings("names", (f"n{k}" for k in range(1000)))
-    reader = opened(memory, "things", verify=None)
+    reader = opened(memory, "things")
     fetched, fetch = [], places.fetch
     monkeypatch.setattr(places, "fetch", lambda path, target: fetched.append(path.name) or fetch(path, target))
     assert reader.length("many", np.int64) == 300_000
@@ -157,7 +150,7 @@ def test_a_process_keeps_few_copies(memory, monkeypatch):
         for k in range(6):
             store.put(f"a{k}", np.full(9, k))
     monkeypatch.setattr("spotsigs.storage.store._MOST_COPIES", 2)
-    reader = opened(memory, "things", verify=None)
+    reader = opened(memory, "things")
     for _ in range(2):
         mapped = [reader.array(f"a{k}", np.int64) for k in range(6)]
         assert [values.tolist() for values in mapped] == [[k] * 9 for k in range(6)]
@@ -167,9 +160,9 @@ def test_a_process_keeps_few_copies(memory, monkeypatch):
 
 
 def test_vectors_of_a_remote_store_are_not_read_for_their_size(memory, monkeypatch):
-    vectors = copies_with_a_vocabulary(1)
+    vectors = copies(1)
     save_vectors(memory, vectors)
-    stored = open_vectors(memory, verify=False)
+    stored = open_vectors(memory)
     monkeypatch.setattr("spotsigs.storage.store.Reader.array", None)
     assert len(stored.vectors.ids) == len(vectors.ids)
     assert stored.vectors.n_signatures == vectors.n_signatures
@@ -181,20 +174,20 @@ def test_vectors_of_a_remote_store_are_not_read_for_their_size(memory, monkeypat
 
 
 def test_a_store_counts_only_with_its_manifest(memory):
-    save_vectors(f"{memory}/v", copies_with_a_vocabulary(1))
+    save_vectors(f"{memory}/v", copies(1))
     before = content(f"{memory}/v")
     manifest = as_path(f"{memory}/v") / "store.json"
     manifest.unlink()
     with pytest.raises(InputError, match=r"is no store: it has no store\.json"):
         opened(f"{memory}/v", "vectors")
-    save_vectors(f"{memory}/v", copies_with_a_vocabulary(1))  # what a killed process left does not stop the next
+    save_vectors(f"{memory}/v", copies(1))  # what a killed process left does not stop the next
     assert content(f"{memory}/v") == before
-    save_vectors(f"{memory}/v", copies_with_a_vocabulary(2))
+    save_vectors(f"{memory}/v", copies(2))
     assert content(f"{memory}/v") != before
     opened(f"{memory}/v", "vectors")
     (as_path(memory) / "other" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="is no store and will not be overwritten"):
-        save_vectors(f"{memory}/other", copies_with_a_vocabulary(1))
+        save_vectors(f"{memory}/other", copies(1))
     with pytest.raises(InputError, match="is not empty; give another path"):
         join_store(f"{memory}/v", f"{memory}/other", 0.5, Serial(), memory=10**6)
     remove_tree(as_path(f"{memory}/v"))
@@ -210,10 +203,10 @@ def test_a_store_counts_only_with_its_manifest(memory):
     ],
 )
 def test_damage_is_found(memory, damage, says):
-    save_vectors(memory, copies_with_a_vocabulary(1))
+    save_vectors(memory, copies(1))
     damage(as_path(memory) / "ids.npy")
     with pytest.raises(InputError, match=says):
-        opened(memory, "vectors")
+        opened(memory, "vectors").array("ids", np.int32)
 
 
 def test_large_files_go_up_in_parts(s3, monkeypatch, tmp_path):
@@ -229,19 +222,9 @@ def test_large_files_go_up_in_parts(s3, monkeypatch, tmp_path):
 @pytest.mark.long
 def test_a_stopped_run_goes_on(tmp_path, s3):
     collection = written(tmp_path / "x.jsonl", stories(150))
-
-    class Stops:
-        processes = 0
-
-        def map(self, function, tasks):
-            for k, task in enumerate(tasks):
-                if k == 2:
-                    raise KeyboardInterrupt
-                yield function(task)
-
     arguments = (collection, *PARTS, 0.4)
     with pytest.raises(KeyboardInterrupt):
-        match_on_disk(s3, *arguments, Stops(), memory=MEMORY)
+        match_on_disk(s3, *arguments, StopsAt(2), memory=MEMORY)
     kept = {name: as_path(s3).joinpath(name).stat().st_mtime for name in content(s3)}
     assert len([name for name in kept if name.endswith("store.json")]) == 2
     time.sleep(1.1)  # the server tells times in seconds

@@ -1,6 +1,5 @@
 """The join on disk: the pairs of the join in memory for all collections, budgets and thresholds, in even tasks."""
 
-import shutil
 import tracemalloc
 from collections import Counter
 from itertools import count, pairwise
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive.join import self_join as naive_join
 from naive.shuffle import partition_keys, rarity, required, shared
-from stores import Elsewhere, StopsAt
+from stores import Elsewhere, StopsAt, save_vectors
 from strategies import TAUS, borderline_collections, collections, examples, is_long, vectors
 from test_blocks import triples
 from test_store import change_versions
@@ -25,31 +24,15 @@ from spotsigs.outofcore import prefix_partition_tasks as shuffle
 from spotsigs.outofcore.prefix_partition_join import join_store
 from spotsigs.outofcore.prefix_partition_tasks import Job
 from spotsigs.records import Vectors
-from spotsigs.storage.store import opened, save_vectors, writing
+from spotsigs.storage.store import writing
 
 BUDGETS = st.sampled_from([1_500, 6_000, 10**8])
 KEYS = st.sampled_from([None, 1, 3, 1024])
-"""Number of random partition keys of the signatures; None for a store without keys."""
-
-
-def save_marked(folder, rows, key_of):
-    """Write vectors as a layout leaves them: with a mark for each entry in place of a class for each signature."""
-    save_vectors(folder / "classes", rows)
-    left = opened(folder / "classes", "vectors")
-    ids, classes = left.array("ids", np.int32), left.array("classes", np.uint8).astype(np.uint16)
-    with writing(folder / "v", "vectors") as store:
-        for path in left.folder.glob("*.npy"):
-            if path.stem != "classes":
-                shutil.copy(path, store.folder)
-        store.put("marks", (classes * 1024 + np.asarray(key_of, np.uint16))[ids])
-        store.facts = {"rows": len(rows), "n_signatures": rows.n_signatures}
+"""Number of random partition keys of the signatures; None for hashes of the signatures."""
 
 
 def joined(folder, rows, tau, memory, new_from=0, engine=None, key_of=None):
-    if key_of is None:
-        save_vectors(folder / "v", rows)
-    else:
-        save_marked(folder, rows, key_of)
+    save_vectors(folder / "v", rows, key_of=key_of)
     return join_store(folder / "v", folder / "p", tau, engine or Serial(), memory=memory, new_from=new_from)
 
 
@@ -307,14 +290,14 @@ def test_the_calling_process_holds_nothing_of_the_rows(tmp_path, monkeypatch):
     assert np.diff(peaks) / np.diff(sizes) < 24 < 6 * 8
 
 
-def test_a_store_without_classes_is_refused(tmp_path):
+def test_a_store_without_marks_is_refused(tmp_path):
     save_vectors(tmp_path / "full", csr([np.arange(5)] * 3))
     with writing(tmp_path / "v", "vectors") as store:
         for path in (tmp_path / "full").glob("*.npy"):
-            if path.stem != "classes":
+            if path.stem != "marks":
                 (store.folder / path.name).write_bytes(path.read_bytes())
         store.facts = {"rows": 3, "n_signatures": 5}
-    with pytest.raises(InputError, match=r"classes\.npy is missing; build the store again"):
+    with pytest.raises(InputError, match=r"marks\.npy is missing; build the store again"):
         join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=10**6)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stores import save_vectors
 from strategies import examples
 
 from spotsigs.errors import InputError
@@ -16,20 +17,18 @@ from spotsigs.storage.store import (
     open_vectors,
     opened,
     save_signatures,
-    save_vectors,
     sealed,
     writing,
 )
 
 
-def some_vectors(n=50, seed=1, vocabulary=True):
+def some_vectors(n=50, seed=1):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(0, 9, n)
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     ids = rng.integers(0, 40, indptr[-1])
     doc_ids = [f"dé/{k}" for k in range(n)]
-    hashes = np.arange(40, dtype=np.uint64) if vocabulary else None
-    return Vectors.from_csr(indptr, ids, rng.integers(1, 5, len(ids)), doc_ids, hashes)
+    return Vectors.from_csr(indptr, ids, rng.integers(1, 5, len(ids)), doc_ids, np.arange(40, dtype=np.uint64))
 
 
 def rows_of(vectors):
@@ -37,6 +36,13 @@ def rows_of(vectors):
         (vectors.doc_ids[r], *(a.tolist() for a in vectors.row(r)), int(vectors.lengths[r]))
         for r in range(len(vectors))
     ]
+
+
+def test_vectors_without_labels(tmp_path):
+    save_vectors(tmp_path / "x", Vectors.from_csr([0, 2, 3], [5, 1, 5]))
+    store = open_vectors(tmp_path / "x")
+    assert list(store.clusters) == []
+    assert list(store.vectors.doc_ids) == ["1", "0"]
 
 
 @pytest.mark.parametrize("n", [0, 1, 50])
@@ -57,15 +63,6 @@ def test_vectors_come_back_by_length(tmp_path, n):
         assert not array.flags.writeable
     ties = np.diff(store.vectors.lengths) == 0
     assert np.all(np.diff(store.rows)[ties] > 0)
-
-
-def test_vectors_without_vocabulary_or_names(tmp_path):
-    vectors = Vectors.from_csr([0, 2, 3], [5, 1, 5])
-    save_vectors(tmp_path / "x", vectors)
-    store = open_vectors(tmp_path / "x")
-    assert store.vectors.vocabulary is None
-    assert list(store.clusters) == []
-    assert list(store.vectors.doc_ids) == ["1", "0"]
 
 
 @examples(30)
@@ -186,4 +183,4 @@ def test_arrays_of_another_type_and_pickles_are_refused(tmp_path):
 def test_damage_is_found_late_where_nothing_is_verified(tmp_path):
     save_vectors(tmp_path / "x", some_vectors())
     damage(tmp_path / "x")
-    assert len(open_vectors(tmp_path / "x", verify=False)) == 50
+    assert opened(tmp_path / "x", "vectors", verify=False).length("rows", np.int64) == 50

@@ -108,7 +108,9 @@ def check_complete(url):
     for name in content(url):
         if name.endswith("store.json"):
             folder = (as_path(url) / name).parent
-            opened(folder, json.loads((folder / "store.json").read_text())["kind"], verify=True)
+            reader = opened(folder, json.loads((folder / "store.json").read_text())["kind"])
+            for array in reader.facts["files"]:
+                reader._file(array.removesuffix(".npy"))
 
 
 QUICK = "500", "truncated"

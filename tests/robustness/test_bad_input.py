@@ -187,7 +187,9 @@ def test_a_results_folder_below_a_file(front_door, tmp_path):
 
 @pytest.mark.parametrize("fails", [full, read_only])
 def test_a_store_on_a_full_disk_is_absent(fails, tmp_path, monkeypatch):
-    from spotsigs.storage.store import open_vectors, save_vectors
+    from stores import save_vectors
+
+    from spotsigs.storage.store import open_vectors
 
     save_vectors(tmp_path / "store", bad_input.vectors())
     with monkeypatch.context() as patched:

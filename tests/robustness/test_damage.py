@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stores import match_on_disk, query_page
+from stores import match_on_disk, query_page, save_vectors
 from test_on_disk import MEMORY, PARTS, named, stories, written
 
 from spotsigs.engines import Processes, Serial
@@ -19,7 +19,7 @@ from spotsigs.errors import InputError
 from spotsigs.outofcore.prefix_partition_join import join_store, query, read_block
 from spotsigs.records import Document, Vectors
 from spotsigs.storage import store as store_module
-from spotsigs.storage.store import open_vectors, opened, save_vectors, sealed, unsealed, writing
+from spotsigs.storage.store import open_vectors, opened, sealed, unsealed, writing
 
 ROOT = Path(__file__).parents[2]
 TAU = 0.4
@@ -144,11 +144,11 @@ def test_each_process_reads_a_store_once_for_its_checksums(made, tmp_path, monke
     compare = store_module._compare_checksums
     monkeypatch.setattr(store_module, "_compare_checksums", lambda reader: (compared.append(1), compare(reader)))
     for _ in range(5):
-        open_vectors(tmp_path / "vectors", verify=None)
+        open_vectors(tmp_path / "vectors")
     assert len(compared) == 1
     flip(tmp_path / "vectors" / "ids.npy", -1, 0)
     with pytest.raises(InputError, match=r"ids\.npy does not match its checksum"):
-        open_vectors(tmp_path / "vectors", verify=None)
+        open_vectors(tmp_path / "vectors")
 
 
 def test_facts_beside_the_arrays_have_a_checksum():
@@ -183,13 +183,11 @@ def test_no_kernel_sees_an_index_out_of_bounds(tmp_path, given):
     with writing(tmp_path / "bad", "vectors") as out:
         for path in (tmp_path / "good").glob("*.npy"):
             shutil.copy(path, out.folder)
-        out.put("dropped", np.empty(0, np.uint64))
         out.put(name, np.array(values, np.int32 if name in ("ids", "counts") else np.int64))
         out.facts = {"rows": 2, "n_signatures": 3}
     reader = opened(tmp_path / "bad", "vectors")
     opens = [
         lambda: open_vectors(tmp_path / "bad"),
-        lambda: open_vectors(tmp_path / "bad", verify=None),
         lambda: join_store(tmp_path / "bad", tmp_path / "pairs", 0.5, Serial(), memory=10**8),
         lambda: query(tmp_path / "bad", whole.vocabulary, np.ones(3, np.int32), 0.5, memory=10**8),
     ]
