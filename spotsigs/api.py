@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import partial
 from itertools import chain, islice, starmap
 from typing import Any, TypeVar, cast
@@ -55,11 +54,8 @@ LISTED = 5
 """Pages that a warning names."""
 
 
-class OfferedMeasure(Enum):
-    """Similarity measures that the functions offer."""
-
-    jaccard = "jaccard"
-    containment = "containment"
+MATCHERS: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTight, "containment": Containment}
+"""Matchers by the names that ``measure=`` takes."""
 
 
 def near_duplicates(
@@ -84,26 +80,25 @@ def near_duplicates(
     Parameters
     ----------
     pages : iterable of str, bytes or dict, pandas or polars frame or series, pyarrow Table or array, datasets.Dataset
-        HTML or plain text; bytes are decoded by the declared or detected encoding. Pages of an iterator are read one
-        by one, and their texts are not stored.
+        HTML or plain text; bytes are decoded by the declared or detected encoding. The texts of an iterator's pages
+        are not stored.
     tau : float or "auto", optional
         Similarity threshold in (0, 1], or ``auto`` for the one that the similarities of the pages suggest. By default
         .25 if templates are removed and one of the first pages has a link, .44 otherwise.
     text, html : str
-        Columns with the content, if pages has columns or consists of dicts. If a row has both, the HTML counts. Text
-        that contains a tag is read as HTML.
+        Columns with the content, if pages has columns or consists of dicts; the HTML if a row has both. Text that
+        contains a tag is read as HTML.
     id : str
-        Column with the names of the pages, which warnings and errors use; positions if there is none.
+        Column with the names of the pages for warnings and errors; positions if there is none.
     signature : SignatureScheme or str, optional
         Signature scheme, or the name of one: ``spotsigs``, spot signatures with the paper's best parameters.
     language : str
-        If no scheme is given, the language whose stopwords anchor the signatures: ``en``, ``de``, ``fr``, …, see
+        Without a scheme, the language whose stopwords begin the signatures, see
         `spotsigs.signatures.languages.languages`. ``auto`` detects that of each page; a page without known stopwords is
         compared by shingles of three tokens.
     boilerplate : {"auto", "remove", "keep", "main_content"}, optional
-        Treatment of the text around the main content, see `spotsigs.signatures.boilerplate.Boilerplate`. The template
-        that pages of one site share is found by comparing the pages. By default ``auto``; ``keep`` for a scheme of your
-        own.
+        Treatment of the text around the main content, see `spotsigs.signatures.boilerplate.Boilerplate`. By default
+        ``auto``; ``keep`` for a scheme of your own.
     idf_min, idf_max : float
         Band of normalised IDF that is kept. Document frequencies are counted over distinct pages; fewer than 32 of them
         have no band, see `spotsigs.signatures.idf.FEWEST`.
@@ -138,8 +133,7 @@ def near_duplicates(
     """
     method = _Method(
         matcher=_matcher(tau, measure, threads),
-        auto=isinstance(tau, str),
-        unset=tau is None,
+        tau=tau,
         scheme=_scheme(signature, language, boilerplate),
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
@@ -172,10 +166,8 @@ def dedup(
 
     Parameters
     ----------
-    pages, tau, text, html, id, signature, language, boilerplate, idf_min, idf_max, min_spots : optional
+    pages, tau, text, … : optional
         As in `near_duplicates`. Rows of an iterator are stored with their contents in a temporary file.
-    copies, measure, threads : optional
-        As in `near_duplicates`.
     keep : {"first", "longest", "newest", "none"}
         Page of a cluster that is kept: the first, the one of most signatures, or the newest; ``none`` keeps only pages
         without a near-duplicate.
@@ -205,8 +197,7 @@ def dedup(
     way = as_choice("clusters", clusters, ClusterMethod)
     method = _Method(
         matcher=_matcher(tau, measure, threads),
-        auto=isinstance(tau, str),
-        unset=tau is None,
+        tau=tau,
         scheme=_scheme(signature, language, boilerplate),
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
@@ -227,19 +218,18 @@ class _Method:
     """The options of a call, checked."""
 
     matcher: SpotSigsTight | Containment
-    auto: bool
-    unset: bool
+    tau: float | str | None
     scheme: SignatureScheme
     band: IdfFilter
     sameness: Sameness
 
     def find(self, have: Given, name: str) -> _Found:
         """Match the pages; warn about those that cannot be read."""
-        pages = iter(have.pages)
-        first = list(islice(pages, defaults.PROBED)) if self.unset else []
-        have = replace(have, pages=chain(first, pages))
         matcher = self.matcher
-        if self.unset:
+        if self.tau is None:
+            pages = iter(have.pages)
+            first = list(islice(pages, defaults.PROBED))
+            have = replace(have, pages=chain(first, pages))
             removes = isinstance(self.scheme, CollectionScheme)
             matcher = matcher.at(defaults.tau((page.content for page in first), removes))
         match = partial(self._match, matcher)
@@ -254,7 +244,7 @@ class _Method:
         return _Found(found, positions, len(positions) + len(found.skipped), names)
 
     def _match(self, matcher: SpotSigsTight | Containment, corpus: Corpus) -> Pairs:
-        if self.auto:
+        if isinstance(self.tau, str):
             matcher = matcher.at(suggested(corpus.vectors, self.scheme).tau)
         return matcher(corpus)
 
@@ -263,10 +253,16 @@ def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containmen
     """Return the matcher of a measure; if a threshold is to be suggested, with the default one."""
     known = tau is None or not isinstance(tau, str) or tau == AUTO
     require(known, f"tau must be a number in (0, 1], or {AUTO!r}, got {shown(tau)}")
-    matchers: dict[OfferedMeasure, type[SpotSigsTight | Containment]]
-    matchers = {OfferedMeasure.jaccard: SpotSigsTight, OfferedMeasure.containment: Containment}
-    of_measure = matchers[as_choice("measure", measure, OfferedMeasure)]
-    return of_measure(tau=defaults.TAU if tau is None or isinstance(tau, str) else tau, threads=threads)
+    default = tau is None or isinstance(tau, str)
+    return matcher_of("measure", measure)(tau=defaults.TAU if default else tau, threads=threads)
+
+
+def matcher_of(option: str, measure: Any) -> type[SpotSigsTight | Containment]:
+    """Return the matcher of a measure; the option is named in the error for an unknown one."""
+    known = isinstance(measure, str) and measure in MATCHERS
+    message = f"{option} must be {either(map(repr, MATCHERS))}, got {shown(measure)}{did_you_mean(measure, MATCHERS)}"
+    require(known, message)
+    return MATCHERS[measure]
 
 
 def _scheme(signature: Any, language: str, boilerplate: Any) -> SignatureScheme:

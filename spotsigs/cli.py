@@ -66,6 +66,13 @@ VERBS: dict[str, tuple[str, str, str]] = {
 }
 
 COLUMNS = ("id", "text", "html", "cluster", "date")
+DEFAULTS: dict[str, Any] = {
+    "add": False, "clusters": defaults.CLUSTERS, "idf_max": str(defaults.IDF_MAX), "idf_min": str(defaults.IDF_MIN),
+    "keep": defaults.KEEP, "measure": defaults.MEASURE, "memory": None, "overwrite": False, "page": None, "store": None,
+    "strict": False, "workers": "1",
+}  # fmt: skip
+"""Values of options that are omitted, or that a verb does not have."""
+
 LISTED = 20
 """Skipped records that are printed if no folder lists them."""
 
@@ -116,6 +123,7 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
 
 def _add_options(verb: str, options: argparse.ArgumentParser) -> None:
     """Add the options of a verb."""
+    options.set_defaults(**DEFAULTS)
     if verb in ("dedup", "pairs", "cluster", "threshold", "inspect"):
         _add_input(options)
         _add_method(options)
@@ -131,7 +139,6 @@ def _add_options(verb: str, options: argparse.ArgumentParser) -> None:
         options.add_argument(
             "--measure",
             metavar="jaccard|containment",
-            default=defaults.MEASURE,
             help="containment: intersection over the shorter page, which finds a teaser in its article",
         )
     if verb in ("dedup", "pairs", "cluster", "inspect"):
@@ -188,13 +195,9 @@ def _add_method(options: argparse.ArgumentParser) -> None:
 
     _add_signature(options)
     for name, value in (("min", defaults.IDF_MIN), ("max", defaults.IDF_MAX)):
-        options.add_argument(
-            f"--idf-{name}", metavar="NUMBER", default=str(value), help=f"band of signatures by rarity ({value:g})"
-        )
-    options.add_argument(
-        "--clusters", metavar=_named(ClusterMethod), default=defaults.CLUSTERS, help=f"({defaults.CLUSTERS})"
-    )
-    options.add_argument("--keep", metavar=_named(Keep), default=defaults.KEEP, help="which document is kept")
+        options.add_argument(f"--idf-{name}", metavar="NUMBER", help=f"band of signatures by rarity ({value:g})")
+    options.add_argument("--clusters", metavar=_named(ClusterMethod), help=f"({defaults.CLUSTERS})")
+    options.add_argument("--keep", metavar=_named(Keep), help="which document is kept")
 
 
 def _named(choices: type[Enum]) -> str:
@@ -202,81 +205,63 @@ def _named(choices: type[Enum]) -> str:
 
 
 def settings_of(asked: argparse.Namespace) -> Any:
-    """Return the settings that the arguments of a verb mean.
-
-    Parameters
-    ----------
-    asked : Namespace
-        From `parser`.
-
-    Returns
-    -------
-    Settings
+    """Return the `Settings` of a verb's arguments.
 
     Raises
     ------
     InputError
         If a value is out of range or the input cannot be read.
     """
-    from spotsigs.api import OfferedMeasure
+    from spotsigs.api import matcher_of
     from spotsigs.clustering.clusters import ClusterMethod
     from spotsigs.clustering.decisions import Keep
     from spotsigs.engines import Processes
     from spotsigs.evaluation.threshold import FLOOR
     from spotsigs.exact_duplicates import Sameness
-    from spotsigs.matching.containment import Containment
-    from spotsigs.matching.prefix_join import SpotSigsTight
     from spotsigs.runs.settings import AUTO, Settings
     from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
     from spotsigs.signatures.idf import IdfFilter
     from spotsigs.signatures.spots import SpotSignatures
     from spotsigs.text.visible import VisibleText
 
-    querying = asked.verb == "query"
     name, collection = _collection(asked)
-    measure = as_choice("--measure", getattr(asked, "measure", defaults.MEASURE), OfferedMeasure)
+    method = matcher_of("--measure", asked.measure)
     auto = asked.tau == AUTO
     memory = _memory(asked)
     require(memory is None or not auto, "--tau auto compares all similarities in memory; leave out --memory, --store")
     boilerplate = _boilerplate(asked)
-    if asked.tau is None:
-        tau = _default_tau(asked, collection, boilerplate in (Boilerplate.auto, Boilerplate.remove))
-    else:
-        tau = FLOOR if auto else as_tau(_number("--tau", asked.tau, f" in (0, 1], or {AUTO}"))
-    workers = _whole("--workers", getattr(asked, "workers", "1"))
-    method = {OfferedMeasure.jaccard: SpotSigsTight, OfferedMeasure.containment: Containment}[measure]
+    removes = boilerplate in (Boilerplate.auto, Boilerplate.remove)
+    tau = FLOOR if auto else _tau(asked, collection, removes)
+    workers = _whole("--workers", asked.workers)
     return Settings(
         collection=collection,
         text=VisibleText(),
         signature=with_boilerplate(SpotSignatures(language=_language(asked)), boilerplate),
-        idf_filter=IdfFilter(
-            idf_min=_number("--idf-min", getattr(asked, "idf_min", defaults.IDF_MIN)),
-            idf_max=_number("--idf-max", getattr(asked, "idf_max", defaults.IDF_MAX)),
-        ),
+        idf_filter=IdfFilter(idf_min=_number("--idf-min", asked.idf_min), idf_max=_number("--idf-max", asked.idf_max)),
         matcher=method(tau=tau),
         engine=Processes(workers=workers),
         experiment=None,
         auto=auto,
         tau=tau,
         sets=False,
-        clusters=as_choice("--clusters", getattr(asked, "clusters", defaults.CLUSTERS), ClusterMethod),
-        keep=as_choice("--keep", getattr(asked, "keep", defaults.KEEP), Keep),
+        clusters=as_choice("--clusters", asked.clusters, ClusterMethod),
+        keep=as_choice("--keep", asked.keep, Keep),
         copy=asked.out if asked.verb == "dedup" else None,
-        overwrite=getattr(asked, "overwrite", False),
+        overwrite=asked.overwrite,
         page=asked.verb == "inspect",
         copies=Sameness(defaults.COPIES),
-        memory=None if querying else memory,
-        store=getattr(asked, "store", None),
-        add=getattr(asked, "add", False),
-        query=asked.page if querying else None,
+        memory=None if asked.verb == "query" else memory,
+        store=asked.store,
+        add=asked.add,
+        query=asked.page,
         workers=workers,
         threads=None,
         seed=2008,
-        strict=getattr(asked, "strict", False),
+        strict=asked.strict,
         boilerplate=boilerplate,
         names={
             "data": name, "text": "visible", "signature": "spotsigs", "engine": "processes",
-            "matcher": "containment" if measure.value == "containment" else "spotsigs_tight", "experiment": "None",
+            "matcher": "containment" if asked.measure == "containment" else "spotsigs_tight", "experiment": "None",
         },
     )  # fmt: skip
 
@@ -288,8 +273,7 @@ def _collection(asked: argparse.Namespace) -> tuple[str, Any]:
 
     if asked.verb == "query":
         return "stored", StoredCollection()
-    added = getattr(asked, "add", False) and asked.store is None
-    require(not added, "--add needs a store: name it with --store FOLDER")
+    require(not asked.add or asked.store is not None, "--add needs a store: name it with --store FOLDER")
     columns = {f"{column}_column": getattr(asked, column) for column in COLUMNS}
     return collection_of(asked.input, asked.format, **columns)
 
@@ -305,9 +289,9 @@ def _memory(asked: argparse.Namespace) -> int | None:
     from spotsigs.outofcore.pipeline import default_memory
     from spotsigs.outofcore.vectorize import parse_memory
 
-    if getattr(asked, "memory", None) is not None:
+    if asked.memory is not None:
         return parse_memory(asked.memory)
-    return default_memory() if getattr(asked, "store", None) is not None else None
+    return None if asked.store is None else default_memory()
 
 
 def _boilerplate(asked: argparse.Namespace) -> Boilerplate:
@@ -317,8 +301,8 @@ def _boilerplate(asked: argparse.Namespace) -> Boilerplate:
 
     if asked.boilerplate is not None:
         return as_choice("--boilerplate", asked.boilerplate, Boilerplate)
-    store = getattr(asked, "store", None)
-    return (stored_boilerplate(store) if store is not None else None) or Boilerplate(defaults.BOILERPLATE)
+    stored = None if asked.store is None else stored_boilerplate(asked.store)
+    return stored or Boilerplate(defaults.BOILERPLATE)
 
 
 def _language(asked: argparse.Namespace) -> str:
@@ -327,16 +311,16 @@ def _language(asked: argparse.Namespace) -> str:
 
     if asked.language is not None:
         return str(asked.language)
-    store = getattr(asked, "store", None)
-    return (stored_language(store) if store is not None else None) or defaults.LANGUAGE
+    return (None if asked.store is None else stored_language(asked.store)) or defaults.LANGUAGE
 
 
-def _default_tau(asked: argparse.Namespace, collection: Any, removes: bool) -> float:
-    """Return the threshold of the store, else the default one of the input."""
+def _tau(asked: argparse.Namespace, collection: Any, removes: bool) -> float:
+    """Return the threshold that is set, else that of the store, else the default one of the input."""
     from spotsigs.outofcore.pipeline import stored_tau
 
-    store = getattr(asked, "store", None)
-    known = None if store is None else stored_tau(store)
+    if asked.tau is not None:
+        return as_tau(_number("--tau", asked.tau, " in (0, 1], or auto"))
+    known = None if asked.store is None else stored_tau(asked.store)
     if known is None and asked.verb == "query":
         return defaults.TAU_PAGES if removes else defaults.TAU
     return defaults.tau(_contents(collection), removes) if known is None else known
@@ -355,7 +339,7 @@ def _whole(name: str, text: Any) -> int:
 
 
 def _about(settings: Any) -> dict[str, str]:
-    """Return the settings as the file that a run keeps of its configuration; JSON is YAML."""
+    """Return the settings as the configuration file of a run; JSON is YAML."""
     import json
 
     parts = {group: getattr(settings, group) for group in ("text", "signature", "matcher")}
@@ -368,7 +352,7 @@ def _about(settings: Any) -> dict[str, str]:
 
 
 def _run(asked: argparse.Namespace, folder: Path, say: Callable[..., object] = print) -> str:
-    """Run a verb; return its summary without the lines that are for the reproduction."""
+    """Run a verb; return its summary without the lines for the reproduction."""
     from spotsigs.runs.runner import run
 
     settings = settings_of(asked)
@@ -383,8 +367,8 @@ def _folder(name: str | None, default: str) -> Path:
 
 
 def _dedup(asked: argparse.Namespace) -> None:
-    beside = _folder(asked.out, "").absolute()
-    results = beside.with_name(f"{beside.name}-results") if asked.results is None else _folder(asked.results, "")
+    copy = _folder(asked.out, "").absolute()
+    results = copy.with_name(f"{copy.name}-results") if asked.results is None else _folder(asked.results, "")
     print(_run(asked, results))
 
 
@@ -410,7 +394,7 @@ def _table(asked: argparse.Namespace, name: str, columns: Sequence[str]) -> None
 
 
 def _brief(folder: Path) -> Iterable[str]:
-    """Return what a run found and why records were skipped, for a run whose folder is deleted."""
+    """Return the results and the skipped records of a run whose folder is deleted."""
     import csv
 
     from spotsigs.output_files import read_json
@@ -489,7 +473,7 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
     interrupt : optional
         Handler of SIGINT to install, see `spotsigs.__main__`.
     """
-    former = signal.getsignal(signal.SIGINT)
+    previous = signal.getsignal(signal.SIGINT)
     with command_spelling():
         try:
             if interrupt is not None:
@@ -504,7 +488,7 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
             sys.exit(f"error: {printable(_sentence(error))}")
         finally:
             if words is not None and threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGINT, former)  # the caller's program goes on
+                signal.signal(signal.SIGINT, previous)  # the caller's program resumes
 
 
 def _main(words: Sequence[str]) -> None:

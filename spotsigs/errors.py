@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 
 class InputError(ValueError):
-    """Bad input or configuration: one sentence that names what, where, and what is allowed."""
+    """Bad input or configuration: one sentence that names the fault, its position, and the allowed values."""
 
 
 def require(condition: bool, sentence: str) -> None:
@@ -20,17 +20,9 @@ def require(condition: bool, sentence: str) -> None:
 
 
 def as_tau(tau: Any) -> float:
-    """Return a similarity threshold as the float64 that every test compares with.
+    """Return a similarity threshold in (0, 1] as a float64, or raise `InputError`.
 
-    Parameters
-    ----------
-    tau : number
-        In (0, 1]; fractions, decimals and numpy's numbers are accepted.
-
-    Raises
-    ------
-    InputError
-        If it is no such number, or lies outside once it is a float64.
+    Fractions, decimals and numpy's numbers are accepted.
     """
     number = isinstance(tau, (Real, Decimal)) and not isinstance(tau, bool)
     require(number, f"tau must be a number in (0, 1], got {shown(tau)}")
@@ -69,7 +61,7 @@ Choice = TypeVar("Choice", bound=Enum)
 
 
 def as_choice(name: str, value: Any, choices: type[Choice]) -> Choice:
-    """Return the member of an enumeration that a value names, or raise `InputError` with those there are.
+    """Return the member of an enumeration that a value names, or raise `InputError` with all members.
 
     Examples
     --------
@@ -89,7 +81,7 @@ def as_choice(name: str, value: Any, choices: type[Choice]) -> Choice:
 
 
 def did_you_mean(word: Any, words: Iterable[str]) -> str:
-    """Return ``; did you mean 'that'?`` if a word resembles one of those there are, else nothing."""
+    """Return ``; did you mean 'that'?`` if a word resembles one of the words, else an empty string."""
     from difflib import get_close_matches
 
     close = get_close_matches(word, list(words), n=1) if isinstance(word, str) else []

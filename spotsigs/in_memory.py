@@ -132,28 +132,18 @@ def match_in_memory(
     ----------
     collection : Collection or VectorCollection
         Documents, or vectors, which are matched without extraction, filters and detection of exact duplicates.
-    text : callable
-        Function from a document to its text.
-    scheme : SignatureScheme
-        Function from tokens to signatures.
+    text, scheme, engine, strict
+        As in `spotsigs.signatures.extract.extract`.
     idf_filter : callable
         An `IdfFilter`, or another function from signatures and copies to vectors.
     matcher : callable
         Matcher, with its threshold.
-    engine : Engine
-        Engine that runs the extraction.
     sets : bool
         Count every signature once.
-    strict : bool
-        Stop at the first record that cannot be read.
     sameness : Sameness
         Criterion for exact duplicates, which are pairs of similarity 1.
     known : Extracted, optional
         Result of `extract_distinct` for the same collection, text, scheme and sameness, to reuse in several calls.
-
-    Returns
-    -------
-    Matched
 
     Raises
     ------

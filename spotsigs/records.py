@@ -76,7 +76,7 @@ def unchecked(record: type[_Record], **values: Any) -> _Record:
 
 
 def _require_array(name: str, values: Any, kinds: str, length: int | None = None) -> None:
-    """Refuse what is no one-dimensional array of a kind of numbers and of a length."""
+    """Refuse all but one-dimensional arrays of a kind of numbers and of a length."""
     array = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in kinds
     require(array, f"{name} must be a one-dimensional array of numbers, got {_described(values)}")
     require(length is None or len(values) == length, f"{name} has {len(values)} entries where {length} are needed")
@@ -100,7 +100,7 @@ class Skipped:
     Attributes
     ----------
     id : str
-        Id of the record, or its position: file@byte or file#row.
+        Id of the record, or its position: ``file@byte`` or ``file#row``.
     reason : str
         One sentence.
     """
@@ -143,7 +143,7 @@ class CopyableCollection(Collection):
     def copy(self, folder: Path, keep: Callable[[Document], bool]) -> None:
         """Write the files of the collection below a folder, without the documents that are not kept.
 
-        Records that are no documents or cannot be read are copied, but not what follows the damage in a truncated file.
+        Records that are no documents or cannot be read are copied, except those after the damage in a truncated file.
         """
 
 
@@ -194,7 +194,7 @@ class Tokens:
 
 
 class SignatureScheme(ABC):
-    """Function from tokens to signatures: a frozen keyword-only dataclass, with one YAML in ``conf/signature/``.
+    """Function from tokens to signatures: a frozen keyword-only dataclass, with a YAML file in ``conf/signature/``.
 
     Attributes
     ----------
@@ -381,18 +381,7 @@ class Vectors:
     ) -> Vectors:
         """Check and normalise CSR arrays: rows sorted by id, repeated ids added up.
 
-        Parameters
-        ----------
-        indptr : array_like of int, shape (n + 1,)
-            Row offsets, starting at 0 and not decreasing.
-        ids : array_like of int, shape (nnz,)
-            Non-negative feature ids below 2**31.
-        counts : array_like of int, shape (nnz,), optional
-            Positive multiplicities; 1 where omitted (sets).
-        doc_ids : sequence of str, optional
-            One per row.
-        vocabulary : ndarray of uint64, optional
-            Hash of each id.
+        The arguments are the attributes in any integer type; without counts, every count is 1.
 
         Raises
         ------
@@ -405,15 +394,9 @@ class Vectors:
 
     @classmethod
     def from_counters(cls, counters: Iterable[Mapping[Any, int]], doc_ids: Sequence[str] | None = None) -> Vectors:
-        """Build vectors from one multiset of features a document.
+        """Build vectors from a multiset of features for each document, as `collections.Counter`.
 
-        Parameters
-        ----------
-        counters : iterable of mapping
-            Feature to count, as `collections.Counter`; features are anything hashable, numbered as they first appear,
-            and those of count 0 are left out.
-        doc_ids : sequence of str, optional
-            One per row.
+        Features are hashable objects, numbered as they first appear; those of count 0 are left out.
 
         Raises
         ------
@@ -434,14 +417,7 @@ class Vectors:
 
     @classmethod
     def from_sets(cls, sets: Iterable[Iterable[Any]], doc_ids: Sequence[str] | None = None) -> Vectors:
-        """Build vectors from one set of features a document.
-
-        Parameters
-        ----------
-        sets : iterable of iterables
-            Features are anything hashable; repeated ones count once.
-        doc_ids : sequence of str, optional
-            One per row.
+        """Build vectors from a set of hashable features for each document; repeated ones count once.
 
         Raises
         ------
@@ -460,14 +436,7 @@ class Vectors:
 
     @classmethod
     def from_scipy(cls, matrix: Any, doc_ids: Sequence[str] | None = None) -> Vectors:
-        """Build vectors from a sparse matrix of counts, as scikit-learn's ``CountVectorizer`` makes it.
-
-        Parameters
-        ----------
-        matrix : scipy.sparse array or matrix, shape (n, n_features)
-            Documents in rows; whole, non-negative numbers of any dtype.
-        doc_ids : sequence of str, optional
-            One per row.
+        """Build vectors from a scipy.sparse matrix of counts, documents in rows, as ``CountVectorizer`` makes it.
 
         Raises
         ------
@@ -486,7 +455,7 @@ class Vectors:
             counts = np.rint(rows.data.real).astype(np.int64)
         require(
             bool(np.array_equal(counts, rows.data)),
-            "the matrix holds weights, not counts: similarities are Jaccard's on whole numbers",
+            "the matrix contains weights, not counts: similarities are Jaccard's on whole numbers",
         )
         return cls.from_csr(rows.indptr, rows.indices, counts, doc_ids)
 
@@ -549,7 +518,7 @@ class RowNumbers(Sequence[str]):
 
 
 def _require_rows(name: str, rows: Any) -> None:
-    """Refuse what does not iterate over rows."""
+    """Refuse objects that do not iterate over rows."""
     listed = isinstance(rows, Iterable) and not isinstance(rows, str | bytes | Mapping)
     require(listed, f"{name} must be an iterable with one entry a row, got {shown(rows)}")
 
@@ -560,14 +529,14 @@ def _no_texts() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Input of a matcher: vectors and, for methods that need sequences, a way to read the texts again.
+    """Input of a matcher.
 
     Attributes
     ----------
     vectors : Vectors
         One row per document.
     texts : callable
-        Each call iterates over the visible text of every document in row order, streaming.
+        Each call iterates over the visible text of every document in row order; for methods that need sequences.
     """
 
     vectors: Vectors
@@ -599,7 +568,7 @@ class Matcher(ABC):
     label : str
         Name in tables.
     measure : str
-        Similarity of its pairs: a `Measure`, or the method's own word.
+        Similarity of its pairs: a `Measure`, or another name.
     exact : bool
         The pairs equal those of brute force.
     verified : bool
@@ -668,12 +637,10 @@ class ThresholdMatcher(Matcher):
         object.__setattr__(self, "tau", as_tau(self.tau))
 
     @property
-    def threshold(self) -> float | None:
-        """The least similarity that is reported."""
+    def threshold(self) -> float | None:  # noqa: D102 - as in the base
         return self.tau
 
-    def at(self, tau: float | None) -> Self:
-        """Return the method with another threshold; unchanged if none is given."""
+    def at(self, tau: float | None) -> Self:  # noqa: D102 - as in the base
         return self if tau is None else replace(self, tau=tau)
 
 
@@ -702,8 +669,7 @@ class ThreadedMatcher(Matcher):
         super().__post_init__()
         object.__setattr__(self, "threads", as_threads(self.threads))
 
-    def with_threads(self, threads: int) -> Self:
-        """Return the method with that number of threads."""
+    def with_threads(self, threads: int) -> Self:  # noqa: D102 - as in the base
         return replace(self, threads=threads)
 
 
@@ -723,20 +689,10 @@ class Overlap:
     measure: Measure = Measure.jaccard
 
     def __call__(self, i: IntArray, j: IntArray, similarity: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the signatures that pairs share, and those that either document has.
+        """Return the sums of the minima and of the maxima of two documents' counts, from their rounded quotients.
 
-        Parameters
-        ----------
-        i, j : ndarray of int, shape (m,)
-            Document numbers of each pair.
-        similarity : ndarray of float64, shape (m,)
-            The quotient, correctly rounded.
-
-        Returns
-        -------
-        shared, union : ndarray of int64, shape (m,)
-            Sums of the minima and of the maxima of the two documents' counts, exact for documents of fewer than 2**48
-            signatures: the four roundings are off by at most 2**-53 of the value each.
+        Both are exact for documents of fewer than 2**48 signatures: each of four roundings is off by at most 2**-53 of
+        the value. All arrays have shape (m,).
         """
         a, b = self.lengths[i].astype(np.int64), self.lengths[j].astype(np.int64)
         if self.measure is Measure.containment:
@@ -852,18 +808,9 @@ class Pairs:
         counters: Mapping[str, int] | None = None,
         overlap: Overlap | None = None,
     ) -> Pairs:
-        """Orient, sort and deduplicate raw pairs.
+        """Orient, sort and deduplicate raw pairs; repeats of a pair have equal similarities.
 
-        Parameters
-        ----------
-        i, j : ndarray of int, shape (m,)
-            Row numbers of each pair, in any order and orientation, repeats allowed.
-        similarity : ndarray of float64, shape (m,)
-            Equal for repeats of a pair.
-        n : int
-            Number of documents.
-        seconds, counters, overlap : optional
-            Attributes of the result.
+        The arguments are the attributes of the result.
         """
         n, i, j = as_count("n", n, 0, INT32_MAX), numbers("i", i), numbers("j", j)
         similarity = numbers("similarity", similarity, "fiu")
@@ -923,10 +870,7 @@ class Pairs:
         return None if self.overlap is None else self.overlap(self.i, self.j, self.similarity)[1]
 
     def to_pandas(self, doc_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return a frame with the columns ``doc_a, doc_b, similarity`` and, if known, ``shared, union``.
-
-        Without ids, documents are named by row numbers.
-        """
+        """Return the columns ``doc_a, doc_b, similarity`` and, if known, ``shared, union``; row numbers without ids."""
         import pandas as pd
 
         a, b = self.i, self.j
@@ -941,7 +885,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Clusters(Sequence[int]):
-    """A partition of the documents; as a sequence, the cluster label of each row.
+    """A partition of the documents; as a sequence, the cluster number of each row.
 
     Attributes
     ----------

@@ -1,7 +1,6 @@
 """Spelling of options in messages: as keys of ``python run.py``, or as options of the command ``spotsigs``.
 
-A message is composed far from where its reader typed something. `command_spelling` switches the spelling for this
-process and for the workers that it starts.
+`command_spelling` switches the spelling for this process and for the workers that it starts.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _COMMAND = {
     "html_column": "--html", "text_column": "--text", "id_column": "--id", "cluster_column": "--cluster",
     "date_column": "--date", "hydra.run.dir": "--out", "query": "", "copy": "--out", "data": "--format",
 }  # fmt: skip
-"""Options of the command whose names differ from the keys; any other is the key behind two hyphens."""
+"""Options of the command whose names differ from the keys; any other is the key after two hyphens."""
 
 _SWITCHES = ("strict", "add", "overwrite")
 """Options without a value."""
@@ -38,14 +37,7 @@ def is_command() -> bool:
 
 
 def option(name: str, value: object = None) -> str:
-    """Return an option as the reader of a message types it.
-
-    Parameters
-    ----------
-    name : str
-        Key, as in ``conf/config.yaml``.
-    value : object, optional
-        Its value; switches of the command have none.
+    """Return a key of ``conf/config.yaml``, with its value, as the reader of a message types it.
 
     Examples
     --------

@@ -34,11 +34,6 @@ def check_matcher(matcher: Matcher) -> None:
     identical documents are found; collections without pairs return none. An exact or verified matcher of Jaccard
     similarity is compared with `BruteForce`.
 
-    Parameters
-    ----------
-    matcher : Matcher
-        With its parameters.
-
     Raises
     ------
     AssertionError
@@ -64,11 +59,6 @@ def check_signature_scheme(scheme: SignatureScheme) -> None:
 
     Each signature is the XXH64 of its readable form, in text order; a copy in another process returns the same;
     prose has signatures.
-
-    Parameters
-    ----------
-    scheme : SignatureScheme
-        With its parameters.
 
     Raises
     ------
@@ -119,7 +109,7 @@ def corpus_of(texts: Sequence[str], order: Sequence[int] | None = None) -> Corpu
 
 
 def by_document(pairs: Pairs, order: Sequence[int] | None = None) -> dict[tuple[int, int], str]:
-    """Return similarities as text by pair of documents, whatever the order of rows; NaN equals NaN as text."""
+    """Return similarities as text by pair of documents, for any order of rows; NaN equals NaN as text."""
     documents = np.arange(pairs.n) if order is None else np.asarray(order)
     ends = np.sort(np.stack([documents[pairs.i], documents[pairs.j]], axis=1), axis=1)
     return {(a, b): repr(value) for (a, b), value in zip(ends.tolist(), pairs.similarity.tolist(), strict=True)}

@@ -148,15 +148,15 @@ COLLECTIONS = cases(
             file("x.jsonl", UTF16, "jsonl"),
         ),
         "a JSON array for JSON lines": (
-            "the collection holds no readable document; the first of 1 that cannot be read is x.jsonl@0: the line contains a JSON list, not an object",
+            "the collection has no readable document; the first of 1 that cannot be read is x.jsonl@0: the line contains a JSON list, not an object",
             file("x.jsonl", json.dumps(GOOD).encode(), "jsonl"),
         ),
         "JSON lines whose gzip stream ends in its header": (
-            "the collection holds no readable document; the first of 1 that cannot be read is x.jsonl.gz: the compressed stream is truncated; what came before was read",
+            "the collection has no readable document; the first of 1 that cannot be read is x.jsonl.gz: the compressed stream is truncated; what came before was read",
             file("x.jsonl.gz", gzip.compress(jsonl())[:12], "jsonl"),
         ),
         "a zstd frame that is cut short at once": (
-            "the collection holds no readable document; the first of 1 that cannot be read is x.jsonl.zst: the compressed stream is truncated; what came before was read",
+            "the collection has no readable document; the first of 1 that cannot be read is x.jsonl.zst: the compressed stream is truncated; what came before was read",
             file("x.jsonl.zst", zstandard.compress(jsonl())[:9], "jsonl"),
         ),
         "a file of 0 bytes for WARC": (
@@ -208,11 +208,11 @@ COLLECTIONS = cases(
             parquet({"id": ["a"], "body": [PROSE]}),
         ),
         "content of numbers": (
-            "the collection holds no readable document; the first of 1 that cannot be read is a (x.parquet#0): 'text' is of type float, not text",
+            "the collection has no readable document; the first of 1 that cannot be read is a (x.parquet#0): 'text' is of type float, not text",
             parquet({"id": ["a"], "text": [1.5]}),
         ),
         "no readable record at all": (
-            "the collection holds no readable document; the first of 2 that cannot be read is x.jsonl@0: the line is not JSON: …",
+            "the collection has no readable document; the first of 2 that cannot be read is x.jsonl@0: the line is not JSON: …",
             file("x.jsonl", b"{\n{\n", "jsonl"),
         ),
         "keep=newest for documents without dates": (

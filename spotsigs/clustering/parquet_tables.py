@@ -25,35 +25,19 @@ Columns = tuple[NDArray[Any], ...]
 def write_pairs(
     path: str | Path, doc_ids: Sequence[str], chunks: Iterable[Columns], overlap: Overlap | None = None
 ) -> None:
-    """Write the columns ``doc_a, doc_b, similarity``, and the quotient's terms: ``shared, union``.
+    """Write the columns ``doc_a, doc_b, similarity``, and the quotient's terms: ``shared, union``, null if unknown.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file; it appears when it is complete.
-    doc_ids : sequence of str
-        By document number.
-    chunks : iterable of (i, j, similarity)
-        As `spotsigs.records.Pairs.chunks` and `spotsigs.outofcore.prefix_partition_join.PairFiles.chunks` give them.
-    overlap : Overlap, optional
-        Terms of the similarities; without it, the last two columns are null.
+    The chunks are those of `spotsigs.records.PairChunks`.
     """
     import pyarrow as pa
 
-    schema = pa.schema(
-        [
-            ("doc_a", pa.string()),
-            ("doc_b", pa.string()),
-            ("similarity", pa.float64()),
-            ("shared", pa.int64()),
-            ("union", pa.int64()),
-        ]
-    )
+    kinds = {"doc_a": pa.string(), "doc_b": pa.string(), "similarity": pa.float64()}
+    schema = pa.schema(kinds | {"shared": pa.int64(), "union": pa.int64()})
     with _growing(path, schema) as append:
         for i, j, similarity in _regrouped(chunks, ROW_GROUP):
-            named, places = np.unique(np.concatenate([i, j]), return_inverse=True)
+            named, indices = np.unique(np.concatenate([i, j]), return_inverse=True)
             ids = names(doc_ids, named)
-            a, b = (ids.take(numbers(part)) for part in np.split(places, 2))
+            a, b = (ids.take(numbers(part)) for part in np.split(indices, 2))
             numbers_of_signatures = [pa.nulls(len(i), pa.int64())] * 2
             if overlap is not None:
                 numbers_of_signatures = [numbers(part) for part in overlap(i, j, similarity)]
@@ -65,17 +49,6 @@ def write_clusters(path: str | Path, doc_ids: Sequence[str], clusters: Clusters,
 
     The columns are ``doc, cluster, representative, similarity_to_representative`` of the document, and ``size,
     min_similarity, mean_similarity, chain`` of its cluster, see `spotsigs.clustering.clusters.Cohesion`.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; it appears when it is complete.
-    doc_ids : sequence of str
-        By document number.
-    clusters : Clusters
-        The grouping.
-    cohesion : Cohesion
-        Of the same clusters.
     """
     import pyarrow as pa
 

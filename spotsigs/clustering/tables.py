@@ -31,7 +31,7 @@ _FORMULA = ("=", "+", "@", "＝", "＋", "－", "＠", "-")
 _SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))  # that of regular expressions is ASCII in Arrow
 _ARROW_FORMULA = f"^([{_SPACE}]*[{''.join(_FORMULA)}]|[\t\r\n])"
 
-_ROWS = 1 << 14  # that are written at a time: far from the 2 GB that one array of strings can hold
+_ROWS = 1 << 14  # that are written at a time: far fewer than fit into the 2 GB of one array of strings
 
 
 def write_tables(
@@ -48,17 +48,15 @@ def write_tables(
     Parameters
     ----------
     folder : Path
-        Where to.
+        Folder of the files.
     doc_ids : sequence of str
         Ids of the documents, by row.
     pairs : Pairs, or spotsigs.outofcore.prefix_partition_join.PairFiles
         Near-duplicate pairs.
-    decisions : Decisions
-        From `spotsigs.clustering.decisions.decide`.
-    cohesion : Cohesion
-        Of the same clusters.
+    decisions, cohesion
+        Results of `decide` and `spotsigs.clustering.clusters.cohesion` for these pairs.
     new_from : int
-        ``kept.csv`` and ``removed.csv`` list the documents from this row on: those that were added to a store now.
+        First row that ``kept.csv`` and ``removed.csv`` list: that of the first document added to a store.
     """
     write_pairs(folder / "pairs.parquet", doc_ids, pairs.chunks(), pairs.overlap)
     write_clusters(folder / "clusters.parquet", doc_ids, decisions.clusters, cohesion)
@@ -71,18 +69,7 @@ def write_lists(decisions: Decisions, doc_ids: Sequence[str], folder: str | Path
 
     ``kept.csv`` states for each kept document whether it was ``compared``: ``no`` if it has too few signatures to have
     near-duplicates. ``removed.csv`` has, for each removed document, the kept one that replaces it, the partner of the
-    pair that removes it, their similarity, and the reason.
-
-    Parameters
-    ----------
-    decisions : Decisions
-        From `spotsigs.clustering.decisions.decide`.
-    doc_ids : sequence of str
-        Ids of the documents, by row.
-    folder : str or Path
-        Where to.
-    new_from : int
-        ``kept.csv`` and ``removed.csv`` list the documents from this row on: those that were added to a store now.
+    pair that removes it, their similarity, and the reason. The arguments are those of `write_tables`.
     """
     folder = Path(folder)
     kept = ([names(doc_ids, rows), _compared(decisions, rows)] for rows in flagged(decisions.kept, new_from))
@@ -109,19 +96,7 @@ def _removed(decisions: Decisions, doc_ids: Sequence[str], rows: IntArray) -> li
 
 
 def write_cluster_list(path: Path, doc_ids: Sequence[str], clusters: Clusters, cohesion: Cohesion) -> None:
-    """Write a row for each cluster of several documents, the largest first.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    doc_ids : sequence of str
-        Ids of the documents, by row.
-    clusters : Clusters
-        The grouping.
-    cohesion : Cohesion
-        Of the same clusters.
-    """
+    """Write a row for each cluster of several documents, the largest first."""
     rows = (_listed(doc_ids, clusters, cohesion, some) for some in _largest_first(clusters, cohesion))
     write_table(path, LISTED, rows)
 
@@ -155,19 +130,7 @@ def _number(value: float) -> str:
 
 
 def write_table(path: Path, header: Sequence[str], batches: Iterable[Columns]) -> None:
-    """Write columns of text as CSV.
-
-    What a spreadsheet would run as a formula is quoted, see `harmless`.
-
-    Parameters
-    ----------
-    path : Path
-        The file; it appears when it is complete.
-    header : sequence of str
-        Names of the columns.
-    batches : iterable of sequence of pyarrow.Array of string
-        Some rows of all columns.
-    """
+    """Write batches of rows of Arrow strings as CSV, with formulas quoted, see `harmless`."""
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(f"{','.join(header)}\n".encode())
         for columns in batches:
@@ -177,7 +140,7 @@ def write_table(path: Path, header: Sequence[str], batches: Iterable[Columns]) -
 
 
 def _quoted(cells: Any, *, alone: bool) -> Any:
-    """Quote what a reader of CSV would take apart; an empty cell, too, where it is the whole line."""
+    """Quote cells with special characters, and an empty cell that is a whole line."""
     import pyarrow.compute as pc
 
     special = pc.match_substring_regex(cells, '[",\r\n]' + "|^$" * alone)

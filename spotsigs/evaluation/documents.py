@@ -1,4 +1,4 @@
-"""Measures of decisions: lost stories, duplicates that are left, and B-cubed, all averages over documents."""
+"""Measures of decisions: lost stories, duplicates left, and B-cubed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spotsigs.records import Clusters, IntArray, Truth
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Stories and duplicates of a collection, and what a selection of its documents loses and leaves.
+    """Stories and duplicates of a collection, and those that a selection of its documents loses or leaves.
 
     Attributes
     ----------
@@ -51,18 +51,7 @@ def stories(truth: Truth) -> IntArray:
 
 
 def decided(kept: NDArray[np.bool_], truth: Truth) -> Decided:
-    """Count lost stories and duplicates that are left.
-
-    Parameters
-    ----------
-    kept : ndarray of bool, shape (n,)
-        True for each kept document, of any tool.
-    truth : Truth
-        Cluster labels.
-
-    Returns
-    -------
-    Decided
+    """Count lost stories and duplicates left of the documents that any tool keeps, a mask of shape (n,).
 
     Examples
     --------
@@ -80,19 +69,7 @@ def b_cubed(clusters: Clusters, truth: Truth) -> tuple[float, float, float]:
     """Return B-cubed precision, recall and F1 of a clustering.
 
     Precision is the mean over documents of the fraction of the document's cluster that belongs to its story; recall is
-    the mean of the fraction of its story that is in its cluster.
-
-    Parameters
-    ----------
-    clusters : Clusters
-        Clusters of all documents.
-    truth : Truth
-        Cluster labels; a document without one is a story of its own.
-
-    Returns
-    -------
-    tuple of float
-        NaN without documents.
+    the mean of the fraction of its story that is in its cluster. All are NaN without documents.
     """
     if len(truth.labels) == 0:
         return (float("nan"),) * 3

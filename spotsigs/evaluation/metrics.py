@@ -20,9 +20,9 @@ Interval = tuple[float, float]
 Chunks = Iterable[tuple[IntArray, IntArray, FloatArray]]
 
 MEASURES = ("precision", "recall", "f1")
-BCUBED = tuple(f"bcubed_{name}" for name in MEASURES)
+MACRO, BCUBED = (tuple(f"{average}_{name}" for name in MEASURES) for average in ("macro", "bcubed"))
 RESAMPLES = 1000
-"""Bootstrap samples of clusters that an interval is made of."""
+"""Bootstrap samples of clusters for an interval."""
 
 _HELD = 1 << 22  # numbers of clusters that are drawn at a time
 
@@ -81,24 +81,20 @@ def evaluate(
     Parameters
     ----------
     pairs : Pairs, or iterable of (i, j, similarity)
-        What was reported, at once or in chunks.
+        Reported pairs, at once or in chunks.
     truth : Truth
         Cluster labels or judged pairs.
     clusters : Clusters, optional
-        By default clusters of leaders, made from the pairs; required if these are in chunks.
+        By default clusters of leaders, made from the pairs; required for pairs in chunks.
     kept : ndarray of bool, shape (n,), optional
         True for each kept document; by default the representatives of the clusters.
     resamples : int
-        Bootstrap resamples for the intervals; 0 leaves them out.
-
-    Returns
-    -------
-    Quality
+        Bootstrap resamples for the intervals; without intervals if 0.
 
     Raises
     ------
     InputError
-        If pairs come in chunks, without clusters.
+        If the arguments are of different documents, or pairs in chunks have no clusters.
     """
     require(isinstance(truth, Truth), f"truth must be a Truth, got {shown(truth)}; see Truth.from_clusters")
     resamples = as_count("resamples", resamples, 0, 10**6)
@@ -110,28 +106,21 @@ def evaluate(
     require(kept is None or mask, f"kept must be True or False for each of {len(truth.labels):,} documents")
     pairs = pairs if isinstance(pairs, Pairs) else _checked(pairs)
     counted = tallies(pairs, truth)
-    precision, recall, f1 = map(float, micro_averages(*counted))
-    macro = np.full(3, np.nan)
-    documents: dict[str, Any] = dict.fromkeys((*BCUBED, *(field.name for field in fields(Decided))))
+    values: dict[str, Any] = dict(zip(MEASURES, map(float, micro_averages(*counted)), strict=True))
     if truth.judged is None:
-        macro = macro_averages(*counted)
-        documents = _of_documents(pairs, truth, clusters, kept)
-    intervals: dict[str, Interval] = {}
-    if resamples and len(counted[0]) > 1:
-        intervals = _intervals(counted, resamples, macro=truth.judged is None)
+        values |= zip(MACRO, map(float, macro_averages(*counted)), strict=True)
+        values |= _of_documents(pairs, truth, clusters, kept)
+    else:
+        values |= dict.fromkeys(MACRO, np.nan)
+        values |= dict.fromkeys((*BCUBED, *(field.name for field in fields(Decided))))
+    several = resamples and len(counted[0]) > 1
     true, false, missed = (float(tally.sum()) for tally in counted)
     return Quality(
-        precision=precision,
-        recall=recall,
-        f1=f1,
-        macro_precision=float(macro[0]),
-        macro_recall=float(macro[1]),
-        macro_f1=float(macro[2]),
-        **documents,
+        **values,
         true_pairs=round(true),
         reported_pairs=round(true + false),
         positive_pairs=round(true + missed),
-        intervals=intervals,
+        intervals=_intervals(counted, resamples, macro=truth.judged is None) if several else {},
     )
 
 
@@ -143,7 +132,7 @@ def _of_documents(
         from spotsigs.clustering.clusters import cluster
 
         if not isinstance(pairs, Pairs):
-            raise InputError("pairs in chunks are judged together with their clusters; give them")
+            raise InputError("pairs in chunks are evaluated together with their clusters; give them")
         clusters = cluster(pairs)
     if kept is None:
         kept = np.zeros(len(truth.labels), np.bool_)
@@ -152,7 +141,7 @@ def _of_documents(
 
 
 def _checked(chunks: Any) -> Chunks:
-    """Iterate over chunks of pairs; refuse what is none."""
+    """Iterate over chunks of pairs; refuse any other object."""
     require(isinstance(chunks, Iterable), f"pairs must be Pairs, got {shown(chunks)}")
     for chunk in chunks:
         arrays = isinstance(chunk, tuple) and [type(part) for part in chunk] == [np.ndarray] * 3
@@ -161,20 +150,15 @@ def _checked(chunks: Any) -> Chunks:
 
 
 def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
-    """Count true, false and missed pairs by truth cluster: what every average and every resample is made of.
+    """Count true, false and missed pairs by truth cluster, the input of every average and every resample.
 
-    Parameters
-    ----------
-    pairs : Pairs, or iterable of (i, j, similarity)
-        What was reported, at once or in chunks.
-    truth : Truth
-        Cluster labels or judged pairs.
+    The arguments are those of `evaluate`.
 
     Returns
     -------
     true, false, missed : ndarray of float64, shape (n_clusters + 1,)
         Half a false pair belongs to each cluster it touches; the last entry is that of documents without a cluster.
-        One entry per judged pair where the truth is a list.
+        One entry per judged pair if the truth is a list.
     """
     chunks = pairs.chunks() if isinstance(pairs, Pairs) else pairs
     return _judged_tallies(chunks, truth) if truth.judged is not None else _cluster_tallies(chunks, truth)
@@ -212,34 +196,17 @@ def _judged_tallies(chunks: Chunks, truth: Truth) -> Tallies:
     )
 
 
-def micro_averages(true: FloatArray, false: FloatArray, missed: FloatArray, axis: int = -1) -> FloatArray:
-    """Return precision, recall, F1 over all pairs.
-
-    Parameters
-    ----------
-    true, false, missed : ndarray of float64
-        Pairs per cluster along ``axis``; half a false pair belongs to each cluster it touches.
-    axis : int
-        The axis of clusters.
-
-    Returns
-    -------
-    ndarray of float64, shape (3, ...)
-    """
-    return _averages(true.sum(axis), false.sum(axis), missed.sum(axis))
+def micro_averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatArray:
+    """Return precision, recall, F1 over all pairs, shape (3, ...); the last axis of `tallies` is that of clusters."""
+    return _averages(true.sum(-1), false.sum(-1), missed.sum(-1))
 
 
-def macro_averages(true: FloatArray, false: FloatArray, missed: FloatArray, axis: int = -1) -> FloatArray:
-    """Return precision, recall, F1 averaged over the clusters that have true pairs to find.
-
-    Parameters and result are those of `micro_averages`.
-    """
+def macro_averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatArray:
+    """Return precision, recall, F1 as `micro_averages`, averaged over the clusters that have true pairs to find."""
     per_cluster = _averages(true, 2 * false, missed)
-    counted = true + missed > 0
-    per_cluster[:, ~counted] = np.nan
-    axis = axis if axis < 0 else axis + 1  # behind the axis of the three averages
+    per_cluster[:, true + missed == 0] = np.nan
     with np.errstate(invalid="ignore"):
-        averages: FloatArray = np.nansum(per_cluster, axis) / (~np.isnan(per_cluster)).sum(axis)
+        averages: FloatArray = np.nansum(per_cluster, -1) / (~np.isnan(per_cluster)).sum(-1)
     return averages
 
 
@@ -251,8 +218,8 @@ def _averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatA
 def drawn(counts: ArrayLike, resamples: int = RESAMPLES, rng: np.random.Generator | None = None) -> FloatArray:
     """Draw bootstrap samples of clusters: how many of each kind there are in each sample.
 
-    Drawing n clusters with replacement is one multinomial draw. Clusters of equal tallies are one kind, which makes
-    the draw as small as the kinds are few; samples that are to be paired take every cluster as a kind of its own.
+    Drawing n clusters with replacement is one multinomial draw. Clusters of equal tallies are one kind, so that few
+    numbers are drawn; for paired samples, every cluster is a kind of its own.
 
     Parameters
     ----------
@@ -261,7 +228,7 @@ def drawn(counts: ArrayLike, resamples: int = RESAMPLES, rng: np.random.Generato
     resamples : int
         Samples.
     rng : Generator, optional
-        Where a former draw left off; without one the samples are the same each time.
+        Generator of the previous draw; without one, the samples are the same each time.
 
     Returns
     -------
@@ -334,14 +301,12 @@ def _intervals(counted: Tallies, resamples: int, *, macro: bool) -> dict[str, In
 
 
 def relative_recall(pairs: Pairs, base: Pairs) -> float:
-    """Return the share of the recall base's pairs that were reported, as in Table 2 of the paper.
+    """Return the fraction of the recall base's pairs that were reported, as in Table 2 of the paper.
 
     Parameters
     ----------
-    pairs : Pairs
-        What a method reported.
-    base : Pairs
-        What there is to be found, of the same documents.
+    pairs, base : Pairs
+        Pairs that a method reported, and the pairs to be found, of the same documents.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """A similarity threshold without labels: the valley between unrelated pairs and near-duplicates.
 
-Similarities of unrelated pages pile up near 0 and those of copies near 1; between them lies a valley wherever the pages
-decide at all. It is looked for on a logarithmic scale, on which the two hills are about equally wide.
+Similarities of unrelated pages are near 0 and those of copies near 1, with a valley in between if the pages decide at
+all. The histogram is that of logarithms, in which the two hills are about equally wide.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from numpy.typing import NDArray
 from spotsigs.errors import require
 
 FLOOR = 0.03
-"""Similarities below this say nothing about the valley: pages that share a phrase."""
+"""Lower similarities are left out: those of pages that share a phrase."""
 
 BINS = 48
 FEWEST = 20
 """Fewer pairs than this make no histogram."""
 
 FEW_BELOW = 0.1
-"""Part of all pairs below the valley, at most, for which no hill is asked there."""
+"""Largest fraction of all pairs below the valley for which no hill is required there."""
 
 NOISE = 1.0
-"""A valley is at least so deep: twice the standard deviation of the square root of a count."""
+"""Least depth of a valley: twice the standard deviation of the square root of a count."""
 
 LOWEST_PEAK = 0.25
-"""Near-duplicates' similarities peak above this; those of pages that share a frame below."""
+"""Similarities of near-duplicates peak above this, those of pages that share a template below."""
 
 LEAST_SEPARATION = 0.5
-"""Share of the variance that lies between the two sides, at least."""
+"""Least fraction of the variance that is between the two sides."""
 
 DEFAULT = 0.25
-"""Threshold of signatures without templates where the similarities suggest none; docs/boilerplate.md has the reasons.
+"""Threshold of signatures without templates if the similarities suggest none; docs/boilerplate.md has the reasons.
 
-Plain signatures have no default: what templates add to their similarity differs from site to site.
+Plain signatures have no default: the similarity that templates add differs from site to site.
 """
 
 _STEPS = (0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 2.0)
@@ -48,18 +48,18 @@ class Suggestion:
     Attributes
     ----------
     tau : float or None
-        Bottom of the valley; None where there is none.
+        Bottom of the valley; None if there is none.
     reason : str
         One sentence: why this threshold, or why none.
     separation : float
-        Otsu's criterion in [0, 1]: the share of the variance of the logarithms that lies between the two sides; NaN
-        where there is no threshold.
+        Otsu's criterion in [0, 1]: the fraction of the variance of the logarithms that is between the two sides; NaN
+        without a threshold.
     edges : ndarray of float64, shape (bins + 1,)
-        Similarities that bound the histogram's bins, equally far apart on a logarithmic scale, ascending to 1.
+        Similarities that bound the histogram's bins, equidistant on a logarithmic scale, ascending to 1.
     counts : ndarray of int64, shape (bins,)
         Pairs in each bin; a pair on an edge belongs to the bin above it, similarity 1 to the last.
     around : ndarray of float64, shape (m,)
-        Thresholds around ``tau``, ascending; empty where there is none.
+        Thresholds around ``tau``, ascending; empty without one.
     pairs : ndarray of int64, shape (m,)
         Pairs that reach each of them.
     """
@@ -91,27 +91,23 @@ class Suggestion:
 def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggestion:
     """Suggest a threshold: the bottom of the deepest valley of the smoothed histogram of log similarities.
 
-    A valley is as deep as the square root of the lower of the highest points on its two sides exceeds that of its
-    bottom: the noise of a count's square root is the same for all counts. It must be half as high as that side, deeper
-    than the noise, half of the variance must lie between its sides, and what lies above must peak at a similarity of
-    1/4 at least: below, pages share a frame. Of several valleys the one counts whose depth times separation is largest.
-    Where hardly a pair lies below, no hill is asked for there, and the choice matters little.
+    The depth of a valley is the difference of two square roots: that of the lower of the highest points on its two
+    sides, and that of its bottom. The noise of a count's square root is the same for all counts. A valley is at most
+    half as high as that side and deeper than the noise, half of the variance is between its sides, and the similarities
+    above it peak at 1/4 or more: lower ones are those of pages that share a template. The valley whose depth times
+    separation is largest is chosen. If hardly a pair is below it, no hill is required there.
 
     Parameters
     ----------
     similarities : ndarray of float64, shape (m,)
-        Of all pairs that reach ``floor``; lower ones, and NaN, are left out.
+        Similarities of all pairs that reach ``floor``; lower ones, and NaN, are left out.
     floor : float
-        In (0, 1): where the histogram begins.
-
-    Returns
-    -------
-    Suggestion
+        Beginning of the histogram, in (0, 1).
 
     Raises
     ------
     InputError
-        If the floor lies outside (0, 1), or a similarity above 1.
+        If the floor is outside (0, 1), or a similarity above 1.
 
     References
     ----------
@@ -120,18 +116,33 @@ def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggesti
     require(0 < floor < 1, f"floor must lie in (0, 1), got {floor}")
     values = np.asarray(similarities, dtype=np.float64)
     values = values[values >= floor]
-    require(not len(values) or float(values.max()) <= 1, "a similarity above 1 has no place in the histogram")
+    require(not len(values) or float(values.max()) <= 1, "similarities must not exceed 1")
     edges = np.exp(np.linspace(np.log(floor), 0, BINS + 1))
     edges[0], edges[-1] = floor, 1.0
     counts = np.histogram(values, bins=edges)[0].astype(np.int64)
+    try:
+        tau, separation, reason = _valley(values, counts, edges)
+    except _NoValleyError as refused:
+        return Suggestion(None, str(refused), float("nan"), edges, counts, np.empty(0), np.empty(0, np.int64))
+    around = np.array([step * tau for step in _STEPS if step * tau <= 1])
+    pairs = np.array([np.count_nonzero(values >= limit) for limit in around], np.int64)
+    return Suggestion(tau, reason, separation, edges, counts, around, pairs)
 
-    def refused(reason: str) -> Suggestion:
-        return Suggestion(None, reason, float("nan"), edges, counts, np.empty(0), np.empty(0, np.int64))
 
+class _NoValleyError(Exception):
+    """No threshold is suggested; the argument is the reason."""
+
+
+def _valley(
+    values: NDArray[np.float64], counts: NDArray[np.int64], edges: NDArray[np.float64]
+) -> tuple[float, float, str]:
+    """Return the bottom of the valley, its separation, and a sentence about it."""
     if len(values) < FEWEST:
-        return refused(f"only {len(values)} pairs reach {floor:g}, too few for a histogram ({FEWEST} are needed)")
+        raise _NoValleyError(
+            f"only {len(values)} pairs reach {edges[0]:g}, too few for a histogram ({FEWEST} are needed)"
+        )
     if np.count_nonzero(counts) == 1:
-        return refused(f"all {len(values):,} similarities lie in one bin, so there is no valley")
+        raise _NoValleyError(f"all {len(values):,} similarities lie in one bin, so there is no valley")
     smooth = _smoothed(counts)
     first, last = _deepest(counts, smooth)
     low, valley = float(smooth[:first].max(initial=0)), float(smooth[first])
@@ -139,23 +150,23 @@ def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggesti
     high, below = float(smooth[peak]), int(counts[:first].sum())
     hill = high if below <= FEW_BELOW * len(values) else min(low, high)
     if valley > hill / 2 or np.sqrt(hill) - np.sqrt(valley) < NOISE:
-        return refused(
-            f"no valley: the deepest place of the histogram ({valley:.1f} pairs a bin) is no gap beside the lower of "
-            f"its hills ({hill:.1f})"
+        raise _NoValleyError(
+            f"no valley: the lowest point of the histogram ({valley:.1f} pairs a bin) is not far enough below the "
+            f"lower of its hills ({hill:.1f})"
         )
     if edges[peak + 1] <= LOWEST_PEAK:
-        return refused(f"what lies above the valley peaks at a similarity of {edges[peak]:.2f}: that of a shared frame")
+        raise _NoValleyError(f"similarities above the valley peak at {edges[peak]:.2f}, that of a shared template")
     tau = float(np.sqrt(edges[first] * edges[last + 1]))
     separation = _separation(counts, first, last)
     if separation < LEAST_SEPARATION:
-        return refused(f"only {separation:.0%} of the variance of log similarity lies between the sides of the valley")
-    around = np.array([step * tau for step in _STEPS if step * tau <= 1])
-    pairs = np.array([np.count_nonzero(values >= limit) for limit in around], np.int64)
+        raise _NoValleyError(
+            f"only {separation:.0%} of the variance of log similarity is between the sides of the valley"
+        )
     reason = (
-        f"tau={tau:.3f} lies in the valley ({valley:.1f} pairs a bin) between hills of {low:.1f} and {high:.1f}; "
-        f"{separation:.0%} of the variance of log similarity lies between the two sides"
+        f"tau={tau:.3f} is in the valley ({valley:.1f} pairs a bin) between hills of {low:.1f} and {high:.1f}; "
+        f"{separation:.0%} of the variance of log similarity is between the two sides"
     )
-    return Suggestion(tau, reason, separation, edges, counts, around, pairs)
+    return tau, separation, reason
 
 
 def _deepest(counts: NDArray[np.int64], smooth: NDArray[np.float64]) -> tuple[int, int]:
@@ -163,7 +174,7 @@ def _deepest(counts: NDArray[np.int64], smooth: NDArray[np.float64]) -> tuple[in
     left = np.maximum.accumulate(np.append(0.0, smooth))[:-1]
     right = np.maximum.accumulate(np.append(smooth, 0.0)[::-1])[::-1][1:]
     lower = np.minimum(left, right)
-    if not (lower > smooth).any():  # no hill on the left at all: before the first pair, or the slope's foot
+    if not (lower > smooth).any():  # no hill on the left: the valley precedes the first pair, or ends the slope
         lower = right
     depth = np.maximum(np.sqrt(lower) - np.sqrt(smooth), 0.0)
     worth = depth * [_separation(counts, k, k) for k in range(len(counts))]
@@ -176,15 +187,15 @@ def _deepest(counts: NDArray[np.int64], smooth: NDArray[np.float64]) -> tuple[in
 
 
 def _separation(counts: NDArray[np.int64], first: int, last: int) -> float:
-    """Return the share of the variance of the bins' places that lies between the sides of a stretch's middle."""
-    places = np.arange(len(counts)) + 0.5
+    """Return the fraction of the variance of the pairs' bins that is between the two sides of a valley's middle."""
+    centres = np.arange(len(counts)) + 0.5
     middle, n = (first + last + 1) / 2, counts.sum()
-    mean = float(counts @ places) / n
-    variance = float(counts @ (places - mean) ** 2)
+    mean = float(counts @ centres) / n
+    variance = float(counts @ (centres - mean) ** 2)
     between = 0.0
-    for side in (places < middle, places >= middle):
+    for side in (centres < middle, centres >= middle):
         size = int(counts[side].sum())
-        between += size * (float(counts[side] @ places[side]) / size - mean) ** 2 if size else 0.0
+        between += size * (float(counts[side] @ centres[side]) / size - mean) ** 2 if size else 0.0
     return between / variance
 
 

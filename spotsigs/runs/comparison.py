@@ -1,4 +1,4 @@
-"""Finished runs side by side."""
+"""Comparison of finished runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def parsed(text: str) -> Any:
 
 
 def flat(node: Any, prefix: str = "") -> Iterable[tuple[str, Any]]:
-    """Iterate over the keys of nested mappings in dotted form; references to other keys are left out."""
+    """Iterate over the keys of nested mappings in dotted form, without references to other keys."""
     if not isinstance(node, dict):
         yield prefix, ", ".join(map(str, node)) if isinstance(node, list) else node
         return
@@ -76,17 +76,7 @@ def differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def compared(runs: Sequence[str]) -> str:
-    """Return finished runs side by side: what was configured differently, the figures, and which pairs each reports.
-
-    Parameters
-    ----------
-    runs : sequence of str
-        Folders of finished runs, two or more.
-
-    Returns
-    -------
-    str
-        For a terminal; nothing is written.
+    """Return a comparison of the runs in some folders: different settings, figures, and numbers of common pairs.
 
     Raises
     ------

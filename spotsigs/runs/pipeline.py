@@ -52,49 +52,65 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """One run's result.
+class MatchedRun:
+    """A matched collection, in memory or on disk.
 
     Attributes
     ----------
     matched : Matched
-        Signatures and pairs, in memory or on disk.
+        Signatures and pairs.
     matcher : Matcher
         Method, with its threshold.
     label : str
-        Name of the method.
+        Name of the method that ran.
+    suggestion : Suggestion or None
+        Evidence for the threshold, if the user set none.
+    peak_rss_bytes : int
+        Largest resident memory of this process while matching; 0 for a run on disk.
+    joined_at : float or None
+        Threshold of the earlier join whose pairs, times and memory these are; None for a join of its own.
+    locked : context manager
+        Entered while pairs are read.
+    earlier : ndarray of bool, shape (m,), or None
+        True for those of the first m documents that an earlier run has kept.
+    added_from : int
+        Number of the first document of the collection; those before it were in the store.
+    """
+
+    matched: Matched[Any, Any]
+    matcher: Matcher
+    label: str
+    suggestion: Suggestion | None = None
+    peak_rss_bytes: int = 0
+    joined_at: float | None = None
+    locked: AbstractContextManager[object] = field(default_factory=nullcontext)
+    earlier: NDArray[np.bool_] | None = None
+    added_from: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(MatchedRun):
+    """One run's result: a matched collection with its clusters, decisions and quality.
+
+    Attributes
+    ----------
     decisions : Decisions
         Clusters, and the documents that are kept.
     cohesion : Cohesion
         Pairs inside the clusters.
-    added_from : int
-        Number of the first document of the collection; those before it were in the store.
     quality : Quality or None
         None if the collection has no truth.
     checksum : str
         SHA-256 over document ids, signature hashes and counts, the same for any format of the input.
     in_shingles : int
         Documents in no known language, which are compared by shingles.
-    suggestion : Suggestion or None
-        Source of a threshold that was suggested.
-    peak_rss_bytes : int
-        Largest resident memory of this process while matching; 0 for a run on disk.
-    joined_at : float or None
-        Threshold of the earlier join whose pairs, times and memory these are; None for a join of its own.
     """
 
-    matched: Matched[Any, Any]
-    matcher: Matcher
-    label: str
     decisions: Decisions
     cohesion: Cohesion
-    added_from: int
     quality: Quality | None
     checksum: str
     in_shingles: int
-    suggestion: Suggestion | None
-    peak_rss_bytes: int
-    joined_at: float | None
 
 
 def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], reuse: Reuse | None = None) -> Outcome:
@@ -103,9 +119,9 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
     Parameters
     ----------
     settings : Settings
-        The run.
+        Configuration of the run.
     folder : Path
-        The run's folder, with the store of a run on disk unless ``store=`` names one.
+        The run's folder, which contains the store of a run on disk unless ``store=`` names one.
     say : callable
         Receives messages on the resources of stages on disk.
     reuse : Reuse, optional
@@ -140,56 +156,13 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
     known = not matched.new_from and not isinstance(collection, VectorCollection)
     truth = Truth.from_clusters(matched.signatures.clusters) if known else None
     return Outcome(
-        matched=matched,
-        matcher=found.matcher,
-        label=found.label,
+        **vars(found),
         decisions=decisions,
         cohesion=held,
-        added_from=found.added_from,
         quality=None if truth is None else evaluate(matched.pairs.chunks(), truth, groups, kept=decisions.kept),
         checksum=checksum(*_content(settings, matched)),
         in_shingles=_in_shingles(settings, matched.signatures),
-        suggestion=found.suggestion,
-        peak_rss_bytes=found.peak_rss_bytes,
-        joined_at=found.joined_at,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class MatchedRun:
-    """A matched collection, in memory or on disk.
-
-    Attributes
-    ----------
-    matched : Matched
-        The pairs.
-    matcher : Matcher
-        The method, at the threshold that was taken.
-    label : str
-        Name of the method that ran.
-    suggestion : Suggestion or None
-        Evidence for the threshold, if the user set none.
-    peak_rss_bytes : int
-        Largest resident memory of this process while it matched; 0 for a run on disk.
-    joined_at : float or None
-        Threshold of an earlier run's join whose pairs, times and memory these are.
-    locked : context manager
-        Entered while pairs are read.
-    earlier : ndarray of bool, shape (m,), or None
-        Which of the first m documents an earlier run has kept.
-    added_from : int
-        Number of the first document of the collection.
-    """
-
-    matched: Matched[Any, Any]
-    matcher: Matcher
-    label: str
-    suggestion: Suggestion | None = None
-    peak_rss_bytes: int = 0
-    joined_at: float | None = None
-    locked: AbstractContextManager[object] = field(default_factory=nullcontext)
-    earlier: NDArray[np.bool_] | None = None
-    added_from: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,7 +253,7 @@ def _on_disk(settings: Settings, folder: Path, memory: int, say: Callable[[str],
     if added_from and earlier is None:
         say(f"no finished run has decided the {added_from:,} earlier documents of {store.folder}: all are decided now")
         matched = match(None, add=False)
-    end_workers()  # what follows uses memory for each document
+    end_workers()  # the stages below use memory for each document
     return MatchedRun(
         matched=matched,
         matcher=matcher,

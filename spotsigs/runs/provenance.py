@@ -1,4 +1,4 @@
-"""What a run cost and where it ran: peak memory, provenance."""
+"""Peak memory, load of the machine and provenance of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import psutil
 MIB = 1024 * 1024
 
 QUIET = 0.2
-"""Cores that other processes may use before a time says nothing."""
+"""Most cores that other processes may use while a time is measured."""
 
 CODE = ("spotsigs", "baselines", "data", "experiments", "hydra_plugins", "conf", "run.py")
 """Paths of a checkout whose files decide a result; results, tests and pages of documentation do not."""
@@ -65,7 +65,7 @@ class PeakMemory:
 class TreeMemory(PeakMemory):
     """Resident memory of this process and all its workers inside a ``with`` block, added up.
 
-    Pages that processes share are counted for each of them, so the sum is no less than what the tree holds.
+    Pages that processes share are counted for each of them, so that the sum is an upper bound.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class TreeMemory(PeakMemory):
 
     @property
     def stage(self) -> str:
-        """What goes on; set it to name the samples that follow, of which the first is taken at once."""
+        """Name of the current stage in later samples; setting it takes a sample at once."""
         return self._stage
 
     @stage.setter
@@ -153,7 +153,7 @@ def _own_seconds() -> float:
 
 
 def provenance() -> dict[str, Any]:
-    """Return what is needed to run this again: command, commit, versions, machine.
+    """Return the command, commit, versions and machine of this run.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""One run: prepare, match, write the run's folder, and say what came out."""
+"""One run: prepare, match, write the run's folder, and summarize the results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from spotsigs.clustering.decisions import Keep
 from spotsigs.clustering.tables import write_tables
 from spotsigs.errors import counted, require
 from spotsigs.evaluation.metrics import Quality
-from spotsigs.evaluation.threshold import Suggestion
 from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free, withdraw_copy
 from spotsigs.in_memory import Matched
 from spotsigs.output_files import publishing, write_csv, write_json, write_text, writing
@@ -37,7 +36,7 @@ from spotsigs.storage.store import Renumbered
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 
 COMPLETE = "metrics.json"
-"""The file that comes last: a folder without it does not hold all results of one run."""
+"""The file that is written last: a folder without it does not contain all results of one run."""
 
 ROW = {
     "IDF": ("idf", ""), "tau": ("tau", "g"), "k": ("k", "g"), "l": ("l", "g"), "#Spots": ("signatures", ",.0f"),
@@ -62,42 +61,31 @@ def run(
     published: Mapping[str, Any] | None = None,
     say: Callable[[str], object] = print,
 ) -> str:
-    """Run one configuration and put its results into its folder, ``metrics.json`` last.
-
-    Nothing of a former run there is touched before everything is written, and no two runs write at once.
+    """Run one configuration and replace the results in its folder at once, ``metrics.json`` last.
 
     Parameters
     ----------
-    settings : Settings
-        What to run.
-    folder : str or Path
-        The run's folder, on this machine.
+    settings, folder
+        Configuration of the run, and its folder, on this machine.
     contended : bool
-        Other jobs run at the same time, so the times of this one do not compare.
+        Other jobs run at the same time, so that the times of this one do not compare.
     reuse : Reuse, optional
-        What other runs on the same signatures have computed.
+        Results of other runs on the same signatures.
     about : mapping of str to str, optional
-        Files that say how the run was configured, by their names in the folder ``.hydra``.
+        Files with the configuration of the run, by their names in the folder ``.hydra``.
     published : mapping, optional
-        The published row of the same method, by the keys of ``metrics.json``; printed above the measured one.
+        Published row of the same method, by the keys of ``metrics.json``.
     say : callable
-        Called with what a run on disk is going to take.
+        Receives messages on the resources of a run on disk.
 
     Returns
     -------
     str
-        The row in the paper's columns, what its figures mean, and the path of the folder.
+        The row in the paper's columns, the meaning of its figures, and the path of the folder.
     """
     if settings.query is not None:
         return ask(settings)
-    copy = None
-    if settings.copy is not None:
-        require(
-            isinstance(settings.collection, CopyableCollection),
-            f"{option('data', settings.names['data'])} cannot be copied; use kept.csv",
-        )
-        copy = require_free(settings.copy, overwrite=settings.overwrite)
-    folder = local_folder(folder)
+    copy, folder = _free_copy(settings), local_folder(folder)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
@@ -108,23 +96,23 @@ def run(
                     if settings.store is not None:
                         _record_kept(settings.store, outcome)
                     if copy is not None:
-                        temporary = stack.enter_context(_beside(copy))
                         with copy_errors(copy):
+                            temporary = stack.enter_context(beside(copy))
                             _write_copy(outcome, settings, temporary)
                     write_outcome(new, outcome, settings)
                     if settings.page:
                         write_page(new, outcome, settings, say)
                 peak = outcome.peak_rss_bytes if memory is None else memory.peak_bytes
                 metrics = measured(outcome, settings, peak)
-                _finish(new, outcome, metrics, settings, contended, about or {})
-                stack.enter_context(interrupts.uninterrupted())  # copy and results are put in place together
+                _finish(new, metrics, about, seed=settings.seed, input_sha256=outcome.checksum, contended=contended)
+                stack.enter_context(interrupts.uninterrupted())  # copy and results are published together
                 if copy is not None:
                     with copy_errors(copy):
                         undo.callback(withdraw_copy, temporary, copy)
                         publish_copy(temporary, copy)
             undo.pop_all()
         if settings.memory is not None and settings.store is None:
-            discard(own_store(settings, folder))  # the results stand on their own
+            discard(own_store(settings, folder))
     suggestion = outcome.suggestion
     return (f"\n{suggestion}" if suggestion else "") + summary(metrics, settings, outcome, folder, published)
 
@@ -139,26 +127,22 @@ def _within_budget(settings: Settings) -> Iterator[TreeMemory | None]:
         yield memory
 
 
-def _finish(
-    folder: Path,
-    outcome: Outcome,
-    metrics: dict[str, Any],
-    settings: Settings,
-    contended: bool,
-    about: Mapping[str, str],
-) -> None:
-    for name, text in about.items():
+def _finish(folder: Path, metrics: Mapping[str, Any], about: Mapping[str, str] | None, **run: Any) -> None:
+    for name, text in (about or {}).items():
         write_text(folder / ".hydra" / name, text)
-    about_run = {"seed": settings.seed, "input_sha256": outcome.checksum, "contended": contended}
-    write_json(folder / "run.json", provenance() | about_run)
+    write_json(folder / "run.json", provenance() | run)
     write_json(folder / COMPLETE, metrics)
 
 
-def write_histogram(folder: Path, suggestion: Suggestion) -> None:
-    """Write ``histogram.csv``, what a suggested threshold stands on."""
-    edges = suggestion.edges.tolist()
-    rows = zip(edges[:-1], edges[1:], suggestion.counts.tolist(), strict=True)
-    write_csv(folder / "histogram.csv", ("similarity_from", "similarity_to", "pairs"), rows)
+def _free_copy(settings: Settings) -> Path | None:
+    """Return the path of the copy of the collection, if one is requested and can be written."""
+    if settings.copy is None:
+        return None
+    require(
+        isinstance(settings.collection, CopyableCollection),
+        f"{option('data', settings.names['data'])} cannot be copied; use kept.csv",
+    )
+    return require_free(settings.copy, overwrite=settings.overwrite)
 
 
 def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
@@ -214,7 +198,7 @@ def measured(outcome: Outcome, settings: Settings, peak: int) -> dict[str, Any]:
 
 
 def _above_band(matched: Matched[Any, Any], idf_filter: IdfFilter) -> int | None:
-    """Count the documents that the upper bound of the band alone leaves without signatures; None for a run on disk."""
+    """Count the documents without signatures because of the band's upper bound alone; None for a run on disk."""
     empty, signatures = ~matched.compared(), matched.signatures
     if idf_filter.idf_max >= 1 or not empty.any():
         return 0
@@ -230,7 +214,7 @@ def _over(function: Callable[[Any], Any], values: Any) -> float | None:
 
 
 def write_outcome(folder: Path, outcome: Outcome, settings: Settings) -> None:
-    """Write all tables, and those of `OPTIONAL` that there is something to list in."""
+    """Write all tables, and those of `OPTIONAL` that have rows."""
     matched = outcome.matched
     with writing(folder):
         write_tables(
@@ -238,7 +222,7 @@ def write_outcome(folder: Path, outcome: Outcome, settings: Settings) -> None:
         )
     if len(matched.skipped):
         names = unique_names(lambda: chain(matched.doc_ids, (record.id for record in matched.skipped)))
-        own = islice(names, len(matched.doc_ids), None)  # unlike that of any document
+        own = islice(names, len(matched.doc_ids), None)  # different from the name of every document
         rows = ((name, record.reason) for name, record in zip(own, matched.skipped, strict=True))
         write_csv(folder / "skipped.csv", ("doc", "reason"), rows)
     if settings.keep is Keep.newest:
@@ -246,7 +230,9 @@ def write_outcome(folder: Path, outcome: Outcome, settings: Settings) -> None:
         if (first := next(undated, None)) is not None:
             write_csv(folder / "undated.csv", ("doc", "date"), chain([first], undated))
     if outcome.suggestion:
-        write_histogram(folder, outcome.suggestion)
+        edges = outcome.suggestion.edges.tolist()
+        bins = zip(edges[:-1], edges[1:], outcome.suggestion.counts.tolist(), strict=True)
+        write_csv(folder / "histogram.csv", ("similarity_from", "similarity_to", "pairs"), bins)
 
 
 def _record_kept(store: str, outcome: Outcome) -> None:
@@ -256,15 +242,6 @@ def _record_kept(store: str, outcome: Outcome) -> None:
     tau = outcome.matcher.threshold
     assert tau is not None  # every matcher with a form on disk has a threshold
     put_decided(store, outcome.decisions.kept, tau)
-
-
-@contextmanager
-def _beside(copy: Path) -> Iterator[Path]:
-    """Return a temporary folder for a copy; report errors of the system as such of the copy."""
-    with ExitStack() as stack:
-        with copy_errors(copy):
-            temporary = stack.enter_context(beside(copy))
-        yield temporary
 
 
 def _write_copy(outcome: Outcome, settings: Settings, temporary: Path) -> None:
@@ -336,15 +313,15 @@ def row_cell(row: Mapping[str, Any], title: str) -> str:
 
 
 def _meaning(metrics: Mapping[str, Any]) -> str:
-    """Return what the figures of quality mean, in one sentence."""
+    """Return the meaning of precision and recall as one sentence."""
     precision, recall = (f"{metrics[key]:.1%}".replace("%", " %") for key in ("precision", "recall"))
     return f"of the reported pairs, {precision} are duplicates; of the pairs of duplicates, {recall} are reported"
 
 
 def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
-    """Say what goes, what stays, and where that lies: what most users ran it for."""
+    """Return the numbers of removed and kept pages, and the path of the result."""
     removed, kept = metrics["removed"], metrics["kept"]
-    pages = removed + kept  # without a store's earlier ones
+    pages = removed + kept  # without earlier pages of a store
     share = removed / pages if pages else 0
     where = (
         shown_path(folder / "kept.csv") if settings.copy is None else f"{shown_path(Path(settings.copy).absolute())}/"
@@ -353,7 +330,7 @@ def _answer(metrics: dict[str, Any], settings: Settings, folder: Path) -> str:
 
 
 def shown_path(folder: Path) -> Path:
-    """Return the folder as seen from here, where it lies below."""
+    """Return the folder relative to the working directory if it is below it."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 

@@ -1,4 +1,4 @@
-"""What a run is made of, checked and built: the one set of settings behind every way to start it."""
+"""The checked configuration of a run, the same for the command and ``python run.py``."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.signatures.idf import IdfFilter
 
 AUTO = "auto"
-"""In place of tau: a threshold suggested by the collection itself."""
+"""Value of tau for a threshold that the similarities of the collection suggest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """A checked configuration: every node built, nothing started yet.
+    """A checked configuration with all parts of the stages.
 
     Attributes
     ----------
     collection, text, signature, idf_filter, matcher, engine : object
-        The stages' parts; see `spotsigs.records`.
+        Parts of the stages, see `spotsigs.records`.
     experiment : object or None
         Called with these settings instead of a single run.
     auto : bool
-        The threshold is to be suggested; ``tau`` and the matcher's own hold the lowest one looked at.
+        The threshold is suggested; ``tau`` and that of the matcher are the lowest one considered.
     tau, sets, copies, clusters, keep, copy, page, store, add, query, workers, threads, seed, strict, timing
         Root keys.
     memory : int or None
         Bytes for all processes of a run on disk; None for a run in memory.
     names : dict of str to str
-        What the user chose in each group, for example ``{"matcher": "spotsigs"}``.
+        The user's choice in each group, for example ``{"matcher": "spotsigs"}``.
     boilerplate : Boilerplate
         Treatment of boilerplate. ``signature`` is already wrapped by
         `spotsigs.signatures.boilerplate.with_boilerplate`.
     overwrite : bool
-        Whether a copy replaces one that is there.
+        A copy replaces an existing one.
     """
 
     collection: Any

@@ -1,4 +1,4 @@
-"""Stores of runs on disk: a run's own, those that a user names, and the question for one page."""
+"""Stores of runs on disk: those of single runs, those that a user names, and queries for one page."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from spotsigs.storage.store import claim
 from spotsigs.text.size_limits import BUDGET_PAGE, in_words
 
 OWN = "of-this-run.json"
-"""File of a store that a run has made for itself: nothing else is ever deleted."""
+"""File of a store of a single run; only such stores are deleted."""
 
 
 def own_store(settings: Settings, folder: Path) -> Path:
-    """Return the place of a run's own store; one of other documents or settings, left by a stopped run, is deleted."""
+    """Return the path of a run's own store; delete stores of stopped runs with other documents or settings."""
     from spotsigs.outofcore.segments import source_of
 
     source = source_of(settings.collection, settings.text, settings.signature)
     name = hashlib.sha256(json.dumps(source).encode("utf-8", "replace")).hexdigest()[:16]
-    place = folder / f"store-{name}"
+    path = folder / f"store-{name}"
     for other in folder.glob("store-*"):
-        if other != place:
+        if other != path:
             discard(other)
-    if not place.exists():
-        claim(place, OWN, {"run": str(folder)})
-    return place
+    if not path.exists():
+        claim(path, OWN, {"run": str(folder)})
+    return path
 
 
 def discard(store: Path) -> None:
-    """Delete a store that a run has made for itself, and no other; what cannot be deleted goes with the next run."""
+    """Delete the store of a single run, and no other; if that fails, the next run deletes it."""
     if (store / OWN).is_file():
         with suppress(OSError), beside(store) as gone:
             os.replace(store, gone / store.name)
 
 
 def kept_store(store: str) -> Path:
-    """Return a store that the user names; if a run has made it for itself, it is the user's from now on."""
+    """Return the path of a store that the user names; that of a single run is no longer deleted."""
     named = as_path(store)
     if not is_remote(named):
         (named / OWN).unlink(missing_ok=True)

@@ -20,21 +20,7 @@ from spotsigs.signatures.extract import nothing_readable
 
 
 def threshold_report(settings: Settings, folder: Path, options: Thresholds) -> str:
-    """Write ``threshold.html`` and its tables.
-
-    Parameters
-    ----------
-    settings : Settings
-        The collection and its signatures.
-    folder : Path
-        Folder of the files.
-    options : Thresholds
-        Thresholds to compare.
-
-    Returns
-    -------
-    str
-        The proposal, for a terminal.
+    """Write ``threshold.html`` and its tables into a folder; return the proposal, for a terminal.
 
     Raises
     ------
@@ -67,7 +53,7 @@ def threshold_report(settings: Settings, folder: Path, options: Thresholds) -> s
 
 
 class _ThresholdJoin:
-    """The join at the lowest threshold, which keeps the similarities of distinct pages."""
+    """The join at the lowest threshold, with the similarities of distinct pages."""
 
     def __init__(self, tau: float, threads: int | None) -> None:
         self.tau, self.threads = tau, threads

@@ -1,4 +1,4 @@
-"""One sentence about decisions that look wrong, and what to do about them."""
+"""A warning about decisions that may be wrong, with the option to change."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from spotsigs.signatures.boilerplate import Boilerplate
 from spotsigs.spelling import option
 
 LARGE = 0.05
-"""Fraction of all pages from which on a group is too large to be believed."""
+"""Fraction of all pages above which a group is suspicious."""
 
 FEWEST_PAIRS = 100
-"""Fewer pairs than this have no distribution."""
+"""Least number of pairs with a distribution."""
 
 NEAR = 0.1
 """Part of the range from tau to 1 in which the pairs are near tau."""
 
 MOST_NEAR = 0.25
-"""Fraction of pairs near tau from which on tau is not in a valley: .03 to .19 were measured where
-pages differ in more than their story, .29 to .39 where unrelated pages share a template."""
+"""Fraction of pairs near tau above which tau is not in a valley: .03 to .19 were measured if
+pages differ in more than their story, .29 to .39 if unrelated pages share a template."""
 
 
 def near_tau(chunks: Iterable[tuple[Any, ...]], tau: float | None) -> float | None:
@@ -43,20 +43,10 @@ def near_tau(chunks: Iterable[tuple[Any, ...]], tau: float | None) -> float | No
 
 
 def warning(settings: Settings, tau: float | None, clusters: Clusters, held: Cohesion, near: float | None) -> str:
-    """Return a sentence that says what to do if decisions look wrong, in the syntax of the door; otherwise none.
+    """Return a sentence that names the option to change if decisions may be wrong, else an empty one.
 
-    Parameters
-    ----------
-    settings : Settings
-        Settings of the run.
-    tau : float or None
-        Threshold of the run.
-    clusters : Clusters
-        Its clusters.
-    held : Cohesion
-        Of the same clusters.
-    near : float or None
-        From `near_tau`.
+    The arguments are the settings and the threshold of a run, its clusters with their cohesion, and the result of
+    `near_tau`.
     """
     n, largest = len(clusters.labels), int(clusters.sizes.max(initial=0))
     loose = apart = False

@@ -29,24 +29,11 @@ def boilerplate_of(scheme: str | None) -> Boilerplate:
 
 
 def with_boilerplate(scheme: SignatureScheme, boilerplate: Boilerplate) -> SignatureScheme:
-    """Return a scheme whose signatures come from the text that remains.
-
-    Parameters
-    ----------
-    scheme : SignatureScheme
-        Any scheme that can locate its signatures, see `SignatureScheme.located`.
-    boilerplate : Boilerplate
-        Treatment of boilerplate.
-
-    Returns
-    -------
-    SignatureScheme
-    """
+    """Return a scheme that treats boilerplate, unless it is kept, from one with `SignatureScheme.located`."""
     from spotsigs.signatures.main_content import MainContent
     from spotsigs.signatures.template_removal import TemplateRemoval
 
     if boilerplate is Boilerplate.keep:
         return scheme
-    return (
-        MainContent(signature=scheme) if boilerplate is Boilerplate.main_content else TemplateRemoval(signature=scheme)
-    )
+    treatment = MainContent if boilerplate is Boilerplate.main_content else TemplateRemoval
+    return treatment(signature=scheme)

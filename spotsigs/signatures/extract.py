@@ -1,4 +1,4 @@
-"""From collections to signatures: shard by shard, counted per document, without holding any text."""
+"""From collections to signatures: shard by shard, counted per document, without storing any text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from spotsigs.text.tokens import tokenize, tokenize_marked, unmarked
 _MISTAKES = (TypeError, AttributeError, NameError, ImportError, NotImplementedError)
 
 TextExtractor = Callable[[Document], str]
-"""What turns a document into text, for example `spotsigs.text.visible.VisibleText`."""
+"""Function from a document to its text, for example `spotsigs.text.visible.VisibleText`."""
 
 
 @njit(cache=True, nogil=True)
@@ -55,7 +55,7 @@ def _count_runs(ascending: NDArray[np.uint64], counts: NDArray[np.int32]) -> int
 
 
 class _Growing:
-    """An array that grows in place, so that appending does not hold its data twice."""
+    """An array that grows in place, so that appending does not copy its data."""
 
     def __init__(self, dtype: DTypeLike) -> None:
         self._data, self._size = np.empty(1024, dtype), 0
@@ -133,7 +133,8 @@ def _rows(
 def _require_no_mistake(method: Any, document: Document, error: Exception, *, anywhere: bool) -> None:
     """Raise an InputError if the code of a user's method has a mistake, which every page would show.
 
-    Below a text extractor, an error raised in a library is the page's; a scheme has only tokens, so that all count.
+    An error that a library raises below a text extractor is due to the page; all errors of a scheme, which reads only
+    tokens, are mistakes.
     """
     while isinstance(method, partial):
         method = method.func
@@ -143,7 +144,7 @@ def _require_no_mistake(method: Any, document: Document, error: Exception, *, an
     *_, (frame, _) = walk_tb(error.__traceback__)
     if anywhere or frame.f_code.co_filename in (code.co_filename, __file__):
         name = getattr(method, "__qualname__", type(method).__qualname__)
-        raise InputError(f"{name} has a mistake, met at {document.id}: {type(error).__name__}: {error}") from error
+        raise InputError(f"{name} has a mistake, found at {document.id}: {type(error).__name__}: {error}") from error
 
 
 def _skipped(document: Document, error: Exception) -> Skipped:
@@ -159,28 +160,14 @@ def nothing_readable(skipped: SizedIterable[Skipped]) -> InputError:
     """Return the error of a collection without a document that can be read."""
     first = next(iter(skipped), None)
     more = f"; the first of {len(skipped)} that cannot be read is {first.id}: {first.reason}" if first else ""
-    return InputError(f"the collection holds no readable document{more}")
+    return InputError(f"the collection has no readable document{more}")
 
 
 def extract_shard(shard: Shard, text: TextExtractor, scheme: SignatureScheme, *, strict: bool = False) -> Signatures:
-    """Extract and count the signatures of every document of a shard.
+    """Extract and count the signatures of every document of a shard; if `strict`, to the first unreadable record.
 
-    Parameters
-    ----------
-    shard : callable
-        Yields the shard's documents and the records it could not read.
-    text : callable
-        Turns a document into text.
-    scheme : SignatureScheme
-        Turns tokens into signature hashes.
-    strict : bool
-        Read no further than to the first record that cannot be read.
-
-    Returns
-    -------
-    Signatures
-        One row per document, in order; a document that raises an exception is in ``skipped`` instead. Where the scheme
-        is a `CollectionScheme`, the rows are outlines, for its ``refine``.
+    The result has one row per document, in order; a document that raises an exception is in ``skipped`` instead. The
+    rows of a `CollectionScheme` are outlines, for its ``refine``.
     """
     [signatures] = extract_parts(shard, text, scheme, strict=strict)
     return signatures
@@ -261,20 +248,7 @@ def is_readable(document: Document, text: TextExtractor, scheme: SignatureScheme
 
 
 def count_signatures(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Count a document's signature occurrences.
-
-    Parameters
-    ----------
-    hashes : ndarray of uint64, shape (n_occurrences,)
-        In any order.
-
-    Returns
-    -------
-    distinct : ndarray of uint64, shape (n,)
-        Ascending.
-    counts : ndarray of int32, shape (n,)
-        Occurrences of each.
-    """
+    """Return the distinct hashes of a document's signatures, ascending, and the occurrences of each, int32."""
     distinct, counts = np.sort(hashes), np.empty(len(hashes), np.int32)
     n = _count_runs(distinct, counts)
     return distinct[:n], counts[:n]
@@ -368,18 +342,15 @@ def extract(
     Parameters
     ----------
     collection : Collection
-        Its shards are the tasks.
-    text : callable
-        Turns a document into text.
-    scheme : SignatureScheme
-        Turns tokens into signature hashes.
+        Documents; its shards are the tasks.
+    text, scheme
+        Functions from a document to its text, and from tokens to signatures.
     engine : Engine
         Maps over the shards; the result does not depend on it.
     strict : bool
         Stop at the first record that cannot be read.
     sameness : Sameness
-        Which documents are copies, of which a scheme that looks at the whole collection sees one; the other rows are
-        empty then.
+        Criterion for exact duplicates, of which a `CollectionScheme` compares one; the other rows become empty.
 
     Returns
     -------
@@ -389,10 +360,9 @@ def extract(
     Raises
     ------
     InputError
-        If the scheme's parameters are wrong; where `strict`, for the collection's first record that cannot be read,
-        whatever the engine.
+        If the scheme's parameters are wrong or, with `strict`, a record cannot be read.
     """
-    # Once here, so that a bad parameter is an error and not every document's, and workers find compiled kernels.
+    # One page first: a bad parameter is an error, not a skipped document, and workers load compiled kernels.
     trial = Document(id="the first page", content=b"<p>the one")
     try:
         _to_row(scheme)(trial, texts_for(scheme, text)(trial))

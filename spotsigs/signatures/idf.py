@@ -1,4 +1,4 @@
-"""Signatures to vectors: dense ids, the IDF filter, the minimum number of spots."""
+"""Signatures to vectors: contiguous ids, the IDF filter, the minimum number of spots."""
 
 from __future__ import annotations
 
@@ -104,16 +104,14 @@ class IdfFilter:
         sizes : ndarray of int64, shape (n,)
             Entries of each row.
         kept : ndarray of bool, shape (nnz,)
-            Entries whose signature is in the band.
+            Entries whose signature is in the band; overwritten.
         counts : ndarray of int32, shape (nnz,)
             Count of each entry.
 
         Returns
         -------
-        kept : ndarray of bool, shape (nnz,)
-            Entries that remain.
-        sizes, lengths : ndarray of int64, shape (n,)
-            Number of entries of each row, and the sum of their counts.
+        kept, sizes, lengths
+            Entries that remain, their number in each row, and the sum of their counts (int64).
         """
         n = len(sizes)
         rows = np.repeat(np.arange(n, dtype=np.int32), sizes)
@@ -131,21 +129,9 @@ class IdfFilter:
 
 
 def normalised_idf(frequencies: NDArray[np.int64], n: int, idf: Idf = Idf.paper) -> NDArray[np.float64]:
-    """Return the normalised IDF of document frequencies.
+    """Return the normalised IDF of document frequencies, at least 1, in a collection of n documents.
 
-    Parameters
-    ----------
-    frequencies : ndarray of int64
-        Document frequencies, at least 1.
-    n : int
-        Documents in the collection.
-    idf : Idf
-        Normalisation.
-
-    Returns
-    -------
-    ndarray of float64
-        1 for a signature of one document, 0 for one of all; 1 for all if there is only one document.
+    It is 1 for a signature of one document and 0 for one of all; 1 for all if there is only one document.
     """
     total = n + 1 if idf is Idf.prototype else n
     if total <= 1:
@@ -155,20 +141,7 @@ def normalised_idf(frequencies: NDArray[np.int64], n: int, idf: Idf = Idf.paper)
 
 
 def dense_ids(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-    """Number hashes in ascending order.
-
-    Parameters
-    ----------
-    hashes : ndarray of uint64, shape (nnz,)
-        Signature hashes, repeats allowed.
-
-    Returns
-    -------
-    ids : ndarray of int32, shape (nnz,)
-        Rank of each hash among the distinct ones.
-    vocabulary : ndarray of uint64, shape (n_signatures,)
-        The distinct hashes, ascending.
-    """
+    """Return the rank of each hash among the distinct ones, int32, and the distinct hashes, ascending."""
     ids, found, n = np.empty(len(hashes), np.int32), [np.empty(0, np.uint64)], 0
     sixteenth = (hashes >> np.uint64(60)).astype(np.uint8)
     for k in range(16):  # one at a time: a table of all would take eight times the bytes of the hashes

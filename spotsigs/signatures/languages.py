@@ -21,7 +21,7 @@ from spotsigs.text.tokens import tokenize
 
 AUTO, ENGLISH = "auto", "en"
 RAREST = 0.05
-"""Least fraction of tokens that are stopwords: fewer anchor too few signatures."""
+"""Least fraction of tokens that are stopwords: fewer give too few signatures."""
 
 IN_SHINGLES = np.uint64(1)
 """Bit of a hash that distinguishes shingles (1) from spot signatures (0) if languages are detected."""
@@ -76,32 +76,19 @@ class _Listed(NamedTuple):
 
 @cache
 def _listed() -> _Listed:
-    places: dict[str, int] = {}
-    found = [[places.setdefault(word, len(places)) for word in stopwords_of(language)] for language in languages()]
-    lists = np.zeros((len(places), len(found)), np.bool_)
+    rows: dict[str, int] = {}
+    found = [[rows.setdefault(word, len(rows)) for word in stopwords_of(language)] for language in languages()]
+    lists = np.zeros((len(rows), len(found)), np.bool_)
     for column, listed in enumerate(found):
         lists[listed, column] = True
-    return _Listed(WordTable.build({word: place + 1 for word, place in places.items()}), lists)
+    return _Listed(WordTable.build({word: row + 1 for word, row in rows.items()}), lists)
 
 
 def language_of(tokens: Tokens) -> tuple[str, float]:
-    """Return the language whose stopwords are most of a text's tokens, and their share of them.
-
-    Parameters
-    ----------
-    tokens : Tokens
-        Of one document.
-
-    Returns
-    -------
-    language : str
-        One of `languages`: of several with as many, the first.
-    share : float
-        0 where no token is a stopword of any.
-    """
+    """Return the language whose stopwords are most of a document's tokens, the first of equals, and their fraction."""
     words, lists = _listed()
-    places = words.roles_of(tokens)
-    found = lists[places[places > 0] - 1].sum(axis=0)
+    roles = words.roles_of(tokens)
+    found = lists[roles[roles > 0] - 1].sum(axis=0)
     best = int(found.argmax())
     return languages()[best], int(found[best]) / max(len(tokens), 1)
 

@@ -90,16 +90,7 @@ def _outline(
 
 
 def outline_of(scheme: SignatureScheme, tokens: Tokens, site: str = "") -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return the outline of a page: its signatures and links, in text order.
-
-    Parameters
-    ----------
-    scheme : SignatureScheme
-        Source of the signatures.
-    tokens : Tokens
-        Tokens of one document, with their links, if the text marks them.
-    site : str
-        The page's site, if it is known: links of different sites are different.
+    """Return the signatures and links of a page, in text order; links of different sites are different.
 
     Returns
     -------
@@ -151,8 +142,7 @@ class MainContent(SignatureScheme):
         return f"{self.signature.name}, {self.label}"
 
     @property
-    def tells_languages(self) -> bool:
-        """Whether hashes tell shingles from spots."""
+    def tells_languages(self) -> bool:  # noqa: D102 - as in the base
         return self.signature.tells_languages
 
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
@@ -160,7 +150,7 @@ class MainContent(SignatureScheme):
         return self.located(tokens)[0]
 
     def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the hash and the first token of the same signatures."""
+        """Return the hash and the first token of each of these signatures."""
         hashes, firsts = self.signature.located(tokens)
         inside = self._inside(tokens)
         return hashes[inside], firsts[inside]
@@ -170,7 +160,7 @@ class MainContent(SignatureScheme):
         return self.signature.readable(text)
 
     def chains(self, tokens: Tokens) -> list[list[int]] | None:
-        """Return the numbers of the tokens that make each of the same signatures."""
+        """Return the numbers of the tokens of each of these signatures."""
         chains = self.signature.chains(tokens)
         return chains and [chain for chain, kept in zip(chains, self._inside(tokens), strict=True) if kept]
 

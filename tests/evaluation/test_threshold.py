@@ -34,7 +34,7 @@ def test_between_two_hills():
     assert 0.15 < found.tau < 0.4
     assert separation(found.counts.tolist(), found.tau) == pytest.approx(found.separation)
     assert found.separation > 0.5
-    assert "lies in the valley" in found.reason
+    assert "is in the valley" in found.reason
 
 
 def test_evidence():
@@ -64,7 +64,7 @@ def test_evidence():
         ([0.01] * 1000 + [0.9], "only 1 pairs"),
         (hill(0.3, 0.3, 3000), "no valley"),
         (UNRELATED, "no valley"),
-        (np.concatenate([UNRELATED, hill(0.2, 0.1, 800)]), "that of a shared frame"),
+        (np.concatenate([UNRELATED, hill(0.2, 0.1, 800)]), "that of a shared template"),
         (np.exp(np.linspace(np.log(FLOOR), 0, 3000)), "no valley"),
         (np.concatenate([UNRELATED, [0.9, 0.95]]), "no valley"),
     ],

@@ -107,14 +107,14 @@ class Mistaken:
 
 def test_a_mistake_in_a_method_is_no_unreadable_page():
     pages = Folder(path="data/tiny")
-    with pytest.raises(InputError, match=r"^Mistaken has a mistake, met at .*: TypeError: "):
+    with pytest.raises(InputError, match=r"^Mistaken has a mistake, found at .*: TypeError: "):
         extract(pages, Mistaken(), SpotSignatures(), Serial())
 
 
 def test_a_mistake_in_a_scheme_is_no_unreadable_page(tmp_path):
     from spotsigs.outofcore.segments import extract_segments
 
-    with pytest.raises(InputError, match=r"^Mistaken has a mistake, met at .*: TypeError: "):
+    with pytest.raises(InputError, match=r"^Mistaken has a mistake, found at .*: TypeError: "):
         extract_segments(tmp_path / "x", Folder(path="data/tiny"), VisibleText(), Mistaken(), Serial())
 
 

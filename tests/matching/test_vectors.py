@@ -120,9 +120,9 @@ def test_vectors_from_features_name_their_documents():
         (lambda: Vectors.from_counters([{"a": -1}]), "counts must be positive"),
         (lambda: Vectors.from_counters([{"a": 0.5}]), "counts must be a one-dimensional array of integers"),
         (lambda: Vectors.from_scipy(np.eye(2)), "a scipy.sparse matrix is needed, got ndarray"),
-        (lambda: Vectors.from_scipy(csr_array([[0.5, 1]])), "holds weights, not counts"),
+        (lambda: Vectors.from_scipy(csr_array([[0.5, 1]])), "contains weights, not counts"),
         (lambda: Vectors.from_scipy(csr_array([[1, -1]])), "counts must be positive"),
-        (lambda: Vectors.from_scipy(csr_array([[np.nan, 1]])), "holds weights, not counts"),
+        (lambda: Vectors.from_scipy(csr_array([[np.nan, 1]])), "contains weights, not counts"),
     ],
 )
 def test_what_is_no_features_is_refused(build, says):
