@@ -17,7 +17,7 @@ from spotsigs.errors import as_choice, as_count, require, shown
 from spotsigs.records import Clusters, FloatArray, IntArray, PairChunks
 
 GIANT = 20
-"""Documents from which on a cluster with few pairs is a giant chain."""
+"""Least number of documents of a giant chain, a cluster with few pairs."""
 
 
 class ClusterMethod(Enum):
@@ -47,7 +47,7 @@ def cluster(
     pairs : Pairs, or spotsigs.outofcore.prefix_partition_join.PairFiles
         Near-duplicate pairs, in memory or on disk.
     n : int, optional
-        Number of documents; by default the one the pairs carry.
+        Number of documents; by default that of the pairs.
     clusters : {"leaders", "components"}
         ``leaders``: in order of priority, a document that has no pair with an earlier leader becomes a leader. Each
         other document joins its most similar leader, among equals the one of best priority. So every member has a pair
@@ -58,11 +58,6 @@ def cluster(
         is its representative.
     removed : ndarray of bool, shape (n,), optional
         Documents that an earlier run has removed. They come last, and are no leaders unless they have no pair.
-
-    Returns
-    -------
-    Clusters
-        As a sequence: the cluster label of each row.
 
     Raises
     ------
@@ -276,7 +271,7 @@ class Cohesion:
     chain: NDArray[np.bool_]
 
     def of(self, labels: IntArray) -> Cohesion:
-        """Return the same of any clusters, in the order given; clusters of one document have no pairs and NaN."""
+        """Return the cohesion of any clusters, in their order; those of one document have no pairs and NaN."""
         position = np.searchsorted(self.labels, labels)
         several = np.append(self.labels, -1)[position] == labels
         position = position[several]
@@ -293,17 +288,7 @@ class Cohesion:
 def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, FloatArray]]) -> Cohesion:
     """Count the pairs inside clusters, and summarize their similarities.
 
-    Parameters
-    ----------
-    clusters : Clusters
-        Of any method.
-    chunks : iterable of (i, j, similarity)
-        The pairs they were made of, in ascending order of (i, j): `spotsigs.records.Pairs.chunks`. The result does not
-        depend on how they are cut.
-
-    Returns
-    -------
-    Cohesion
+    The chunks are those of `spotsigs.records.Pairs.chunks`; the result does not depend on their sizes.
     """
     labels = np.concatenate([np.empty(0, np.int32), *(some.astype(np.int32) for some in flagged(clusters.sizes > 1))])
     position = np.empty(len(clusters.representatives), np.int32)  # read for clusters of several documents alone

@@ -61,7 +61,7 @@ def run(
     published: Mapping[str, Any] | None = None,
     say: Callable[[str], object] = print,
 ) -> str:
-    """Run one configuration and replace the results in its folder at once, ``metrics.json`` last.
+    """Run one configuration, replace the results in its folder at once, and return the `summary`.
 
     Parameters
     ----------
@@ -77,11 +77,6 @@ def run(
         Published row of the same method, by the keys of ``metrics.json``.
     say : callable
         Receives messages on the resources of a run on disk.
-
-    Returns
-    -------
-    str
-        The row in the paper's columns, the meaning of its figures, and the path of the folder.
     """
     if settings.query is not None:
         return ask(settings)

@@ -1,4 +1,4 @@
-"""A bar while pages are read: bytes of the files that hold them, where there are files."""
+"""A progress bar while pages are read, by bytes of their files or by pages."""
 
 from __future__ import annotations
 
@@ -13,22 +13,10 @@ from spotsigs.storage.locations import is_remote
 
 @contextmanager
 def reading(collection: Collection, shards: int, out: TextIO | None = None) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on a terminal.
+    """Show a progress bar on a terminal; yield a function to call with the number of pages of each finished shard.
 
-    Parameters
-    ----------
-    collection : Collection
-        What is read. The bar counts bytes of its files, of which every shard has the same part; if it has none on this
-        machine, pages, of ``collection.pages`` if that is known.
-    shards : int
-        Its shards.
-    out : file, optional
-        Where to; the standard error by default.
-
-    Yields
-    ------
-    callable
-        ``(pages)``: one more shard is done, and the number of its pages.
+    The bar counts bytes of the collection's files, of which every shard has the same fraction. Without files on this
+    machine, it counts pages, of ``collection.pages`` if that is known.
     """
     from tqdm import tqdm
 
@@ -55,7 +43,7 @@ def reading(collection: Collection, shards: int, out: TextIO | None = None) -> I
 
 
 def _bytes(collection: Any) -> int:
-    """Return the bytes of a collection's files; 0 where it has none on this machine."""
+    """Return the bytes of a collection's files; 0 if it has none on this machine."""
     try:
         paths = [source.path for source in collection.sources()]
         return 0 if any(map(is_remote, paths)) else sum(path.stat().st_size for path in paths)

@@ -42,7 +42,7 @@ _STOPWORD, _FIRST_ANTECEDENT = 1, 2  # roles of tokens; 0 is a content word
 
 
 class _Table(NamedTuple):
-    """What the kernels look up: roles by token, and the chains that start at each antecedent."""
+    """Lookup tables of the kernels: roles by token, and the chains that start at each antecedent."""
 
     words: WordTable
     first_chain: NDArray[np.int32]  # of each antecedent, in the two arrays below
@@ -224,14 +224,13 @@ class SpotSignatures(SignatureScheme):
         require_language(self.language)
 
     def __repr__(self) -> str:
-        """Return what is given to build it, without the language where that is the paper's: stores compare it."""
+        """Return the constructor's arguments, without the paper's language."""
         given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         shown = [f"{name}={value!r}" for name, value in given.items() if (name, value) != ("language", ENGLISH)]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     @property
-    def tells_languages(self) -> bool:
-        """Whether texts without known stopwords are cut into shingles."""
+    def tells_languages(self) -> bool:  # noqa: D102 - as in the base
         return self.language == AUTO
 
     def _parse(self, entry: str) -> tuple[str, int, int]:
@@ -260,7 +259,7 @@ class SpotSignatures(SignatureScheme):
         return {}
 
     def _table(self, language: str) -> _Table:
-        """Return the table of a language, made when it is first met."""
+        """Return the table of a language, built on first use."""
         if language not in self._tables:
             chains = (
                 self._chains_by_antecedent()
@@ -271,7 +270,7 @@ class SpotSignatures(SignatureScheme):
         return self._tables[language]
 
     def _table_for(self, tokens: Tokens) -> _Table | None:
-        """Return the table of a text's language; None where it has too few stopwords for any."""
+        """Return the table of a text's language; None if it has too few stopwords of any."""
         if self.language != AUTO:
             return self._table(self.language)
         language, share = language_of(tokens)
@@ -286,18 +285,7 @@ class SpotSignatures(SignatureScheme):
         return _Table(words, first_chain, distances, lengths)
 
     def __call__(self, tokens: Tokens) -> NDArray[np.uint64]:
-        """Return the hash of every spot signature.
-
-        Parameters
-        ----------
-        tokens : Tokens
-            Of one document.
-
-        Returns
-        -------
-        ndarray of uint64, shape (n_occurrences,)
-            In text order of the antecedents; of one antecedent's several chains, in the order given.
-        """
+        """Return the hash of every spot signature, in text order; chains of one antecedent in the order of the list."""
         return self.located(tokens)[0]
 
     def located(self, tokens: Tokens) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
@@ -332,7 +320,7 @@ class SpotSignatures(SignatureScheme):
         return [":".join(words[k] for k in chain) for chain in self.chains(tokens)]
 
     def chains(self, tokens: Tokens) -> list[list[int]]:
-        """Return the numbers of the tokens that make each spot signature, in the same order: where it lies."""
+        """Return the numbers of the tokens of each spot signature, in the same order."""
         table = self._table_for(tokens)
         if table is None:
             size = min(self.c, len(tokens))

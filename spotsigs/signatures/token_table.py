@@ -1,4 +1,4 @@
-"""A table of words: what each token of a text is, looked up by its bytes."""
+"""A hash table of words with the role of each token of a text."""
 
 from __future__ import annotations
 
