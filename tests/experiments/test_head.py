@@ -15,7 +15,7 @@ from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.records import Overlap
 from spotsigs.storage.store import opened, writing
 
-FEW, MANY = 100_000, 200_000
+FEW, MANY = 200_000, 400_000
 TASK = 20_000
 """Pairs in a file."""
 
