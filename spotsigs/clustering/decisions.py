@@ -42,21 +42,9 @@ def priority(
 ) -> NDArray[np.int64] | None:
     """Return the priority of each document for `spotsigs.clustering.clusters.cluster`.
 
-    Parameters
-    ----------
-    keep : Keep
-        The policy.
-    n : int
-        Number of documents.
-    lengths : ndarray of int, shape (n,), optional
-        For ``longest``.
-    dates : iterable of (str or None), optional
-        For ``newest``, see `spotsigs.clustering.dates`; a document without a date counts as the oldest.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,), or None
-        Smaller values come first; None for ``first`` and ``none``, the order of the collection.
+    Smaller values come first. The result is None for ``first`` and ``none``, the order of the collection; ``longest``
+    needs the lengths of the n documents, ``newest`` their dates, see `spotsigs.clustering.dates`. A document without a
+    date counts as the oldest.
 
     Raises
     ------
@@ -116,19 +104,7 @@ class Decisions:
         return np.where((heads == rows) | (self.keep is Keep.none), np.int32(-1), heads)
 
     def reasons(self, rows: IntArray, doc_ids: Sequence[str]) -> Any:
-        """Return one sentence for each removed document that states why it is removed.
-
-        Parameters
-        ----------
-        rows : ndarray of int, shape (n,)
-            Removed documents.
-        doc_ids : sequence of str
-            Ids of all documents, by row.
-
-        Returns
-        -------
-        pyarrow.Array of string, shape (n,)
-        """
+        """Return one sentence for each removed row that states why it is removed, as an Arrow array of strings."""
         import pyarrow.compute as pc
 
         instead, partner = self.instead(rows), self.partner[rows]
@@ -168,7 +144,7 @@ def decide(
     copies: Copies | None = None,
     compared: NDArray[np.bool_] | None = None,
 ) -> Decisions:
-    """Decide which documents are kept.
+    """Keep the representative of each cluster; with ``none``, each document without a pair.
 
     Parameters
     ----------
@@ -184,11 +160,6 @@ def decide(
         Exact duplicates; none by default.
     compared : ndarray of bool, shape (n,), optional
         True for each document with enough signatures to be compared; all by default.
-
-    Returns
-    -------
-    Decisions
-        The representative of each cluster is kept; with ``none``, each document without a pair.
     """
     n = len(clusters.labels)
     preferred = np.full(n, -1, np.int32) if keep is Keep.none else gathered(clusters.representatives, clusters.labels)

@@ -221,18 +221,8 @@ def drawn(counts: ArrayLike, resamples: int = RESAMPLES, rng: np.random.Generato
     Drawing n clusters with replacement is one multinomial draw. Clusters of equal tallies are one kind, so that few
     numbers are drawn; for paired samples, every cluster is a kind of its own.
 
-    Parameters
-    ----------
-    counts : array_like of int, shape (kinds,)
-        Clusters of each kind.
-    resamples : int
-        Samples.
-    rng : Generator, optional
-        Generator of the previous draw; without one, the samples are the same each time.
-
-    Returns
-    -------
-    ndarray of float64, shape (resamples, kinds)
+    The counts of clusters by kind have shape (kinds,), the result has shape (resamples, kinds). Without a generator,
+    the samples are the same each time.
     """
     sizes = np.asarray(counts)
     total = int(sizes.sum())
@@ -241,18 +231,9 @@ def drawn(counts: ArrayLike, resamples: int = RESAMPLES, rng: np.random.Generato
 
 
 def resampled_micro(tallies: Tallies, drawn: FloatArray) -> FloatArray:
-    """Return precision, recall, F1 over all pairs of each bootstrap sample.
+    """Return precision, recall, F1 over all pairs of each bootstrap sample, shape (3, resamples, ...).
 
-    Parameters
-    ----------
-    tallies : tuple of three ndarray of float64, shape (..., kinds)
-        True, false and missed pairs, see `tallies`; leading axes are thresholds.
-    drawn : ndarray of float64, shape (resamples, kinds)
-        From `drawn`.
-
-    Returns
-    -------
-    ndarray of float64, shape (3, resamples, ...)
+    The `tallies` have shape (..., kinds), leading axes are thresholds; the samples of `drawn` (resamples, kinds).
     """
     return _averages(*(drawn @ tally.T for tally in tallies))
 

@@ -394,7 +394,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, fold
         )
     if outcome.quality is None:
         how = "" if isinstance(settings.collection, VectorCollection) else settings.collection.truth_by
-        lines.append("no precision or recall: nothing says which documents are duplicates" + (how and f"; {how}"))
+        lines.append("no precision or recall: the collection has no labels of duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:
         lines.append(f"{counted(metrics['skipped'], 'record')} could not be read: see skipped.csv")
     if (folder / "undated.csv").exists():
