@@ -22,8 +22,10 @@ from spotsigs.formats.writers import Keep
 from spotsigs.records import CopyableCollection, Shard
 
 _FORM = 1  # of the prepared file; part of its name
-SOURCES = Path(__file__).with_suffix(".csv")
+SOURCES = Path(__file__).with_name("republished.csv")
 """Releases: collection, site, generator of its pages, client, package, version, and the folder of the pages."""
+CHECKED = Path(__file__).with_name("republished_checked.csv")
+"""Pairs whose truth was checked by reading them, with the verdicts."""
 SHORTEST, LARGEST = 600, 400_000
 """Fewest characters of visible text, most bytes, of a page."""
 LEAST = 0.5

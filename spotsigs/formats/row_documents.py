@@ -79,7 +79,7 @@ class RowCollection(FileCollection):
         doc_id = _label(value_of(row, self.id_column)) or position
         for column, media_type in ((self.html_column, "text/html"), (self.text_column, "text/plain")):
             content = value_of(row, column)
-            if content is None or (not content and value_of(row, self.text_column)):
+            if content is None or (content in ("", b"") and value_of(row, self.text_column)):
                 continue
             if not isinstance(content, str | bytes):
                 return Skipped(located(doc_id, position), f"{column!r} is of type {type(content).__name__}, not text")
