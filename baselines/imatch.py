@@ -73,8 +73,8 @@ class IMatch(Matcher):
             0.0 <= self.idf_min <= self.idf_max <= 1.0,
             f"idf_min and idf_max must satisfy 0 <= idf_min <= idf_max <= 1, got {self.idf_min} and {self.idf_max}",
         )
-        require(1 <= self.lexica <= 1000, f"lexica must lie in [1, 1000], got {self.lexica}")
-        require(0.0 < self.lexicon_share < 1.0, f"lexicon_share must lie in (0, 1), got {self.lexicon_share}")
+        require(1 <= self.lexica <= 1000, f"lexica must be in [1, 1000], got {self.lexica}")
+        require(0.0 < self.lexicon_share < 1.0, f"lexicon_share must be in (0, 1), got {self.lexicon_share}")
         require(self.min_terms >= 1, f"min_terms must be at least 1, got {self.min_terms}")
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
 

@@ -70,7 +70,7 @@ class Lsh(ThreadedMatcher, ThresholdMatcher):
         super().__post_init__()
         require(self.k >= 1, f"k must be at least 1, got {self.k}")
         require(self.l >= 2, f"l must be at least 2 (datasketch takes no fewer bands), got {self.l}")
-        require(0 <= self.seed < 2**32, f"seed must lie in [0, 2**32), got {self.seed}")
+        require(0 <= self.seed < 2**32, f"seed must be in [0, 2**32), got {self.seed}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the pairs that share a band and have multiset Jaccard of at least tau."""

@@ -370,6 +370,6 @@ def s_curve(k: int, l: int, similarity: ArrayLike) -> FloatArray:  # noqa: E741 
     """
     similarity = np.asarray(similarity, dtype=np.float64)
     require(k >= 1 and l >= 1, f"k and l must be at least 1, got k={k}, l={l}")
-    require(bool(np.all((similarity >= 0) & (similarity <= 1))), "similarities must lie in [0, 1]")
+    require(bool(np.all((similarity >= 0) & (similarity <= 1))), "similarities must be in [0, 1]")
     with np.errstate(divide="ignore"):
         return np.asarray(-np.expm1(l * np.log1p(-(similarity**k))), dtype=np.float64)

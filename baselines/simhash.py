@@ -79,11 +79,11 @@ class SimHash(ThreadedMatcher):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(8 <= self.bits <= 64, f"bits must lie in [8, 64], got {self.bits}")
-        require(0 <= self.radius < self.bits, f"radius must lie in [0, {self.bits - 1}], got {self.radius}")
+        require(8 <= self.bits <= 64, f"bits must be in [8, 64], got {self.bits}")
+        require(0 <= self.radius < self.bits, f"radius must be in [0, {self.bits - 1}], got {self.radius}")
         require(
             self.blocks is None or self.blocks == 0 or self.radius < self.blocks <= self.bits,
-            f"blocks must be 0 or lie in [{self.radius + 1}, {self.bits}], got {self.blocks}",
+            f"blocks must be 0 or be in [{self.radius + 1}, {self.bits}], got {self.blocks}",
         )
 
     def __call__(self, corpus: Corpus) -> Pairs:

@@ -30,7 +30,7 @@ def as_tau(tau: Any) -> float:
         value = float(tau)
     except (OverflowError, ValueError):
         value = nan
-    require(0.0 < value <= 1.0, f"tau must lie in (0, 1], got {tau}")
+    require(0.0 < value <= 1.0, f"tau must be in (0, 1], got {tau}")
     return value
 
 
@@ -39,7 +39,7 @@ def as_count(name: str, value: Any, least: int = 1, most: int | None = None) -> 
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     require(whole, f"{name} must be a whole number, got {shown(value)}")
     number = int(value)
-    allowed = f"must be at least {least}" if most is None else f"must lie in [{least}, {most}]"
+    allowed = f"must be at least {least}" if most is None else f"must be in [{least}, {most}]"
     require(least <= number and (most is None or number <= most), f"{name} {allowed}, got {number}")
     return number
 

@@ -50,7 +50,7 @@ class Copies:
     """
 
     content: NDArray[np.int32]  # by document, the last one with the same content
-    stands: NDArray[np.int32]  # by document, its representative: the last one with the same content or text
+    representatives: NDArray[np.int32]  # by document, its representative: the last one with the same content or text
 
     @classmethod
     def none(cls, n: int) -> Copies:
@@ -94,12 +94,12 @@ class Copies:
         return cls.find(digests[:, :WORDS], lambda: digests[:, WORDS:], len(signatures), sameness)
 
     def __len__(self) -> int:
-        return len(self.stands)
+        return len(self.representatives)
 
     @cached_property
     def distinct(self) -> NDArray[np.bool_]:
         """Mask of the representatives, bool, shape (n,)."""
-        return own(self.stands)
+        return own(self.representatives)
 
     @property
     def any(self) -> bool:
@@ -109,8 +109,8 @@ class Copies:
     def _listed(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the sets by representative: the start of each, and their members, ascending."""
         indptr = np.zeros(len(self) + 1, np.int32)
-        np.cumsum(tally(self.stands, len(self)), dtype=np.int32, out=indptr[1:])
-        return indptr, np.argsort(self.stands, kind="stable").astype(np.int32)
+        np.cumsum(tally(self.representatives, len(self)), dtype=np.int32, out=indptr[1:])
+        return indptr, np.argsort(self.representatives, kind="stable").astype(np.int32)
 
     @cached_property
     def _sets(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -125,7 +125,7 @@ class Copies:
     def kinds(self, documents: IntArray, others: IntArray) -> NDArray[np.int8]:
         """Return whether each document is an exact duplicate of another: `CONTENT`, `TEXT`, or 0."""
         content = self.content[documents] == self.content[others]
-        text = self.stands[documents] == self.stands[others]
+        text = self.representatives[documents] == self.representatives[others]
         kinds: NDArray[np.int8] = np.where(content, CONTENT, np.where(text, TEXT, 0)).astype(np.int8)
         return kinds
 
@@ -156,7 +156,7 @@ class Copies:
         """Return the pairs of all documents from those of their representatives; refuse more than 2**31."""
         if not self.any:
             return pairs
-        sizes = np.bincount(self.stands, minlength=len(self))
+        sizes = np.bincount(self.representatives, minlength=len(self))
         total = int((sizes[pairs.i] * sizes[pairs.j]).sum()) + int((sizes * (sizes - 1) // 2).sum())
         require(
             total <= MOST_PAIRS,
@@ -166,7 +166,7 @@ class Copies:
         found = [(pairs.i, pairs.j, pairs.similarity), *self.further(pairs.chunks())]
         i, j, similarity = (np.concatenate(column) for column in zip(*found, strict=True))
         known = pairs.overlap
-        overlap = None if known is None else replace(known, lengths=known.lengths[self.stands])
+        overlap = None if known is None else replace(known, lengths=known.lengths[self.representatives])
         return Pairs.build(i, j, similarity, pairs.n, pairs.seconds, pairs.counters, overlap)
 
 

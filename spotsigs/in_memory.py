@@ -77,7 +77,7 @@ class Matched(Generic[SignaturesT, PairsT]):
     def signatures_of(self, documents: Iterable[int]) -> dict[int, dict[int, int]]:
         """Return the counts of the signatures of some documents after all filters, by document and hash."""
         vectors, wanted = self.vectors, np.array(sorted(documents), np.int64)
-        heads = self.copies.stands[wanted]
+        heads = self.copies.representatives[wanted]
         found = {}
         for row in np.flatnonzero(np.isin(self.rows, heads)).tolist():
             ids, counts = vectors.row(row)
@@ -87,7 +87,7 @@ class Matched(Generic[SignaturesT, PairsT]):
 
     def compared(self) -> NDArray[np.bool_]:
         """Return whether each document, or its representative, has signatures after the filters."""
-        return gathered(scattered(self.vectors.lengths > 0, self.rows), self.copies.stands)
+        return gathered(scattered(self.vectors.lengths > 0, self.rows), self.copies.representatives)
 
 
 class Extracted(NamedTuple):

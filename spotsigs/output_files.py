@@ -82,7 +82,7 @@ def publishing(folder: Path, last: str, optional: Iterable[str]) -> Iterator[Pat
     """
     with ExitStack() as stack:
         with writing(folder):
-            new = stack.enter_context(atomic.beside(folder / "results"))
+            new = stack.enter_context(atomic.staging_folder(folder / "results"))
         yield new
         with writing(folder):
             _replace_files(new, folder, last, optional)

@@ -90,7 +90,7 @@ def _require_between(name: str, values: NDArray[Any], least: int, stop: int) -> 
     """Refuse numbers outside ``[least, stop)``."""
     if len(values):
         low, high = int(values.min()), int(values.max())
-        require(least <= low and high < stop, f"{name} must lie in [{least}, {stop:,}), got {low} to {high:,}")
+        require(least <= low and high < stop, f"{name} must be in [{least}, {stop:,}), got {low} to {high:,}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import zstandard
 from fastwarc import WarcRecord, WarcRecordType
 
 from spotsigs.formats.writers import copy_errors, prepare_copy, publish_copy, require_free
-from spotsigs.storage.atomic import beside
+from spotsigs.storage.atomic import staging_folder
 
 PACK = {
     "": bytes,
@@ -66,6 +66,6 @@ def arc_file(n, rng):
 def write_copy(collection, doc_ids, kept, folder, *, judged=lambda document: True):
     """Write a collection without its removed documents, as a run does; the copy appears when it is complete."""
     folder = require_free(folder)
-    with copy_errors(folder), beside(folder) as temporary:
+    with copy_errors(folder), staging_folder(folder) as temporary:
         prepare_copy(collection, doc_ids, kept, temporary, judged=judged)
         publish_copy(temporary, folder)

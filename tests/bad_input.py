@@ -396,15 +396,15 @@ A_CHOICE = "the name of one of its choices; `python run.py --help` lists them"
 
 CONFIGURATION = cases(
     {
-        "tau=0": "tau must lie in (0, 1], got 0",
-        "tau=1.4": "tau must lie in (0, 1], got 1.4",
-        "tau=-0.1": "tau must lie in (0, 1], got -0.1",
-        "tau=nan": "tau must lie in (0, 1], got nan",
+        "tau=0": "tau must be in (0, 1], got 0",
+        "tau=1.4": "tau must be in (0, 1], got 1.4",
+        "tau=-0.1": "tau must be in (0, 1], got -0.1",
+        "tau=nan": "tau must be in (0, 1], got nan",
         "tau=abc": "tau must be a number in (0, 1], or auto, got 'abc'",
         "tau=null": "tau must be a number in (0, 1], or auto, got None",
-        "idf_min=0.9 idf_max=0.5": "idf_min=0.9 and idf_max=0.5: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
-        "idf_min=nan": "idf_min=nan and idf_max=1.0: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
-        "idf_min=-1": "idf_min=-1.0 and idf_max=1.0: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
+        "idf_min=0.9 idf_max=0.5": "idf_min=0.9 and idf_max=0.5: give 0 <= idf_min <= idf_max (idf is in [0, 1])",
+        "idf_min=nan": "idf_min=nan and idf_max=1.0: give 0 <= idf_min <= idf_max (idf is in [0, 1])",
+        "idf_min=-1": "idf_min=-1.0 and idf_max=1.0: give 0 <= idf_min <= idf_max (idf is in [0, 1])",
         "idf=mine": "idf=mine: Invalid value 'mine', expected one of [paper, prototype]",
         "min_spots=0": "min_spots must be at least 1, got 0",
         "workers=0": "workers must be at least 1, got 0",
@@ -420,15 +420,15 @@ CONFIGURATION = cases(
         "matcher.k=3": "matcher.k: matcher has no parameter 'k' here, but tau, threads, rho, convention; `python run.py --help` lists the groups and keys",
         "+matcher.k=3": "matcher.k: SpotSigs has no such parameter; it has tau, threads, partitioning, pruning, local_order, rho, convention",
         "matcher.rho=x": "matcher.rho: Value 'x' of type 'str' could not be converted to Integer",
-        "matcher.rho=0": "matcher: rho must lie in [1, 10000000], got 0",
+        "matcher.rho=0": "matcher: rho must be in [1, 10000000], got 0",
         "matcher=lsh matcher.k=0": "matcher: k must be at least 1, got 0",
         "matcher=lsh_native matcher.l=0": "matcher: l must be at least 1, got 0",
-        "matcher=simhash matcher.bits=65": "matcher: bits must lie in [8, 64], got 65",
-        "matcher=simhash matcher.radius=-1": "matcher: radius must lie in [0, 63], got -1",
+        "matcher=simhash matcher.bits=65": "matcher: bits must be in [8, 64], got 65",
+        "matcher=simhash matcher.radius=-1": "matcher: radius must be in [0, 63], got -1",
         "matcher=sketch matcher.size=0": "matcher: size must be at least 1, got 0",
         "signature=shingles signature.k=0": "signature: k, the tokens of a shingle, must be at least 1, got 0",
-        "signature.c=0": "signature: c, the chain length, must lie in [1, 1000], got 0",
-        "signature.d=0": "signature: d, the spot distance, must lie in [1, 1000], got 0",
+        "signature.c=0": "signature: c, the chain length, must be in [1, 1000], got 0",
+        "signature.d=0": "signature: d, the spot distance, must be in [1, 1000], got 0",
         "signature.antecedents=[]": "signature: antecedents is empty; give at least one word",
         "signature.antecedents=[the cat]": (
             "signature: antecedent 'the cat' is neither a word nor of the form word(distance,length)",
@@ -462,7 +462,7 @@ CONFIGURATION = cases(
             "path is empty; give a file, a folder or a pattern such as 'crawl/*.gz'",
             lambda here: ["data=jsonl", "data.path="],
         ),
-        "idf_min=1.5 idf_max=2": "idf_min=1.5 and idf_max=2.0: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
+        "idf_min=1.5 idf_max=2": "idf_min=1.5 and idf_max=2.0: give 0 <= idf_min <= idf_max (idf is in [0, 1])",
         "workers=many": "workers=many: Value 'many' of type 'str' could not be converted to Integer",
         "memory=1": "memory must be at least 64MB, got '1'",
         "signature=spotsig": "signature=spotsig is not known (did you mean spotsigs?); choose one of: …",
@@ -690,11 +690,11 @@ LIBRARY = cases(
             lambda here: spotsigs.near_duplicates([PROSE, 7]),
         ),
         "near_duplicates with tau 0": (
-            "tau must lie in (0, 1], got 0",
+            "tau must be in (0, 1], got 0",
             lambda here: spotsigs.near_duplicates([PROSE], tau=0),
         ),
         "near_duplicates with tau NaN": (
-            "tau must lie in (0, 1], got nan",
+            "tau must be in (0, 1], got nan",
             lambda here: spotsigs.near_duplicates([PROSE], tau=float("nan")),
         ),
         "self_join with 0 threads": (
@@ -705,7 +705,7 @@ LIBRARY = cases(
             "499,999,500,000 pairs are similar, more than the 2,147,483,648 that can be listed; keep one of each set of identical documents, or raise tau",
             lambda here: spotsigs.self_join(copies(10**6), 0.5, threads=2),
         ),
-        "join with tau 2": ("tau must lie in (0, 1], got 2.0", lambda here: join(vectors(), vectors(), 2.0)),
+        "join with tau 2": ("tau must be in (0, 1], got 2.0", lambda here: join(vectors(), vectors(), 2.0)),
         "indptr that does not start with 0": (
             "indptr must start with 0 (one more entry than there are rows)",
             lambda here: spotsigs.Vectors.from_csr([1, 2], [0, 1]),
@@ -720,11 +720,11 @@ LIBRARY = cases(
             lambda here: spotsigs.Vectors.from_csr([], []),
         ),
         "ids below 0": (
-            "ids must lie in [0, 2**31 - 1), got -1 to -1; number your features contiguously",
+            "ids must be in [0, 2**31 - 1), got -1 to -1; number your features contiguously",
             lambda here: spotsigs.Vectors.from_csr([0, 1], [-1]),
         ),
         "ids of 2³¹": (
-            "ids must lie in [0, 2**31 - 1), got 2147483648 to 2147483648; number your features contiguously",
+            "ids must be in [0, 2**31 - 1), got 2147483648 to 2147483648; number your features contiguously",
             lambda here: spotsigs.Vectors.from_csr([0, 1], [2**31]),
         ),
         "ids that are no integers": (
@@ -752,7 +752,7 @@ LIBRARY = cases(
             "antecedents is empty; give at least one word",
             lambda here: SpotSignatures(antecedents=[]).readable(PROSE),
         ),
-        "a chain length of 0": ("c, the chain length, must lie in [1, 1000], got 0", lambda here: SpotSignatures(c=0)),
+        "a chain length of 0": ("c, the chain length, must be in [1, 1000], got 0", lambda here: SpotSignatures(c=0)),
         "a memory budget that is no size": (
             "memory must be a size such as 2GB or 512MiB, got 'much'",
             lambda here: parse_memory("much"),
@@ -764,7 +764,7 @@ LIBRARY = cases(
         ),
         "an engine of 0 workers": ("workers must be at least 1, got 0", lambda here: Processes(workers=0)),
         "partitions for tau 0": (
-            "tau must lie in (0, 1], got 0",
+            "tau must be in (0, 1], got 0",
             lambda here: spotsigs.partition_boundaries(tau=0, rho=1000),
         ),
         "clusters of fewer documents than were paired": (

@@ -52,7 +52,7 @@ def save_vectors(folder, vectors, clusters=(), key_of=None):
         store.put("vocabulary", np.arange(n, dtype=np.uint64) if vectors.vocabulary is None else vectors.vocabulary)
         store.put("dropped", np.empty(0, np.uint64))
         store.put("content", copies.content)
-        store.put("stands", copies.stands)
+        store.put("representatives", copies.representatives)
         store.strings("doc_ids", vectors.doc_ids)
         store.strings("clusters", (name or "" for name in clusters))
         store.facts = {"rows": len(rows), "n_signatures": n}

@@ -124,9 +124,9 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         require(self.buckets >= 1, f"buckets must be at least 1, got {self.buckets}")
         require(self.smallest >= 1, f"smallest must be at least 1, got {self.smallest}")
         require(self.max_set >= 2, f"max_set must be at least 2, got {self.max_set}")
-        require(0 <= self.sketch <= 64, f"sketch must lie in [0, 64], got {self.sketch}")
-        require(0.0 < self.coherence < 1.0, f"coherence must lie in (0, 1), got {self.coherence}")
-        require(0.0 < self.central <= 1.0, f"central must lie in (0, 1], got {self.central}")
+        require(0 <= self.sketch <= 64, f"sketch must be in [0, 64], got {self.sketch}")
+        require(0.0 < self.coherence < 1.0, f"coherence must be in (0, 1), got {self.coherence}")
+        require(0.0 < self.central <= 1.0, f"central must be in (0, 1], got {self.central}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
         """Return the similar pairs of pages, with their r.

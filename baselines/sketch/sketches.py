@@ -153,7 +153,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
             )
             require(
                 1 <= self.common_super_shingles <= self.super_shingles,
-                f"common_super_shingles must lie in [1, {self.super_shingles}], got {self.common_super_shingles}",
+                f"common_super_shingles must be in [1, {self.super_shingles}], got {self.common_super_shingles}",
             )
         require(
             self.max_documents is None or self.max_documents >= 2,

@@ -58,7 +58,7 @@ class Synthetic(Collection):
     a_shard: int = 1000
 
     def __post_init__(self) -> None:
-        require(1 <= self.documents < STRIDE, f"documents must lie in [1, {STRIDE:,}), got {self.documents}")
+        require(1 <= self.documents < STRIDE, f"documents must be in [1, {STRIDE:,}), got {self.documents}")
         require(self.words >= 10, f"words must be at least 10, got {self.words}")
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
         require(self.a_shard >= 1, f"a_shard must be at least 1, got {self.a_shard}")

@@ -71,11 +71,11 @@ class Wt10gLike(VectorCollection):
     idf_max: float = 0.75
 
     def __post_init__(self) -> None:
-        require(10 <= self.documents <= 2**31 - 1, f"documents must lie in [10, 2**31 - 1], got {self.documents}")
+        require(10 <= self.documents <= 2**31 - 1, f"documents must be in [10, 2**31 - 1], got {self.documents}")
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
         require(
             self.mean_length is None or 10 <= self.mean_length <= 10_000,
-            f"mean_length must lie in [10, 10000], got {self.mean_length}",
+            f"mean_length must be in [10, 10000], got {self.mean_length}",
         )
         require(
             self.mean_length is None or not self.skewed,

@@ -169,7 +169,7 @@ def _regression(points: Sequence[_Changed]) -> list[Fact]:
 
 
 def _placebo_facts(points: Sequence[_Changed]) -> list[Fact]:
-    """Return how much the placebo, and the change of density it stands for, change the lead."""
+    """Return how much the placebo, and the change of density it controls for, change the lead."""
     (before,) = [point for point in points if point.target is None and not point.drift]
     leads = {(point.target, point.placebo): point.lead for point in points if not point.drift}
     changes: dict[str, Difference] = {}

@@ -46,7 +46,7 @@ class Estimators(Experiment):
     def __post_init__(self) -> None:
         require(self.trials >= 30, f"trials must be at least 30, got {self.trials}")
         require(self.union >= 10, f"union must be at least 10, got {self.union}")
-        require(1 <= self.size <= self.union, f"size must lie in [1, union={self.union}], got {self.size}")
+        require(1 <= self.size <= self.union, f"size must be in [1, union={self.union}], got {self.size}")
 
     def __call__(self, settings: Settings) -> str:
         """Draw bias and spread; return a summary."""

@@ -38,7 +38,7 @@ class QualityCurves(Experiment):
     panels : dict of str to str
         Words that a panel adds to each method. The label of a curve is then ``method, panel``. If empty, there is
         one panel for each collection, and the label is that of the method.
-    beside : list of str
+    further : list of str
         Words of further collections, evaluated if the collection of the run is `gold`, the default; those that cannot
         be fetched are omitted.
     dots : bool
@@ -69,7 +69,7 @@ class QualityCurves(Experiment):
     marked: str = ""
     methods: dict[str, str] = field(default_factory=dict)
     panels: dict[str, str] = field(default_factory=dict)
-    beside: list[str] = field(default_factory=list)
+    further: list[str] = field(default_factory=list)
     dots: bool = False
     marks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     undrawn: list[str] = field(default_factory=list)
@@ -95,7 +95,7 @@ class QualityCurves(Experiment):
         work = Work.begin(self.results, settings)
         curves: Curves = {settings.names["data"]: self._curves(work)}
         left_out = []
-        for words in self.beside if settings.names["data"] == "gold" else ():
+        for words in self.further if settings.names["data"] == "gold" else ():
             own = composed(f"experiment={name}", *words.split(), f"workers={settings.workers}")
             try:
                 curves[own.names["data"]] = self._curves(replace(work, settings=own))

@@ -25,7 +25,7 @@ def normalise_csr(indptr: Any, ids: Any, counts: Any) -> tuple[NDArray[np.int64]
     if len(ids):
         require(
             ids.min() >= 0 and ids.max() < INT32_MAX,
-            f"ids must lie in [0, 2**31 - 1), got {ids.min()} to {ids.max()}; number your features contiguously",
+            f"ids must be in [0, 2**31 - 1), got {ids.min()} to {ids.max()}; number your features contiguously",
         )
         require(
             counts.min() >= 1 and counts.max() <= INT32_MAX,

@@ -79,11 +79,11 @@ def cluster(
         require(len(removed) == n, f"removed has {len(removed)} entries for {n} documents; give one each")
     order = _order(n, priority, removed)
     if method is ClusterMethod.leaders:
-        heads, similarity = _by_leader(pairs, n, order, removed)
+        leaders, similarity = _by_leader(pairs, n, order, removed)
     else:
-        heads = _by_component(pairs, n, order)
-        similarity = _similarity_to(heads, pairs)
-    representatives, labels = _numbered(heads)
+        leaders = _by_component(pairs, n, order)
+        similarity = _similarity_to(leaders, pairs)
+    representatives, labels = _numbered(leaders)
     return Clusters(labels, representatives, similarity)
 
 
@@ -115,12 +115,12 @@ def _by_leader(
     rank = rows if order is None else scattered(rows, order)
     for first, second in _by_rank(pairs, n, None if order is None else rank):
         _cover(first, second, covered)
-    heads = rows.copy()
+    leaders = rows.copy()
     similarity = np.where(covered, np.nan, 1.0)
     for i, j, values in pairs.chunks():
-        _join_leader(i, j, values, covered, rank, heads, similarity)
-    similarity[own(heads)] = 1
-    return heads, similarity
+        _join_leader(i, j, values, covered, rank, leaders, similarity)
+    similarity[own(leaders)] = 1
+    return leaders, similarity
 
 
 def _by_rank(pairs: PairChunks, n: int, rank: NDArray[np.int32] | None) -> Iterator[tuple[IntArray, IntArray]]:
@@ -161,7 +161,7 @@ def _cover(first, second, covered):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _join_leader(i, j, values, covered, rank, heads, similarity):  # type: ignore[no-untyped-def]
+def _join_leader(i, j, values, covered, rank, leaders, similarity):  # type: ignore[no-untyped-def]
     """Assign each covered row to its most similar leader, among equals the one of lowest rank."""
     for p in range(len(i)):
         for row, other in ((i[p], j[p]), (j[p], i[p])):
@@ -169,8 +169,8 @@ def _join_leader(i, j, values, covered, rank, heads, similarity):  # type: ignor
                 new, old = values[p], similarity[row]
                 more = new > old or (np.isnan(old) and not np.isnan(new))
                 equal = new == old or (np.isnan(old) and np.isnan(new))
-                if heads[row] == row or more or (equal and rank[other] < rank[heads[row]]):
-                    heads[row] = other
+                if leaders[row] == row or more or (equal and rank[other] < rank[leaders[row]]):
+                    leaders[row] = other
                     similarity[row] = new
 
 
@@ -220,27 +220,27 @@ def _represent(roots, order):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _numbered(heads):  # type: ignore[no-untyped-def]
+def _numbered(leaders):  # type: ignore[no-untyped-def]
     """Number the clusters by first appearance; return their representatives and the label of each row."""
-    number, labels = np.full(len(heads), -1, np.int32), np.empty(len(heads), np.int32)
-    representatives = np.empty(len(heads), np.int32)
+    number, labels = np.full(len(leaders), -1, np.int32), np.empty(len(leaders), np.int32)
+    representatives = np.empty(len(leaders), np.int32)
     k = 0
-    for row in range(len(heads)):
-        if number[heads[row]] < 0:
-            number[heads[row]] = k
-            representatives[k] = heads[row]
+    for row in range(len(leaders)):
+        if number[leaders[row]] < 0:
+            number[leaders[row]] = k
+            representatives[k] = leaders[row]
             k += 1
-        labels[row] = number[heads[row]]
+        labels[row] = number[leaders[row]]
     return representatives[:k].copy(), labels
 
 
-def _similarity_to(heads: NDArray[np.int32], pairs: PairChunks) -> NDArray[np.float64]:
-    similarity = np.full(len(heads), np.nan)
-    similarity[own(heads)] = 1
+def _similarity_to(leaders: NDArray[np.int32], pairs: PairChunks) -> NDArray[np.float64]:
+    similarity = np.full(len(leaders), np.nan)
+    similarity[own(leaders)] = 1
     for i, j, values in pairs.chunks():
         for a, b in ((i, j), (j, i)):
-            to_head = heads[a] == b
-            similarity[a[to_head]] = values[to_head]
+            to_leader = leaders[a] == b
+            similarity[a[to_leader]] = values[to_leader]
     return similarity
 
 
@@ -310,14 +310,14 @@ def cohesion(clusters: Clusters, chunks: Iterable[tuple[IntArray, IntArray, Floa
 
 
 @njit(cache=True, nogil=True)
-def _add_up(labels, heads, position, i, j, similarity, pairs, known, apart, minimum, total):  # type: ignore[no-untyped-def]
+def _add_up(labels, leaders, position, i, j, similarity, pairs, known, apart, minimum, total):  # type: ignore[no-untyped-def]
     for p in range(len(i)):
         label = labels[i[p]]
         if label != labels[j[p]]:
             continue  # a pair between clusters of two leaders
         k = position[label]
         pairs[k] += 1
-        apart[k] -= heads[label] == i[p] or heads[label] == j[p]
+        apart[k] -= leaders[label] == i[p] or leaders[label] == j[p]
         if not np.isnan(similarity[p]):
             known[k] += 1
             total[k] += similarity[p]

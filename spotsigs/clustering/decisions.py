@@ -100,8 +100,8 @@ class Decisions:
 
     def instead(self, rows: IntArray) -> NDArray[np.int32]:
         """Return the kept row that replaces each removed one; -1 for kept rows, and with ``none``."""
-        heads = self.clusters.representatives[self.clusters.labels[rows]]
-        return np.where((heads == rows) | (self.keep is Keep.none), np.int32(-1), heads)
+        leaders = self.clusters.representatives[self.clusters.labels[rows]]
+        return np.where((leaders == rows) | (self.keep is Keep.none), np.int32(-1), leaders)
 
     def reasons(self, rows: IntArray, doc_ids: Sequence[str]) -> Any:
         """Return one sentence for each removed row that states why it is removed, as an Arrow array of strings."""

@@ -113,7 +113,7 @@ def suggest(similarities: NDArray[np.float64], floor: float = FLOOR) -> Suggesti
     ----------
     N. Otsu, "A Threshold Selection Method from Gray-Level Histograms", IEEE Trans. SMC 9(1), 1979: the separation.
     """
-    require(0 < floor < 1, f"floor must lie in (0, 1), got {floor}")
+    require(0 < floor < 1, f"floor must be in (0, 1), got {floor}")
     values = np.asarray(similarities, dtype=np.float64)
     values = values[values >= floor]
     require(not len(values) or float(values.max()) <= 1, "similarities must not exceed 1")
@@ -142,7 +142,7 @@ def _valley(
             f"only {len(values)} pairs reach {edges[0]:g}, too few for a histogram ({FEWEST} are needed)"
         )
     if np.count_nonzero(counts) == 1:
-        raise _NoValleyError(f"all {len(values):,} similarities lie in one bin, so there is no valley")
+        raise _NoValleyError(f"all {len(values):,} similarities are in one bin, so there is no valley")
     smooth = _smoothed(counts)
     first, last = _deepest(counts, smooth)
     low, valley = float(smooth[:first].max(initial=0)), float(smooth[first])

@@ -110,7 +110,7 @@ def join_store(
         remove_tree(folder / name)
     lengths = stored.vectors.lengths
     lengths = lengths.astype(np.min_scalar_type(lengths.max(initial=0)))
-    overlap = Overlap(gathered(scattered(lengths, stored.rows), stored.copies.stands))
+    overlap = Overlap(gathered(scattered(lengths, stored.rows), stored.copies.representatives))
     return PairFiles(
         tuple(stores(job, dict(enumerate(done["stores"])))), len(stored), counters=done["counters"], overlap=overlap
     )

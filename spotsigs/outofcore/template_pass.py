@@ -17,7 +17,7 @@ from spotsigs.errors import require
 from spotsigs.outofcore.segments import Segments
 from spotsigs.records import CollectionScheme, Signatures
 from spotsigs.signatures.main_content import LINK
-from spotsigs.storage.atomic import beside, replacing
+from spotsigs.storage.atomic import replacing, staging_folder
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import as_path, exists, read
 from spotsigs.storage.store import (
@@ -75,7 +75,7 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
     if _made_of(marker) == made_of:
         return Segments(targets)
     remove_tree(folder)
-    with beside(folder) as scratch:
+    with staging_folder(folder) as scratch:
         everything = _gathered(outlines, scratch)
         _require_memory(everything, memory)
         signatures = scheme.refine(everything, scratch=scratch)

@@ -155,7 +155,7 @@ def build_vectors(
         store.strings("doc_ids", segments.doc_ids)
         store.strings("clusters", (name or "" for name in segments.clusters))
         store.put("content", copies.content)
-        store.put("stands", copies.stands)
+        store.put("representatives", copies.representatives)
         store.facts |= {"rows": n, **(facts or {})}
     remove_tree(layout.path())
     return open_vectors(folder)
@@ -237,7 +237,7 @@ class LengthRange(NamedTuple):
 
 def _claim(layout: Layout, segments: Segments, copies: Copies) -> None:
     """Write the identity of the input of the tasks; delete results with another one."""
-    made_of = "".join(map(fingerprint, segments.folders)).encode() + copies.stands.tobytes()
+    made_of = "".join(map(fingerprint, segments.folders)).encode() + copies.representatives.tobytes()
     facts = {
         "of": xxhash.xxh3_128_hexdigest(made_of),
         "settings": identity((layout.idf_filter, layout.sets)),

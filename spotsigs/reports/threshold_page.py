@@ -59,10 +59,10 @@ class Thresholds:
     seed: int = 0  # of the draw of pairs
 
     def __post_init__(self) -> None:
-        require(0 < as_number("lowest", self.lowest) < 1, f"lowest must lie in (0, 1), got {self.lowest}")
+        require(0 < as_number("lowest", self.lowest) < 1, f"lowest must be in (0, 1), got {self.lowest}")
         as_count("each", self.each, 0)
         for tau in self.candidates:
-            require(self.lowest <= tau <= 1, f"candidates must lie in [{self.lowest:g}, 1], got {tau}")
+            require(self.lowest <= tau <= 1, f"candidates must be in [{self.lowest:g}, 1], got {tau}")
         require(len(self.taus()) > 0, "no threshold reaches lowest")
 
     def taus(self) -> list[float]:

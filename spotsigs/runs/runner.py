@@ -30,7 +30,7 @@ from spotsigs.runs.warnings import near_tau, warning
 from spotsigs.signatures.extract import is_readable, name_hash, unique_names
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.spelling import option
-from spotsigs.storage.atomic import beside, locked
+from spotsigs.storage.atomic import locked, staging_folder
 from spotsigs.storage.locations import local_folder
 from spotsigs.storage.store import Renumbered
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
@@ -92,7 +92,7 @@ def run(
                         _record_kept(settings.store, outcome)
                     if copy is not None:
                         with copy_errors(copy):
-                            temporary = stack.enter_context(beside(copy))
+                            temporary = stack.enter_context(staging_folder(copy))
                             _write_copy(outcome, settings, temporary)
                     write_outcome(new, outcome, settings)
                     if settings.page:
@@ -200,7 +200,7 @@ def _above_band(matched: Matched[Any, Any], idf_filter: IdfFilter) -> int | None
     if not isinstance(signatures, Signatures):
         return None
     lengths = replace(idf_filter, idf_max=1.0)(signatures, matched.copies).lengths
-    return int(np.count_nonzero(empty & gathered(lengths > 0, matched.copies.stands)))
+    return int(np.count_nonzero(empty & gathered(lengths > 0, matched.copies.representatives)))
 
 
 def _over(function: Callable[[Any], Any], values: Any) -> float | None:

@@ -13,7 +13,7 @@ from spotsigs.errors import InputError, printable, reason, require
 from spotsigs.records import Document
 from spotsigs.runs.settings import Settings
 from spotsigs.spelling import option
-from spotsigs.storage.atomic import beside
+from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.locations import as_path, is_remote
 from spotsigs.storage.store import claim
 from spotsigs.text.size_limits import BUDGET_PAGE, in_words
@@ -40,7 +40,7 @@ def own_store(settings: Settings, folder: Path) -> Path:
 def discard(store: Path) -> None:
     """Delete the store of a single run, and no other; if that fails, the next run deletes it."""
     if (store / OWN).is_file():
-        with suppress(OSError), beside(store) as gone:
+        with suppress(OSError), staging_folder(store) as gone:
             os.replace(store, gone / store.name)
 
 

@@ -56,7 +56,7 @@ class IdfFilter:
         low, high = as_number("idf_min", self.idf_min), as_number("idf_max", self.idf_max)
         require(
             0 <= low <= min(high, 1),
-            f"idf_min={low} and idf_max={high}: give 0 <= idf_min <= idf_max (idf lies in [0, 1])",
+            f"idf_min={low} and idf_max={high}: give 0 <= idf_min <= idf_max (idf is in [0, 1])",
         )
         as_count("min_spots", self.min_spots)
         as_count("fewest", self.fewest, 0)
@@ -121,7 +121,7 @@ class IdfFilter:
         return kept, np.bincount(rows[kept], minlength=n), np.where(long, lengths, 0).astype(np.int64)
 
     def keeps(self, frequencies: NDArray[np.int64], n: int) -> NDArray[np.bool_]:
-        """Return which signatures of the given document frequencies lie in the band of a collection of n documents."""
+        """Return which signatures of the given document frequencies are in the band of a collection of n documents."""
         if n < self.fewest:
             return np.ones(len(frequencies), np.bool_)
         values = normalised_idf(frequencies, n, self.idf)

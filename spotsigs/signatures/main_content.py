@@ -18,7 +18,7 @@ from spotsigs.records import SignatureScheme, Tokens
 from spotsigs.text.xxh64 import _xxh64
 
 TEXT, LINKED, LINK = range(3)
-"""Kinds of an outline's entries: a signature in running text, one whose first token lies in a link, and a link.
+"""Kinds of an outline's entries: a signature in running text, one whose first token is in a link, and a link.
 
 Links of weight w, which depends on the page, have the kind ``LINK + w - 1``.
 """

@@ -160,7 +160,7 @@ class SpotSignatures(SignatureScheme):
     ----------
     antecedents : list of str
         Words, each with ``d`` and ``c`` below, or in the paper's notation with its own: ``that(5,2)``. A word may
-        occur with several. ``@name`` stands for all words of a stopword list. The default is the paper's best set:
+        occur with several. ``@name`` denotes all words of a stopword list. The default is the paper's best set:
         the articles and the flexions of be, can, will, have, do.
     d : int
         Spot distance, 1 to 1000.
@@ -214,7 +214,7 @@ class SpotSignatures(SignatureScheme):
         for word, d, c in map(self._parse, self.antecedents):
             require(
                 1 <= d <= _MOST and 1 <= c <= _MOST,
-                f"distance and length of antecedent {word!r} must lie in [1, {_MOST}], got ({d},{c})",
+                f"distance and length of antecedent {word!r} must be in [1, {_MOST}], got ({d},{c})",
             )
             if word.startswith("@"):
                 _stopword_file(word[1:])

@@ -31,7 +31,7 @@ _MARK = ".writing-"
 
 
 @contextmanager
-def beside(path: Path) -> Iterator[Path]:
+def staging_folder(path: Path) -> Iterator[Path]:
     """Create a temporary folder on the file system of `path`, from which files are renamed to that path.
 
     For a remote path it is in the temporary folder of this machine, from which files are uploaded. It is deleted when
@@ -52,7 +52,7 @@ def beside(path: Path) -> Iterator[Path]:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path; the file written there replaces `path` when the block succeeds."""
-    with beside(path) as folder:
+    with staging_folder(path) as folder:
         temporary = folder / path.name
         yield temporary
         if is_remote(path):
@@ -69,7 +69,7 @@ def create(path: Path, content: bytes) -> None:
     if is_remote(path):
         create_remote(path, content)
         return
-    with beside(path) as folder:
+    with staging_folder(path) as folder:
         temporary = folder / path.name
         temporary.write_bytes(content)
         try:
@@ -81,7 +81,7 @@ def create(path: Path, content: bytes) -> None:
 
 
 def destination(path: Path) -> Path:
-    """Return the final path of a path in a folder of `beside`."""
+    """Return the final path of a path in a folder of `staging_folder`."""
     if is_remote(path):
         return path
     return Path(*(part for part in path.parts if _MARK not in part))

@@ -38,11 +38,11 @@ from spotsigs.errors import InputError, reason, require
 from spotsigs.exact_duplicates import Copies
 from spotsigs.records import Signatures, Skipped, Vectors, unchecked
 from spotsigs.storage import locations as places
-from spotsigs.storage.atomic import beside, create, destination, is_empty
+from spotsigs.storage.atomic import create, destination, is_empty, staging_folder
 from spotsigs.storage.locations import as_path, checksum, is_remote
 
 FORMAT = "spotsigs store"
-VERSION = 4
+VERSION = 5
 """Schema of all stores and results of tasks; those of another version are built again."""
 
 _MANIFEST = "store.json"
@@ -257,7 +257,7 @@ def writing(folder: str | Path, kind: str) -> Iterator[Writer]:
     if _holds_something_else(folder):
         raise InputError(f"{folder} is no store and will not be overwritten; give another path")
     try:
-        with beside(folder) as temporary:
+        with staging_folder(folder) as temporary:
             writer = Writer(temporary / "new")
             writer.folder.mkdir()
             yield writer
@@ -470,7 +470,7 @@ def _copies() -> Path:
     """Return the folder with the copies of this process, which is deleted when the process ends."""
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(beside(Path(tempfile.gettempdir(), "spotsigs-copies")))
+    return stack.enter_context(staging_folder(Path(tempfile.gettempdir(), "spotsigs-copies")))
 
 
 def _require_checksum(path: Path, found: str, expected: str) -> None:
@@ -684,7 +684,7 @@ def open_vectors(folder: str | Path) -> StoredVectors:
         doc_ids=Renumbered(doc_ids, rows),
         vocabulary=large("vocabulary", np.uint64),
     )
-    copies = Copies(store.array("content", np.int32), store.array("stands", np.int32))
+    copies = Copies(store.array("content", np.int32), store.array("representatives", np.int32))
     stored = StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"), copies)
     if is_remote(store.folder):
         _check_vectors(store, stored, entries=False)
@@ -699,7 +699,7 @@ def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> No
     indptr, n = store.indptr("ids", np.int32), len(vectors)
     fits = len(rows) == len(vectors.lengths) == len(stored.doc_ids) == store.facts["rows"] == n
     fits = fits and len(stored.clusters) in (0, n)
-    for numbers in (stored.copies.content, stored.copies.stands):
+    for numbers in (stored.copies.content, stored.copies.representatives):
         fits = fits and len(numbers) == n and int(numbers.min(initial=0)) >= 0 and int(numbers.max(initial=-1)) < n
     fits = fits and _are_all(rows) and _rises(vectors.lengths) and not (vectors.lengths[:1] < 0).any()
     fits = fits and store.length("vocabulary", np.uint64) == store.facts["n_signatures"]

@@ -150,7 +150,7 @@ def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
     [
         (["paris"], "there is no verb 'paris'; did you mean 'pairs'? `spotsigs --help`"),
         (["pairs", "/nowhere"], "/nowhere does not exist"),
-        (["pairs", str(TINY), "--tau", "2"], "tau must lie in (0, 1], got 2"),
+        (["pairs", str(TINY), "--tau", "2"], "tau must be in (0, 1], got 2"),
         (["pairs", str(TINY), "--tau", "x"], "--tau must be a number in (0, 1], or auto, got 'x'"),
         (["dedup", str(TINY)], "--out"),
         (["pairs", str(TINY), "--add"], "--add needs a store"),

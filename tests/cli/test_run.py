@@ -125,8 +125,8 @@ def test_few_pages_without_templates_fall_back_to_a_default(tmp_path):
         (["matcher=spotsig"], "matcher=spotsig is not known (did you mean spotsigs?)"),
         (["matcher=minhash"], "matcher=minhash is not known (did you mean lsh?)"),
         (["mathcer=lsh"], "the configuration has no parameter 'mathcer' here (did you mean matcher?)"),
-        (["tau=1.4"], "tau must lie in (0, 1], got 1.4"),
-        (["tau=0"], "tau must lie in (0, 1], got 0"),
+        (["tau=1.4"], "tau must be in (0, 1], got 1.4"),
+        (["tau=0"], "tau must be in (0, 1], got 0"),
         (["tau=abc"], "tau must be a number in (0, 1], or auto, got 'abc'"),
         (["tau=auto", "matcher=simhash"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
         (["tau=auto", "matcher=containment"], "tau=auto needs a matcher with a threshold on Jaccard similarity"),
@@ -143,7 +143,7 @@ def test_few_pages_without_templates_fall_back_to_a_default(tmp_path):
         (["workers=0"], "workers must be at least 1, got 0"),
         (["clusters=chains"], "clusters"),
         (["tua=0.5"], "tua"),
-        (["signature.c=0"], "c, the chain length, must lie in [1, 1000], got 0"),
+        (["signature.c=0"], "c, the chain length, must be in [1, 1000], got 0"),
     ],
 )
 def test_a_mistake_is_one_clear_sentence_and_exit_code_1(arguments, says, inside, tmp_path):  # noqa: F811

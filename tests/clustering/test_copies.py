@@ -49,8 +49,12 @@ def test_copies_and_their_pairs_are_those_of_a_look_at_every_pair(data):
         n,
     )
     alike = {(a, b) for a, b in combinations(range(n), 2) if content[a] == content[b] or text[a] == text[b] > 0}
-    assert {(a, b) for a, b in combinations(range(n), 2) if copies.stands[a] == copies.stands[b]} == alike
-    assert [copies.stands[k] for k in range(n)] == [max([b for a, b in alike if a == k], default=k) for k in range(n)]
+    assert {
+        (a, b) for a, b in combinations(range(n), 2) if copies.representatives[a] == copies.representatives[b]
+    } == alike
+    assert [copies.representatives[k] for k in range(n)] == [
+        max([b for a, b in alike if a == k], default=k) for k in range(n)
+    ]
     heads = np.flatnonzero(copies.distinct).tolist()
     joined = [pair for pair in combinations(heads, 2) if data.draw(st.booleans())]
     similarity = {pair: 1 / (2 + k) for k, pair in enumerate(joined)}
@@ -58,7 +62,7 @@ def test_copies_and_their_pairs_are_those_of_a_look_at_every_pair(data):
     pairs = Pairs.build(ends[:, 0], ends[:, 1], np.array([similarity[pair] for pair in joined]), n)
     wanted = {}
     for a, b in combinations(range(n), 2):
-        behind = tuple(sorted((int(copies.stands[a]), int(copies.stands[b]))))
+        behind = tuple(sorted((int(copies.representatives[a]), int(copies.representatives[b]))))
         if (a, b) in alike or behind in similarity:
             wanted[a, b] = 1.0 if (a, b) in alike else similarity[behind]
     spread = copies.spread(pairs)

@@ -106,7 +106,7 @@ def test_versions_rewrite_about_their_share(archives):
     ("collection", "parameters", "named"),
     [
         (GoldDrift, {"drift": 1.5}, "drift, a share of blocks"), (GoldDrift, {"seed": -1}, "seed must"),
-        (GoldVersions, {"sites": 0}, "sites must lie between"), (GoldVersions, {"sites": 25}, "sites must lie between"),
+        (GoldVersions, {"sites": 0}, "sites must be between"), (GoldVersions, {"sites": 25}, "sites must be between"),
         (GoldVersions, {"stories": 0}, "stories"), (GoldVersions, {"versions": 0}, "versions"),
         (GoldVersions, {"rewritten": -0.1}, "rewritten, a share"),
     ],

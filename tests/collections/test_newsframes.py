@@ -399,8 +399,8 @@ def test_configuration(name, expected):
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"drift": 2}, "drift, a share of blocks, must lie in"),
-        ({"prose": -1}, "prose, spots per token, must lie in"),
+        ({"drift": 2}, "drift, a share of blocks, must be in"),
+        ({"prose": -1}, "prose, spots per token, must be in"),
         ({"stories": "mine"}, "stories must be reuters or gold, got 'mine'"),
         ({"seed": -1}, "seed must not be negative"),
         ({"served": -1}, "served must not be negative"),

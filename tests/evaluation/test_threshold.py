@@ -60,7 +60,7 @@ def test_evidence():
     [
         ([], "only 0 pairs"),
         ([0.5] * (FEWEST - 1), "too few for a histogram"),
-        ([1.0] * 100, "lie in one bin"),
+        ([1.0] * 100, "are in one bin"),
         ([0.01] * 1000 + [0.9], "only 1 pairs"),
         (hill(0.3, 0.3, 3000), "no valley"),
         (UNRELATED, "no valley"),
@@ -110,7 +110,7 @@ def test_any_histogram(counts):
 
 
 def test_wrong_input():
-    with pytest.raises(InputError, match="floor must lie in"):
+    with pytest.raises(InputError, match="floor must be in"):
         suggest(np.array([0.5]), floor=0)
     with pytest.raises(InputError, match="must not exceed 1"):
         suggest(np.array([1.5]))

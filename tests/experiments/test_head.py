@@ -63,7 +63,7 @@ def held(folder, make, method, keep, n):
     write_tables(folder, names, pairs, decisions, together)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return peak + copies.stands.nbytes + copies.content.nbytes + pairs.overlap.lengths.nbytes
+    return peak + copies.representatives.nbytes + copies.content.nbytes + pairs.overlap.lengths.nbytes
 
 
 @pytest.mark.parametrize(

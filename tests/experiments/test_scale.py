@@ -77,7 +77,7 @@ def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
     monkeypatch.setattr("psutil.Process.children", lambda self, recursive: [])  # idle workers of earlier tests
     with TreeMemory(0.01, tmp_path / "trace.csv") as memory:
         memory.stage = "extract"
-        with mmap.mmap(-1, 40_000_000) as fresh:  # an array might lie in memory that earlier tests left
+        with mmap.mmap(-1, 40_000_000) as fresh:  # an array might be in memory that earlier tests left
             fresh.write(b"1" * 40_000_000)
             time.sleep(0.5)
         memory.stage = "join"

@@ -121,7 +121,7 @@ def test_order_and_threads_do_not_matter_and_the_seed_does(matcher):
 
 WRONG = [
     *(
-        (kind, {"tau": tau}, "tau must lie in")
+        (kind, {"tau": tau}, "tau must be in")
         for kind in (Lsh, LshNative, Sketch, Cosine, Containment, Lcs)
         for tau in (0.0, 1.1)
     ),
@@ -136,7 +136,7 @@ WRONG = [
     (Sketch, {"modulus": 0}, "modulus must be at least 1"),
     (Sketch, {"super_shingles": 7}, "super_shingles=7 must divide size=200"),
     (Sketch, {"super_shingles": 4, "kind": Kind.smallest}, "super_shingles need kind=permutations"),
-    (Sketch, {"super_shingles": 4, "common_super_shingles": 5}, r"must lie in \[1, 4\]"),
+    (Sketch, {"super_shingles": 4, "common_super_shingles": 5}, r"must be in \[1, 4\]"),
     (Sketch, {"super_shingles": -1}, "must not be negative"),
     (Sketch, {"max_documents": 1}, "max_documents must be at least 2"),
     (SimHash, {"bits": 65}, "bits"),

@@ -252,7 +252,7 @@ def test_the_s_curve_is_the_published_one():
     assert s_curve(1, 1, 0.3) == pytest.approx(0.3)
     similarity = np.linspace(0, 1, 11)
     np.testing.assert_allclose(s_curve(6, 32, similarity), 1 - (1 - similarity**6) ** 32, atol=1e-12)
-    with pytest.raises(InputError, match="similarities must lie in"):
+    with pytest.raises(InputError, match="similarities must be in"):
         s_curve(6, 32, 1.5)
 
 

@@ -60,7 +60,7 @@ def test_boundaries_of_a_small_rho_and_their_defaults():
     assert partition_boundaries(1.0, 5, "prototype").tolist() == [1, 3, 5]
     with pytest.raises(InputError, match=r"^convention must be 'paper' or 'prototype', got 'x'$"):
         partition_boundaries(0.5, 1000, "x")
-    with pytest.raises(InputError, match=r"^rho must lie in \[1, 10000000\], got 0$"):
+    with pytest.raises(InputError, match=r"^rho must be in \[1, 10000000\], got 0$"):
         partition_boundaries(0.5, 0)
 
 

@@ -211,7 +211,7 @@ class TestSteps:
 
 class TestEstimators:
     def test_of_the_smallest_by_hand(self):
-        """F_3 of {1, 3, 4, 7, 9} and {1, 4, 5, 7}: the union's three smallest are 1, 3, 4; 1 and 4 lie in both."""
+        """F_3 of {1, 3, 4, 7, 9} and {1, 4, 5, 7}: the union's three smallest are 1, 3, 4; 1 and 4 are in both."""
         sketches = Sketches(np.array([0, 3, 6]), np.array([1, 3, 4, 1, 4, 5], np.uint64))
         i, j = np.array([0]), np.array([1])
         common = common_values(sketches, i, j)

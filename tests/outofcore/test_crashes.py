@@ -168,8 +168,8 @@ def test_killed_50_times_and_run_again_gives_the_same_bytes(name, kills, crawl, 
 
 def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not(tmp_path):
     code = (
-        "import sys, time, os, pathlib\nfrom spotsigs.storage.atomic import beside\n"
-        "with beside(pathlib.Path(sys.argv[1], 'x')) as folder:\n"
+        "import sys, time, os, pathlib\nfrom spotsigs.storage.atomic import staging_folder\n"
+        "with staging_folder(pathlib.Path(sys.argv[1], 'x')) as folder:\n"
         "    (folder / 'half').write_text('half')\n    print(folder, flush=True)\n    time.sleep(600)\n"
     )
     writers = [

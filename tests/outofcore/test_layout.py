@@ -95,7 +95,7 @@ def test_marks_do_not_depend_on_cuts_and_leave_copies_out(tmp_path, monkeypatch)
     monkeypatch.setattr("spotsigs.outofcore.vectorize.LEAST_ENTRIES", 100)
     batches = large_batches(np.random.default_rng(4))
     whole, copies = concatenate(batches), Copies.none(181)
-    copies = Copies(copies.content, np.where(np.arange(181) < 40, 90, copies.stands).astype(np.int32))
+    copies = Copies(copies.content, np.where(np.arange(181) < 40, 90, copies.representatives).astype(np.int32))
     segments = segments_of(batches, tmp_path / "s")
     for memory in (13_000, MEMORY):
         stored = build_vectors(tmp_path / f"{memory}", segments, IdfFilter(idf_min=0), memory=memory, copies=copies)
@@ -131,7 +131,7 @@ def test_layout_may_stop_at_any_task(tmp_path, monkeypatch):
     rng = np.random.default_rng(4)
     segments = segments_of(large_batches(rng), tmp_path / "s")
     chosen, copied = IdfFilter(idf_min=0.1), Copies.none(181)
-    copied = Copies(copied.content, np.where(np.arange(181) == 3, 90, copied.stands).astype(np.int32))
+    copied = Copies(copied.content, np.where(np.arange(181) == 3, 90, copied.representatives).astype(np.int32))
     build_vectors(tmp_path / "v", segments, chosen, memory=MEMORY, copies=copied)
     expected, stops = files(tmp_path / "v"), 0
     for last in count():

@@ -81,7 +81,7 @@ def test_both_ways_give_the_same_record(tmp_path, sets):
     assert list(one.skipped) == list(other.skipped) != []
     np.testing.assert_array_equal(one.compared(), other.compared())
     assert not one.compared().all()
-    np.testing.assert_array_equal(one.copies.stands, other.copies.stands)
+    np.testing.assert_array_equal(one.copies.representatives, other.copies.representatives)
     np.testing.assert_array_equal(one.signatures.occurrences(), other.signatures.occurrences())
     assert list(one.signatures.clusters) == list(other.signatures.clusters)
     assert one.signatures_of([3, 40, 5]) == other.signatures_of([3, 40, 5])

@@ -332,7 +332,7 @@ def until(process, happened):
 
 
 def stored(url):
-    """Return how many segments lie in a store."""
+    """Return how many segments a store has."""
     return sum("segments" in name and name.endswith("store.json") for name in names(url))
 
 

@@ -132,7 +132,7 @@ def test_the_library_refuses_in_one_sentence(case, tmp_path):
 
 
 def test_debug_shows_the_traceback(front_door, tmp_path):
-    with pytest.raises(InputError, match="tau must lie in"):
+    with pytest.raises(InputError, match="tau must be in"):
         front_door("data=tiny", "tau=0", "debug=true", f"hydra.run.dir={tmp_path}")
 
 

@@ -133,7 +133,7 @@ def test_a_value_of_a_wrong_type_is_one_sentence_or_taken(name):
 
 def test_a_segment_violation_is_a_sentence():
     """Ids outside of all tables were read by kernels: the process ended."""
-    with pytest.raises(InputError, match="ids must lie in"):
+    with pytest.raises(InputError, match="ids must be in"):
         Vectors(
             indptr=np.array([0, 2]), ids=np.array([1, -5], np.int32), counts=np.ones(2, np.int32),
             lengths=np.array([2]), doc_ids=["a"],

@@ -133,8 +133,8 @@ def test_long_runs_of_stopwords_take_linear_time():
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"d": 0}, r"spot distance, must lie in \[1, 1000\], got 0"),
-        ({"c": 0}, r"chain length, must lie in \[1, 1000\], got 0"),
+        ({"d": 0}, r"spot distance, must be in \[1, 1000\], got 0"),
+        ({"c": 0}, r"chain length, must be in \[1, 1000\], got 0"),
         ({"antecedents": []}, "give at least one word"),
         ({"antecedents": ["the(2"]}, "neither a word nor of the form"),
         ({"antecedents": [""]}, "neither a word nor of the form"),

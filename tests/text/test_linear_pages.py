@@ -108,7 +108,7 @@ def test_raw_text_holds_no_tags(begin):
 
 
 def test_ordinary_pages_keep_their_tags():
-    """What real pages leave open closes with what they lie in, so that nothing comes near the cap."""
+    """What real pages leave open closes with the elements around them, so that no page comes near the limit."""
     rows = "<tr><td><div><p>one<p>two<ul><li>a<li>b</ul></div>" * 2000
     page = (
         f"<div><form><table>{rows}</table></form><svg>{'<path/>' * 900}<g><path></g></svg></div><h1>end</h1>".encode()

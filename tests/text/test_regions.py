@@ -39,7 +39,7 @@ def linked(html: str) -> list[tuple[str, int]]:
     ("html", "expected"),
     [
         ("<p>one <a href=x>two three</a> four", "one:0 two:1 three:1 four:0"),
-        ("<a href=x>one</a><a href=y>two</a>", "onetwo:1"),  # one word, and its first character lies in the first
+        ("<a href=x>one</a><a href=y>two</a>", "onetwo:1"),  # one word, and its first character is in the first
         ("<a href=x>one</a> <a href=y>two</a>", "one:1 two:2"),
         ("<a href=x>one <a href=y>two</a> three", "one:1 two:2 three:0"),
         ("<a href=x>one<p>two</a> three", "one:1 two:2 three:0"),  # a block begins another link

@@ -173,7 +173,7 @@ class GoldDrift(GoldProse):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(0 <= self.drift <= 1, f"drift, a share of blocks, must lie in [0, 1], got {self.drift}")
+        require(0 <= self.drift <= 1, f"drift, a share of blocks, must be in [0, 1], got {self.drift}")
 
     def _name(self) -> str:
         return f"gold-drift-{self.seed}-{self.pages}-{self.clusters}-{self.drift:g}"
@@ -214,10 +214,10 @@ class GoldVersions(_Generated):
 
         super().__post_init__()
         most = len(sites())
-        require(1 <= self.sites <= most, f"sites must lie between 1 and {most}, got {self.sites}")
+        require(1 <= self.sites <= most, f"sites must be between 1 and {most}, got {self.sites}")
         require(self.stories >= 1, f"stories, of a site, must be at least 1, got {self.stories}")
         require(self.versions >= 1, f"versions, of a story, must be at least 1, got {self.versions}")
-        require(0 <= self.rewritten <= 1, f"rewritten, a share, must lie in [0, 1], got {self.rewritten}")
+        require(0 <= self.rewritten <= 1, f"rewritten, a share, must be in [0, 1], got {self.rewritten}")
 
     def _name(self) -> str:
         return f"gold-versions-{self.seed}-{self.sites}-{self.stories}-{self.versions}-{self.rewritten:g}"

@@ -105,9 +105,9 @@ class NewsFrames(_Packaged):
     def __post_init__(self) -> None:
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
         require(self.served >= 0, f"served must not be negative, got {self.served}")
-        require(0 <= self.drift <= 1, f"drift, a share of blocks, must lie in [0, 1], got {self.drift}")
+        require(0 <= self.drift <= 1, f"drift, a share of blocks, must be in [0, 1], got {self.drift}")
         require(
-            self.prose is None or 0 <= self.prose <= 1, f"prose, spots per token, must lie in [0, 1], got {self.prose}"
+            self.prose is None or 0 <= self.prose <= 1, f"prose, spots per token, must be in [0, 1], got {self.prose}"
         )
         require(
             self.prose is not None or not self.placebo, "placebo needs prose, the density whose blocks it exchanges"

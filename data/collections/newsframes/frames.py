@@ -235,8 +235,8 @@ def _scan(node: LexborNode, known: set[tuple[str, ...]]) -> tuple[str, list[Text
         return text, below
     held = sum(len(block.words) for block in below)
     own = words(text)
-    beside = len(own) - held
-    whole = not below or (2 * beside >= len(own) and node.tag != "body" and _is_slot(own, known))
+    outside = len(own) - held
+    whole = not below or (2 * outside >= len(own) and node.tag != "body" and _is_slot(own, known))
     return text, ([TextBlock(node, own, _is_slot(own, known))] if own else []) if whole else below
 
 
