@@ -582,7 +582,7 @@ STORES = cases(
             stored(lambda store: (store / "store.json").write_bytes(DEEP)),
         ),
         "another schema version": (
-            "the store {here}/store has schema version 99, this program reads version 4; build the store again",
+            "the store {here}/store has schema version 99, this program reads version 5; build the store again",
             stored(manifest(version=99)),
         ),
         "another kind of store": (

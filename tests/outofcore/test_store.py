@@ -149,7 +149,7 @@ def damage(folder):
         (lambda x: (x / "store.json").unlink(), "is no store: it has no store.json"),
         (lambda x: (x / "store.json").write_text("{"), "store.json cannot be read"),
         (lambda x: (x / "store.json").write_text("[]"), "does not name the format 'spotsigs store'"),
-        (lambda x: edit_manifest(x, version=3), "has schema version 3, this program reads version 4"),
+        (lambda x: edit_manifest(x, version=3), "has schema version 3, this program reads version 5"),
         (lambda x: edit_manifest(x, kind="songs"), "contains songs, not vectors"),
         (lambda x: (x / "ids.npy").unlink(), "ids.npy is missing"),
         (lambda x: (x / "ids.npy").write_bytes((x / "ids.npy").read_bytes()[:-8]), "ids.npy is truncated: "),
