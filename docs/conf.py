@@ -24,7 +24,6 @@ napoleon_google_docstring = False
 napoleon_custom_sections = ["Deviations"]
 napoleon_use_ivar = True
 autodoc_typehints = "signature"
-autodoc_mock_imports = ["datatrove"]  # an extra of its own
 autodoc_default_options = {"members": True, "special-members": "__call__", "show-inheritance": True}
 
 

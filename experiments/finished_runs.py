@@ -5,12 +5,18 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from spotsigs.errors import require
 from spotsigs.output_files import read_json
-from spotsigs.runs.comparison import COMPLETE, UNCHANGED_BY, flat, parameters, parsed
+from spotsigs.runs.runner import COMPLETE
+
+UNCHANGED_BY = ("page", "copy", "debug", "overwrite")
+"""Keys that change nothing of the results of a run."""
 
 COMPARED = ("matcher", "signature", "tau")
 """Keys that the command after a run sweeps."""
@@ -20,6 +26,28 @@ LONGEST = 120
 
 IDENTITY = "cell.json"
 """File of the folder ``.hydra`` of a cell: what its results depend on besides the configuration."""
+
+
+def parameters(folder: Path) -> dict[str, Any]:
+    """Return the configuration of a run, a value for each key in its dotted form."""
+    path = folder / ".hydra" / "config.yaml"
+    return flat(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def flat(config: str) -> dict[str, Any]:
+    """Return the values of a configuration, YAML, by dotted keys, without references to other keys."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is several times faster
+    return dict(_entries(loader(config).get_single_data()))
+
+
+def _entries(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    if not isinstance(node, dict):
+        yield prefix, ", ".join(map(str, node)) if isinstance(node, list) else node
+        return
+    for key, value in node.items():
+        refers = isinstance(value, str) and value.startswith("${")
+        if key != "_target_" and not refers:
+            yield from _entries(value, f"{prefix}.{key}" if prefix else str(key))
 
 
 def variant(overrides: Iterable[str], leave_out: Iterable[str] = ()) -> str:
@@ -70,7 +98,7 @@ def require_same(folder: Path, config: str) -> None:
     """
     if not (folder / COMPLETE).is_file():
         return
-    before, now = parameters(folder), dict(flat(parsed(config)))
+    before, now = parameters(folder), flat(config)
     changed = [
         f"{key} was {value}, is {now[key]}"
         for key, value in before.items()
@@ -121,6 +149,6 @@ def is_finished(folder: Path, about: Mapping[str, str]) -> bool:
     path = folder / ".hydra" / IDENTITY
     if not ((folder / COMPLETE).is_file() and path.is_file() and path.read_text(encoding="utf-8") == about[IDENTITY]):
         return False
-    before, now = parameters(folder), dict(flat(parsed(about["config.yaml"])))
+    before, now = parameters(folder), flat(about["config.yaml"])
     same = all(before.get(key) == now.get(key) for key in {*before, *now} - {"workers", "threads", "debug"})
     return same and now.get("copy") is None and now.get("query") is None

@@ -58,11 +58,6 @@ VERBS: dict[str, tuple[str, str, str]] = {
         "Writes clusters.html and opens it.",
         "spotsigs inspect crawl.warc.gz",
     ),
-    "compare": (
-        "put finished runs side by side",
-        "Differences of configuration, the figures, and the pairs that the runs share.",
-        "spotsigs compare results/one results/other",
-    ),
 }
 
 COLUMNS = ("id", "text", "html", "cluster", "date")
@@ -150,8 +145,6 @@ def _add_options(verb: str, options: argparse.ArgumentParser) -> None:
         options.add_argument("page", help="file, or - for standard input")
         options.add_argument("--store", required=True, metavar="FOLDER", help="made by an earlier command")
         _add_signature(options)
-    if verb == "compare":
-        options.add_argument("runs", nargs="+", metavar="RUN", help="folder of a finished run")
 
 
 def _add_input(options: argparse.ArgumentParser) -> None:
@@ -446,12 +439,6 @@ def _query(asked: argparse.Namespace) -> None:
     print(_run(asked, Path()))
 
 
-def _compare(asked: argparse.Namespace) -> None:
-    from spotsigs.runs.comparison import compared
-
-    print(compared(asked.runs))
-
-
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "dedup": _dedup,
     "pairs": lambda asked: _table(asked, "pairs.parquet", ("doc_a", "doc_b", "similarity", "shared", "union")),
@@ -459,7 +446,6 @@ DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "query": _query,
     "threshold": _threshold,
     "inspect": _inspect,
-    "compare": _compare,
 }
 
 

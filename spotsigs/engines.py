@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import threading
 import time
@@ -306,59 +305,6 @@ def _ray_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
 
 def _run(function: Callable[[Task], Result], task: Task) -> Result:
     return function(task)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spark(ClusterEngine):
-    """Workers of a Spark cluster: a running one by its address, or one on this machine.
-
-    Each task is a job of one partition, so that results are returned one by one. Tasks name files, so all workers must
-    be able to read the same folders, and need the same Python with this package. A task whose worker dies runs again.
-
-    Attributes
-    ----------
-    address : str or None
-        Master of a cluster, for example ``spark://head:7077`` or ``yarn``; ``local-cluster[2,1,1024]`` starts a master,
-        two workers of one core and their executors of 1,024 MB on this machine.
-    """
-
-    def _connect(self) -> Callable[[Any, Any], Any]:
-        return _spark_submit(self.workers, self.address)
-
-
-@cache
-def _spark_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
-    from concurrent.futures import ThreadPoolExecutor
-
-    pyspark = _imported("pyspark", "spark")
-    require(
-        "JAVA_HOME" in os.environ or shutil.which("java") is not None,
-        "engine=spark needs Java, and there is none on this machine: install Java 17 or newer, or set JAVA_HOME",
-    )
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {
-        "spark.master": address or f"local[{min(workers, all_cores())},{ATTEMPTS + 1}]",
-        "spark.app.name": "spotsigs",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-    }
-    settings |= {f"spark.executorEnv.{name}": value for name, value in _ONE_THREAD.items()}
-    if address is None or address.startswith("local"):
-        settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
-        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
-    try:
-        context = pyspark.SparkContext.getOrCreate(pyspark.SparkConf().setAll(list(settings.items())))
-    except Exception as error:  # of Java, which Spark raises in several ways
-        where = "Spark does not start on this machine" if address is None else f"no Spark master answers at {address}"
-        raise InputError(f"{where}: {_first_line(error)}") from error
-    threads = ThreadPoolExecutor(2 * workers, "spark")
-
-    def run(function: Any, task: Any) -> Any:
-        [found] = context.range(0, 1, numSlices=1).map(lambda _: function(task)).collect()
-        return found
-
-    return lambda function, task: threads.submit(run, function, task)
 
 
 def _in_order(

@@ -9,10 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from experiments.claims.published import published_row
+from experiments.finished_runs import UNCHANGED_BY, parameters
 from experiments.show.tables import Column, Table
 from spotsigs.output_files import read_json, write_csv
-from spotsigs.runs.comparison import COMPLETE, MEASURES, UNCHANGED_BY, parameters, run_row
-from spotsigs.runs.runner import QUALITY, ROW, row_cell, shown_path
+from spotsigs.runs.runner import COMPLETE, QUALITY, ROW, row_cell, shown_path
+
+FIGURES = (
+    "documents", "signatures", "pairs", "clusters", "largest_cluster", "precision", "recall", "f1", "macro_f1",
+    "stories_lost", "duplicates_left", "bcubed_f1", "total_ms", "peak_mb", "contended", "joined_at", "folder",
+)  # fmt: skip
+"""Last columns of ``runs.csv``; those of the configuration come first."""
 
 TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
 
@@ -55,11 +61,14 @@ def _write_runs(path: Path, folders: Sequence[Path]) -> None:
     """Write a row of every parameter and figure for each run."""
     rows = []
     for folder in folders:
-        times = {"contended": read_json(folder / "run.json")["contended"]}
-        rows.append(run_row(folder) | times | {"joined_at": read_json(folder / COMPLETE).get("joined_at")})
-    figures = (*MEASURES, "contended", "joined_at", "folder")
-    keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in figures]
-    header = [*(key for key in keys if key.partition(".")[0] not in UNCHANGED_BY), *figures]
+        metrics, contended = read_json(folder / COMPLETE), read_json(folder / "run.json")["contended"]
+        choices = {group: metrics[group] for group in ("data", "text", "signature", "matcher")}
+        tau = {} if metrics["tau"] is None else {"tau": metrics["tau"]}  # a suggested one is not in the configuration
+        configured = {f"{key}=" if key in FIGURES else key: value for key, value in parameters(folder).items()}
+        measured = {name: metrics.get(name) for name in FIGURES} | {"contended": contended, "folder": str(folder)}
+        rows.append(choices | configured | tau | measured)
+    keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in FIGURES]
+    header = [*(key for key in keys if key.partition(".")[0] not in UNCHANGED_BY), *FIGURES]
     write_csv(path, header, ([row.get(key) for key in header] for row in rows))
 
 

@@ -110,9 +110,6 @@ def test_dedup_writes_the_copy_and_says_why(tmp_path):
     removed = (tmp_path / "kept-results" / "removed.csv").read_text().splitlines()[1:]
     assert len(kept) + len(removed) == 12
     assert removed
-    again = command("compare", "kept-results", "kept-results", cwd=tmp_path)
-    assert again.returncode == 0, again.stderr
-    assert "0 only in 1, 0 only in 2" in again.stdout
 
 
 @pytest.mark.parametrize("boilerplate", ["remove", "keep"])
@@ -154,7 +151,6 @@ def test_a_tilde_behind_an_equals_sign_is_the_home(monkeypatch, tmp_path):
         (["pairs", str(TINY), "--tau", "x"], "--tau must be a number in (0, 1], or auto, got 'x'"),
         (["dedup", str(TINY)], "--out"),
         (["pairs", str(TINY), "--add"], "--add needs a store"),
-        (["compare", "one"], "two or more runs, as in spotsigs compare one/ other/"),
         (["pairs", str(TINY), "--tua", "0.5"], "pairs does not take '--tua'; did you mean '--tau'?"),
         (["pairs", str(TINY), "--keep", "frist"], "got 'frist'; did you mean 'first'?"),
         (["pairs", str(TINY), "--workers", "two"], "--workers must be at least 1, got two"),
@@ -264,13 +260,12 @@ def plain(*words, cwd):
 
 
 def test_every_verb_works_on_the_plain_install(tmp_path):
-    """threshold and compare imported the experiments; inspect needed jinja2."""
+    """threshold imported the experiments; inspect needed jinja2."""
     (tmp_path / "x.jsonl").write_text('{"text": "the cat is on a mat"}\n{"text": "the cat is on a mat, too"}\n')
     for words in (
         ["inspect", TINY, "--no-open", "--workers", 1],
         ["threshold", TINY, "--workers", 1],
         ["dedup", "x.jsonl", "--out", "kept", "--workers", 1],
-        ["compare", "kept-results", "spotsigs-inspect"],
         ["pairs", TINY, "--workers", 1, "--store", "my.store", "--boilerplate", "keep"],
         ["query", TINY / "ferry" / "wire.html", "--store", "my.store"],
     ):

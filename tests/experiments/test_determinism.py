@@ -73,7 +73,6 @@ WAYS = {
     "on disk, 2 workers": (("memory=2GB", "workers=2"), {}),
     "on disk, dask": (("memory=2GB", "engine=dask", "workers=2"), {}),
     "on disk, ray": (("memory=2GB", "engine=ray", "workers=2"), {}),
-    "on disk, spark": (("memory=2GB", "engine=spark", "workers=2"), {}),
 }
 LONG = {
     "cold kernels",
@@ -83,7 +82,6 @@ LONG = {
     "on disk, 2 workers",
     "on disk, dask",
     "on disk, ray",
-    "on disk, spark",
     "2 workers",
     "hash seed 1",
     "hash seed 4242",
@@ -106,7 +104,7 @@ def test_pairs_clusters_lists_and_the_page(way, pages, expected, tmp_path):
 
 
 def require_engine(way):
-    for name, module in (("dask", "distributed"), ("ray", "ray"), ("spark", "pyspark")):
+    for name, module in (("dask", "distributed"), ("ray", "ray")):
         if name in way and not available(module):
             pytest.skip(f"needs {module}")
 

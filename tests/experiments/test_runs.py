@@ -18,7 +18,6 @@ from in_process import front_door
 
 from experiments.finished_runs import require_same, variant
 from spotsigs.errors import InputError
-from spotsigs.runs.comparison import compared
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,22 +55,6 @@ class TestSweep:
         assert header[-4:] == ["Prec.", "Rec.", "F1", "Best"] or header[-3:] == ["Prec.", "Rec.", "F1"]
         for _, row in table.iterrows():
             assert json.loads((Path(row["folder"]) / "metrics.json").read_text())["f1"] == row["f1"]
-
-    def test_runs_lie_side_by_side(self, swept):
-        _, folder = swept
-        one, other = sorted(str(path.parent) for path in folder.glob("tiny/**/metrics.json"))[:2]
-        text = compared([one, other])
-        assert "Run  signature.d  Documents" in text
-        pairs = [pd.read_parquet(Path(run) / "pairs.parquet")[["doc_a", "doc_b"]] for run in (one, other)]
-        both = len(pairs[0].merge(pairs[1]))
-        assert f"pairs of runs 1 and 2: {both} in both, {len(pairs[0]) - both} only in 1" in text
-
-    def test_what_is_no_run_is_refused(self, swept, tmp_path):
-        _, folder = swept
-        with pytest.raises(InputError, match="not the folder of a finished run"):
-            compared([str(tmp_path), str(folder)])
-        with pytest.raises(InputError, match="two or more"):
-            compared(["one"])
 
 
 class Best(Sweeper):

@@ -2,10 +2,7 @@
 
 import importlib.util
 import os
-import shutil
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -14,12 +11,11 @@ from itertools import count
 
 import numpy as np
 import pytest
-from folders import PYTHONPATH
 from stores import save_vectors
 from test_blocks import copies, triples
 from test_on_disk import PARTS, stories, written
 
-from spotsigs.engines import Dask, Processes, Ray, Serial, Spark, _in_order
+from spotsigs.engines import Dask, Processes, Ray, Serial, _in_order
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore import prefix_partition_tasks as shuffle
@@ -45,14 +41,6 @@ ENGINES = [
         Ray(workers=2),
         id="ray",
         marks=[pytest.mark.long, pytest.mark.skipif(not available("ray"), reason="needs ray")],
-    ),
-    pytest.param(
-        Spark(workers=2),
-        id="spark",
-        marks=[
-            pytest.mark.long,
-            pytest.mark.skipif(not available("pyspark") or not shutil.which("java"), reason="needs pyspark and Java"),
-        ],
     ),
 ]
 
@@ -254,7 +242,7 @@ def test_tasks_name_their_files_for_workers_in_other_folders(tmp_path, monkeypat
 
 
 def test_engines_refuse_no_workers():
-    for engine in (Processes, Dask, Ray, Spark):
+    for engine in (Processes, Dask, Ray):
         with pytest.raises(InputError, match="workers must be at least 1, got 0"):
             engine(workers=0)
 
@@ -266,66 +254,9 @@ def test_a_scheduler_that_does_not_answer(monkeypatch):
         list(Dask(address="tcp://127.0.0.1:9").map(square, [1]))
 
 
-@pytest.mark.parametrize(
-    ("engine", "module"), [(Dask(workers=3), "distributed"), (Ray(workers=3), "ray"), (Spark(workers=3), "pyspark")]
-)
+@pytest.mark.parametrize(("engine", "module"), [(Dask(workers=3), "distributed"), (Ray(workers=3), "ray")])
 def test_missing_extras_say_how_to_get_them(engine, module, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, module, None)
     name = type(engine).__name__.lower()
     with pytest.raises(InputError, match=rf"engine={name} needs {module}: pip install 'spotsigs\[{name}\]'"):
         list(engine.map(square, [1]))
-
-
-@pytest.mark.skipif(not available("pyspark"), reason="needs pyspark")
-def test_spark_without_java(monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(InputError, match="engine=spark needs Java, and there is none on this machine: install"):
-        list(Spark(workers=5).map(square, [1]))
-
-
-needs_spark = pytest.mark.skipif(not available("pyspark") or not shutil.which("java"), reason="needs pyspark and Java")
-
-SPARK = """
-import sys
-from functools import partial
-from pathlib import Path
-from spotsigs.engines import Spark
-from spotsigs.errors import InputError
-from test_engines import square, refuses
-from test_blocks import copies, triples
-from spotsigs.outofcore.prefix_partition_join import join_store
-from stores import save_vectors
-
-engine = Spark(workers=2, address=sys.argv[1])
-found = list(engine.map(square, range(20)))
-assert [value for value, _ in found] == [k * k for k in range(20)]
-print("processes", len({process for _, process in found}))
-try:
-    list(engine.map(refuses, range(20)))
-except InputError as error:
-    print(error)
-save_vectors("v", copies(7))
-join_store("v", "p", 0.5, engine, memory=15_000)
-"""
-
-
-@pytest.mark.long
-@needs_spark
-@pytest.mark.parametrize("address", ["local[2]", "local-cluster[2,1,1024]"])
-def test_spark_by_its_address(address, tmp_path):
-    """A process of its own, for there is one Spark a process: the same bytes, and errors of tasks as they are."""
-    done = subprocess.run(
-        [sys.executable, "-c", SPARK, address],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": PYTHONPATH},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["processes 2", "task 3 is refused"]
-    join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=15_000)
-    assert content(tmp_path / "p").keys() == content(tmp_path / "q").keys()
-    for name, value in content(tmp_path / "q").items():
-        assert name.name == "job.json" or content(tmp_path / "p")[name] == value
