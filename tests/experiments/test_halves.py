@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from naive.resampling import pairs_of_sample
 from strategies import examples
 
-from data.collections.gold import GoldVersions
+from data.collections.gold import Gold
 from experiments.config import composed
 from experiments.work.halves import (
     Difference,
@@ -41,7 +41,7 @@ SITE = r"/(.+)-[0-9]+\.html$"
 
 @pytest.fixture
 def archives(tmp_path):
-    return GoldVersions(seed=1, sites=6, stories=8, cache=tmp_path)
+    return Gold(seed=1, pages=150, clusters=24, cache=tmp_path)
 
 
 def documents(collection):
@@ -119,7 +119,7 @@ def test_the_other_method_is_chosen_where_the_threshold_is():
 def test_each_half_is_evaluated_at_the_threshold_of_the_other(tmp_path):
     with initialize_config_dir(str(CONF), version_base="1.3"):
         settings = composed("experiment=signatures", "workers=1", "engine=serial")
-        words = f"data=gold_versions data.sites=6 data.stories=8 +data.cache={tmp_path}"
+        words = f"data=gold data.pages=150 data.clusters=24 +data.cache={tmp_path}"
         lines = lines_of({"spots": "signature=spotsigs"}, settings)
         work = Work.begin(tmp_path, settings)
         found = judged_on_halves(work, "gold", HalvedCollection(data=words, seeds=[1], site=SITE), lines, 0.1)["spots"]

@@ -12,7 +12,7 @@ from hydra import initialize_config_dir
 from test_newsframes import collection, tarballs  # noqa: F401
 
 from baselines.shingles import Shingles
-from data.collections.gold import GoldVersions
+from data.collections.gold import Gold
 from data.collections.newsframes.density import density, sharing
 from experiments.config import composed
 from experiments.studies.density_study import fitted
@@ -122,7 +122,7 @@ class Slow:
 
 
 def test_a_text_is_extracted_once_for_all_signatures(tmp_path):
-    text, pages = Slow(marks=tmp_path / "marks"), GoldVersions(sites=2, stories=2, cache=tmp_path)
+    text, pages = Slow(marks=tmp_path / "marks"), Gold(pages=8, clusters=4, cache=tmp_path)
     schemes = (SpotSignatures(), SpotSignatures(d=1, c=2), Shingles(k=5, sets=True))
     sources = [Source(collection=pages, text=text, signature=scheme) for scheme in schemes]
     for stored in (*read_together(sources, tmp_path, Serial(), "code"), read(sources[0], tmp_path, Serial())):

@@ -15,7 +15,8 @@ import pytest
 from in_process import front_door
 from omegaconf import OmegaConf
 
-from data.collections.gold import Gold, GoldDrift, GoldProse
+from data.collections.gold import Gold
+from data.collections.tiny import Tiny
 from experiments.claims.published import published_row
 from experiments.config import _filter
 from experiments.show.sweep import fitted
@@ -190,7 +191,7 @@ class TestPublishedRow:
     @pytest.mark.parametrize(
         ("names", "tau", "band", "overrides"),
         [
-            ({"data": "gold_prose"}, 0.44, (0.2, 0.85), []),
+            ({"data": "newsframes"}, 0.44, (0.2, 0.85), []),
             ({"matcher": "spotsigs_tight"}, 0.44, (0.2, 0.85), []),
             ({}, 0.45, (0.2, 0.85), []),
             ({}, 0.44, (0.2, 1.0), []),
@@ -205,7 +206,7 @@ class TestPublishedRow:
 
 class TestBand:
     def test_it_belongs_to_the_collection_and_the_user_wins(self):
-        assert [kind.idf_band for kind in (Gold, GoldProse, GoldDrift)] == [(0.2, 0.85), (0.2, 1.0), (0.2, 1.0)]
+        assert [kind.idf_band for kind in (Gold, Tiny)] == [(0.2, 0.85), (0.2, 1.0)]
         config = OmegaConf.create({"idf_min": "auto", "idf_max": "auto", "idf": Idf.paper, "min_spots": 1})
         assert _filter(config, Gold.idf_band) == IdfFilter(idf_min=0.2, idf_max=0.85)
         config.idf_max = 1

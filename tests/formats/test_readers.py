@@ -1,6 +1,7 @@
 """Every format on real files, whole, damaged, and cut into shares of every size."""
 
 import gzip
+import hashlib
 import io
 import json
 import pickle
@@ -19,7 +20,7 @@ import yaml
 import zstandard
 from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
 
-from data.collections import downloads
+from data.collections import fetching
 from data.collections.package_docs import PackageDocs
 from data.collections.tiny import Tiny
 from spotsigs.engines import Serial
@@ -728,8 +729,8 @@ def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
     sdist(index, "1.0", {"docs/a.txt": "the a"})
     registry = tmp_path / "registry.txt"
     registry.write_text(f"some-docs-1.0.tar.gz {'0' * 64} MIT pip\n")
-    monkeypatch.setattr(downloads, "REGISTRY", registry)
-    downloads._registry.cache_clear()
+    monkeypatch.setattr(fetching, "REGISTRY", registry)
+    fetching._registry.cache_clear()
     collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
     try:
         with pytest.raises(InputError, match=r"HASHES|hash"):
@@ -738,11 +739,11 @@ def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
         place.write_bytes(next(index.iterdir()).read_bytes())
         with pytest.raises(InputError, match=r"registry.txt lists 0000.*; delete it to fetch it again"):
             collection.shards()
-        registry.write_text(f"some-docs-1.0.tar.gz {downloads.file_sha256(place)} MIT pip\n")
-        downloads._registry.cache_clear()
+        registry.write_text(f"some-docs-1.0.tar.gz {hashlib.sha256(place.read_bytes()).hexdigest()} MIT pip\n")
+        fetching._registry.cache_clear()
         assert len(documents(collection)) == 1
     finally:
-        downloads._registry.cache_clear()
+        fetching._registry.cache_clear()
 
 
 def test_package_docs_refuses_a_release_without_documentation(tmp_path, index):

@@ -113,9 +113,6 @@ REVIEWED = {
         r"BZh[1-9]1AY&SY": "ten bytes",
         r"\d{1,18}": "a bounded run",
     },
-    "data/collections/statistics.py": {
-        r"[^\W_]+": "one run",
-    },
     "experiments/work/halves.py": {
         "pattern": "the project's own names of sites",
     },

@@ -17,7 +17,7 @@ from naive import templates as naive
 from stores import match_on_disk, named, segments_of
 from strategies import examples
 
-from data.collections.gold import GoldVersions
+from data.collections.gold import Gold
 from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
@@ -345,7 +345,7 @@ def test_equal_pages_stay_equal():
 
 
 def test_workers_and_shards_make_no_difference(tmp_path):
-    collection = GoldVersions(seed=1, sites=2, stories=8, cache=tmp_path)
+    collection = Gold(seed=1, pages=60, clusters=12, cache=tmp_path)
     alone = extract(collection, VisibleText(), SCHEME, Serial())
     many = extract(collection, VisibleText(), SCHEME, Processes(workers=2))
     for name in ("doc_ids", "clusters", "indptr", "hashes", "counts"):

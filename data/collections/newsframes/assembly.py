@@ -24,7 +24,7 @@ class Placed:
     id : str
         Cluster, slash, site, hyphen, number in the cluster, ``.html``.
     story, version, frame : int
-        Positions; that of the version is among the story's versions. An original page has the story -1.
+        Positions; that of the version is among the story's versions.
     """
 
     id: str
@@ -52,7 +52,7 @@ def sizes(pages: int, clusters: int, seed: int) -> list[int]:
     return sorted(result, reverse=True)
 
 
-def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, served: int, seed: int) -> list[Placed]:
+def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, seed: int) -> list[Placed]:
     """Plan a collection.
 
     A page uses one of the least used templates, but none that its version already uses. The versions of a story
@@ -64,8 +64,6 @@ def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, serv
         Stories and templates.
     pages : int
         Number of pages with a story; all stories are used.
-    served : int
-        Number of additional original pages.
     seed : int
         Seed.
 
@@ -77,9 +75,6 @@ def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, serv
     require(
         pages >= FEWEST * len(stories),
         f"pages must be at least {FEWEST * len(stories)}, two for each of {len(stories)} stories, got {pages}",
-    )
-    require(
-        0 <= served <= len(frames), f"served must be between 0 and {len(frames)}, the number of templates, got {served}"
     )
     dice = Dice(seed, "newsframes plan", pages)
     counts = sizes(pages, len(stories), seed)
@@ -103,8 +98,6 @@ def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, serv
             uses[chosen] += 1
             name = f"{stories[story].name}/{frames[chosen].site}-{number:03d}.html"
             placed.append(Placed(name, story, version, chosen))
-    for number, i in enumerate(dice.sample(range(len(frames)), served)):
-        placed.append(Placed(f"served-{number:03d}/{frames[i].site}-{number:03d}.html", -1, 0, i))
     return sorted(placed, key=lambda page: page.id)
 
 

