@@ -58,7 +58,7 @@ def _tamed(document: Document, name: str) -> str:
     """Return the page as a string; refuse one that a parser does not read in linear time and memory."""
     content = _utf8(document, _MARKS)
     beyond = f"beyond what text={name} reads; text=visible does"
-    deepest, again, attributes = parsing_cost(content, DEEPEST)
+    deepest, again, attributes = parsing_cost(content)
     require(deepest <= DEEPEST, f"its elements nest more than {DEEPEST:,} deep, {beyond}")
     require_room(content, _MARKS, again)
     require(attributes <= MOST_ATTRIBUTES, f"a tag has more than {MOST_ATTRIBUTES:,} attributes, {beyond}")
