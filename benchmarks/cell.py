@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmarks.join_tools import JOIN, TOOLS, Found, Run, UnavailableError
 from data.collections.wt10g_like import Wt10gLike
+from experiments.work.machine_load import QUIET, ForeignLoad
 from spotsigs.matching.prefix_join import self_join
 from spotsigs.records import Vectors
-from spotsigs.runs.provenance import QUIET, ForeignLoad
 
 BATCH_SECONDS = 0.5
 """Minimal seconds of a batch of runs, long enough to measure the load of other processes."""

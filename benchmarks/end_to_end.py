@@ -36,12 +36,13 @@ from data.collections.newsframes.reuters_stories import resent
 from data.collections.package_docs import PackageDocs
 from data.collections.synthetic import Synthetic
 from experiments.show.tables import Column, Table
+from experiments.work.machine_load import QUIET, ForeignLoad
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError
 from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.output_files import read_json, write_json
 from spotsigs.records import Clusters, Document, Truth
-from spotsigs.runs.provenance import QUIET, ForeignLoad, provenance
+from spotsigs.runs.provenance import provenance
 
 ROOT = Path(__file__).parents[1]
 LIMIT_SECONDS = 600.0

@@ -13,9 +13,9 @@ from multiprocessing import get_context
 from typing import Any
 
 from benchmarks.end_to_end import package_docs_html
+from experiments.work.machine_load import QUIET, ForeignLoad
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.records import Document
-from spotsigs.runs.provenance import QUIET, ForeignLoad
 from spotsigs.signatures.extract import extract_shard
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText, visible_text

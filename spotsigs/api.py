@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, starmap
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 from warnings import warn
 
 import numpy as np
@@ -44,15 +44,11 @@ from spotsigs.text.visible import VisibleText
 
 PagesT = TypeVar("PagesT")
 
-SIGNATURES: dict[str, type[SpotSignatures]] = {"spotsigs": SpotSignatures}
-"""Signature schemes by the names that ``signature=`` takes."""
-
 BATCH = 256
 """Pages that are read before their texts are dropped and the progress bar moves."""
 
 LISTED = 5
 """Pages that a warning names."""
-
 
 MATCHERS: dict[str, type[SpotSigsTight | Containment]] = {"jaccard": SpotSigsTight, "containment": Containment}
 """Matchers by the names that ``measure=`` takes."""
@@ -138,8 +134,7 @@ def near_duplicates(
         band=IdfFilter(idf_min=idf_min, idf_max=idf_max, min_spots=min_spots),
         sameness=as_choice("copies", copies, Sameness),
     )
-    found = method.find(given(pages, kept=False, text=text, html=html, id=id), id)
-    return found.pairs()
+    return method.find(given(pages, kept=False, text=text, html=html, id=id), id).pairs()
 
 
 def dedup(
@@ -232,28 +227,26 @@ class _Method:
             have = replace(have, pages=chain(first, pages))
             removes = isinstance(self.scheme, CollectionScheme)
             matcher = matcher.at(defaults.tau((page.content for page in first), removes))
-        match = partial(self._match, matcher)
-        found = match_in_memory(
+
+        def match(corpus: Corpus) -> Pairs:
+            auto = self.tau == AUTO
+            return (matcher.at(suggested(corpus.vectors, self.scheme).tau) if auto else matcher)(corpus)
+
+        matched = match_in_memory(
             _Pages(have, name), VisibleText(), self.scheme, self.band, match, Serial(), sameness=self.sameness
         )
         names = have.column(name)
-        if found.skipped:
-            skipped = {int(record.id): record.reason for record in found.skipped}
+        if matched.skipped:
+            skipped = {int(record.id): record.reason for record in matched.skipped}
             _warn("cannot be read, compared with no other page and kept", skipped, names)
-        positions = np.array([int(number) for number in found.doc_ids], np.int64)
-        return _Found(found, positions, len(positions) + len(found.skipped), names)
-
-    def _match(self, matcher: SpotSigsTight | Containment, corpus: Corpus) -> Pairs:
-        if isinstance(self.tau, str):
-            matcher = matcher.at(suggested(corpus.vectors, self.scheme).tau)
-        return matcher(corpus)
+        positions = np.array([int(number) for number in matched.doc_ids], np.int64)
+        return _Found(matched, positions, len(positions) + len(matched.skipped), names)
 
 
 def _matcher(tau: Any, measure: Any, threads: Any) -> SpotSigsTight | Containment:
     """Return the matcher of a measure; if a threshold is to be suggested, with the default one."""
-    known = tau is None or not isinstance(tau, str) or tau == AUTO
-    require(known, f"tau must be a number in (0, 1], or {AUTO!r}, got {shown(tau)}")
     default = tau is None or isinstance(tau, str)
+    require(not default or tau in (None, AUTO), f"tau must be a number in (0, 1], or {AUTO!r}, got {shown(tau)}")
     return matcher_of("measure", measure)(tau=defaults.TAU if default else tau, threads=threads)
 
 
@@ -267,44 +260,22 @@ def matcher_of(option: str, measure: Any) -> type[SpotSigsTight | Containment]:
 
 def _scheme(signature: Any, language: str, boilerplate: Any) -> SignatureScheme:
     """Return the signature scheme with its treatment of boilerplate; a scheme of the caller's reads whole pages."""
+    own = isinstance(signature, SignatureScheme)
+    known = own or signature is None or (isinstance(signature, str) and signature == "spotsigs")
+    require(known, f"signature must be a SignatureScheme or 'spotsigs', got {shown(signature)}")
     if boilerplate is None:
-        boilerplate = Boilerplate.keep if isinstance(signature, SignatureScheme) else defaults.BOILERPLATE
-    return with_boilerplate(scheme_of(signature, language), as_choice("boilerplate", boilerplate, Boilerplate))
+        boilerplate = Boilerplate.keep if own else defaults.BOILERPLATE
+    scheme = signature if own else SpotSignatures(language=language)
+    return with_boilerplate(scheme, as_choice("boilerplate", boilerplate, Boilerplate))
 
 
-def scheme_of(signature: Any, language: str) -> SignatureScheme:
-    """Return the signature scheme that is given, or the one of a name, for pages in a language."""
-    if isinstance(signature, SignatureScheme):
-        return signature
-    name = defaults.SIGNATURE if signature is None else signature
-    require(
-        isinstance(name, str) and name in SIGNATURES,
-        f"signature must be a SignatureScheme or {either(map(repr, SIGNATURES))}, got {shown(name)}"
-        f"{did_you_mean(name, SIGNATURES)}",
-    )
-    return SIGNATURES[name](language=language)
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Pairs of the pages that could be read.
-
-    Attributes
-    ----------
-    matched : Matched
-        The pages that could be read, numbered in order.
-    positions : ndarray of int64, shape (n_read,)
-        Their positions among all pages, ascending.
-    n : int
-        Number of all pages.
-    names : sequence or None
-        Names of all pages.
-    """
+class _Found(NamedTuple):
+    """Pairs of the pages that could be read."""
 
     matched: Matched[Signatures, Pairs]
-    positions: NDArray[np.int64]
-    n: int
-    names: Sequence[Any] | None
+    positions: NDArray[np.int64]  # of the pages that could be read among all pages, ascending
+    n: int  # number of all pages
+    names: Sequence[Any] | None  # of all pages
 
     def pairs(self) -> Pairs:
         """Return the pairs with positions among all pages."""
@@ -323,14 +294,15 @@ class _Found:
         """Return the dates of the pages that could be read; warn about dates that cannot be."""
         if column is None:
             return None
-        dates = [None if present(column[row]) is None else str(column[row]) for row in self.positions.tolist()]
+        rows = self.positions.tolist()
+        dates = [None if present(column[row]) is None else str(column[row]) for row in rows]
         unreadable = {
             row: f"the date {date!r} cannot be read"
-            for row, date in zip(self.positions.tolist(), dates, strict=True)
+            for row, date in zip(rows, dates, strict=True)
             if date and microseconds(date) == UNKNOWN
         }
         if unreadable:
-            _warn("taken as the oldest", unreadable, self.names)
+            _warn(f"{'is' if len(unreadable) == 1 else 'are'} taken as the oldest", unreadable, self.names)
         return dates
 
 
@@ -341,29 +313,28 @@ def _warn(what: str, reasons: Mapping[int, str], names: Sequence[Any] | None) ->
         for number, reason in islice(reasons.items(), LISTED)
     ]
     more = f"; and {len(reasons) - LISTED:,} more" if len(reasons) > LISTED else ""
-    verb = "is" if len(reasons) == 1 else "are"
-    sentence = what if what.startswith("cannot") else f"{verb} {what}"
-    warn(f"{counted(len(reasons), 'page')} {sentence}; {'; '.join(listed)}{more}", stacklevel=4)
+    warn(f"{counted(len(reasons), 'page')} {what}; {'; '.join(listed)}{more}", stacklevel=4)
 
 
-@dataclass(frozen=True)
 class _Pages(Collection):
-    """The pages of the input, read once, in batches."""
+    """The pages of the input, read once; as a sequence, its shards, of which one is in memory at a time."""
 
-    have: Given
-    name: str
+    def __init__(self, have: Given, name: str) -> None:
+        self.have, self.name, self.pages = have, name, have.n
 
-    @property
-    def pages(self) -> int | None:
-        """Number of pages, if it is known before reading."""
-        return self.have.n
+    def shards(self) -> Any:
+        """Return the collection itself, which yields the shards."""
+        return self
 
-    def shards(self) -> Sequence[Shard]:
-        """Return the batches."""
-        return _Batches(self)
+    def __len__(self) -> int:
+        return 0  # not known before reading
 
-    def document(self, number: int, page: InputPage) -> Document | Skipped:
-        """Return a page as a document."""
+    def __iter__(self) -> Iterator[Shard]:
+        numbered = iter(enumerate(self.have.pages))
+        while batch := list(islice(numbered, BATCH)):
+            yield partial(starmap, self._document, batch)
+
+    def _document(self, number: int, page: InputPage) -> Document | Skipped:
         content, html = page
         if content is None:
             return Skipped(str(number), "the page is missing (None)")
@@ -374,21 +345,3 @@ class _Pages(Collection):
         sample = content if isinstance(content, str) else content.decode("latin-1")
         html = html or LOOKS_LIKE_A_TAG.search(sample) is not None
         return Document(id=str(number), content=content, media_type="text/html" if html else "text/plain")
-
-
-@dataclass(frozen=True)
-class _Batches(Sequence[Shard]):
-    """Batches of pages, of which one is in memory at a time; their number is not known."""
-
-    of: _Pages
-
-    def __len__(self) -> int:
-        return 0
-
-    def __getitem__(self, index: Any) -> Any:
-        raise IndexError(index)
-
-    def __iter__(self) -> Iterator[Shard]:
-        numbered = iter(enumerate(self.of.have.pages))
-        while batch := list(islice(numbered, BATCH)):
-            yield partial(starmap, self.of.document, batch)

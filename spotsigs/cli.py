@@ -14,18 +14,14 @@ import threading
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, is_dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from spotsigs import __version__, defaults, interrupts
 from spotsigs.errors import InputError, as_choice, as_tau, counted, did_you_mean, printable, reason, require, shown
 from spotsigs.spelling import command_spelling
 from spotsigs.startup import expand_home, open_streams, say_when_compiling
-
-if TYPE_CHECKING:
-    from spotsigs.signatures.boilerplate import Boilerplate
 
 VERBS: dict[str, tuple[str, str, str]] = {
     "dedup": (
@@ -60,11 +56,59 @@ VERBS: dict[str, tuple[str, str, str]] = {
     ),
 }
 
+INPUT = ("dedup", "pairs", "cluster", "threshold", "inspect")
+STORED = ("dedup", "pairs", "cluster", "inspect")
+TABLES = ("pairs", "cluster", "threshold", "inspect")
+"""Verbs that read an input, that can write a store, and that write tables only."""
+
 COLUMNS = ("id", "text", "html", "cluster", "date")
+OPTIONS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
+    (INPUT, "input", "", "file, folder, 'pattern*', URL, or - for standard input"),
+    (("query",), "page", "", "file, or - for standard input"),
+    (INPUT, "--format", "FORMAT", "detected from the content where omitted"),
+    *((INPUT, f"--{column}", "COLUMN", f"column with the {column} of each document") for column in COLUMNS),
+    (INPUT, "--memory", "SIZE", "hard budget of all processes, such as 2GB"),
+    (INPUT, "--workers", "N", "processes that read"),
+    (INPUT, "--strict", "", "stop at the first unreadable record"),
+    (
+        (*INPUT, "query"), "--tau", "NUMBER|auto",
+        f"similarity threshold: that of the store, else {defaults.TAU_PAGES:g} for pages with links and "
+        f"{defaults.TAU:g} for text and with --boilerplate keep",
+    ),
+    (
+        (*INPUT, "query"), "--boilerplate", "auto|remove|keep|main_content",
+        "remove: the template that pages of one site share is not compared; "
+        f"{defaults.BOILERPLATE} where omitted (or that of the store)",
+    ),
+    (
+        (*INPUT, "query"), "--language", "CODE",
+        "of the pages: en, de, fr, …; detected for each page where omitted (or that of the store)",
+    ),
+    (INPUT, "--idf-min", "NUMBER", f"band of signatures by rarity ({defaults.IDF_MIN:g})"),
+    (INPUT, "--idf-max", "NUMBER", f"band of signatures by rarity ({defaults.IDF_MAX:g})"),
+    (INPUT, "--clusters", "leaders|components", f"({defaults.CLUSTERS})"),
+    (INPUT, "--keep", "first|longest|newest|none", "which document is kept"),
+    (
+        ("pairs", "cluster", "inspect"), "--measure", "jaccard|containment",
+        "containment: intersection over the shorter page, which finds a teaser in its article",
+    ),
+    (("dedup",), "--out", "FOLDER", "the copy, in the input's own format"),
+    (TABLES, "--out", "FOLDER", "tables of the run"),
+    (("dedup",), "--results", "FOLDER", "tables of the run; FOLDER-results by default"),
+    (("dedup",), "--overwrite", "", "replace the copy that is there"),
+    (("inspect",), "--no-open", "", "write the page only"),
+    (STORED, "--store", "FOLDER", "keep signatures, to add to and to query"),
+    (STORED, "--add", "", "add to the store; report only pairs with new documents"),
+    (("query",), "--store", "FOLDER", "made by an earlier command"),
+)  # fmt: skip
+"""Verbs, name, placeholder of the value and help of each option; an option without a placeholder is a switch."""
+
+REQUIRED = {("dedup", "--out"), ("query", "--store")}
+
 DEFAULTS: dict[str, Any] = {
     "add": False, "clusters": defaults.CLUSTERS, "idf_max": str(defaults.IDF_MAX), "idf_min": str(defaults.IDF_MIN),
     "keep": defaults.KEEP, "measure": defaults.MEASURE, "memory": None, "overwrite": False, "page": None, "store": None,
-    "strict": False, "workers": "1",
+    "strict": False,
 }  # fmt: skip
 """Values of options that are omitted, or that a verb does not have."""
 
@@ -79,15 +123,8 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message}; `{self.prog} --help` has an example")
 
 
-def parser(verb: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of the command line.
-
-    Parameters
-    ----------
-    verb : str, optional
-        Verb whose options are needed: their values are defined in modules that take a second to import. All by
-        default.
-    """
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     lines = [f"  {verb:<12}{what[0]:<50}{what[2]}" for verb, what in VERBS.items()]
     top = _Parser(
         prog="spotsigs",
@@ -99,8 +136,8 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"spotsigs {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", help=argparse.SUPPRESS, required=True)
-    added = {
-        verb: verbs.add_parser(
+    for verb, (_, about, example) in VERBS.items():
+        options = verbs.add_parser(
             verb,
             prog=f"spotsigs {verb}",
             description=about,
@@ -108,93 +145,17 @@ def parser(verb: str | None = None) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        for verb, (_, about, example) in VERBS.items()
-    }
-    for name, options in added.items():
-        if verb in (None, name):
-            _add_options(name, options)
+        for taken_by, name, value, text in OPTIONS:
+            if verb not in taken_by:
+                continue
+            if not name.startswith("--"):
+                options.add_argument(name, help=text)
+            elif not value:
+                options.add_argument(name, action="store_true", help=text)
+            else:
+                options.add_argument(name, metavar=value, help=text, required=(verb, name) in REQUIRED)
+        options.set_defaults(**DEFAULTS, workers=str(os.cpu_count() or 1))
     return top
-
-
-def _add_options(verb: str, options: argparse.ArgumentParser) -> None:
-    """Add the options of a verb."""
-    options.set_defaults(**DEFAULTS)
-    if verb in ("dedup", "pairs", "cluster", "threshold", "inspect"):
-        _add_input(options)
-        _add_method(options)
-    if verb == "dedup":
-        options.add_argument("--out", required=True, metavar="FOLDER", help="the copy, in the input's own format")
-        options.add_argument("--results", metavar="FOLDER", help="tables of the run; FOLDER-results by default")
-        options.add_argument("--overwrite", action="store_true", help="replace the copy that is there")
-    if verb in ("pairs", "cluster", "threshold", "inspect"):
-        options.add_argument("--out", metavar="FOLDER", help="tables of the run")
-    if verb == "inspect":
-        options.add_argument("--no-open", action="store_true", help="write the page only")
-    if verb in ("pairs", "cluster", "inspect"):
-        options.add_argument(
-            "--measure",
-            metavar="jaccard|containment",
-            help="containment: intersection over the shorter page, which finds a teaser in its article",
-        )
-    if verb in ("dedup", "pairs", "cluster", "inspect"):
-        options.add_argument("--store", metavar="FOLDER", help="keep signatures, to add to and to query")
-        options.add_argument(
-            "--add", action="store_true", help="add to the store; report only pairs with new documents"
-        )
-    if verb == "query":
-        options.add_argument("page", help="file, or - for standard input")
-        options.add_argument("--store", required=True, metavar="FOLDER", help="made by an earlier command")
-        _add_signature(options)
-
-
-def _add_input(options: argparse.ArgumentParser) -> None:
-    """Add the options of reading."""
-    options.add_argument("input", help="file, folder, 'pattern*', URL, or - for standard input")
-    options.add_argument("--format", metavar="FORMAT", help="detected from the content where omitted")
-    for column in COLUMNS:
-        options.add_argument(f"--{column}", metavar="COLUMN", help=f"column with the {column} of each document")
-    options.add_argument("--memory", metavar="SIZE", help="hard budget of all processes, such as 2GB")
-    options.add_argument("--workers", default=str(os.cpu_count() or 1), metavar="N", help="processes that read")
-    options.add_argument("--strict", action="store_true", help="stop at the first unreadable record")
-
-
-def _add_signature(options: argparse.ArgumentParser) -> None:
-    """Add the options of signatures, which a query shares with the command that made the store."""
-    from spotsigs.signatures.boilerplate import Boilerplate
-
-    options.add_argument(
-        "--tau",
-        metavar="NUMBER|auto",
-        help=f"similarity threshold: that of the store, else {defaults.TAU_PAGES:g} for pages with links and "
-        f"{defaults.TAU:g} for text and with --boilerplate keep",
-    )
-    options.add_argument(
-        "--boilerplate",
-        metavar=_named(Boilerplate),
-        help="remove: the template that pages of one site share is not compared; "
-        f"{defaults.BOILERPLATE} where omitted (or that of the store)",
-    )
-    options.add_argument(
-        "--language",
-        metavar="CODE",
-        help="of the pages: en, de, fr, …; detected for each page where omitted (or that of the store)",
-    )
-
-
-def _add_method(options: argparse.ArgumentParser) -> None:
-    """Add the options of matching and deciding."""
-    from spotsigs.clustering.clusters import ClusterMethod
-    from spotsigs.clustering.decisions import Keep
-
-    _add_signature(options)
-    for name, value in (("min", defaults.IDF_MIN), ("max", defaults.IDF_MAX)):
-        options.add_argument(f"--idf-{name}", metavar="NUMBER", help=f"band of signatures by rarity ({value:g})")
-    options.add_argument("--clusters", metavar=_named(ClusterMethod), help=f"({defaults.CLUSTERS})")
-    options.add_argument("--keep", metavar=_named(Keep), help="which document is kept")
-
-
-def _named(choices: type[Enum]) -> str:
-    return "|".join(str(choice.value) for choice in choices)
 
 
 def settings_of(asked: argparse.Namespace) -> Any:
@@ -210,46 +171,47 @@ def settings_of(asked: argparse.Namespace) -> Any:
     from spotsigs.clustering.decisions import Keep
     from spotsigs.engines import Processes
     from spotsigs.evaluation.threshold import FLOOR
-    from spotsigs.exact_duplicates import Sameness
+    from spotsigs.formats.detect_format import collection_of
+    from spotsigs.formats.stored import StoredCollection
+    from spotsigs.outofcore.pipeline import stored_boilerplate, stored_language
     from spotsigs.runs.settings import AUTO, Settings
     from spotsigs.signatures.boilerplate import Boilerplate, with_boilerplate
     from spotsigs.signatures.idf import IdfFilter
     from spotsigs.signatures.spots import SpotSignatures
     from spotsigs.text.visible import VisibleText
 
-    name, collection = _collection(asked)
-    method = matcher_of("--measure", asked.measure)
-    auto = asked.tau == AUTO
+    auto, query = asked.tau == AUTO, asked.verb == "query"
     memory = _memory(asked)
     require(memory is None or not auto, "--tau auto compares all similarities in memory; leave out --memory, --store")
-    boilerplate = _boilerplate(asked)
-    removes = boilerplate in (Boilerplate.auto, Boilerplate.remove)
-    tau = FLOOR if auto else _tau(asked, collection, removes)
+    require(not asked.add or asked.store is not None, "--add needs a store: name it with --store FOLDER")
+    columns = {} if query else {f"{column}_column": getattr(asked, column) for column in COLUMNS}
+    name, collection = ("stored", StoredCollection()) if query else collection_of(asked.input, asked.format, **columns)
+    boilerplate, language = asked.boilerplate, asked.language
+    if asked.store is not None:
+        boilerplate = boilerplate or stored_boilerplate(asked.store)
+        language = language or stored_language(asked.store)
+    boilerplate = as_choice("--boilerplate", boilerplate or defaults.BOILERPLATE, Boilerplate)
+    tau = FLOOR if auto else _tau(asked, collection, boilerplate in (Boilerplate.auto, Boilerplate.remove))
     workers = _whole("--workers", asked.workers)
     return Settings(
         collection=collection,
         text=VisibleText(),
-        signature=with_boilerplate(SpotSignatures(language=_language(asked)), boilerplate),
+        signature=with_boilerplate(SpotSignatures(language=language or defaults.LANGUAGE), boilerplate),
         idf_filter=IdfFilter(idf_min=_number("--idf-min", asked.idf_min), idf_max=_number("--idf-max", asked.idf_max)),
-        matcher=method(tau=tau),
+        matcher=matcher_of("--measure", asked.measure)(tau=tau),
         engine=Processes(workers=workers),
-        experiment=None,
         auto=auto,
         tau=tau,
-        sets=False,
         clusters=as_choice("--clusters", asked.clusters, ClusterMethod),
         keep=as_choice("--keep", asked.keep, Keep),
         copy=asked.out if asked.verb == "dedup" else None,
         overwrite=asked.overwrite,
         page=asked.verb == "inspect",
-        copies=Sameness(defaults.COPIES),
-        memory=None if asked.verb == "query" else memory,
+        memory=None if query else memory,
         store=asked.store,
         add=asked.add,
         query=asked.page,
         workers=workers,
-        threads=None,
-        seed=2008,
         strict=asked.strict,
         boilerplate=boilerplate,
         names={
@@ -257,18 +219,6 @@ def settings_of(asked: argparse.Namespace) -> Any:
             "matcher": "containment" if asked.measure == "containment" else "spotsigs_tight", "experiment": "None",
         },
     )  # fmt: skip
-
-
-def _collection(asked: argparse.Namespace) -> tuple[str, Any]:
-    """Return the name of the input's format, and its reader."""
-    from spotsigs.formats.detect_format import collection_of
-    from spotsigs.formats.stored import StoredCollection
-
-    if asked.verb == "query":
-        return "stored", StoredCollection()
-    require(not asked.add or asked.store is not None, "--add needs a store: name it with --store FOLDER")
-    columns = {f"{column}_column": getattr(asked, column) for column in COLUMNS}
-    return collection_of(asked.input, asked.format, **columns)
 
 
 def _contents(collection: Any) -> Iterator[object]:
@@ -285,26 +235,6 @@ def _memory(asked: argparse.Namespace) -> int | None:
     if asked.memory is not None:
         return parse_memory(asked.memory)
     return None if asked.store is None else default_memory()
-
-
-def _boilerplate(asked: argparse.Namespace) -> Boilerplate:
-    """Return the treatment of boilerplate that is set, else that of the store, else the default."""
-    from spotsigs.outofcore.pipeline import stored_boilerplate
-    from spotsigs.signatures.boilerplate import Boilerplate
-
-    if asked.boilerplate is not None:
-        return as_choice("--boilerplate", asked.boilerplate, Boilerplate)
-    stored = None if asked.store is None else stored_boilerplate(asked.store)
-    return stored or Boilerplate(defaults.BOILERPLATE)
-
-
-def _language(asked: argparse.Namespace) -> str:
-    """Return the language that is set, else that of the store, else the default."""
-    from spotsigs.outofcore.pipeline import stored_language
-
-    if asked.language is not None:
-        return str(asked.language)
-    return (None if asked.store is None else stored_language(asked.store)) or defaults.LANGUAGE
 
 
 def _tau(asked: argparse.Namespace, collection: Any, removes: bool) -> float:
@@ -331,26 +261,11 @@ def _whole(name: str, text: Any) -> int:
     return int(text)
 
 
-def _about(settings: Any) -> dict[str, str]:
-    """Return the settings as the configuration file of a run; JSON is YAML."""
-    import json
-
-    parts = {group: getattr(settings, group) for group in ("text", "signature", "matcher")}
-    parts["data"] = settings.collection
-    plain = {key: asdict(value) for key, value in parts.items() if is_dataclass(value)}  # type: ignore[arg-type]
-    names = ("tau", "sets", "clusters", "keep", "memory", "store", "add", "seed", "boilerplate")
-    root = {name: value.value if isinstance(value := getattr(settings, name), Enum) else value for name in names}
-    idf = asdict(settings.idf_filter)
-    return {"config.yaml": json.dumps(root | idf | plain, default=str, indent=1) + "\n"}
-
-
 def _run(asked: argparse.Namespace, folder: Path, say: Callable[..., object] = print) -> str:
-    """Run a verb; return its summary without the lines for the reproduction."""
+    """Run a verb; return its summary."""
     from spotsigs.runs.runner import run
 
-    settings = settings_of(asked)
-    summary = run(settings, folder, about=_about(settings), say=say)
-    return "\n".join(line for line in summary.splitlines() if not line.startswith(("next:", "no precision")))
+    return run(settings_of(asked), folder, say=say)
 
 
 def _folder(name: str | None, default: str) -> Path:
@@ -435,15 +350,11 @@ def _threshold(asked: argparse.Namespace) -> None:
     print(threshold_report(settings, _folder(asked.out, "spotsigs-threshold"), Thresholds(lowest=FLOOR)))
 
 
-def _query(asked: argparse.Namespace) -> None:
-    print(_run(asked, Path()))
-
-
 DO: dict[str, Callable[[argparse.Namespace], None]] = {
     "dedup": _dedup,
     "pairs": lambda asked: _table(asked, "pairs.parquet", ("doc_a", "doc_b", "similarity", "shared", "union")),
     "cluster": lambda asked: _table(asked, "clusters.parquet", ("doc", "cluster", "representative")),
-    "query": _query,
+    "query": lambda asked: print(_run(asked, Path())),
     "threshold": _threshold,
     "inspect": _inspect,
 }
@@ -464,7 +375,12 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
         try:
             if interrupt is not None:
                 signal.signal(signal.SIGINT, interrupt)
-            _main(expand_home(sys.argv[1:] if words is None else words))
+            open_streams()
+            asked = _parsed(expand_home(sys.argv[1:] if words is None else words))
+            say_when_compiling(sys.stderr)
+            interrupts.end_on_interrupt()
+            DO[asked.verb](asked)
+            sys.stdout.flush()
         except KeyboardInterrupt:
             interrupts.end()
         except Exception as error:
@@ -477,27 +393,15 @@ def main(words: Sequence[str] | None = None, *, interrupt: Any = None) -> None:
                 signal.signal(signal.SIGINT, previous)  # the caller's program resumes
 
 
-def _main(words: Sequence[str]) -> None:
-    open_streams()
-    asked = _parsed(words)
-    say_when_compiling(sys.stderr)
-    interrupts.end_on_interrupt()
-    DO[asked.verb](asked)
-    sys.stdout.flush()
-
-
 def _parsed(words: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; suggest the verb or option that a misspelt one resembles."""
     first = words[0] if words else ""
     if first and first not in VERBS and not first.startswith("-"):
         close = did_you_mean(first, VERBS)
         raise InputError(f"there is no verb {first!r}{close or ';'} `spotsigs --help` lists them")
-    top = parser(first)
-    asked, unknown = top.parse_known_args(words)
+    asked, unknown = parser().parse_known_args(words)
     if unknown:
-        [verbs] = [action for action in top._actions if isinstance(action, argparse._SubParsersAction)]
-        options = [word for action in verbs.choices[asked.verb]._actions for word in action.option_strings]
-        close = did_you_mean(unknown[0].partition("=")[0], options)
+        close = did_you_mean(unknown[0].partition("=")[0], [option[1] for option in OPTIONS if asked.verb in option[0]])
         where = f"`spotsigs {asked.verb} --help` lists all"
         raise InputError(f"{asked.verb} does not take {unknown[0]!r}{close or ';'} {where}")
     return asked

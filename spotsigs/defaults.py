@@ -24,9 +24,6 @@ BOILERPLATE = "auto"
 CLUSTERS = "leaders"
 """How pairs become clusters, see `spotsigs.clustering.clusters.ClusterMethod`."""
 
-SIGNATURE = "spotsigs"
-"""Name of a signature scheme, see `spotsigs.api.SIGNATURES`."""
-
 LANGUAGE = "auto"
 """Language of the pages; ``auto`` detects that of each page."""
 

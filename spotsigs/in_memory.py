@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Collection as SizedIterable
 from dataclasses import dataclass, replace
-from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,16 +89,34 @@ class Matched(Generic[SignaturesT, PairsT]):
         return gathered(scattered(self.vectors.lengths > 0, self.rows), self.copies.representatives)
 
 
-class Extracted(NamedTuple):
-    """Signatures before the filters, exact duplicates, and the wall seconds of both."""
+@dataclass(frozen=True)
+class Extracted:
+    """Signatures before the filters, exact duplicates, and the wall seconds of both.
+
+    A collection of vectors has no signatures: ids replace the hashes, and ``vectors`` are given.
+    """
 
     signatures: Signatures
     copies: Copies
     wall_seconds: float
+    vectors: Vectors | None = None
+
+    def matched(self, corpus: Corpus, pairs: Pairs) -> Matched[Signatures, Pairs]:
+        """Return the result of a matcher of the corpus, with the pairs of the exact duplicates."""
+        pairs = self.copies.spread(pairs)
+        return Matched(
+            doc_ids=corpus.vectors.doc_ids,
+            signatures=self.signatures,
+            vectors=corpus.vectors,
+            rows=np.arange(len(corpus.vectors)),
+            copies=self.copies,
+            pairs=replace(pairs, seconds={"extract": self.wall_seconds, **pairs.seconds}),
+            skipped=self.signatures.skipped,
+        )
 
 
 def extract_distinct(
-    collection: Collection,
+    collection: Collection | VectorCollection,
     text: Callable[[Document], str],
     scheme: SignatureScheme,
     engine: Engine,
@@ -109,8 +126,35 @@ def extract_distinct(
 ) -> Extracted:
     """Extract signatures with `spotsigs.signatures.extract.extract` and find the exact duplicates."""
     began = perf_counter()
+    if isinstance(collection, VectorCollection):
+        vectors = collection.vectors()
+        ids: Any = vectors.ids
+        signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
+        return Extracted(signatures, Copies.none(len(vectors)), perf_counter() - began, vectors)
     signatures = extract(collection, text, scheme, engine, strict=strict, sameness=sameness)
     return Extracted(signatures, Copies.among(signatures, sameness), perf_counter() - began)
+
+
+def corpus_of(
+    collection: Collection | VectorCollection,
+    text: Callable[[Document], str],
+    idf_filter: Callable[[Signatures, Copies], Vectors],
+    known: Extracted,
+    *,
+    sets: bool = False,
+) -> Corpus:
+    """Return the input of a matcher: filtered signatures, and the texts for a matcher that reads them."""
+    filtered = idf_filter(known.signatures, known.copies) if known.vectors is None else known.vectors
+    vectors = filtered.as_sets() if sets else filtered
+    if isinstance(collection, VectorCollection):
+        return Corpus(vectors)
+
+    def distinct_texts() -> Iterator[str]:
+        """Yield the text of each document; that of an exact duplicate is empty."""
+        for page, distinct in zip(texts(collection, text), known.copies.distinct.tolist(), strict=True):
+            yield page if distinct else ""
+
+    return Corpus(vectors, distinct_texts)
 
 
 def match_in_memory(
@@ -124,7 +168,6 @@ def match_in_memory(
     sets: bool = False,
     strict: bool = False,
     sameness: Sameness = Sameness.text,
-    known: Extracted | None = None,
 ) -> Matched[Signatures, Pairs]:
     """Find all pairs of a collection that fits into memory.
 
@@ -142,55 +185,12 @@ def match_in_memory(
         Count every signature once.
     sameness : Sameness
         Criterion for exact duplicates, which are pairs of similarity 1.
-    known : Extracted, optional
-        Result of `extract_distinct` for the same collection, text, scheme and sameness, to reuse in several calls.
 
     Raises
     ------
     InputError
         If the scheme or the matcher rejects the input, or, with `strict`, a record cannot be read.
     """
-    if isinstance(collection, VectorCollection):
-        known, vectors = extracted_vectors(collection)
-        corpus = Corpus(vectors.as_sets() if sets else vectors)
-    else:
-        known = known or extract_distinct(collection, text, scheme, engine, strict=strict, sameness=sameness)
-        corpus = corpus_of(collection, text, idf_filter(known.signatures, known.copies), known, sets=sets)
-    return matched_of(known, corpus, matcher(corpus))
-
-
-def extracted_vectors(collection: VectorCollection) -> tuple[Extracted, Vectors]:
-    """Return a collection of vectors as extracted signatures, whose hashes are the ids, and as vectors."""
-    began = perf_counter()
-    vectors = collection.vectors()
-    ids: Any = vectors.ids
-    signatures = Signatures(vectors.doc_ids, (), vectors.indptr, ids, vectors.counts)
-    return Extracted(signatures, Copies.none(len(vectors)), perf_counter() - began), vectors
-
-
-def corpus_of(
-    collection: Collection, text: Callable[[Document], str], vectors: Vectors, known: Extracted, *, sets: bool = False
-) -> Corpus:
-    """Return the input of a matcher: filtered signatures, and the texts for a matcher that reads them."""
-    pages = partial(_distinct_texts, collection, text, known.copies)
-    return Corpus(vectors.as_sets() if sets else vectors, pages)
-
-
-def matched_of(known: Extracted, corpus: Corpus, pairs: Pairs) -> Matched[Signatures, Pairs]:
-    """Return the result of a matcher, with the pairs of the exact duplicates."""
-    pairs = known.copies.spread(pairs)
-    return Matched(
-        doc_ids=corpus.vectors.doc_ids,
-        signatures=known.signatures,
-        vectors=corpus.vectors,
-        rows=np.arange(len(corpus.vectors)),
-        copies=known.copies,
-        pairs=replace(pairs, seconds={"extract": known.wall_seconds, **pairs.seconds}),
-        skipped=known.signatures.skipped,
-    )
-
-
-def _distinct_texts(collection: Collection, text: Any, copies: Copies) -> Iterator[str]:
-    """Yield the text of each document; that of an exact duplicate is empty."""
-    for page, distinct in zip(texts(collection, text), copies.distinct.tolist(), strict=True):
-        yield page if distinct else ""
+    known = extract_distinct(collection, text, scheme, engine, strict=strict, sameness=sameness)
+    corpus = corpus_of(collection, text, idf_filter, known, sets=sets)
+    return known.matched(corpus, matcher(corpus))

@@ -18,6 +18,7 @@ from experiments.show.tables import Column, Table
 from experiments.studies.table1 import AT_PAPER, PUBLISHED
 from experiments.work.curves import ends
 from experiments.work.extracted_collections import Stored
+from experiments.work.machine_load import QUIET, ForeignLoad
 from experiments.work.result_cache import Task
 from experiments.work.study import Line, Work, lines_of
 from experiments.work.timing import quotient
@@ -25,7 +26,6 @@ from spotsigs.arrays.parallel import all_cores
 from spotsigs.clustering.clusters import cluster
 from spotsigs.errors import require
 from spotsigs.records import Matcher
-from spotsigs.runs.provenance import QUIET, ForeignLoad
 from spotsigs.signatures.idf import IdfFilter
 
 SIMHASH, COSINE, LCS = "simhash", "Cosine", "LCS"

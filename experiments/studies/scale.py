@@ -18,6 +18,7 @@ from data.collections.synthetic import Synthetic, write_jsonl
 from experiments.config import Experiment, Settings
 from experiments.show.figures import Panel, Point
 from experiments.show.tables import Column, Table
+from experiments.work.machine_load import TracedMemory
 from experiments.work.study import Work
 from spotsigs.clustering.clusters import cluster, cohesion
 from spotsigs.clustering.decisions import decide
@@ -32,7 +33,6 @@ from spotsigs.outofcore.prefix_partition_join import PairFiles
 from spotsigs.outofcore.segments import Segments, extract_segments
 from spotsigs.outofcore.vectorize import parse_memory
 from spotsigs.output_files import read_json, write_json
-from spotsigs.runs.provenance import TreeMemory
 from spotsigs.signatures.idf import IdfFilter
 
 STAGES = ("extract", "layout", "join", "clusters", "tables")
@@ -112,7 +112,7 @@ class Scale(Experiment):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         size = _write_pages(Synthetic(documents=self.documents, seed=settings.seed), folder, settings.engine)
-        with TreeMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
+        with TracedMemory(SAMPLE_SECONDS, folder / "trace.csv") as memory:
             found, clusters = self._run(settings, folder, memory)
         rows = stage_rows(folder / "trace.csv", self.documents, size)
         facts: dict[str, Any] = {
@@ -139,7 +139,7 @@ class Scale(Experiment):
         shutil.rmtree(folder / "store")
         return _report(work, facts)
 
-    def _run(self, settings: Settings, folder: Path, memory: TreeMemory) -> tuple[Matched[Segments, PairFiles], int]:
+    def _run(self, settings: Settings, folder: Path, memory: TracedMemory) -> tuple[Matched[Segments, PairFiles], int]:
         """Run the stages from pages to tables."""
         budget = parse_memory(self.memory)
 
@@ -178,7 +178,7 @@ class Scale(Experiment):
                 file.writelines(islice(lines, LONG_PAGES // 2))
         engine = fitting(settings.engine, parse_memory(self.memory))
         for trace in ("first.csv", "second.csv"):  # the first run starts the workers
-            with TreeMemory(SAMPLE_SECONDS, folder / trace):
+            with TracedMemory(SAMPLE_SECONDS, folder / trace):
                 extract_segments(
                     folder / f"segments-{trace}", Jsonl(path=str(pages)), settings.text, settings.signature, engine
                 )
@@ -264,7 +264,7 @@ class TraceLine(NamedTuple):
 
 
 def read_trace(path: Path) -> list[TraceLine]:
-    """Return the samples of a trace of `TreeMemory`."""
+    """Return the samples of a trace of `TracedMemory`."""
     with path.open(encoding="utf-8") as file:
         return [TraceLine(float(row[0]), row[1], int(row[3]), float(row[4])) for row in csv.reader(file)]
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from experiments.work.machine_load import QUIET, ForeignLoad
 from experiments.work.result_cache import code_version
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError
@@ -20,7 +21,6 @@ from spotsigs.exact_duplicates import Sameness
 from spotsigs.outofcore.segments import source_of
 from spotsigs.output_files import replacing
 from spotsigs.records import Corpus, Document, RowNumbers, Shard, Signatures, SignatureScheme, Skipped, Truth, Vectors
-from spotsigs.runs.provenance import QUIET, ForeignLoad
 from spotsigs.signatures.extract import concatenate, extract, extract_shard, nothing_readable, texts, texts_for
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.storage.store import fingerprint, load_signatures, opened, save_signatures

@@ -12,9 +12,10 @@ import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.work.extracted_collections import Stored
+from experiments.work.machine_load import QUIET, ForeignLoad
 from spotsigs.evaluation.metrics import relative_recall
 from spotsigs.records import Corpus, Matcher, Pairs
-from spotsigs.runs.provenance import MIB, QUIET, ForeignLoad, PeakMemory
+from spotsigs.runs.provenance import MIB, PeakMemory
 from spotsigs.signatures.idf import IdfFilter
 
 PATIENCE_SECONDS = 10.0  # maximal time of waiting for an idle machine

@@ -32,7 +32,7 @@ class JoinedOnce:
     """
 
     def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
+        self.corpus = corpus
         self._found: dict[str, tuple[float | None, Pairs]] = {}
 
     def at(self, matcher: Matcher) -> float | None:
@@ -48,7 +48,7 @@ class JoinedOnce:
         if self.at(matcher) is not None or (matcher.threshold is None and method in self._found):
             _, pairs = self._found[method]
             return pairs if matcher.threshold is None else pairs.at(matcher.threshold)
-        pairs = matcher(self._corpus)
+        pairs = matcher(self.corpus)
         self._found[method] = matcher.threshold, pairs
         return pairs
 

@@ -25,7 +25,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.evaluation.metrics import Quality, evaluate
 from spotsigs.evaluation.threshold import FLOOR, Suggestion, suggest
 from spotsigs.formats.stored import StoredCollection
-from spotsigs.in_memory import Extracted, Matched, corpus_of, extract_distinct, extracted_vectors, matched_of
+from spotsigs.in_memory import Extracted, Matched, corpus_of, extract_distinct
 from spotsigs.matching.thresholds import JoinedOnce
 from spotsigs.records import (
     Collection,
@@ -42,7 +42,6 @@ from spotsigs.runs.provenance import PeakMemory
 from spotsigs.runs.settings import AUTO, Settings
 from spotsigs.runs.stores import kept_store, own_store
 from spotsigs.signatures.extract import nothing_readable, texts
-from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.spelling import option
 
@@ -165,56 +164,51 @@ def outcome_of(settings: Settings, folder: Path, say: Callable[[str], object], r
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Reuse:
-    """Results that runs on the same pages, text and signatures share; each run adds its own.
+    """Results that the cells of a sweep share, which differ in their thresholds alone; the first run sets the join.
 
     Attributes
     ----------
     extracted : Extracted or None
-        Signatures; None for a collection of vectors.
-    vectors : dict of IdfFilter to Vectors
-        Filtered signatures, by filter.
-    joined : dict of (IdfFilter, bool) to JoinedOnce
-        Pairs, by filter and ``sets``.
-    peaks : dict of str to int
-        Largest resident memory of each join, in bytes.
+        Signatures; None if each run extracts its own.
+    joined : JoinedOnce or None
+        Pairs of the first run.
+    peak_rss_bytes : int
+        Largest resident memory of its join.
     """
 
     extracted: Extracted | None = None
-    vectors: dict[IdfFilter, Vectors] = field(default_factory=dict)
-    joined: dict[tuple[IdfFilter, bool], JoinedOnce] = field(default_factory=dict)
-    peaks: dict[str, int] = field(default_factory=dict)
+    joined: JoinedOnce | None = None
+    peak_rss_bytes: int = 0
 
 
 def _in_memory(settings: Settings, reuse: Reuse) -> MatchedRun:
-    """Run the stages on all documents at once; reuse signatures, vectors and pairs of earlier runs."""
-    collection, idf_filter = settings.collection, settings.idf_filter
-    if isinstance(collection, VectorCollection):
-        known, vectors = extracted_vectors(collection)
-        corpus = Corpus(vectors.as_sets() if settings.sets else vectors)
-    else:
-        of = collection, settings.text, settings.signature, settings.engine
-        known = reuse.extracted or extract_distinct(*of, strict=settings.strict, sameness=settings.copies)
-        if not len(known.signatures) and known.signatures.skipped:
-            raise nothing_readable(known.signatures.skipped)
-        if idf_filter not in reuse.vectors:
-            reuse.vectors[idf_filter] = idf_filter(known.signatures, known.copies)
-        corpus = corpus_of(collection, settings.text, reuse.vectors[idf_filter], known, sets=settings.sets)
-    suggestion = suggested(corpus.vectors, settings.signature) if settings.auto else None
+    """Run the stages on all documents at once; reuse signatures and pairs of earlier runs."""
+    collection, text = settings.collection, settings.text
+    known = reuse.extracted = reuse.extracted or extract_distinct(
+        collection, text, settings.signature, settings.engine, strict=settings.strict, sameness=settings.copies
+    )
+    if not len(known.signatures) and known.signatures.skipped:
+        raise nothing_readable(known.signatures.skipped)
+    if reuse.joined is None:
+        reuse.joined = JoinedOnce(corpus_of(collection, text, settings.idf_filter, known, sets=settings.sets))
+    joined = reuse.joined
+    suggestion = suggested(joined.corpus.vectors, settings.signature) if settings.auto else None
     matcher = settings.matcher if suggestion is None else settings.matcher.at(suggestion.tau)
-    joined = reuse.joined.setdefault((idf_filter, settings.sets), JoinedOnce(corpus))
     joined_at = joined.at(matcher)
     if joined_at is None:
         matcher(_few_documents())  # compiles or loads the kernels, so that no time below includes that
     with PeakMemory() as memory:
         pairs = joined(matcher)
+    if joined_at is None:
+        reuse.peak_rss_bytes = memory.peak_bytes
     return MatchedRun(
-        matched=matched_of(known, corpus, pairs),
+        matched=known.matched(joined.corpus, pairs),
         matcher=matcher,
         label=settings.matcher.label,
         suggestion=suggestion,
-        peak_rss_bytes=reuse.peaks.setdefault(repr(matcher.at(joined_at)), memory.peak_bytes),
+        peak_rss_bytes=reuse.peak_rss_bytes,
         joined_at=joined_at,
     )
 

@@ -1,4 +1,4 @@
-"""Peak memory, load of the machine and provenance of a run."""
+"""Peak memory and provenance of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import platform
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -17,9 +16,6 @@ from typing import Any, Self
 import psutil
 
 MIB = 1024 * 1024
-
-QUIET = 0.2
-"""Most cores that other processes may use while a time is measured."""
 
 CODE = ("spotsigs", "baselines", "data", "experiments", "hydra_plugins", "conf", "run.py")
 """Paths of a checkout whose files decide a result; results, tests and pages of documentation do not."""
@@ -40,7 +36,7 @@ class PeakMemory:
     peak_bytes: int = 0
 
     def __enter__(self) -> Self:
-        self._process, self._began = psutil.Process(), time.perf_counter()
+        self._process = psutil.Process()
         self._record()
         self._done = threading.Event()
         self._sampler = threading.Thread(target=self._sample, daemon=True)
@@ -63,93 +59,26 @@ class PeakMemory:
 
 
 class TreeMemory(PeakMemory):
-    """Resident memory of this process and all its workers inside a ``with`` block, added up.
+    """Largest resident memory of this process and all its workers inside a ``with`` block, added up.
 
     Pages that processes share are counted for each of them, so that the sum is an upper bound.
-
-    Parameters
-    ----------
-    interval_seconds : float
-        Time between samples.
-    trace : Path, optional
-        A csv file that every sample is added to: ``seconds, stage, processes, bytes, processor seconds``.
-
-    Attributes
-    ----------
-    peak_bytes : int
-        The largest sample.
     """
 
-    def __init__(self, interval_seconds: float = 0.05, trace: Path | None = None) -> None:
-        self.interval_seconds, self._trace = interval_seconds, trace
-        self._stage, self._recording = "", threading.Lock()
-
-    @property
-    def stage(self) -> str:
-        """Name of the current stage in later samples; setting it takes a sample at once."""
-        return self._stage
-
-    @stage.setter
-    def stage(self, name: str) -> None:
-        if name != self._stage:
-            self._record()
-            self._stage = name
-            self._record()
+    interval_seconds: float = 0.05
 
     def _record(self) -> None:
-        with self._recording:
-            self._add_sample()
-
-    def _add_sample(self) -> None:
-        total, processes = self._process.memory_info().rss, 1
-        for worker in self._process.children(recursive=True):
-            with suppress(psutil.Error):
-                total += worker.memory_info().rss
-                processes += 1
-        self.peak_bytes = max(self.peak_bytes, total)
-        if self._trace is not None:
-            with self._trace.open("a", encoding="utf-8") as file:
-                file.write(
-                    f"{time.perf_counter() - self._began:.3f},{self._stage},{processes},{total},{_own_seconds():.2f}\n"
-                )
+        self.peak_bytes = max(self.peak_bytes, memory_of_all()[0])
 
 
-class ForeignLoad:
-    """Cores that other processes kept busy inside a ``with`` block.
-
-    Attributes
-    ----------
-    cores : float
-        0 on a quiet machine.
-    """
-
-    cores: float = 0.0
-
-    def __enter__(self) -> Self:
-        self._began, self._busy, self._own = time.perf_counter(), _busy_seconds(), _own_seconds()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        elapsed = time.perf_counter() - self._began
-        foreign = (_busy_seconds() - self._busy) - (_own_seconds() - self._own)
-        self.cores = max(0.0, foreign) / max(elapsed, 1e-9)
-
-
-def _busy_seconds() -> float:
-    spent = psutil.cpu_times()
-    return float(sum(getattr(spent, kind, 0.0) for kind in ("user", "nice", "system", "irq", "softirq", "steal")))
-
-
-def _own_seconds() -> float:
-    """Return the CPU seconds of this process and of its workers, dead or alive."""
-    spent = os.times()
-    total = spent.user + spent.system + spent.children_user + spent.children_system
-    for worker in psutil.Process().children(recursive=True):
+def memory_of_all() -> tuple[int, int]:
+    """Return the resident bytes of this process and its workers, and the number of these processes."""
+    process = psutil.Process()
+    total, processes = process.memory_info().rss, 1
+    for worker in process.children(recursive=True):
         with suppress(psutil.Error):
-            total += sum(worker.cpu_times()[:2])
-    return total
+            total += worker.memory_info().rss
+            processes += 1
+    return total, processes
 
 
 def provenance() -> dict[str, Any]:

@@ -29,7 +29,7 @@ from spotsigs.runs.stores import ask, discard, own_store
 from spotsigs.runs.warnings import near_tau, warning
 from spotsigs.signatures.extract import is_readable, name_hash, unique_names
 from spotsigs.signatures.idf import IdfFilter
-from spotsigs.spelling import option
+from spotsigs.spelling import is_command, option
 from spotsigs.storage.atomic import locked, staging_folder
 from spotsigs.storage.locations import local_folder
 from spotsigs.storage.store import Renumbered
@@ -392,7 +392,7 @@ def _remarks(metrics: dict[str, Any], outcome: Outcome, settings: Settings, fold
             f"{counted(copies, 'copy', 'copies')}: {metrics['copies_content']:,} of identical content, "
             f"{metrics['copies_text']:,} of identical text"
         )
-    if outcome.quality is None:
+    if outcome.quality is None and not is_command():
         how = "" if isinstance(settings.collection, VectorCollection) else settings.collection.truth_by
         lines.append("no precision or recall: the collection has no labels of duplicates" + (how and f"; {how}"))
     if metrics["skipped"]:

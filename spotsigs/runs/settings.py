@@ -48,24 +48,24 @@ class Settings:
     idf_filter: IdfFilter
     matcher: Matcher
     engine: Engine
-    experiment: Any
-    auto: bool
+    names: dict[str, str]
     tau: float
-    sets: bool
-    copies: Sameness
     clusters: ClusterMethod
     keep: Keep
-    copy: str | None
-    page: bool
-    memory: int | None
-    store: str | None
-    add: bool
-    query: str | None
     workers: int
-    threads: int | None
-    seed: int
-    strict: bool
-    names: dict[str, str]
+    experiment: Any = None
+    auto: bool = False
+    sets: bool = False
+    copies: Sameness = Sameness.text
+    copy: str | None = None
+    page: bool = False
+    memory: int | None = None
+    store: str | None = None
+    add: bool = False
+    query: str | None = None
+    threads: int | None = None
+    seed: int = 2008
+    strict: bool = False
     boilerplate: Boilerplate = Boilerplate.keep
     overwrite: bool = False
     timing: bool = False

@@ -123,7 +123,7 @@ def test_a_store_is_queried_at_its_threshold(tmp_path, boilerplate, capsys):
     header, *lines = capsys.readouterr().out.splitlines()
     assert header == "similarity  doc"
     assert {line.split()[1] for line in lines} == mates
-    assert settings_of(parser("pairs").parse_args(["pairs", str(TINY), "--store", str(store)])).tau == 0.3
+    assert settings_of(parser().parse_args(["pairs", str(TINY), "--store", str(store)])).tau == 0.3
 
 
 def test_a_threshold_is_looked_for(tmp_path, capsys):

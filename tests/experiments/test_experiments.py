@@ -23,13 +23,13 @@ from experiments.show.figures import Mark, Panel, Point, draw_bars, draw_dots, d
 from experiments.show.tables import Column, Table
 from experiments.studies.printed_algorithm import algorithm1
 from experiments.studies.quality import QualityCurves
+from experiments.work import machine_load as measure
 from experiments.work.curves import Curve, difference
+from experiments.work.machine_load import ForeignLoad
 from experiments.work.result_cache import Cells, Task, code_version
 from spotsigs.errors import InputError
 from spotsigs.evaluation.metrics import evaluate, tallies
 from spotsigs.records import Pairs, Truth
-from spotsigs.runs import provenance as measure
-from spotsigs.runs.provenance import ForeignLoad
 
 ROOT = Path(__file__).parents[2]
 
@@ -415,7 +415,7 @@ def test_published_figures():
 def test_foreign_load_is_what_the_machine_was_busy_with_beyond_our_own_work(monkeypatch):
     busy, own = iter([10.0, 16.0]), iter([1.0, 3.0])
     monkeypatch.setattr(measure, "_busy_seconds", lambda: next(busy))
-    monkeypatch.setattr(measure, "_own_seconds", lambda: next(own))
+    monkeypatch.setattr(measure, "own_seconds", lambda: next(own))
     clock = iter([100.0, 104.0])
     monkeypatch.setattr(measure.time, "perf_counter", lambda: next(clock))
     with ForeignLoad() as load:
@@ -426,8 +426,8 @@ def test_foreign_load_is_what_the_machine_was_busy_with_beyond_our_own_work(monk
 def test_foreign_load_does_not_count_our_workers():
     worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        before, began = measure._own_seconds(), time.perf_counter()
-        while measure._own_seconds() - before < 0.2:
+        before, began = measure.own_seconds(), time.perf_counter()
+        while measure.own_seconds() - before < 0.2:
             assert time.perf_counter() - began < 30, "the worker's CPU time is not counted as ours"
             time.sleep(0.05)
     finally:

@@ -12,11 +12,11 @@ import pytest
 
 from data.collections.synthetic import BLOCK, Synthetic, write_jsonl
 from experiments.studies.scale import PLANNED, STAGES, plan, read_trace, stage_rows
+from experiments.work.machine_load import TracedMemory
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
 from spotsigs.output_files import read_json
 from spotsigs.records import Document
-from spotsigs.runs.provenance import TreeMemory
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,7 +75,7 @@ def test_parameters(wrong):
 
 def test_memory_of_stages_is_traced(tmp_path, monkeypatch):
     monkeypatch.setattr("psutil.Process.children", lambda self, recursive: [])  # idle workers of earlier tests
-    with TreeMemory(0.01, tmp_path / "trace.csv") as memory:
+    with TracedMemory(0.01, tmp_path / "trace.csv") as memory:
         memory.stage = "extract"
         with mmap.mmap(-1, 40_000_000) as fresh:  # an array might be in memory that earlier tests left
             fresh.write(b"1" * 40_000_000)

@@ -15,7 +15,7 @@ from stores import match_on_disk, named, query_page, segments_of
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.formats.jsonl import Jsonl
-from spotsigs.in_memory import extract_distinct, match_in_memory
+from spotsigs.in_memory import match_in_memory
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, fitting
 from spotsigs.records import Corpus, Document
@@ -86,16 +86,6 @@ def test_both_ways_give_the_same_record(tmp_path, sets):
     assert list(one.signatures.clusters) == list(other.signatures.clusters)
     assert one.signatures_of([3, 40, 5]) == other.signatures_of([3, 40, 5])
     assert {"extract", "sort_hash", "cluster"} <= one.pairs.seconds.keys() & other.pairs.seconds.keys()
-
-
-def test_what_was_extracted_serves_several_thresholds(tmp_path):
-    collection = written(tmp_path / "x.jsonl", stories(60))
-    known = extract_distinct(collection, *PARTS[:2], Serial())
-    (tmp_path / "x.jsonl").unlink()
-    for tau in (0.4, 0.9):
-        found = match_in_memory(collection, *PARTS, BruteForce(tau=tau), Serial(), known=known)
-        assert found.pairs.similarity.min() >= tau
-        assert found.signatures is known.signatures
 
 
 def run(folder, collection, tau=0.5, memory=MEMORY, **more):

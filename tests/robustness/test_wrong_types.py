@@ -150,5 +150,5 @@ def test_threads_are_capped_and_names_are_taken():
     assert len(spotsigs.near_duplicates(PAGES, signature="spotsigs")) == 1
     with pytest.raises(InputError, match="keep must be 'first', 'longest', 'newest' or 'none', got 'best'"):
         spotsigs.dedup(PAGES, keep="best")
-    with pytest.raises(InputError, match=r"signature must be .*; did you mean 'spotsigs'"):
+    with pytest.raises(InputError, match="signature must be a SignatureScheme or 'spotsigs', got 'spotsig'"):
         spotsigs.dedup(PAGES, signature="spotsig")

@@ -1,0 +1,86 @@
+"""What measurements record of the machine: cores that other processes use, and memory of all processes over time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from spotsigs.runs.provenance import TreeMemory, memory_of_all
+
+QUIET = 0.2
+"""Most cores that other processes may use while a time is measured."""
+
+
+class ForeignLoad:
+    """Cores that other processes kept busy inside a ``with`` block.
+
+    Attributes
+    ----------
+    cores : float
+        0 on a quiet machine.
+    """
+
+    cores: float = 0.0
+
+    def __enter__(self) -> Self:
+        self._began, self._busy, self._own = time.perf_counter(), _busy_seconds(), own_seconds()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        elapsed = time.perf_counter() - self._began
+        foreign = (_busy_seconds() - self._busy) - (own_seconds() - self._own)
+        self.cores = max(0.0, foreign) / max(elapsed, 1e-9)
+
+
+def _busy_seconds() -> float:
+    spent = psutil.cpu_times()
+    return float(sum(getattr(spent, kind, 0.0) for kind in ("user", "nice", "system", "irq", "softirq", "steal")))
+
+
+def own_seconds() -> float:
+    """Return the CPU seconds of this process and of its workers, dead or alive."""
+    spent = os.times()
+    total = spent.user + spent.system + spent.children_user + spent.children_system
+    for worker in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            total += sum(worker.cpu_times()[:2])
+    return total
+
+
+class TracedMemory(TreeMemory):
+    """Memory of all processes inside a ``with`` block; each sample is written to a csv file.
+
+    Its columns are seconds, stage, processes, bytes and processor seconds, without a header.
+    """
+
+    def __init__(self, interval_seconds: float, trace: Path) -> None:
+        self.interval_seconds, self._trace = interval_seconds, trace
+        self._stage, self._recording, self._began = "", threading.Lock(), time.perf_counter()
+
+    @property
+    def stage(self) -> str:
+        """Name of the current stage in later samples; setting it takes a sample at once."""
+        return self._stage
+
+    @stage.setter
+    def stage(self, name: str) -> None:
+        if name != self._stage:
+            self._record()
+            self._stage = name
+            self._record()
+
+    def _record(self) -> None:
+        with self._recording, self._trace.open("a", encoding="utf-8") as file:
+            total, processes = memory_of_all()
+            self.peak_bytes = max(self.peak_bytes, total)
+            seconds = time.perf_counter() - self._began
+            file.write(f"{seconds:.3f},{self._stage},{processes},{total},{own_seconds():.2f}\n")
