@@ -42,16 +42,9 @@ class Engine(Protocol):
         """Concurrent worker processes; 0 if all tasks run in the calling process."""
         ...
 
-    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """Yield ``function(task)`` for every task, in task order."""
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
+        """Yield ``function(task)`` for every task, in task order; if closed early, cancel the tasks that wait."""
         ...
-
-
-def task_results(
-    engine: Engine, function: Callable[[Task], Result], tasks: Iterable[Task]
-) -> Generator[Result, None, None]:
-    """Yield the results of `Engine.map`; if closed early, cancel the tasks that wait."""
-    yield from engine.map(function, tasks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +53,9 @@ class Serial:
 
     processes: ClassVar[int] = 0
 
-    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yield ``function(task)`` for every task, in task order."""
-        return map(function, tasks)
+        yield from map(function, tasks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +84,7 @@ class Processes(WorkerEngine):
         workers = min(self.workers, all_cores())
         return workers if workers > 1 else 0
 
-    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yield ``function(task)`` for every task, in task order.
 
         The first task of a function runs in this process, so that workers find compiled kernels in the cache, and a
@@ -191,7 +184,7 @@ class ClusterEngine(WorkerEngine):
         """Worker processes; on this machine no more than there are cores."""
         return self.workers if self.address is not None else min(self.workers, all_cores())
 
-    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """Yield ``function(task)`` for every task, in task order."""
         submit = self._connect()
         found: Any = _in_order(lambda task: submit(partial(_caught, function), task), iter(tasks), 2 * self.workers)
@@ -240,23 +233,19 @@ class Dask(ClusterEngine):
         Scheduler of a running cluster, for example ``tcp://head:8786``; for Slurm, the one that dask-jobqueue starts.
     """
 
+    @cache  # noqa: B019 - one client for each address until the process ends
     def _connect(self) -> Callable[[Any, Any], Any]:
-        return partial(_dask_client(self.workers, self.address).submit, pure=False)
-
-
-@cache
-def _dask_client(workers: int, address: str | None) -> Any:
-    distributed = _imported("distributed", "dask")
-    if address is not None:
+        distributed = _imported("distributed", "dask")
+        cluster: Any = self.address
+        if cluster is None:
+            cluster = distributed.LocalCluster(
+                host=LOOPBACK, n_workers=self.processes, threads_per_worker=1, dashboard_address=None, env=_ONE_THREAD
+            )
         try:
-            return distributed.Client(address, timeout=20)
+            client = distributed.Client(cluster, timeout=20)
         except (OSError, ValueError) as error:
-            raise InputError(f"no Dask scheduler answers at {address}: {error}") from error
-    n = min(workers, all_cores())
-    cluster = distributed.LocalCluster(
-        host=LOOPBACK, n_workers=n, threads_per_worker=1, dashboard_address=None, env=_ONE_THREAD
-    )
-    return distributed.Client(cluster)
+            raise InputError(f"no Dask scheduler answers at {self.address}: {error}") from error
+        return partial(client.submit, pure=False)
 
 
 def _imported(module: str, extra: str) -> Any:
@@ -278,29 +267,26 @@ class Ray(ClusterEngine):
         A running cluster, ``auto`` or ``ray://head:10001``.
     """
 
+    @cache  # noqa: B019 - one connection until the process ends
     def _connect(self) -> Callable[[Any, Any], Any]:
-        return _ray_submit(self.workers, self.address)
-
-
-@cache
-def _ray_submit(workers: int, address: str | None) -> Callable[[Any, Any], Any]:
-    if address is None:  # read when Ray is imported: otherwise Ray uses 127.0.0.1 as an address of the network
-        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-    ray = _imported("ray", "ray")
-    alone = {"num_cpus": min(workers, all_cores()), "include_dashboard": False, "_node_ip_address": LOOPBACK}
-    try:
-        ray.init(
-            address=address,
-            ignore_reinit_error=True,
-            log_to_driver=False,
-            runtime_env={"env_vars": _ONE_THREAD},
-            **({} if address else alone),
-        )
-    except Exception as error:  # Ray raises these if a node does not start in time
-        where = "Ray does not start on this machine" if address is None else f"no Ray cluster answers at {address}"
-        raise InputError(f"{where}: {error}") from error
-    run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_run)
-    return lambda function, task: run.remote(function, task).future()
+        here = self.address is None
+        if here:  # read when Ray is imported: otherwise Ray uses 127.0.0.1 as an address of the network
+            os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+        ray = _imported("ray", "ray")
+        alone = {"num_cpus": self.processes, "include_dashboard": False, "_node_ip_address": LOOPBACK}
+        try:
+            ray.init(
+                address=self.address,
+                ignore_reinit_error=True,
+                log_to_driver=False,
+                runtime_env={"env_vars": _ONE_THREAD},
+                **(alone if here else {}),
+            )
+        except Exception as error:  # Ray raises these if a node does not start in time
+            where = "Ray does not start on this machine" if here else f"no Ray cluster answers at {self.address}"
+            raise InputError(f"{where}: {error}") from error
+        run = ray.remote(max_retries=ATTEMPTS, num_cpus=1)(_run)
+        return lambda function, task: run.remote(function, task).future()
 
 
 def _run(function: Callable[[Task], Result], task: Task) -> Result:

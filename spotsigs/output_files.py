@@ -20,36 +20,14 @@ from spotsigs.storage import atomic
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; its file replaces ``path`` when the block succeeds.
-
-    Parameters
-    ----------
-    path : Path
-        File to write.
-
-    Yields
-    ------
-    Path
-        Temporary path to write to.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be written or the disk is full.
-    """
+    """Yield a temporary path; its file replaces ``path`` when the block succeeds."""
     with writing(path), atomic.replacing(path) as temporary:
         yield temporary
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Convert an error of the system while a path is written.
-
-    Raises
-    ------
-    InputError
-        If the path cannot be written or the disk is full.
-    """
+    """Raise an `InputError` if the system does not let a path be written in the block."""
     try:
         yield
     except OSError as error:
@@ -61,24 +39,9 @@ def writing(path: Path) -> Iterator[None]:
 def publishing(folder: Path, last: str, optional: Iterable[str]) -> Iterator[Path]:
     """Yield a folder for results; all of them replace the previous ones when the block succeeds.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of the results. If an error occurs or the disk is full, its content is unchanged.
-    last : str
-        Name of the file that marks complete results; the previous one is removed first, the new one written last.
-    optional : iterable of str
-        Names of files of a previous run that are removed if the new results lack them.
-
-    Yields
-    ------
-    Path
-        Temporary folder in `folder`.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be written or the disk is full.
+    If the folder cannot be written or the disk is full, the previous results are unchanged. ``last`` marks complete
+    results: the previous one is removed first, the new one written last. Files of ``optional`` are removed if the new
+    results lack them.
     """
     with ExitStack() as stack:
         with writing(folder):

@@ -76,7 +76,6 @@ def unchecked(record: type[_Record], **values: Any) -> _Record:
 
 
 def _require_array(name: str, values: Any, kinds: str, length: int | None = None) -> None:
-    """Refuse all but one-dimensional arrays of a kind of numbers and of a length."""
     array = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in kinds
     require(array, f"{name} must be a one-dimensional array of numbers, got {_described(values)}")
     require(length is None or len(values) == length, f"{name} has {len(values)} entries where {length} are needed")
@@ -87,7 +86,6 @@ def _described(values: Any) -> str:
 
 
 def _require_between(name: str, values: NDArray[Any], least: int, stop: int) -> None:
-    """Refuse numbers outside ``[least, stop)``."""
     if len(values):
         low, high = int(values.min()), int(values.max())
         require(least <= low and high < stop, f"{name} must be in [{least}, {stop:,}), got {low} to {high:,}")
@@ -324,7 +322,7 @@ class Vectors:
     """Signature multisets of a collection with contiguous ids: the input of every matcher.
 
     Rows are documents, empty rows included. Build one with `Vectors.from_csr`, which sorts rows and adds up repeated
-    ids, or from sets, counters or a sparse matrix. The constructor checks the arrays, since kernels do not.
+    ids, or from sets or counters. The constructor checks the arrays, since kernels do not.
 
     Attributes
     ----------
@@ -434,31 +432,6 @@ class Vectors:
         _require_rows("sets", sets)
         return cls.from_counters((ones(row, features) for row, features in enumerate(sets)), doc_ids)
 
-    @classmethod
-    def from_scipy(cls, matrix: Any, doc_ids: Sequence[str] | None = None) -> Vectors:
-        """Build vectors from a scipy.sparse matrix of counts, documents in rows, as ``CountVectorizer`` makes it.
-
-        Raises
-        ------
-        InputError
-            If it is no sparse matrix, or its values are not counts.
-        """
-        try:
-            from scipy.sparse import csr_array, issparse
-        except ImportError:
-            raise InputError("Vectors.from_scipy needs scipy: pip install scipy") from None
-        require(issparse(matrix) and matrix.ndim == 2, f"a scipy.sparse matrix is needed, got {type(matrix).__name__}")
-        rows = csr_array(matrix, copy=True)
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-        with np.errstate(invalid="ignore"):  # NaN is no count either
-            counts = np.rint(rows.data.real).astype(np.int64)
-        require(
-            bool(np.array_equal(counts, rows.data)),
-            "the matrix contains weights, not counts: similarities are Jaccard's on whole numbers",
-        )
-        return cls.from_csr(rows.indptr, rows.indices, counts, doc_ids)
-
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
@@ -518,7 +491,6 @@ class RowNumbers(Sequence[str]):
 
 
 def _require_rows(name: str, rows: Any) -> None:
-    """Refuse objects that do not iterate over rows."""
     listed = isinstance(rows, Iterable) and not isinstance(rows, str | bytes | Mapping)
     require(listed, f"{name} must be an iterable with one entry a row, got {shown(rows)}")
 
@@ -790,7 +762,6 @@ class Pairs:
             self._check(slice(max(span.start - 1, 0), span.stop))
 
     def _check(self, span: slice) -> None:
-        """Refuse pairs of a block that are out of range, or not in ascending order."""
         i, j = self.i[span], self.j[span]
         require(int(i.min()) >= 0 and bool((i < j).all()), "pairs need 0 <= i < j; Pairs.build orients them")
         require(int(j.max()) < self.n, f"a pair names row {j.max()} of {self.n:,}")
@@ -925,7 +896,7 @@ class Clusters(Sequence[int]):
 
 @dataclass(frozen=True)
 class Truth:
-    """Known duplicates: cluster labels, or judged pairs.
+    """Known duplicates, as cluster labels.
 
     Attributes
     ----------
@@ -933,26 +904,15 @@ class Truth:
         Cluster number of each row, -1 for none.
     names : sequence of str
         Name of each cluster number.
-    judged : tuple of ndarray, optional
-        ``(i, j, positive)`` of a judged pair list, ``i < j``; replaces the labels as truth, and pairs outside it
-        count neither for nor against.
     """
 
     labels: NDArray[np.int32]
     names: Sequence[str] = ()
-    judged: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]] | None = None
 
     def __post_init__(self) -> None:
         _require_array("labels", self.labels, "iu")
         _require_between("labels", self.labels, -1, INT32_MAX)
         require(isinstance(self.names, Sequence), f"names must be a sequence of str, got {shown(self.names)}")
-        if self.judged is not None:
-            three = isinstance(self.judged, tuple) and len(self.judged) == 3
-            require(three, f"judged must be a tuple of three arrays, got {shown(self.judged)}")
-            for name, values, kinds in zip("ijp", self.judged, ("iu", "iu", "b"), strict=True):
-                _require_array(f"judged, {name}", values, kinds, len(self.judged[0]))
-            for name, values in zip("ij", self.judged[:2], strict=True):
-                _require_between(f"judged, {name}", values, 0, len(self.labels))
 
     @classmethod
     def from_clusters(cls, clusters: Iterable[str | None]) -> Truth | None:

@@ -84,7 +84,7 @@ class Report(Experiment):
             return []
         stored = work.read(line.signature)
         truth = stored.truth()
-        if truth is None or truth.judged is not None:
+        if truth is None:
             return []
         corpus = stored.corpus(line.idf_filter)
         return sample_pairs(corpus, truth, line.matcher, line.signature, each=self.each, seed=work.settings.seed)  # type: ignore[arg-type]

@@ -73,7 +73,7 @@ def judge(
         counters = counters or dict(reported.counters)
         counts.append(tallies(reported, truth))
         pairs.append(len(reported))
-        for method, measured in decisions.items() if truth.judged is None else ():
+        for method, measured in decisions.items():
             for name, value in decision_measures(reported, truth, method).items():
                 measured.setdefault(name, []).append(value)
     vectors = corpus.vectors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spotsigs.errors import InputError, as_count, require, shown
-from spotsigs.evaluation.documents import Decided, b_cubed, decided
+from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.records import Clusters, IntArray, Pairs, Truth
 
 FloatArray = NDArray[np.float64]
@@ -38,15 +38,14 @@ class Quality:
     macro_precision, macro_recall, macro_f1 : float
         Averages over truth clusters of at least two documents (the slides' label). A false pair counts against each
         cluster it touches; a cluster without any reported pair has no precision and F1 0.
-    bcubed_precision, bcubed_recall, bcubed_f1 : float or None
+    bcubed_precision, bcubed_recall, bcubed_f1 : float
         Averages over documents, see `spotsigs.evaluation.documents.b_cubed`.
-    stories, stories_lost, duplicates, duplicates_left : int or None
-        Decisions, see `spotsigs.evaluation.documents.Decided`. If the truth is a list of judged pairs, these
-        and B-cubed are None, and the macro averages NaN.
+    stories, stories_lost, duplicates, duplicates_left : int
+        Decisions, see `spotsigs.evaluation.documents.Decided`.
     true_pairs, reported_pairs, positive_pairs : int
-        Reported and true; reported (judged ones only, if the truth is a list); all true ones.
+        Reported and true; reported; all true ones.
     intervals : dict of str to (float, float)
-        95 % intervals of the micro and macro averages by resampling truth clusters (judged pairs, if it is a list).
+        95 % intervals of the micro and macro averages by resampling truth clusters.
     """
 
     precision: float
@@ -55,13 +54,13 @@ class Quality:
     macro_precision: float
     macro_recall: float
     macro_f1: float
-    bcubed_precision: float | None
-    bcubed_recall: float | None
-    bcubed_f1: float | None
-    stories: int | None
-    stories_lost: int | None
-    duplicates: int | None
-    duplicates_left: int | None
+    bcubed_precision: float
+    bcubed_recall: float
+    bcubed_f1: float
+    stories: int
+    stories_lost: int
+    duplicates: int
+    duplicates_left: int
     true_pairs: int
     reported_pairs: int
     positive_pairs: int
@@ -83,7 +82,7 @@ def evaluate(
     pairs : Pairs, or iterable of (i, j, similarity)
         Reported pairs, at once or in chunks.
     truth : Truth
-        Cluster labels or judged pairs.
+        Cluster labels.
     clusters : Clusters, optional
         By default clusters of leaders, made from the pairs; required for pairs in chunks.
     kept : ndarray of bool, shape (n,), optional
@@ -107,12 +106,8 @@ def evaluate(
     pairs = pairs if isinstance(pairs, Pairs) else _checked(pairs)
     counted = tallies(pairs, truth)
     values: dict[str, Any] = dict(zip(MEASURES, map(float, micro_averages(*counted)), strict=True))
-    if truth.judged is None:
-        values |= zip(MACRO, map(float, macro_averages(*counted)), strict=True)
-        values |= _of_documents(pairs, truth, clusters, kept)
-    else:
-        values |= dict.fromkeys(MACRO, np.nan)
-        values |= dict.fromkeys((*BCUBED, *(field.name for field in fields(Decided))))
+    values |= zip(MACRO, map(float, macro_averages(*counted)), strict=True)
+    values |= _of_documents(pairs, truth, clusters, kept)
     several = resamples and len(counted[0]) > 1
     true, false, missed = (float(tally.sum()) for tally in counted)
     return Quality(
@@ -120,7 +115,7 @@ def evaluate(
         true_pairs=round(true),
         reported_pairs=round(true + false),
         positive_pairs=round(true + missed),
-        intervals=_intervals(counted, resamples, macro=truth.judged is None) if several else {},
+        intervals=_intervals(counted, resamples) if several else {},
     )
 
 
@@ -152,23 +147,14 @@ def _checked(chunks: Any) -> Chunks:
 def tallies(pairs: Pairs | Chunks, truth: Truth) -> Tallies:
     """Count true, false and missed pairs by truth cluster, the input of every average and every resample.
 
-    The arguments are those of `evaluate`.
+    The arguments are those of `evaluate`. The sums over the clusters are those of the collection.
 
     Returns
     -------
     true, false, missed : ndarray of float64, shape (n_clusters + 1,)
         Half a false pair belongs to each cluster it touches; the last entry is that of documents without a cluster.
-        One entry per judged pair if the truth is a list.
     """
     chunks = pairs.chunks() if isinstance(pairs, Pairs) else pairs
-    return _judged_tallies(chunks, truth) if truth.judged is not None else _cluster_tallies(chunks, truth)
-
-
-def _cluster_tallies(chunks: Chunks, truth: Truth) -> Tallies:
-    """Return true, false and missed pairs of each truth cluster; each false pair is shared by its two ends.
-
-    Documents without a cluster share one extra entry, so that the sums are those of the collection.
-    """
     count = max(len(truth.names), int(truth.labels.max(initial=-1)) + 1)
     true, false = np.zeros(count + 1), np.zeros(count + 1)
     for i, j, _ in chunks:
@@ -179,21 +165,6 @@ def _cluster_tallies(chunks: Chunks, truth: Truth) -> Tallies:
         false += np.bincount(np.where(ends < 0, count, ends), minlength=count + 1) / 2
     sizes = np.bincount(truth.labels[truth.labels >= 0], minlength=count + 1).astype(float)
     return true, false, sizes * (sizes - 1) / 2 - true
-
-
-def _judged_tallies(chunks: Chunks, truth: Truth) -> Tallies:
-    """Return true, false and missed as one entry per judged pair; unjudged pairs count for nothing."""
-    assert truth.judged is not None
-    i, j, positive = truth.judged
-    n = len(truth.labels)
-    wanted, reported = i.astype(np.int64) * n + j, np.zeros(len(i), np.bool_)
-    for a, b, _ in chunks:
-        reported |= np.isin(wanted, a.astype(np.int64) * n + b)
-    return (
-        (reported & positive).astype(float),
-        (reported & ~positive).astype(float),
-        (~reported & positive).astype(float),
-    )
 
 
 def micro_averages(true: FloatArray, false: FloatArray, missed: FloatArray) -> FloatArray:
@@ -261,11 +232,11 @@ def ends(resampled: FloatArray, level: float = 0.95) -> FloatArray:
     return interval
 
 
-def _intervals(counted: Tallies, resamples: int, *, macro: bool) -> dict[str, Interval]:
+def _intervals(counted: Tallies, resamples: int) -> dict[str, Interval]:
     """Return the intervals of the averages that every resample defines."""
     kinds, counts = np.unique(np.stack(counted), axis=1, return_counts=True)
     rng, batch = np.random.default_rng(0), max(1, _HELD // len(counts))
-    statistics = {"": resampled_micro} | ({"macro_": resampled_macro} if macro else {})
+    statistics = {"": resampled_micro, "macro_": resampled_macro}
     found: dict[str, list[FloatArray]] = {prefix: [] for prefix in statistics}
     for first in range(0, resamples, batch):
         samples = drawn(counts, min(batch, resamples - first), rng)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from spotsigs.arrays.csr import row_sums
-from spotsigs.engines import Engine, task_results
+from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
 from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
@@ -81,7 +81,7 @@ def extract_segments(
     task = partial(
         _extract_segment, folder=absolute(folder), text=text, scheme=scheme, strict=strict, largest=largest_page()
     )
-    done = task_results(engine, task, enumerate(shards))
+    done = engine.map(task, enumerate(shards))
     with closing(done), reading(collection, len(shards)) as progress:
         for pages, refused in done:
             if refused is not None:

@@ -119,7 +119,7 @@ def at_tau(
     groups = cluster(reported, clusters=clusters)
     removed = pairs.n - len(groups.representatives)
     measured = {}
-    if truth is not None and truth.judged is None:
+    if truth is not None:
         kept = np.zeros(pairs.n, np.bool_)
         kept[groups.representatives] = True
         found = decided(kept, truth)

@@ -16,7 +16,7 @@ import xxhash
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
-from spotsigs.engines import Engine, task_results
+from spotsigs.engines import Engine
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Copies, Sameness
 from spotsigs.records import (
@@ -372,7 +372,7 @@ def extract(
         raise
     extracted = partial(extract_shard, text=text, scheme=scheme, strict=strict)
     shards = collection.shards()
-    found = task_results(engine, extracted, shards)
+    found = engine.map(extracted, shards)
     with closing(found) as batches, reading(collection, len(shards)) as progress:
 
         def watched() -> Iterator[Signatures]:

@@ -66,13 +66,6 @@ def test_a_chain_loses_stories_by_components_and_none_by_leaders():
     assert lost == {ClusterMethod.components: 2, ClusterMethod.leaders: 0}
 
 
-def test_judged_pairs_have_no_stories():
-    judged = (np.array([0]), np.array([1]), np.array([True]))
-    pairs = Pairs.build(np.array([0]), np.array([1]), np.ones(1), 3)
-    quality = evaluate(pairs, Truth(np.full(3, -1, np.int32), (), judged), resamples=0)
-    assert quality.stories is quality.stories_lost is quality.duplicates is quality.duplicates_left is None
-
-
 def test_decisions_of_other_documents_are_refused_and_those_of_none_are_zero():
     truth = Truth.from_clusters(["a", "a"])
     with pytest.raises(InputError, match="kept are 1 documents, the truth 2"):

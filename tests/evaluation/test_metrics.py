@@ -76,16 +76,6 @@ def test_documents_without_a_cluster_are_duplicates_of_nothing():
     assert Truth.from_clusters([None, None]) is None
 
 
-def test_judged_pairs_replace_the_labels_and_unjudged_ones_do_not_count():
-    judged = (np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([True, False, True]))
-    truth = Truth(np.full(4, -1, np.int32), (), judged)
-    found = Pairs.build(np.array([0, 1, 0]), np.array([1, 2, 3]), np.ones(3), 4)
-    quality = evaluate(found, truth, cluster(found))
-    assert (quality.precision, quality.recall, quality.f1) == (0.5, 0.5, 0.5)
-    assert quality.bcubed_f1 is None
-    assert np.isnan(quality.macro_f1)
-
-
 def test_intervals_hold_the_value_and_narrow_with_more_clusters():
     rng = np.random.default_rng(3)
     widths = []
@@ -104,19 +94,6 @@ def test_relative_recall_is_the_share_of_the_base_that_was_found():
     found = Pairs.build(np.array([0, 2, 0]), np.array([1, 3, 4]), np.ones(3), 5)
     assert relative_recall(found, base) == pytest.approx(0.5)
     assert np.isnan(relative_recall(found, base.at(2.0)))
-
-
-def test_each_judged_pair_is_one_entry():
-    judged = (np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]), np.array([True, False, True, False]))
-    truth = Truth(np.full(4, -1, np.int32), (), judged)
-    pairs = Pairs.build(np.array([0, 0, 0]), np.array([1, 2, 3]), np.ones(3), 4)
-    true, false, missed = tallies(pairs, truth)
-    assert (true.tolist(), false.tolist(), missed.tolist()) == ([1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0])
-    quality = evaluate(pairs, truth, resamples=0)
-    assert (quality.precision, quality.recall, quality.f1) == (0.5, 0.5, 0.5)
-    assert (quality.true_pairs, quality.reported_pairs, quality.positive_pairs) == (1, 2, 2)
-    assert quality.bcubed_f1 is None
-    assert np.isnan(quality.macro_f1)
 
 
 def test_documents_of_no_cluster_share_the_last_tally():
@@ -194,12 +171,8 @@ def pieces(pairs, size):
         yield pairs.i[k : k + size], pairs.j[k : k + size], pairs.similarity[k : k + size]
 
 
-@pytest.mark.parametrize("judged", [False, True])
-def test_pairs_in_chunks_are_judged_as_at_once(judged):
+def test_pairs_in_chunks_are_evaluated_as_at_once():
     pairs, truth = drawn_truth()
-    if judged:
-        i, j = np.triu_indices(60, 1)
-        truth = Truth(truth.labels, truth.names, (i[::2], j[::2], np.arange(len(i[::2])) % 3 == 0))
     whole = tallies(pairs, truth)
     assert min(whole[0].sum(), whole[1].sum()) > 5
     np.testing.assert_array_equal(tallies(pieces(pairs, 7), truth), whole)
@@ -243,23 +216,14 @@ def test_resampled_averages_are_those_of_the_clusters_that_are_drawn():
 
 
 def test_no_interval_of_what_a_sample_leaves_undefined():
-    judged = (np.array([0, 0]), np.array([1, 2]), np.array([True, True]))
-    half = Pairs.build(np.array([0]), np.array([1]), np.ones(1), 3)  # a quarter of the samples reports no pair
-    found = evaluate(half, Truth(np.full(3, -1, np.int32), (), judged)).intervals
-    assert found == {"recall": (0, 1), "f1": (0, 1)}
+    half = Pairs.build(np.array([0]), np.array([1]), np.ones(1), 4)  # some samples report no pair
+    found = evaluate(half, Truth.from_clusters([*"aabb"])).intervals
+    assert "precision" not in found
 
 
-def test_intervals_of_judged_pairs_have_no_macro_averages_and_a_single_tally_has_none():
-    judged = (np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([True, False, True]))
-    truth = Truth(np.full(3, -1, np.int32), (), judged)
-    pairs = Pairs.build(np.array([0, 0]), np.array([1, 2]), np.ones(2), 3)
-    assert set(evaluate(pairs, truth, resamples=50).intervals) <= {"precision", "recall", "f1"}
-    assert evaluate(pairs, truth, resamples=50).intervals
-    one = Truth(np.full(3, -1, np.int32), (), tuple(part[:1] for part in judged))
-    assert evaluate(pairs, one, resamples=50).intervals == {}
-    two = Truth(np.full(3, -1, np.int32), (), tuple(part[:2] for part in judged))
-    assert evaluate(pairs, two, resamples=50).intervals != {}
-    assert evaluate(pairs, two, resamples=0).intervals == {}
+def test_no_intervals_without_resamples():
+    pairs, truth = drawn_truth()
+    assert evaluate(pairs, truth, resamples=0).intervals == {}
 
 
 def test_b_cubed_is_of_the_clusters_that_are_given():

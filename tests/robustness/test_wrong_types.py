@@ -63,7 +63,6 @@ RIGHT = {
     "Vectors.from_csr": {"indptr": [0, 1], "ids": [0]},
     "Vectors.from_counters": {"counters": [{"a": 1}]},
     "Vectors.from_sets": {"sets": [{"a"}]},
-    "Vectors.from_scipy": {"matrix": __import__("scipy.sparse").sparse.csr_array(np.eye(2, dtype=int))},
     "Vectors.row": {"r": 0},
     "Vectors.take": {"rows": [0]},
     "Vectors.as_sets": {},

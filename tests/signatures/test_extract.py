@@ -25,7 +25,7 @@ from spotsigs.text.visible import VisibleText
 
 class Serial:
     def map(self, function, tasks):
-        return map(function, tasks)
+        yield from map(function, tasks)
 
 
 @dataclass(frozen=True)
