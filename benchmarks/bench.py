@@ -22,15 +22,12 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from baselines.lsh_native import LshNative
 from benchmarks import extraction
 from benchmarks.join_tools import ALL_TAUS, JOIN, OURS, PACKAGES, PEER_TAUS, SKETCH_TAUS, TOOLS
 from data.collections.wt10g_like import DOCUMENTS, LONG, Wt10gLike
-from experiments.show.figures import Panel, Point, draw_lines
+from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
-from experiments.work.result_cache import code_version
-from spotsigs.matching.algorithm1 import SpotSigs
-from spotsigs.matching.prefix_join import SpotSigsTight
+from experiments.work.result_cache import code_checksum
 from spotsigs.output_files import read_json, write_json
 from spotsigs.runs.provenance import provenance
 
@@ -150,11 +147,9 @@ def _run(cell: Cell) -> dict[str, Any]:
 
 def _key(cell: Cell) -> str:
     """Return a hash of all that a cell's result depends on: its parameters, code, libraries and machine."""
-    ours = {"spotsigs_tight": SpotSigsTight, "spotsigs": SpotSigs, "lsh_native": LshNative}
-    code = code_version(ours.get(cell.tool, SpotSigsTight)(), COLLECTIONS[cell.collection])
     files = ("cell.py", "join_tools.py") + (() if cell.tool in OURS else ("allpairs.cpp", "requirements.txt"))
     own = [hashlib.sha256(Path(__file__).with_name(name).read_bytes()).hexdigest() for name in files]
-    parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), code, own, machine()]
+    parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), code_checksum(), own, machine()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -221,7 +216,9 @@ def write_tables(folder: Path) -> None:
         )
         for row in done[done.collection.isin(names)].sort_values(["tool", "threads", "tau"]).itertuples()
     ]
-    panels = [Panel(name=name, x_label="tau", y_label="seconds", y_log=True, guides=[0.78]) for name in names]
+    panels = [
+        Panel(name=name, x_label="tau", y_label="seconds", y_log=True, marks=[Mark(label="", x=0.78)]) for name in names
+    ]
     if points:
         draw_lines(folder / "seconds", panels, points)
 

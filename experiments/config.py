@@ -9,13 +9,12 @@ from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from errno import EACCES, EDQUOT, EEXIST, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, ClassVar
 
 from hydra import compose
 from hydra.core.config_store import ConfigStore
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.object_type import ObjectType
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.types import RunMode
 from hydra.utils import get_class
@@ -95,9 +94,12 @@ class Experiment(ABC):
     ----------
     reads : tuple of str
         Groups and root keys that it reads besides `EVERY_EXPERIMENT`; others are refused on the command line.
+    results : Path
+        Folder of all results; an experiment writes to the folder of its name below it.
     """
 
     reads: ClassVar[tuple[str, ...]] = ()
+    results: Path = Path("results")
 
     @abstractmethod
     def __call__(self, settings: Settings) -> str:
@@ -114,13 +116,7 @@ def _run_name(tau: object) -> str:
 
 
 def _results(*own: str) -> str:
-    """Return the folder of results: the committed one for the default configuration, another one for variants.
-
-    Parameters
-    ----------
-    *own : str
-        Keys whose values the experiment stores in the same folder.
-    """
+    """Return the folder of results: the committed one for the defaults and for other values of `own` keys."""
     given = HydraConfig.get().overrides.task if HydraConfig.initialized() else ()
     name = variant(given, (*NOT_OF_RESULTS, *own))
     return f"results/variants/{name}" if name else "results"
@@ -152,17 +148,8 @@ OmegaConf.register_new_resolver("results", _results)
 def settings(config: DictConfig, names: dict[str, str] | None = None) -> Settings:
     """Build and check every node of a composed configuration, before any work starts.
 
-    Parameters
-    ----------
-    config : DictConfig
-        Composed configuration.
-    names : dict of str to str, optional
-        Choices of the groups; those of the running job by default.
-
-    Raises
-    ------
-    InputError
-        For the first bad value.
+    The choices of the groups are those of the running job unless `names` has them. The first bad value is an
+    InputError.
     """
     _require_known(config)
     auto = config.tau == AUTO
@@ -177,19 +164,19 @@ def settings(config: DictConfig, names: dict[str, str] | None = None) -> Setting
     typed = names is None  # on the command line, not by another experiment
     names = names or {group: str(HydraConfig.get().runtime.choices[group]) for group in GROUPS}
     if auto:
-        _require_similarities(built)
+        _require_similarities(built["matcher"], built["experiment"])
     for key in ("copy", "store"):
         _require_outside(key, config[key], getattr(built["data"], "path", None))
     memory = _memory(config, names)
     require(memory is None or not auto, f"tau={AUTO} compares all similarities in memory; leave out memory= and store=")
     if built["experiment"] is not None:
-        _require_no_single_run(config, memory)
+        alone = "belongs to a single run; leave out experiment="
+        require(not config.strict, f"strict=true {alone}")
+        require(config["copy"] is None, f"copy= {alone}")
+        require(memory is None, "memory= and store= belong to a single run; leave out experiment=")
         if typed:
-            require(
-                HydraConfig.get().mode is not RunMode.MULTIRUN,
-                "an experiment sweeps by itself: run each alone, as in `python run.py "
-                f"experiment={names['experiment']}`, without -m",
-            )
+            once = f"run each alone, as in `python run.py experiment={names['experiment']}`, without -m"
+            require(HydraConfig.get().mode is not RunMode.MULTIRUN, f"an experiment sweeps by itself: {once}")
             _require_read(built["experiment"], names["experiment"], overrides())
     band = getattr(built["data"], "idf_band", (IDF_MIN, IDF_MAX))
     same = (
@@ -253,14 +240,6 @@ def _require_known(config: DictConfig) -> None:
         require(str(config[key]).lower() not in ("true", "false", ""), f"{key} must name a folder, got {config[key]!r}")
 
 
-def _require_no_single_run(config: DictConfig, memory: int | None) -> None:
-    """Refuse keys that belong to a single run."""
-    alone = "belongs to a single run; leave out experiment="
-    require(not config.strict, f"strict=true {alone}")
-    require(config["copy"] is None, f"copy= {alone}")
-    require(memory is None, "memory= and store= belong to a single run; leave out experiment=")
-
-
 def _require_read(experiment: Any, name: str, words: Sequence[str]) -> None:
     """Refuse overrides that an experiment does not read: it would run as if they were not set."""
     require(isinstance(experiment, Experiment), f"experiment={name}: its class must be an Experiment")
@@ -277,10 +256,9 @@ def _key(word: str) -> str:
     return word.lstrip("+~").partition("=")[0].partition("@")[0]
 
 
-def _require_similarities(built: dict[str, Any]) -> None:
+def _require_similarities(matcher: Any, experiment: Any) -> None:
     """Refuse ``tau=auto`` for experiments and for matchers without Jaccard similarities."""
-    matcher = built["matcher"]
-    require(built["experiment"] is None, f"tau={AUTO} is for single runs; experiments choose their thresholds")
+    require(experiment is None, f"tau={AUTO} is for single runs; experiments choose their thresholds")
     require(
         matcher.measure == "jaccard" and matcher.threshold is not None,
         f"tau={AUTO} needs a matcher with a threshold on Jaccard similarity, which {matcher.label} is not",
@@ -314,19 +292,8 @@ def composed(*overrides: str) -> Settings:
 
 
 def quoted(value: str) -> str:
-    """Return a value quoted for an override.
-
-    Examples
-    --------
-    >>> quoted("results/tau=0.4,0.5")
-    "'results/tau=0.4,0.5'"
-    """
+    """Return a value quoted for an override, in which signs such as , and = have no meaning."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def choices(group: str) -> list[str]:
-    """Return the choices of a group, sorted."""
-    return sorted(GlobalHydra.instance().config_loader().get_group_options(group, ObjectType.CONFIG))
 
 
 def overrides() -> list[str]:
@@ -334,13 +301,8 @@ def overrides() -> list[str]:
     return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
 
 
-def moved() -> bool:
-    """Return whether the user chose the folder of the running job, which may then replace other results."""
-    return any(word.startswith(("hydra.run.", "hydra.sweep.")) for word in HydraConfig.get().overrides.hydra)
-
-
 def files(config: DictConfig, chosen: Settings) -> dict[str, str]:
-    """Return the files that record the configuration of the running job, by name; the IDF band has its numbers."""
+    """Return the files that record the configuration of the running job, by name."""
     hydra, band = HydraConfig.get(), chosen.idf_filter
     resolved = OmegaConf.merge(config, {"idf_min": band.idf_min, "idf_max": band.idf_max})
     return {
@@ -353,10 +315,7 @@ def files(config: DictConfig, chosen: Settings) -> dict[str, str]:
 def build(node: DictConfig, group: str) -> Any:
     """Merge a node into its target's own dataclass, which is its schema, and return the object.
 
-    Raises
-    ------
-    InputError
-        If a key is unknown, a type does not fit or a value is out of range.
+    An unknown key, a wrong type and a value out of range are an InputError.
     """
     values = dict(OmegaConf.to_container(node, resolve=True))
     target = values.pop("_target_", None)

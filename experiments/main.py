@@ -11,8 +11,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from experiments.config import files, moved, overrides, sentence, settings
-from experiments.finished_runs import next_command, require_same, score
+from experiments.config import files, overrides, sentence, settings
+from experiments.finished_runs import score
 from spotsigs import interrupts
 from spotsigs.runs.settings import Settings
 from spotsigs.startup import expand_home
@@ -43,16 +43,10 @@ def _run(chosen: Settings, config: DictConfig) -> float | None:
     from experiments.claims.published import bands_of, published_row
     from spotsigs.runs.runner import run
 
-    folder, about = Path(HydraConfig.get().runtime.output_dir), files(config, chosen)
-    if not moved():
-        require_same(folder, about["config.yaml"])
+    folder = Path(HydraConfig.get().runtime.output_dir)
     paper = published_row(chosen.names, chosen.matcher.threshold, bands_of(chosen), overrides())
-    print(run(chosen, folder, about=about, published=paper))
-    if chosen.query is not None:
-        return None
-    if HydraConfig.get().mode is RunMode.RUN:
-        print(next_command(folder, overrides()))
-    return score(folder)
+    print(run(chosen, folder, about=files(config, chosen), published=paper))
+    return score(folder) if chosen.query is None else None
 
 
 def enter() -> None:

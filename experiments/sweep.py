@@ -7,33 +7,27 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn, JobStatus, setup_globals
+from hydra.experimental.callback import Callback
 from omegaconf import OmegaConf, open_dict, read_write
 
-from experiments.config import files, moved, sentence, settings
-from experiments.finished_runs import COMPLETE, IDENTITY, is_finished, require_same, score, variant
+from experiments.config import files, sentence, settings
+from experiments.finished_runs import COMPLETE, IDENTITY, is_finished, score, variant
 from spotsigs.output_files import read_json
+
+if TYPE_CHECKING:
+    from experiments.work.sweep_cells import Ended, SweepCell
 
 SWEEP = "SPOTSIGS_SWEEP"
 """Environment variable with the folder of the running sweep, which jobs in other processes inherit."""
 
 JOBS = "jobs.jsonl"
 """File of the folder of a sweep that lists its finished jobs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepJob:
-    """A cell (`experiments.work.sweep_cells.SweepCell`) with its configuration and its result for Hydra."""
-
-    config: Any
-    returned: JobReturn
-    cell: Any
 
 
 def launch(
@@ -62,94 +56,85 @@ def launch(
     setup_globals()
     before = HydraConfig.instance().cfg
     try:
-        jobs = [_composed(context, task_function, config, first + k, words) for k, words in enumerate(job_overrides)]
+        jobs = {
+            number: _composed(context, task_function, config, number, words)
+            for number, words in enumerate(job_overrides, first)
+        }
     finally:
         HydraConfig.instance().cfg = before
-    done = {job.cell.number for job in jobs if is_finished(job.cell.folder, job.cell.about)}
-    missing = [job.cell for job in jobs if job.cell.number not in done]
+    done = {number for number, (cell, _) in jobs.items() if is_finished(cell.folder, cell.about)}
+    missing = [cell for number, (cell, _) in jobs.items() if number not in done]
     inputs = Path(os.environ.get(SWEEP, config.hydra.sweep.dir)).absolute() / "inputs"
     running = run_cells(missing, inputs, missing[0].settings.workers) if missing else ()
+    returned = [job for _, job in jobs.values()]
+    common = set.intersection(*(set(job.overrides) for job in returned)) if len(jobs) > 1 else set()
     with tqdm(total=len(jobs), unit="cell", disable=None) as bar:
         try:
             for count, ended in enumerate(chain((Ended(number=number) for number in done), running), 1):
-                job = jobs[ended.number - first]
-                _end(context, job, ended)
+                cell, job = jobs[ended.number]
+                _end(context, cell, job, ended)
                 bar.update()
+                own = [word for word in job.overrides if word not in common] or job.overrides
                 kept = ", finished before" if ended.number in done else ""
-                line = f"{count}/{len(jobs)} {_own_words(job, jobs)}: {_figures(job.cell, ended)}{kept}"
+                line = f"{count}/{len(jobs)} {' '.join(own)}: {_figures(cell, ended)}{kept}"
                 bar.write(line, file=sys.stdout)
                 sys.stdout.flush()
         except KeyboardInterrupt:
-            finished = sum(job.returned.status is JobStatus.COMPLETED for job in jobs)
+            finished = sum(job.status is JobStatus.COMPLETED for job in returned)
             bar.write(f"{finished} of {len(jobs)} cells are finished; the same command continues", file=sys.stdout)
             raise
-    return [job.returned for job in jobs]
+    return returned
 
 
-def _composed(context: Any, task_function: Any, config: Any, number: int, words: Sequence[str]) -> SweepJob:
+def _composed(
+    context: Any, task_function: Any, config: Any, number: int, words: Sequence[str]
+) -> tuple[SweepCell, JobReturn]:
     """Compose a cell and check its settings, as Hydra does before it calls a job."""
     from experiments.work.sweep_cells import SweepCell, identity
 
     config = context.config_loader.load_sweep_config(config, list(words))
     with open_dict(config):
         config.hydra.job.id = config.hydra.job.num = number
-    HydraConfig.instance().set_config(config)
+    HydraConfig.instance().set_config(config)  # the name of the folder is resolved by it
     folder = Path(config.hydra.sweep.dir, config.hydra.sweep.subdir).absolute()
     with read_write(config.hydra.runtime), open_dict(config.hydra.runtime):
         config.hydra.runtime.output_dir = str(folder)
     HydraConfig.instance().set_config(config)
     task = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
     typed: Any = OmegaConf.to_container(config.hydra.overrides.task)
-    returned = JobReturn(overrides=typed, cfg=task, hydra_cfg=config, working_dir=str(Path.cwd()))
     context.callbacks.on_job_start(config=config, task_function=task_function)
     chosen = settings(task)
     about = {**files(task, chosen), IDENTITY: identity(chosen)}
-    if not moved():
-        require_same(folder, about["config.yaml"])
     cell = SweepCell(number=number, settings=chosen, folder=folder, about=about)
-    return SweepJob(config=config, returned=returned, cell=cell)
+    return cell, JobReturn(overrides=typed, cfg=task, hydra_cfg=config, working_dir=str(Path.cwd()))
 
 
-def _end(context: Any, job: SweepJob, ended: Any) -> None:
+def _end(context: Any, cell: SweepCell, job: JobReturn, ended: Ended) -> None:
     """Record the end of a job, as Hydra does."""
-    job.returned.status = JobStatus.FAILED if ended.error else JobStatus.COMPLETED
+    job.status = JobStatus.FAILED if ended.error else JobStatus.COMPLETED
     if ended.error is not None:
-        job.returned.return_value = ended.error
-    elif job.cell.settings.query is None:
-        job.returned.return_value = score(job.cell.folder)
-    context.callbacks.on_job_end(config=job.config, job_return=job.returned)
+        job.return_value = ended.error
+    elif cell.settings.query is None:
+        job.return_value = score(cell.folder)
+    context.callbacks.on_job_end(config=job.hydra_cfg, job_return=job)
 
 
-def _figures(cell: Any, ended: Any) -> str:
+def _figures(cell: SweepCell, ended: Ended) -> str:
     """Return the main figures of a cell, or its error."""
     if ended.error is not None:
         return sentence(ended.error)
     if cell.settings.query is not None:
-        return str(ended.text)
+        return ended.text
     metrics = read_json(cell.folder / COMPLETE)
     quality = "" if metrics["f1"] is None else f"F1 {metrics['f1']:.3f}, "
     return f"{quality}{metrics['pairs']:,} pairs"
 
 
-def _own_words(job: SweepJob, jobs: Sequence[SweepJob]) -> str:
-    """Return the overrides of a job that not all jobs have."""
-    words = [list(one.returned.overrides or ()) for one in jobs]
-    common = set.intersection(*map(set, words)) if len(words) > 1 else set()
-    own = list(job.returned.overrides or ())
-    return " ".join([word for word in own if word not in common] or own)
-
-
-class SweepSummary:
+class SweepSummary(Callback):
     """Callback of Hydra around a sweep with any launcher: lists the jobs, and writes a table and a figure at the end.
 
     A sweeper that optimises maximises: the value of a job is its F1.
     """
-
-    def __getattr__(self, name: str) -> Any:
-        """Answer the other calls of Hydra."""
-        if not name.startswith("on_"):
-            raise AttributeError(name)
-        return lambda **_: None
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
         """Name the folder of the sweep by its overrides, and remove the list of an earlier sweep."""

@@ -24,7 +24,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from labelled import ROOT, labelled, lost, quality, true_pairs
+from labelled import ROOT, labelled, quality, true_pairs
 
 import spotsigs
 from baselines.imatch import IMatch, agreement_probability
@@ -143,31 +143,3 @@ for pages in collections:
 table = pd.DataFrame(rows).set_index(["pages", "method"])
 assert table.loc[("gold", "SpotSigs, tau 0.2"), "recall"] > 0.9
 table.round(4)
-
-# %% [markdown]
-# ## A pair that I-Match-S misses
-#
-# Of the true pairs that only SpotSigs finds at $\tau = 0.44$, the one of median similarity. The pages are generated;
-# the texts of newsframes belong to their publishers. Words of shared spot signatures are bold.
-
-# %%
-pages = collections[-1]
-vectors, truth = pages.vectors(spots)
-found = spotsigs.SpotSigsTight(tau=0.44)(Corpus(vectors)).to_pandas()
-missed = pd.DataFrame(lost(IMatch(**BAND)(Corpus(vectors)), truth), columns=["doc_a", "doc_b"])
-both = missed.merge(found, on=["doc_a", "doc_b"]).sort_values(["similarity", "doc_a", "doc_b"])
-pair = both.iloc[len(both) // 2]
-print(f"{len(both):,} true pairs that only SpotSigs finds; this one has similarity {pair['similarity']:.2f}")
-pages.side_by_side([int(pair["doc_a"]), int(pair["doc_b"])], spots)
-
-# %% [markdown]
-# ## A pair that both miss
-#
-# One of the true pairs that SpotSigs misses at the same threshold.
-
-# %%
-below = missed.merge(found, how="left", on=["doc_a", "doc_b"])
-below = below[below["similarity"].isna()].sort_values(["doc_a", "doc_b"])
-print(f"{len(below):,} true pairs are missed by both")
-pair = below.iloc[len(below) // 2]
-pages.side_by_side([int(pair["doc_a"]), int(pair["doc_b"])], spots)

@@ -24,7 +24,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from labelled import ROOT, best, labelled, lost, quality
+from labelled import ROOT, best, labelled, quality
 
 import spotsigs
 from baselines.lsh_native import LshNative, s_curve
@@ -149,32 +149,3 @@ for axis, (name, table) in zip(axes[0], true.items(), strict=True):
 axes[0, 0].legend(loc="lower right")
 figure.suptitle("LSH finds true pairs by the S-curve; SpotSigs finds all of them")
 plt.show()
-
-# %% [markdown]
-# ## A pair that only SpotSigs finds
-#
-# The most similar true pair that the paper's LSH misses at a threshold of 0.44. The texts are generated; those of
-# newsframes belong to their publishers and are not printed. Words of shared signatures are bold.
-
-# %%
-pages = collections[-1]
-table = true[pages.name]
-found = hashed[pages.name][PAPER].to_pandas()[["doc_a", "doc_b"]]
-both = table[table["similarity"] >= 0.44].merge(found, how="left", indicator=True)
-pair = both[both["_merge"] == "left_only"].sort_values(["similarity", "doc_a", "doc_b"]).iloc[-1]
-chance = s_curve(6, 32, np.array([pair["similarity"]]))[0]
-print(f"similarity {pair['similarity']:.2f}: LSH finds such a pair with probability {chance:.2f}")
-pages.side_by_side([int(pair["doc_a"]), int(pair["doc_b"])], spots)
-
-# %% [markdown]
-# ## A pair that both miss
-#
-# SpotSigs misses the true pairs below the threshold. This one has the median similarity of those below 0.44; a lower
-# threshold would find it, and more false pairs.
-
-# %%
-below = pd.DataFrame(lost(exact[pages.name].at(0.44), truths[pages.name]), columns=["doc_a", "doc_b"])
-below = below.merge(exact[pages.name].to_pandas(), how="left", on=["doc_a", "doc_b"]).fillna(0.0)
-pair = below.sort_values(["similarity", "doc_a", "doc_b"]).iloc[len(below) // 2]
-print(f"{len(below):,} true pairs are below the threshold; this one has similarity {pair['similarity']:.2f}")
-pages.side_by_side([int(pair["doc_a"]), int(pair["doc_b"])], spots)

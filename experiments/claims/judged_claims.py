@@ -10,8 +10,6 @@ from pathlib import Path
 from experiments.claims.facts import Fact, read_facts
 from experiments.claims.ledger import CONTRADICTABLE, KINDS, Claim, ledger
 from experiments.claims.verdicts import HOLDS, INTRODUCTION, NOTES, RULES, Untestable, Verdict
-from experiments.config import Experiment, Settings
-from experiments.work.study import Work
 from spotsigs.output_files import replacing, write_csv
 
 HEADER = ("class", "claim", "where", "published", "on", "command", "measured", "low", "high", "verdict", "remark")
@@ -79,26 +77,6 @@ class Judged:
             return "not run yet, its collection is not at hand, or other processes disturbed its times"
         second = f"On {self.claim.second_on} {self.second}." if self.second else ""
         return " ".join(filter(None, (second, self.claim.remark)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claims(Experiment):
-    """Judge every claim by the facts of the experiments that have run.
-
-    Attributes
-    ----------
-    results : Path
-        Folder of the experiments' facts; receives ``claims.md`` and ``claims.csv``.
-    """
-
-    results: Path = Path("results")
-
-    def __call__(self, settings: Settings) -> str:
-        """Write the ledger; return the counts of verdicts."""
-        judged = judge_all(self.results)
-        write_ledger(self.results, judged)
-        Work.begin(self.results, settings).record("claims")
-        return f"{summary(judged)}\n\nledger: {self.results / 'claims.md'}"
 
 
 def judge_all(results: Path) -> list[Judged]:

@@ -7,7 +7,6 @@ import math
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from matplotlib.patheffects import withStroke
 
 from spotsigs.output_files import replacing, write_csv
 
-logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells of each glyph that a PDF takes
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs each glyph of a PDF
 
 STYLE = Path(__file__).with_name("paper.mplstyle")
 HIGHEST_DENSITY = 12  # markers on a line
@@ -90,8 +89,6 @@ class Panel:
         Logarithmic axes.
     x_range, y_range : list of float
         Ends of the axes; free if empty.
-    guides : list of float
-        x positions of thin vertical lines.
     x_ticks : list of float
         Positions of the labels on the x axis; the library's choice if empty.
     marks : list of Mark
@@ -109,25 +106,16 @@ class Panel:
     y_log: bool = False
     x_range: Sequence[float] = ()
     y_range: Sequence[float] = ()
-    guides: Sequence[float] = ()
     x_ticks: Sequence[float] = ()
     y_ticks: Sequence[float] = ()
     marks: Sequence[Mark] = ()
     named_lines: bool = False
 
 
-def write_points(path: Path, points: Sequence[Point]) -> None:
-    """Write a figure's points as csv."""
-    header = list(Point.__dataclass_fields__)
-    write_csv(path, header, (list(asdict(point).values()) for point in points))
-
-
 def draw_lines(
     path: Path, panels: Sequence[Panel], points: Sequence[Point], caption: str = "", columns: int | None = None
 ) -> None:
     """Draw lines with their intervals and write ``path`` as svg, png, pdf and csv.
-
-    If there are several panels, ``path-narrow.svg`` has them one above the other, for narrow screens.
 
     Parameters
     ----------
@@ -142,20 +130,7 @@ def draw_lines(
     columns : int, optional
         Panels in a row; all of them if omitted.
     """
-    _draw_grid(path, panels, points, caption, min(columns or len(panels), len(panels)))
-    if len(panels) > 1:
-        _draw_grid(path.with_name(f"{path.name}-narrow"), panels, points, caption, 1, kinds=("svg",))
-
-
-def _draw_grid(
-    path: Path,
-    panels: Sequence[Panel],
-    points: Sequence[Point],
-    caption: str,
-    across: int,
-    kinds: Sequence[str] = ("svg", "png", "pdf", "csv"),
-) -> None:
-    """Draw lines with ``across`` panels in a row."""
+    across = min(columns or len(panels), len(panels))
     down = math.ceil(len(panels) / across)
 
     def draw(figure: Figure) -> None:
@@ -174,7 +149,7 @@ def _draw_grid(
             _legend(figure, axes)
 
     width = 5.0 if across == 1 else 3.6 * across
-    _write(path, points, draw, caption, width=width, height=3.4 * down, kinds=kinds)
+    _write(path, points, draw, caption, width=width, height=3.4 * down)
 
 
 def _name_line(axis: Axes, series: str, end: Point, color: str) -> None:
@@ -200,10 +175,9 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
 def draw_dots(path: Path, panels: Sequence[Panel], points: Sequence[Point], caption: str = "") -> None:
     """Draw a row for each series with its x and interval; parameters and files as in `draw_lines`."""
     names = list(dict.fromkeys(point.series for point in points))
-    labels = 0.07 * max(map(len, names), default=0)
 
-    def draw(figure: Figure, across: int) -> None:
-        axes = figure.subplots(len(panels) // across, across, squeeze=False, sharey=True).ravel()
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots(1, len(panels), squeeze=False, sharey=True).ravel()
         for axis, panel in zip(axes, panels, strict=True):
             rows = {name: row for row, name in enumerate(names)}
             marks = [replace(mark, y=rows[mark.series]) if mark.series else mark for mark in panel.marks]
@@ -213,12 +187,8 @@ def draw_dots(path: Path, panels: Sequence[Panel], points: Sequence[Point], capt
             axis.set_yticks(range(len(names)), names)
         axes[0].set_ylim(len(names) - 0.4, -0.6)
 
-    height = 0.9 + 0.32 * len(names)
-    width = 3.2 * len(panels) + labels
-    _write(path, points, partial(draw, across=len(panels)), caption, width=width, height=height)
-    if len(panels) > 1:
-        narrow, height = path.with_name(f"{path.name}-narrow"), height * len(panels)
-        _write(narrow, points, partial(draw, across=1), caption, width=3.2 + labels, height=height, kinds=("svg",))
+    width = 3.2 * len(panels) + 0.07 * max(map(len, names), default=0)
+    _write(path, points, draw, caption, width=width, height=0.9 + 0.32 * len(names))
 
 
 def _draw_dot(axis: Axes, point: Point, row: int) -> None:
@@ -245,7 +215,7 @@ def draw_bars(path: Path, panel: Panel, points: Sequence[Point], caption: str = 
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
     cycle = plt.rcParams["axes.prop_cycle"].by_key()
     names = list(dict.fromkeys(point.series for point in points))
-    # after one round of colours each property goes on at another place, so that no two series look alike
+    # after one round of colours each property is shifted, so that no two series look alike
     return {
         name: {
             look: values[(number + number // len(values) * step) % len(values)]
@@ -274,8 +244,6 @@ def _prepare(axis: Axes, panel: Panel, panels: int) -> None:
         axis.set_xlim(*panel.x_range)
     if len(panel.y_range):
         axis.set_ylim(*panel.y_range)
-    for x in panel.guides:
-        axis.axvline(x, color="0.4", linewidth=0.8, linestyle=(0, (2, 2)))
     for mark in panel.marks:
         _draw_mark(axis, mark)
 
@@ -302,9 +270,9 @@ def _draw_mark(axis: Axes, mark: Mark) -> None:
 def _draw_line(
     axis: Axes, series: str, line: Sequence[Point], look: dict[str, Any], shift: float, banded: bool
 ) -> None:
-    """Draw one line; its markers stand ``shift`` of their spacing to the right, so that lines do not hide others'.
+    """Draw one line; markers are shifted by ``shift`` of their spacing, so that lines do not hide each other's.
 
-    Intervals are bands, or bars at the markers where many bands would lie on each other.
+    Intervals are bands, or bars at the markers where many bands would overlap.
     """
     if not line:
         return
@@ -324,18 +292,11 @@ KINDS = {"svg": ("Date", "Creator"), "png": ("Software",), "pdf": ("CreationDate
 
 
 def _write(
-    path: Path,
-    points: Sequence[Point],
-    draw: Callable[[Figure], None],
-    caption: str,
-    *,
-    width: float,
-    height: float = 3.4,
-    kinds: Sequence[str] = ("svg", "png", "pdf", "csv"),
+    path: Path, points: Sequence[Point], draw: Callable[[Figure], None], caption: str, *, width: float, height: float
 ) -> None:
     """Draw in the project's style; the same bytes for the same points and library versions."""
-    if "csv" in kinds:
-        write_points(path.with_suffix(".csv"), points)
+    header = list(Point.__dataclass_fields__)
+    write_csv(path.with_suffix(".csv"), header, (list(asdict(point).values()) for point in points))
     with plt.style.context(STYLE):
         lines = textwrap.wrap(caption, int(width * LETTERS_AN_INCH))
         figure = plt.figure(figsize=(width, height + 0.16 * len(lines)))
@@ -343,8 +304,8 @@ def _write(
             draw(figure)
             if lines:
                 figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=8)
-            for kind, unsaid in ((kind, KINDS[kind]) for kind in kinds if kind in KINDS):
+            for kind, omitted in KINDS.items():
                 with replacing(path.with_suffix(f".{kind}")) as temporary:
-                    figure.savefig(temporary, format=kind, metadata=dict.fromkeys(unsaid))
+                    figure.savefig(temporary, format=kind, metadata=dict.fromkeys(omitted))
         finally:
             plt.close(figure)

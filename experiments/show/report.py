@@ -1,4 +1,4 @@
-"""Report: one HTML file with all tables, figures and claims, and sample pairs; it loads no other file."""
+"""Report: one HTML file with all tables, figures and claims; it loads no other file."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from experiments.claims.facts import read_facts
-from experiments.claims.judged_claims import Judged, judge_all
+from experiments.claims.judged_claims import Judged
 from experiments.claims.verdicts import INTRODUCTION, NOTES, RULES, Verdict
-from experiments.config import Experiment, Settings
-from experiments.show.page_pairs import KINDS, Sample, sample_pairs
-from experiments.work.study import Line, Work
-from spotsigs.errors import require
-from spotsigs.output_files import read_json, replacing
-from spotsigs.records import VectorCollection
-from spotsigs.runs.provenance import provenance
+from spotsigs.output_files import read_json
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -41,53 +34,6 @@ SECTIONS = {
 
 OTHERS = "Beyond the paper"
 """Section of all other tables and figures."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report(Experiment):
-    """Report of all results, with sampled pairs for inspection.
-
-    Attributes
-    ----------
-    results : Path
-        Folder of the experiments' results; receives ``report.html``.
-    each : int
-        Number of true, of false and of missed pairs in the inspector.
-    """
-
-    results: Path = Path("results")
-    each: int = 12
-
-    def __post_init__(self) -> None:
-        require(self.each >= 0, f"each must not be negative, got {self.each}")
-
-    def __call__(self, settings: Settings) -> str:
-        """Write the report; return its path."""
-        work = Work.begin(self.results, settings)
-        page = render(
-            finding=finding(self.results),
-            sections=sections(self.results),
-            judged=judge_all(self.results),
-            samples=self._samples(work),
-            about=provenance() | {"data": settings.names["data"], "seed": settings.seed},
-        )
-        path = self.results / "report.html"
-        with replacing(path) as temporary:
-            temporary.write_text(page, encoding="utf-8")
-        work.record("report")
-        return f"report: {path}"
-
-    def _samples(self, work: Work) -> list[Sample]:
-        """Sample pairs of SpotSigs at the paper's parameters; none if the collection has no clusters or no texts."""
-        line = Line.composed("SpotSigs", "matcher=spotsigs idf_max=0.85 tau=0.44", work.settings)
-        if not self.each or isinstance(work.settings.collection, VectorCollection):
-            return []
-        stored = work.read(line.signature)
-        truth = stored.truth()
-        if truth is None:
-            return []
-        corpus = stored.corpus(line.idf_filter)
-        return sample_pairs(corpus, truth, line.matcher, line.signature, each=self.each, seed=work.settings.seed)  # type: ignore[arg-type]
 
 
 def finding(results: Path) -> list[str]:
@@ -131,19 +77,14 @@ def _item(results: Path, name: str) -> dict[str, Any] | None:
     if "table" in about:
         return {"name": name, "table": about["table"], "origin": _origin(about)}
     if "figure" in about:
-        narrow = path.with_name(f"{path.stem}-narrow.svg")
+        image = base64.b64encode(path.with_suffix(".svg").read_bytes()).decode()
         return {
             "name": name,
             "caption": about["figure"]["caption"],
-            "image": _image(path.with_suffix(".svg")),
-            "narrow": _image(narrow) if narrow.exists() else "",
+            "image": f"data:image/svg+xml;base64,{image}",
             "origin": _origin(about),
         }
     return None
-
-
-def _image(path: Path) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode()}"
 
 
 def _origin(about: dict[str, Any]) -> dict[str, str]:
@@ -161,7 +102,6 @@ def render(
     *,
     sections: Sequence[dict[str, Any]],
     judged: Sequence[Judged],
-    samples: Sequence[Sample],
     about: dict[str, Any],
     finding: Sequence[str] = (),
 ) -> str:
@@ -176,8 +116,6 @@ def render(
         Result of `sections`.
     judged : sequence of Judged
         Claims with verdicts.
-    samples : sequence of Sample
-        Sampled pairs.
     about : dict
         Command, commit, versions, machine.
     finding : sequence of str
@@ -207,8 +145,6 @@ def render(
         rules=RULES,
         introduction=INTRODUCTION,
         notes=NOTES,
-        samples=samples,
-        kinds=KINDS,
         about=about,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +21,8 @@ FIGURES = (
 
 TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")
 
-NARROWER = ("memory_mib", "sort_hash_ms", "cluster_ms", "k", "l", "signatures", "idf", "total_ms", "best", "row")
-"""Columns that are left out, in this order, where the table is wider than the terminal."""
+PRINTED = ("row", "tau", "total_ms", *QUALITY, "best")
+"""Columns of the terminal, besides the swept keys."""
 
 MEASURED, PUBLISHED = "measured", "published"
 
@@ -36,7 +35,7 @@ Row = dict[str, Any]
 
 
 def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> str:
-    """Write the table and the figure of a sweep; return the table as wide as the terminal, and the paths.
+    """Write the table and the figure of a sweep; return the main columns of the table, and the paths.
 
     Parameters
     ----------
@@ -47,14 +46,11 @@ def write_sweep(folder: Path, jobs: Sequence[Mapping[str, Any]]) -> str:
         ``words``, the overrides, and ``folder`` of each finished cell.
     """
     _write_runs(folder / "runs.csv", [Path(job["folder"]) for job in jobs])
-    table = sweep_table(jobs)
+    table, swept = sweep_table(jobs), _swept(jobs)
     table.write(folder, "sweep")
-    drawn = _draw(folder, table, _swept(jobs))
-    shown, left_out = fitted(table, shutil.get_terminal_size((120, 24)).columns)
-    lines = ["", shown.text(), ""]
-    if left_out:
-        lines.append(f"not shown, for the width of the terminal: {', '.join(left_out)}; see runs.csv")
-    return "\n".join([*lines, *([f"figure: {shown_path(drawn)}"] if drawn else []), f"sweep: {shown_path(folder)}"])
+    drawn = _draw(folder, table, swept)
+    paths = [*([f"figure: {shown_path(drawn)}"] if drawn else []), f"sweep: {shown_path(folder)}"]
+    return "\n".join(["", printed(table, swept), "", *paths])
 
 
 def _write_runs(path: Path, folders: Sequence[Path]) -> None:
@@ -145,40 +141,10 @@ def _method(row: Row, swept: Sequence[str]) -> tuple[Any, ...]:
     return tuple(row[key] for key in swept if key != "tau")
 
 
-def fitted(table: Table, width: int) -> tuple[Table, list[str]]:
-    """Leave out columns until a table fits a width.
-
-    Parameters
-    ----------
-    table : Table
-        Of a sweep.
-    width : int
-        Characters of a line.
-
-    Returns
-    -------
-    table : Table
-        With fewer printed columns.
-    left_out : list of str
-        Titles of the others.
-    """
-    left_out, notes = [], [line for note in table.notes for line in _wrapped(note, width)]
-    table = replace(table, notes=notes)
-    names = [*NARROWER, *(column.name for column in reversed(table.columns) if column.name not in NARROWER)]
-    for name in names:
-        if max(map(len, table.text().splitlines())) <= width:
-            break
-        column = next((column for column in table.columns if column.name == name and column.title), None)
-        if column is not None:
-            left_out.append(column.title)
-            table = replace(table, columns=[replace(c, title="") if c is column else c for c in table.columns])
-    return table, left_out
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, max(width, 20))
+def printed(table: Table, swept: Sequence[str]) -> str:
+    """Return the columns of a table that fit a terminal; its files have the others."""
+    shown = [replace(c, title=c.title if c.name in (*swept, *PRINTED) else "") for c in table.columns]
+    return replace(table, columns=shown).text()
 
 
 def _draw(folder: Path, table: Table, swept: Sequence[str]) -> Path | None:

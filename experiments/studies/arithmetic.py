@@ -14,7 +14,7 @@ from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.config import Experiment, Settings
 from experiments.show.tables import Column, Table
-from experiments.studies.printed_algorithm import algorithm1, similarity
+from experiments.work.printed_algorithm import algorithm1, similarity
 from experiments.work.study import Work
 from spotsigs.matching.algorithm1 import COUNTERS, SpotSigs
 from spotsigs.matching.partitions import partition_boundaries
@@ -37,15 +37,7 @@ OBAMA_SPOTS += "the:internet:designed is:designed:play"
 
 @dataclass(frozen=True, kw_only=True)
 class Arithmetic(Experiment):
-    """Statements of the sources that are computed without data.
-
-    Attributes
-    ----------
-    results : Path
-        Folder that receives ``arithmetic/``.
-    """
-
-    results: Path = Path("results")
+    """Statements of the sources that are computed without data."""
 
     def __call__(self, settings: Settings) -> str:
         """Write the facts and a table of the partition counts; return the table as text."""

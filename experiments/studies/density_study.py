@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from data.collections.newsframes.density import density, sharing
 from data.collections.newsframes.frames import Frame
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, composed
-from experiments.show.figures import Panel, Point
-from experiments.show.quality_figures import STEP
+from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
+from experiments.work.curves import STEP
 from experiments.work.halves import (
     RESAMPLES,
     Difference,
@@ -64,8 +63,6 @@ class DensityStudy(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``density/``.
     collection : dict
         Attributes of `HalvedCollection`, without density and drift.
     methods : dict of str to str
@@ -78,7 +75,6 @@ class DensityStudy(Experiment):
         Distance between thresholds.
     """
 
-    results: Path = Path("results")
     collection: dict[str, Any] = field(default_factory=dict)
     methods: dict[str, str] = field(default_factory=dict)
     densities: list[float] = field(default_factory=list)
@@ -86,20 +82,22 @@ class DensityStudy(Experiment):
     step: float = STEP
 
     def __call__(self, settings: Settings) -> str:
-        """Write the table, the regression and the figure; return them as text."""
+        """Write the tables and the figure; return them as text."""
         work = Work.begin(self.results, settings, "newsframes")
         changes: list[tuple[float | None, float, bool]] = [(None, drift, False) for drift in self.drifts]
         changes += [(target, drift, False) for target in self.densities for drift in self.drifts]
         changes += [(target, 0.0, True) for target in self.densities]
         points = [self._point(work, settings, *change) for change in changes]
-        work.facts([*_regression(points), *_placebo_facts(points), *link_facts(self._templates())])
+        changes_of_lead = _changes_of_lead(points)
+        work.facts([*changes_of_lead, *link_facts(_collection(self.collection["data"]).parts()[1])])
         table = Table(
             caption="Lead of spots by density and by shared blocks",
             columns=COLUMNS,
             rows=[point.row() for point in points],
             notes=NOTES,
         )
-        return "\n\n".join([work.table(table, "density"), _regression_table(work, points), _figure(work, points)])
+        parts = [work.table(table, "density"), _changes_table(work, changes_of_lead), _figure(work, points)]
+        return "\n\n".join(parts)
 
     def _point(self, work: Work, settings: Settings, target: float | None, drift: float, placebo: bool) -> _Changed:
         words = f"{self.collection['data']} data.drift={drift}"
@@ -108,14 +106,13 @@ class DensityStudy(Experiment):
         judged = HalvedCollection(**{**self.collection, "data": words})
         found = judged_on_halves(work, words, judged, lines_of(self.methods, settings), self.step)
         spots, shingles = (found[label] for label in self.methods)
-        collection = composed(*words.split(), f"data.seed={judged.seeds[0]}", *origin(words)).collection
+        collection = _collection(words)
         mean = float(np.mean([density(frame) for frame in collection.parts()[1]]))
         return _Changed(target, mean, sharing(collection.templates()), drift, placebo, spots, shingles)
 
-    def _templates(self) -> Sequence[Frame]:
-        words = self.collection["data"]
-        found: Sequence[Frame] = composed(*words.split(), *origin(words)).collection.parts()[1]
-        return found
+
+def _collection(words: str) -> Any:
+    return composed(*words.split(), *origin(words)).collection
 
 
 @dataclass(frozen=True)
@@ -150,25 +147,7 @@ class _Changed:
         }
 
 
-def fitted(density_: FloatArray, shared: FloatArray, leads: FloatArray) -> FloatArray:
-    """Return intercept and slopes of leads of shape (points, ...) by least squares, shape (3, ...)."""
-    return np.linalg.lstsq(np.column_stack([np.ones_like(density_), density_, shared]), leads, rcond=None)[0]
-
-
-def _regression(points: Sequence[_Changed]) -> list[Fact]:
-    """Return the slopes of the lead, for .01 spots per token and for a tenth of the template."""
-    regressors = np.array([(point.density, point.shared) for point in points]).T
-    leads = [point.lead for point in points]
-    value = fitted(*regressors, np.array([lead.value for lead in leads]))
-    low, high = ends(fitted(*regressors, np.array([lead.resampled for lead in leads])).T)
-    names = ("density, for .01 spots per token", "sharing, for .1 of the template")
-    return [
-        Fact(name=f"slope of the lead: {name}", value=value[k] * unit, low=low[k] * unit, high=high[k] * unit)
-        for k, (name, unit) in enumerate(zip(names, (0.01, 0.1), strict=True), 1)
-    ]
-
-
-def _placebo_facts(points: Sequence[_Changed]) -> list[Fact]:
+def _changes_of_lead(points: Sequence[_Changed]) -> list[Fact]:
     """Return how much the placebo, and the change of density it controls for, change the lead."""
     (before,) = [point for point in points if point.target is None and not point.drift]
     leads = {(point.target, point.placebo): point.lead for point in points if not point.drift}
@@ -178,15 +157,10 @@ def _placebo_facts(points: Sequence[_Changed]) -> list[Fact]:
             changes[f"{'placebo for' if placebo else 'templates of'} {target:g}"] = lead.minus(before.lead)
         if placebo:
             changes[f"templates of {target:g}, without that of the placebo"] = leads[target, False].minus(lead)
-    facts = []
-    for name, change in changes.items():
-        low, high = change.interval
-        facts.append(Fact(name=f"change of the lead, {name}", value=change.value, low=low, high=high))
-    return facts
+    return [change.fact(f"change of the lead, {name}") for name, change in changes.items()]
 
 
-def _regression_table(work: Work, points: Sequence[_Changed]) -> str:
-    facts = [*_regression(points), *_placebo_facts(points)]
+def _changes_table(work: Work, facts: Sequence[Fact]) -> str:
     rows = [
         {"quantity": fact.name, "value": f"{fact.value:+.3f}", "interval": f"{fact.low:+.3f} to {fact.high:+.3f}"}
         for fact in facts
@@ -196,10 +170,7 @@ def _regression_table(work: Work, points: Sequence[_Changed]) -> str:
         Column(name="value", title="Lead of spots"),
         Column(name="interval", title="95 %"),
     ]
-    notes = ("Slopes: least squares of the lead over density and shared fraction, over all rows of the other table.",)
-    return work.table(
-        Table(caption="What changes the lead of spots", columns=columns, rows=rows, notes=notes), "slopes"
-    )
+    return work.table(Table(caption="Changes of the lead of spots", columns=columns, rows=rows), "changes")
 
 
 def _figure(work: Work, points: Sequence[_Changed]) -> str:
@@ -212,7 +183,7 @@ def _figure(work: Work, points: Sequence[_Changed]) -> str:
             series = f"placebo for {point.target:g}" if point.placebo else f"drift {point.drift:g}"
             x = getattr(point, name)
             drawn.append(Point(panel=name, series=series, x=x, y=point.lead.value, low=low, high=high))
-    return work.lines("lead", CAPTION, panels, drawn)
+    return work.figure(draw_lines, "lead", CAPTION, panels, drawn)
 
 
 def link_facts(templates: Sequence[Frame]) -> list[Fact]:

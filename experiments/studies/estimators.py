@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
-from experiments.show.figures import Panel, Point
+from experiments.show.figures import Panel, Point, draw_lines
 from experiments.work.result_cache import Task
 from experiments.work.study import Work
 from spotsigs.errors import require
@@ -24,8 +23,6 @@ class Estimators(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``estimators/``.
     trials : int
         Number of pairs of documents for each resemblance.
     size : int
@@ -38,7 +35,6 @@ class Estimators(Experiment):
     Radinsky, after Manning and Raghavan: Duplicate detection, "From Shingles to Sketches" and "Min-Hash sketches".
     """
 
-    results: Path = Path("results")
     trials: int = 2000
     size: int = 200
     union: int = 1000
@@ -71,7 +67,7 @@ class Estimators(Experiment):
             Panel(name="Bias", x_label="true resemblance", y_label="mean estimate − truth"),
             Panel(name="Spread", x_label="true resemblance", y_label="standard deviation"),
         ]
-        drawn = work.lines("estimators", CAPTION, panels, points)
+        drawn = work.figure(draw_lines, "estimators", CAPTION, panels, points)
         work.facts(facts)
         return "Estimators: " + "; ".join(f"{fact.name} {fact}" for fact in facts) + f"; {drawn}"
 

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
 from experiments.show.tables import Column, Table
-from experiments.studies.printed_algorithm import Multiset, algorithm1, similarity
+from experiments.work.printed_algorithm import Multiset, algorithm1, similarity
 from experiments.work.result_cache import Task
 from experiments.work.study import Work
 from spotsigs.errors import require
@@ -37,8 +36,6 @@ class Exactness(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``exactness/``.
     taus : list of float
         Decimal thresholds.
     collections : int
@@ -51,7 +48,6 @@ class Exactness(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, sections 1.1, 4.2, 4.3 ("no false negatives nor positives").
     """
 
-    results: Path = Path("results")
     taus: list[float] = field(default_factory=lambda: [0.3, 0.44, 0.6, 0.7, 0.8, 0.9, 1.0])
     collections: int = 60
     documents: int = 60

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
-from experiments.show.figures import Mark, Panel, Point
-from experiments.work.curves import ends
+from experiments.show.figures import Mark, Panel, Point, draw_bars
+from experiments.work.curves import resampled_fact, resampled_means
 from experiments.work.study import Work
-from spotsigs.errors import require
 from spotsigs.records import Vectors
 from spotsigs.signatures.idf import IdfFilter
 
@@ -24,17 +22,10 @@ CAPTION = "Figure 4: mean Cosine (single words, TF·IDF) of the pages within eac
 class Figure4(Experiment):
     """Mean Cosine of the pages within each cluster, single words weighted by TF·IDF.
 
-    Attributes
-    ----------
-    results : Path
-        Folder that receives ``figure4/``.
-
     References
     ----------
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Figure 4 and section 5.3.
     """
-
-    results: Path = Path("results")
 
     def __call__(self, settings: Settings) -> str:
         """Draw one bar for each cluster; return a summary."""
@@ -43,8 +34,6 @@ class Figure4(Experiment):
         work = Work.begin(self.results, settings)
         stored = work.read(Shingles(k=1))
         truth = stored.truth()
-        require(truth is not None, "Figure 4 needs a collection with clusters, as in data=gold")
-        assert truth is not None
         means = cosine_within(stored.corpus(IdfFilter(idf_min=0.0)).vectors, truth.labels)
         sizes = np.bincount(truth.labels[truth.labels >= 0])
         means = means[sizes > 1]
@@ -59,10 +48,8 @@ class Figure4(Experiment):
             y_range=(0, 1),
             marks=[Mark(label=f"published: .64 on average; here {means.mean():.2f}", y=0.64)],
         )
-        drawn = work.bars("figure4", CAPTION, panel, points)
-        rng = np.random.default_rng(0)
-        low, high = ends(means[rng.integers(len(means), size=(1000, len(means)))].mean(1))
-        fact = Fact(name="cosine", value=float(means.mean()), low=float(low), high=float(high))
+        drawn = work.figure(draw_bars, "figure4", CAPTION, panel, points)
+        fact = resampled_fact("cosine", means.mean(), resampled_means(means))
         work.facts([fact, Fact(name="clusters", value=len(means)), Fact(name="spread", value=float(means.std()))])
         return f"Figure 4: Cosine within clusters, macro average {fact} over {len(means)} clusters; {drawn}"
 

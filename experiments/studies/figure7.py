@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.config import Experiment, Settings
-from experiments.show.figures import Mark, Panel, Point
+from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.studies.table2 import require_vectors, vector_times
 from experiments.work.study import Line, Work
 from experiments.work.timing import quotient
 
 OURS, NATIVE = "SpotSigs", "LSH-S (native)"
 SECONDS, RATIO, RECALL = "Runtime", "LSH-S over SpotSigs", "Relative recall"
+
+Cells = dict[tuple[str, float], dict[str, Any]]
+"""Results of `experiments.work.timing.time_matcher` by method and threshold."""
+Ratios = dict[float, Fact | None]
+"""Ratios of the times of both methods by threshold; None if other processes were active."""
 
 TICKS = (0.1, 0.2, 0.5, 1, 2, 3)
 
@@ -34,8 +38,6 @@ class Figure7(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``figure7/``.
     methods : dict of str to str
         Curves by label, each as on the command line.
     taus : list of float
@@ -48,7 +50,6 @@ class Figure7(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Figure 7 and section 5.4.1.
     """
 
-    results: Path = Path("results")
     methods: dict[str, str] = field(default_factory=dict)
     taus: list[float] = field(default_factory=lambda: [0.2, 0.4, 0.6, 0.78, 0.9, 1.0])
     limit: float = 120.0
@@ -57,46 +58,44 @@ class Figure7(Experiment):
         """Draw time, ratio and relative recall; return the crossing of the curves and the path."""
         require_vectors(settings)
         work = Work.begin(self.results, settings)
-        cells = {
-            (label, tau): cell
-            for label, words in self.methods.items()
-            for tau, cell in reversed([*self._curve(work, label, words)])
-        }
-        stopped = sorted((label, tau) for (label, tau), cell in cells.items() if "over_s" in cell)
+        cells: Cells = {}
+        for label, words in self.methods.items():
+            cells |= reversed([*self._curve(work, label, words)])
+        stopped = sorted(key for key, cell in cells.items() if "over_s" in cell)
         over = "".join(f"; {label} takes over {self.limit:g} s at τ = {tau:g}" for label, tau in stopped)
-        facts = list(_facts(cells))
-        points = [*_points(cells), *_ratio_points(facts)]
-        low, ticks = min(self.taus) - 0.05, (0.2, 0.4, 0.6, 0.8, 1)
-        taus = {"x_label": "similarity threshold τ", "x_range": (low, 1.05), "x_ticks": ticks}
-        recalls, ratios = _published("relative_recall", 1), _published_ratios()
-        panels = [
-            Panel(
-                name=SECONDS,
-                y_label="seconds",
-                y_log=True,
-                marks=_published("total_ms", 1000),
-                named_lines=True,
-                **taus | {"x_range": (low, 1.6)},
-            ),
-            Panel(name=RATIO, y_label="ratio of runtimes", y_log=True, y_ticks=TICKS, marks=ratios, **taus),
-            Panel(name=RECALL, y_label="fraction that is found", y_range=(0.9, 1.005), marks=recalls, **taus),
-        ]
-        drawn = work.lines("figure7", CAPTION + over, panels, points)
+        ratios = {
+            tau: quotient(f"{NATIVE} / {OURS}, tau {tau:g}", cells[NATIVE, tau], cell)
+            for (label, tau), cell in cells.items()
+            if label == OURS and "over_s" not in cell
+        }
+        facts = list(_facts(cells, ratios))
+        drawn = work.figure(draw_lines, "figure7", CAPTION + over, self._panels(), list(_points(cells, ratios)))
         work.facts(facts)
         listed = "; ".join(f"{fact.name}: {fact}" for fact in facts if "from which" in fact.name)
         return f"Figure 7: {listed or 'times were disturbed by other processes'}{over}; {drawn}"
 
-    def _curve(self, work: Work, label: str, words: str) -> Iterator[tuple[float, dict[str, Any]]]:
+    def _curve(self, work: Work, label: str, words: str) -> Iterator[tuple[tuple[str, float], dict[str, Any]]]:
         """Time a method at descending thresholds, up to the first at which it is stopped."""
         for tau in reversed(self.taus):
             matcher = Line.composed(label, f"{words} tau={tau}", work.settings).matcher
             cell = vector_times(work, [matcher], f"figure7: {label}, tau {tau:g}", self.limit)[0]
-            yield float(tau), cell
+            yield (label, float(tau)), cell
             if "over_s" in cell:
                 return
 
+    def _panels(self) -> list[Panel]:
+        low, ticks = min(self.taus) - 0.05, (0.2, 0.4, 0.6, 0.8, 1)
+        taus = {"x_label": "similarity threshold τ", "x_range": (low, 1.05), "x_ticks": ticks}
+        wider = taus | {"x_range": (low, 1.6)}  # for the names of the lines
+        seconds, recalls, ratios = _published("total_ms", 1000), _published("relative_recall", 1), _published_ratios()
+        return [
+            Panel(name=SECONDS, y_label="seconds", y_log=True, marks=seconds, named_lines=True, **wider),
+            Panel(name=RATIO, y_label="ratio of runtimes", y_log=True, y_ticks=TICKS, marks=ratios, **taus),
+            Panel(name=RECALL, y_label="fraction that is found", y_range=(0.9, 1.005), marks=recalls, **taus),
+        ]
 
-def _points(cells: dict[tuple[str, float], dict[str, Any]]) -> Iterator[Point]:
+
+def _points(cells: Cells, ratios: Ratios) -> Iterator[Point]:
     for (label, tau), cell in cells.items():
         if "over_s" in cell:
             continue
@@ -104,13 +103,10 @@ def _points(cells: dict[tuple[str, float], dict[str, Any]]) -> Iterator[Point]:
             low, high = min(cell["runs_ms"]) / 1000, max(cell["runs_ms"]) / 1000
             yield Point(panel=SECONDS, series=label, x=tau, y=cell["total_ms"] / 1000, low=low, high=high)
         yield Point(panel=RECALL, series=label, x=tau, y=cell["relative_recall"])
-
-
-def _ratio_points(facts: list[Fact]) -> Iterator[Point]:
-    for fact in facts:
-        name, _, tau = fact.name.partition(", tau ")
-        if tau and not fact.text:
-            yield Point(panel=RATIO, series=name, x=float(tau), y=fact.value, low=fact.low, high=fact.high)
+    for tau, ratio in ratios.items():
+        if ratio is not None and not ratio.text:
+            series = f"{NATIVE} / {OURS}"
+            yield Point(panel=RATIO, series=series, x=tau, y=ratio.value, low=ratio.low, high=ratio.high)
 
 
 def _published(column: str, unit: float) -> list[Mark]:
@@ -126,32 +122,22 @@ def _published(column: str, unit: float) -> list[Mark]:
 def _published_ratios() -> list[Mark]:
     """Return the published ratios of the times of LSH-S and SpotSigs as marks: Table 2, and the crossing at 0.78."""
     times = {(row["method"], row["tau"]): row["total_ms"] for row in published("table2")}
-    ratios = {tau: times["LSH-S", tau] / times[OURS, tau] for tau in (0.9, 1.0)} | {0.78: 1.0}
-    return [
-        Mark(label="", y=1.0),
-        *(
-            Mark(label=f"published, {ratio:.1f}", x=tau, y=ratio, side="left" if tau == 1 else "below")
-            for tau, ratio in ratios.items()
-        ),
-    ]
+    marks = [Mark(label="", y=1.0)]
+    for tau in (0.9, 1.0, 0.78):
+        ratio = 1.0 if tau == 0.78 else times["LSH-S", tau] / times[OURS, tau]
+        side = "left" if tau == 1 else "below"
+        marks.append(Mark(label=f"published, {ratio:.1f}", x=tau, y=ratio, side=side))
+    return marks
 
 
-def _facts(cells: dict[tuple[str, float], dict[str, Any]]) -> Iterator[Fact]:
-    taus = [tau for label, tau in cells if label == OURS]
-    ratios = {
-        tau: quotient(f"{NATIVE} / {OURS}, tau {tau:g}", cells[NATIVE, tau], cells[OURS, tau])
-        for tau in taus
-        if "over_s" not in cells[OURS, tau]
-    }
+def _facts(cells: Cells, ratios: Ratios) -> Iterator[Fact]:
     clean = {tau: ratio for tau, ratio in ratios.items() if ratio is not None}
     yield from clean.values()
     if clean and len(clean) == len(ratios):
         slower = [tau for tau, ratio in clean.items() if ratio.value <= 1]
         above = [tau for tau in clean if not slower or tau > max(slower)]
-        yield Fact(
-            name=f"tau from which SpotSigs is faster than {NATIVE}",
-            value=min(above, default=1.1),
-            text="" if above else "never",
-        )
+        name = f"tau from which SpotSigs is faster than {NATIVE}"
+        yield Fact(name=name, value=min(above, default=1.1), text="" if above else "never")
+    taus = [tau for label, tau in cells if label == OURS]
     growth = quotient("SpotSigs at its lowest tau / at tau 1", cells[OURS, taus[0]], cells[OURS, taus[-1]])
     yield from [growth] if growth else []

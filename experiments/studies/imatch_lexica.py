@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
-from experiments.show.figures import Mark, Panel
-from experiments.show.quality_figures import compared, finite, single_point
-from experiments.work.curves import Curve
+from experiments.show.figures import Mark, Panel, Point, draw_lines
+from experiments.work.curves import MEASURES, Curve, compared, finite
 from experiments.work.study import IMATCH_BAND, Work, lines_of
 from spotsigs.errors import require
 
@@ -31,8 +29,6 @@ class IMatchFigures(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``imatch/``.
     methods : dict of str to str
         I-Match and I-Match-S, as on the command line.
     idf_min, idf_max : list of float
@@ -45,7 +41,6 @@ class IMatchFigures(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, section 5.3.3. Kolcz, Chowdhury, Alspector, KDD 2004.
     """
 
-    results: Path = Path("results")
     methods: dict[str, str] = field(default_factory=dict)
     idf_min: list[float] = field(default_factory=lambda: [0.0, 0.2, 0.3, 0.4, 0.5, 0.6])
     idf_max: list[float] = field(default_factory=lambda: [0.65, 0.75, 0.85, 1.0])
@@ -80,7 +75,7 @@ class IMatchFigures(Experiment):
 
     def _draw_bands(self, work: Work, curves: Curves) -> str:
         points = [
-            single_point(curves[name, (low, high)], name, f"upper bound {high:g}", low)
+            _point(curves[name, (low, high)], name, f"upper bound {high:g}", low)
             for name, high, low in product((WORDS, SPOTS), self.idf_max, self.idf_min)
             if low < high
         ]
@@ -91,15 +86,22 @@ class IMatchFigures(Experiment):
             highest = max([p.high or 0 for p in points if p.panel == name] + [mark.y or 0 for mark in paper])
             y_range = (0, 1.1 * highest or 1)
             panels.append(Panel(name=name, x_label="lower IDF bound", y_label="F1", y_range=y_range, marks=paper))
-        return work.lines("bands", BANDS, panels, points)
+        return work.figure(draw_lines, "bands", BANDS, panels, points)
 
     def _draw_lexica(self, work: Work, curves: Curves) -> str:
         points = [
-            single_point(curves[name, count], panel, name, count, panel.lower())
+            _point(curves[name, count], panel, name, count, panel.lower())
             for name, count, panel in product((WORDS, SPOTS), self.lexica, ("Recall", "Precision"))
         ]
         panels = [Panel(name=name, x_label="lexica", y_label=name.lower()) for name in ("Recall", "Precision")]
-        return work.lines("lexica", LEXICA, panels, points)
+        return work.figure(draw_lines, "lexica", LEXICA, panels, points)
+
+
+def _point(curve: Curve, panel: str, series: str, x: float, measure: str = "f1") -> Point:
+    """Return the point of a curve without thresholds, with its interval."""
+    low, high = curve.interval(measure)[:, 0]
+    y = finite(curve.micro[MEASURES.index(measure), 0])
+    return Point(panel=panel, series=series, x=x, y=y, low=finite(low), high=finite(high))
 
 
 def _band_facts(curves: Curves, bands: list[tuple[float, float]]) -> list[Fact]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,16 +14,16 @@ from experiments.claims.published import published
 from experiments.config import Experiment, Settings
 from experiments.show.tables import Column, Table
 from experiments.studies.table1 import AT_PAPER, PUBLISHED
-from experiments.work.curves import ends
+from experiments.work.curves import ends, finite, resampled_fact, resampled_means
 from experiments.work.extracted_collections import Stored
 from experiments.work.machine_load import QUIET, ForeignLoad
 from experiments.work.result_cache import Task
-from experiments.work.study import Line, Work, lines_of
+from experiments.work.study import Line, Work
 from experiments.work.timing import quotient
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.clustering.clusters import cluster
-from spotsigs.errors import require
-from spotsigs.records import Matcher
+from spotsigs.evaluation.documents import stories
+from spotsigs.records import Matcher, Truth
 from spotsigs.signatures.idf import IdfFilter
 
 SIMHASH, COSINE, LCS = "simhash", "Cosine", "LCS"
@@ -43,8 +41,6 @@ class LcsTables(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``lcs_tables/``.
     taus : list of float
         Candidate thresholds of Cosine and LCS.
     repeats : int
@@ -55,104 +51,91 @@ class LcsTables(Experiment):
     Huang, Wang, Li: Achieving both high precision and high recall in near-duplicate detection, slides, Tables 1 and 2.
     """
 
-    results: Path = Path("results")
     taus: list[float] = field(default_factory=lambda: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
     repeats: int = 3
 
     def __call__(self, settings: Settings) -> str:
         """Write both tables; return them as text."""
         work = Work.begin(self.results, settings)
-        methods = self._methods(work)
-        stored = work.read(methods[LCS][0].signature)
+        lines = self._lines(work)
+        stored = work.read(lines[LCS].signature)
         truth = stored.truth()
-        require(truth is not None, "the slides' measures need a collection with clusters")
-        assert truth is not None
-        cells = {name: self._cells(work, line) for name, (line, _) in methods.items()}
-        sites = _numbered([site_of(document) for document in stored.signatures().doc_ids])
-        judged = {name: Sets.of(sets, truth.labels, sites) for name, (sets, _) in cells.items()}
-        first = self._first(work, judged, cells, {name: tau for name, (_, tau) in methods.items()})
-        second, stage_facts = self._second(work, stored, methods[LCS][0])
-        work.facts([*_first_facts(judged, cells), *stage_facts])
+        names = [site_of(document) for document in stored.signatures().doc_ids]
+        sites = np.unique(np.array(names, dtype=str), return_inverse=True)[1].astype(np.int64)
+        sets, times = {}, {}
+        for name, line in lines.items():
+            given = (stored, line.idf_filter, line.matcher)
+            arguments = dict(zip(("stored", "idf_filter", "matcher"), given, strict=True))
+            [found] = work.cells.run([Task(function=similar_sets, arguments=arguments)], f"lcs_tables: {name}")
+            sets[name] = Sets.of(np.array(found["labels"]), truth, sites)
+            [times[name]] = work.times([given], self.repeats, f"lcs_tables: time of {name}")
+        first = _first(work, sets, times, {name: line.matcher.threshold for name, line in lines.items()})
+        second, stage_facts = _second(work, stored, lines[LCS])
+        work.facts([*_first_facts(sets, times), *stage_facts])
         return f"{first}\n\n{second}"
 
-    def _methods(self, work: Work) -> dict[str, tuple[Line, float | None]]:
+    def _lines(self, work: Work) -> dict[str, Line]:
         """Return each method at its best threshold; LCS runs at every one, since its pairs depend on it."""
         simhash = Line.composed(SIMHASH, f"{WORDS} matcher=simhash", work.settings)
         cosine = Line.composed(COSINE, f"{WORDS} matcher=set_measure", work.settings)
         curve = work.curves([cosine], self.taus, "lcs_tables: Cosine")[COSINE]
-        lcs = lines_of({f"{LCS} {tau:g}": f"{WORDS} matcher=lcs tau={tau}" for tau in self.taus}, work.settings)
-        found = {
-            line.label: work.curves([line], [line.matcher.threshold], "lcs_tables: LCS")[line.label] for line in lcs
-        }
-        best = max(lcs, key=lambda line: float(np.nan_to_num(found[line.label].micro[2, 0])))
-        tau = curve.taus[curve.best]
+        best, best_f1 = simhash, -1.0
+        for tau in self.taus:
+            line = Line.composed(LCS, f"{WORDS} matcher=lcs tau={tau}", work.settings)
+            f1 = finite(work.curves([line], [tau], "lcs_tables: LCS")[LCS].micro[2, 0])
+            if f1 > best_f1:
+                best, best_f1 = line, f1
         return {
-            SIMHASH: (simhash, None),
-            COSINE: (replace(cosine, matcher=cosine.matcher.at(tau)), tau),
-            LCS: (best, best.matcher.threshold),
+            SIMHASH: simhash,
+            COSINE: replace(cosine, matcher=cosine.matcher.at(curve.taus[curve.best])),
+            LCS: best,
         }
 
-    def _cells(self, work: Work, line: Line) -> tuple[Groups, dict[str, Any]]:
-        """Return the similar sets and the times of a method."""
-        stored = work.read(line.signature)
-        task = Task(
-            function=similar_sets, arguments={"stored": stored, "idf_filter": line.idf_filter, "matcher": line.matcher}
+
+def _first(work: Work, sets: dict[str, Sets], times: dict[str, dict[str, Any]], taus: dict[str, float | None]) -> str:
+    base, sample = sets[SIMHASH], sets[LCS]
+    rows: list[dict[str, Any]] = []
+    for printed in published("lcs_table1"):
+        name = {"Simhash": SIMHASH}.get(str(printed["algorithm"]), str(printed["algorithm"]))
+        rows.append({"method": name, "row": PUBLISHED} | {key: printed.get(key) for key in LCS_PRINTED})
+        precision, recall = sets[name].precision(), sample.recall(sets[name], base)
+        same = sets[name].precision(same_site=True), sample.recall(sets[name], base, same_site=True)
+        rows.append(
+            {
+                "method": name,
+                "row": AT_PAPER,
+                "tau": taus[name],
+                "precision": float(precision.mean()),
+                "precision_interval": _interval(precision),
+                "recall_vs_simhash": float(recall.mean()),
+                "recall_interval": _interval(recall),
+                "precision_same_site": float(same[0].mean()) if len(same[0]) else None,
+                "recall_same_site_vs_simhash": float(same[1].mean()) if len(same[1]) else None,
+                "seconds": None if times[name]["contended"] else times[name]["total_ms"] / 1000,
+                "sets": len(precision),
+            }
         )
-        (sets,) = work.cells.run([task], f"lcs_tables: {line.label}")
-        times = work.times([(stored, line.idf_filter, line.matcher)], self.repeats, f"lcs_tables: time of {line.label}")
-        return np.array(sets["labels"]), times[0]
+    table = Table(caption=FIRST, columns=FIRST_COLUMNS, rows=rows, notes=FIRST_NOTES)
+    return work.table(table, "lcs_table1")
 
-    def _first(
-        self,
-        work: Work,
-        judged: dict[str, Sets],
-        cells: dict[str, tuple[Groups, dict[str, Any]]],
-        taus: dict[str, float | None],
-    ) -> str:
-        base, sample = judged[SIMHASH], judged[LCS]
-        rows: list[dict[str, Any]] = []
-        for printed in published("lcs_table1"):
-            name = {"Simhash": SIMHASH}.get(str(printed["algorithm"]), str(printed["algorithm"]))
-            rows.append({"method": name, "row": PUBLISHED} | {key: printed.get(key) for key in LCS_PRINTED})
-            precision, recall = judged[name].precision(), sample.recall(judged[name], base)
-            same = judged[name].precision(same_site=True), sample.recall(judged[name], base, same_site=True)
-            time = cells[name][1]
-            rows.append(
-                {
-                    "method": name,
-                    "row": AT_PAPER,
-                    "tau": taus[name],
-                    "precision": float(precision.mean()),
-                    "precision_interval": _interval(precision),
-                    "recall_vs_simhash": float(recall.mean()),
-                    "recall_interval": _interval(recall),
-                    "precision_same_site": float(same[0].mean()) if len(same[0]) else None,
-                    "recall_same_site_vs_simhash": float(same[1].mean()) if len(same[1]) else None,
-                    "seconds": None if time["contended"] else time["total_ms"] / 1000,
-                    "sets": len(precision),
-                }
-            )
-        return work.table(Table(caption=FIRST, columns=FIRST_COLUMNS, rows=rows, notes=FIRST_NOTES), "lcs_table1")
 
-    def _second(self, work: Work, stored: Stored, line: Line) -> tuple[str, list[Fact]]:
-        matcher = line.matcher.with_threads(work.settings.threads or all_cores())
-        arguments = {"stored": stored, "idf_filter": line.idf_filter, "matcher": matcher}
-        (cell,) = work.cells.run([Task(function=stages, arguments=arguments, alone=True)], "lcs_tables: stages")
-        printed = {str(row["stage"]): row for row in published("lcs_table2")}
-        rows = []
-        for stage in cell["rows"]:
-            row = printed[stage["stage"]]
-            rows.append(
-                {
-                    **stage,
-                    "published": row["hours"],
-                    "published_precision": row["precision"],
-                    "seconds": None if cell["contended"] else stage["seconds"],
-                    "how": "estimated" if stage["estimated"] else "measured",
-                }
-            )
-        table = Table(caption=SECOND, columns=SECOND_COLUMNS, rows=rows, notes=SECOND_NOTES)
-        return work.table(table, "lcs_table2"), _stage_facts(cell)
+def _second(work: Work, stored: Stored, line: Line) -> tuple[str, list[Fact]]:
+    matcher = line.matcher.with_threads(work.settings.threads or all_cores())
+    arguments = {"stored": stored, "idf_filter": line.idf_filter, "matcher": matcher}
+    (cell,) = work.cells.run([Task(function=stages, arguments=arguments, alone=True)], "lcs_tables: stages")
+    printed = {str(row["stage"]): row for row in published("lcs_table2")}
+    rows = [
+        stage
+        | {
+            "published": printed[stage["stage"]]["hours"],
+            "published_precision": printed[stage["stage"]]["precision"],
+            "seconds": None if cell["contended"] else stage["seconds"],
+            "how": "estimated" if stage["estimated"] else "measured",
+        }
+        for stage in cell["rows"]
+    ]
+    table = Table(caption=SECOND, columns=SECOND_COLUMNS, rows=rows, notes=SECOND_NOTES)
+    return work.table(table, "lcs_table2"), _stage_facts(cell)
 
 
 LCS_PRINTED = ("precision", "recall_vs_simhash", "precision_same_site", "recall_same_site_vs_simhash", "hours")
@@ -229,16 +212,15 @@ class Sets:
     representatives: Groups
 
     @classmethod
-    def of(cls, labels: Groups, truth: NDArray[np.int32], sites: Groups) -> Sets:
+    def of(cls, labels: Groups, truth: Truth, sites: Groups) -> Sets:
         """Choose the representatives."""
-        alone = truth < 0
-        own = np.where(alone, np.cumsum(alone) + int(truth.max(initial=-1)), truth).astype(np.int64)
-        chosen = []
-        for members in _members(np.asarray(labels)):
+        own = stories(truth)
+        order, chosen = np.argsort(labels, kind="stable"), []
+        for members in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
             if len(members) > 1:
                 _, place, counts = np.unique(own[members], return_inverse=True, return_counts=True)
                 chosen.append(members[np.argmax(counts[place])])
-        return cls(labels=np.asarray(labels), truth=own, sites=sites, representatives=np.array(chosen, np.int64))
+        return cls(labels=labels, truth=own, sites=sites, representatives=np.array(chosen, np.int64))
 
     def around(self, page: int, *, same_site: bool = False) -> tuple[int, int]:
         """Return the number of pages in a page's set that are truly similar to it, and the size of the set."""
@@ -262,49 +244,28 @@ class Sets:
         )
 
 
-def _members(labels: Groups) -> list[Groups]:
-    order = np.argsort(labels, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-
-
 def site_of(document: str) -> str:
     """Return the site of a document: the host of a URL, or the file name up to the last hyphen."""
     host = urlsplit(document).hostname
     return host or document.rpartition("/")[2].rpartition("-")[0]
 
 
-def _numbered(names: Sequence[str]) -> Groups:
-    return np.unique(np.array(names, dtype=str), return_inverse=True)[1].astype(np.int64)
-
-
-def _resampled(values: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
-    rng = np.random.default_rng(seed)
-    means: NDArray[np.float64] = values[rng.integers(len(values), size=(1000, len(values)))].mean(1)
-    return means
-
-
 def _interval(values: NDArray[np.float64]) -> str:
-    low, high = ends(_resampled(values))
-    return f"{low:.2f} to {high:.2f}"
+    return "{:.2f} to {:.2f}".format(*ends(resampled_means(values)))
 
 
-def _fact(name: str, value: float, resampled: NDArray[np.float64]) -> Fact:
-    low, high = ends(resampled)
-    return Fact(name=name, value=float(value), low=float(low), high=float(high))
-
-
-def _first_facts(judged: dict[str, Sets], cells: dict[str, tuple[Groups, dict[str, Any]]]) -> list[Fact]:
-    names = (SIMHASH, COSINE, LCS)
-    precision = {name: judged[name].precision() for name in names}
-    facts = [_fact(f"precision of {name}", p.mean(), _resampled(p)) for name, p in precision.items()]
+def _first_facts(sets: dict[str, Sets], times: dict[str, dict[str, Any]]) -> list[Fact]:
+    precision = {name: sets[name].precision() for name in (SIMHASH, COSINE, LCS)}
+    facts = [resampled_fact(f"precision of {name}", p.mean(), resampled_means(p)) for name, p in precision.items()]
     for a, b in ((LCS, SIMHASH), (LCS, COSINE), (COSINE, SIMHASH)):  # over different sets, resampled independently
         gap = precision[a].mean() - precision[b].mean()
-        facts.append(_fact(f"precision of {a} - {b}", gap, _resampled(precision[a]) - _resampled(precision[b], 1)))
+        resampled = resampled_means(precision[a]) - resampled_means(precision[b], 1)
+        facts.append(resampled_fact(f"precision of {a} - {b}", gap, resampled))
     for name in (COSINE, LCS):
-        recall = judged[LCS].recall(judged[name], judged[SIMHASH])
-        facts.append(_fact(f"recall of {name} relative to simhash", recall.mean(), _resampled(recall)))
+        recall = sets[LCS].recall(sets[name], sets[SIMHASH])
+        facts.append(resampled_fact(f"recall of {name} relative to simhash", recall.mean(), resampled_means(recall)))
     for a, b in ((LCS, SIMHASH), (COSINE, LCS)):
-        time = quotient(f"time of {a} / {b}", cells[a][1], cells[b][1])
+        time = quotient(f"time of {a} / {b}", times[a], times[b])
         facts += [time] if time else []
     return facts
 

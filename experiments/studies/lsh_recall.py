@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
-from experiments.show.figures import Mark, Panel, Point
+from experiments.show.figures import Mark, Panel, Point, draw_lines
 from experiments.work.extracted_collections import Stored
 from experiments.work.result_cache import Task
 from experiments.work.study import Line, Work, lines_of
@@ -39,8 +38,6 @@ class LshRecall(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``lsh_recall/``.
     tables : list of int
         Values of l, ascending, including 32.
     seeds : int
@@ -53,7 +50,6 @@ class LshRecall(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, section 5.3.3 ("figures omitted").
     """
 
-    results: Path = Path("results")
     tables: list[int] = field(default_factory=lambda: [2, 4, 8, 16, 32, 64, 128, 256])
     seeds: int = 5
     tau: float = 0.44
@@ -87,7 +83,7 @@ class LshRecall(Experiment):
                 Mark(label="published: equal", x=64),
             ],
         )
-        drawn = work.lines("lsh_recall", CAPTION, [panel], points)
+        drawn = work.figure(draw_lines, "lsh_recall", CAPTION, [panel], points)
         relative = {tables: recalls / exact for tables, recalls in native.items()}
         enough = [tables for tables, recalls in relative.items() if recalls.mean() >= ALL_BUT]
         value, low, high = (float(f(relative[32])) for f in (np.mean, np.min, np.max))
@@ -134,8 +130,6 @@ def predicted_recall(
     from baselines.lsh_native import s_curve
 
     truth = stored.truth()
-    require(truth is not None, "the collection has no clusters to evaluate against")
-    assert truth is not None
     pairs = SpotSigs(tau=tau, threads=1)(stored.corpus(idf_filter))
     same = (truth.labels[pairs.i] == truth.labels[pairs.j]) & (truth.labels[pairs.i] >= 0)
     sizes = np.bincount(truth.labels[truth.labels >= 0])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
-from experiments.show.figures import Panel, Point
+from experiments.show.figures import Panel, Point, draw_lines
 from experiments.work.study import PAPER_BAND, Work
 from spotsigs.errors import as_tau, require
 from spotsigs.matching.partitions import Convention, partition_boundaries
@@ -31,8 +30,6 @@ class Partitions(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``partitions/``.
     tau : float
         Threshold; 0.75 in the slides.
     rho : int
@@ -43,7 +40,6 @@ class Partitions(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, slides, "Partitioning Effects"; the paper, section 4.2.
     """
 
-    results: Path = Path("results")
     tau: float = 0.75
     rho: int = 1000
 
@@ -74,7 +70,7 @@ class Partitions(Experiment):
             Panel(name=LENGTHS, x_label="spot signatures in a document", **logs),
             Panel(name=PARTITIONS, x_label="smallest length of the partition", **logs),
         ]
-        drawn = work.lines("partitions", CAPTION, panels, points)
+        drawn = work.figure(draw_lines, "partitions", CAPTION, panels, points)
         by_bins, by_partition = variation(sizes[EQUAL]), variation(sizes[PAPER])
         facts = [
             Fact(name="variation of documents by bins of equal width", value=by_bins),

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings, composed
-from experiments.show.figures import Mark, Panel, Point
-from experiments.show.quality_figures import STEP, best_facts, compared, curve_points, f1_panel, finite, thresholds
-from experiments.work.curves import Curve, ends
+from experiments.show.figures import Mark, Panel, Point, draw_dots, draw_lines
+from experiments.work.curves import STEP, Curve, compared, ends, finite, thresholds
 from experiments.work.study import Work, lines_of
 from spotsigs.errors import InputError, require
 
@@ -27,8 +25,6 @@ class QualityCurves(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives the experiment's own.
     caption : str
         Caption of the figure.
     marked : str
@@ -64,7 +60,6 @@ class QualityCurves(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, section 5.3.
     """
 
-    results: Path = Path("results")
     caption: str = ""
     marked: str = ""
     methods: dict[str, str] = field(default_factory=dict)
@@ -127,17 +122,19 @@ class QualityCurves(Experiment):
                 Panel(name=key, x_label="best F1", y_label="", x_range=(-0.04, 1.06), marks=self._marks(key))
                 for key in curves
             ]
-            return work.dots(name, caption, panels, points)
+            return work.figure(draw_dots, name, caption, panels, points)
         panels, points = [], []
         for collection, found in curves.items():
             for panel in self.panels or [""]:
                 title = ", ".join(filter(None, (panel, collection)))
                 marks = self._marks(collection, panel)
-                panels.append(replace(f1_panel(title), marks=marks))
+                panels.append(
+                    Panel(name=title, x_label="similarity threshold τ", y_label="F1", y_range=(0, 1), marks=marks)
+                )
                 for method in self.methods:
                     if method not in self.undrawn:
-                        points += curve_points(found[self._label(method, panel)], title, method)
-        return work.lines(name, caption, panels, points, columns=2)
+                        points += _points(found[self._label(method, panel)], title, method)
+        return work.figure(draw_lines, name, caption, panels, points, columns=2)
 
     def _marks(self, collection: str, panel: str = "") -> list[Mark]:
         """Return the published values of a panel, which are about the Gold Set."""
@@ -152,7 +149,11 @@ class QualityCurves(Experiment):
     def _facts(self, collection: str, curves: dict[str, Curve]) -> Iterator[Fact]:
         """Yield the facts of a collection, whose names begin with its own."""
         for label, curve in curves.items():
-            yield from best_facts(f"{collection}: {label}", curve)
+            low, high = map(float, curve.interval("f1")[:, curve.best])
+            best_f1 = float(curve.micro[2, curve.best])
+            yield Fact(name=f"{collection}: {label}: best F1", value=best_f1, low=low, high=high)
+            if curve.taus:
+                yield Fact(name=f"{collection}: {label}: best tau", value=curve.taus[curve.best])
         for name, (label, *others) in self.comparisons.items():
             other = max((curves[other] for other in others), key=_best)
             full = f"{collection}: {name}"
@@ -167,6 +168,14 @@ class QualityCurves(Experiment):
 
 def _best(curve: Curve) -> float:
     return finite(curve.micro[2, curve.best])
+
+
+def _points(curve: Curve, panel: str, series: str) -> list[Point]:
+    """Return the F1 of a curve over tau, with intervals."""
+    return [
+        Point(panel=panel, series=series, x=tau, y=finite(value), low=finite(low), high=finite(high))
+        for tau, value, low, high in zip(curve.taus, curve.micro[2], *curve.interval("f1"), strict=True)
+    ]
 
 
 def _dot(collection: str, label: str, curve: Curve) -> Point:

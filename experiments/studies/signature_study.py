@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.config import Experiment, Settings
-from experiments.show.figures import Panel, Point
-from experiments.show.quality_figures import STEP
+from experiments.show.figures import Panel, Point, draw_lines
 from experiments.show.tables import Column, Table
+from experiments.work.curves import STEP
 from experiments.work.halves import Difference, HalvedCollection, Result, judged_on_halves
 from experiments.work.study import SEVERAL, Work, lines_of
 from spotsigs.errors import InputError, require
@@ -37,7 +36,7 @@ COLUMNS = [
 
 NOTES = (
     "Stories and sites are cut into halves; the threshold of each half has the highest F1 on the other half, and the "
-    "figures are means over both halves and all seeds. IDF in [0.2, 1], exact multi-set Jaccard. Lost: stories of "
+    "figures are means over both halves. IDF in [0.2, 1], exact multi-set Jaccard. Lost: stories of "
     "which no page is kept. Left: duplicates that are kept. Decisions by leaders. Intervals (95 %): crossed Poisson "
     "bootstrap of stories and sites; of stories alone for lost and left.",
 )
@@ -65,8 +64,6 @@ class SignatureStudy(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives the experiment's own.
     collections : dict of str to dict
         Attributes of `HalvedCollection` by name of the collection; those that cannot be fetched are left out.
     signatures, treatments : dict of str to str
@@ -83,7 +80,6 @@ class SignatureStudy(Experiment):
         Distance between thresholds, a divisor of 1.
     """
 
-    results: Path = Path("results")
     collections: dict[str, dict[str, Any]] = field(default_factory=dict)
     signatures: dict[str, str] = field(default_factory=dict)
     treatments: dict[str, str] = field(default_factory=dict)
@@ -144,22 +140,19 @@ class SignatureStudy(Experiment):
     def _lead_facts(self, name: str, leads: Mapping[str, Difference]) -> list[Fact]:
         facts = []
         for treatment, lead in leads.items():
-            low, high = lead.interval
-            facts.append(Fact(name=f"{name}: lead of {self.leader}, {treatment}", value=lead.value, low=low, high=high))
+            label = f"{name}: lead of {self.leader}"
+            facts.append(lead.fact(f"{label}, {treatment}"))
             if treatment != self.reference:
-                interaction = leads[self.reference].minus(lead)
-                low, high = interaction.interval
-                label = f"{name}: lead of {self.leader}, {self.reference} - {treatment}"
-                facts.append(Fact(name=label, value=interaction.value, low=low, high=high))
+                facts.append(leads[self.reference].minus(lead).fact(f"{label}, {self.reference} - {treatment}"))
         return facts
 
     def _lead_table(self, work: Work, leads: Mapping[str, Mapping[str, Difference]]) -> str:
         rows = []
         for name, by_treatment in leads.items():
             for treatment, lead in by_treatment.items():
-                interaction = by_treatment[self.reference].minus(lead)
                 row = {"collection": name, "treatment": treatment, "lead": str(lead), "verdict": lead.verdict}
                 if treatment != self.reference:
+                    interaction = by_treatment[self.reference].minus(lead)
                     row |= {"interaction": str(interaction), "interaction_verdict": interaction.verdict}
                 rows.append(row)
         columns = [
@@ -187,7 +180,7 @@ class SignatureStudy(Experiment):
                     x = k + SHIFT * (shift - len(self.signatures) / 2)  # so that intervals do not hide each other
                     y = result.value("f1")
                     points.append(Point(panel=panel.name, series=signature, x=x, y=y, low=low, high=high))
-        return work.lines("f1", CAPTION, panels, points) if panels else ""
+        return work.figure(draw_lines, "f1", CAPTION, panels, points) if panels else ""
 
 
 def _row(result: Result) -> dict[str, Any]:
@@ -205,9 +198,8 @@ def _facts(name: str, results: Mapping[str, Result]) -> list[Fact]:
         for measure, shown in (("f1", "F1"), ("lost", "lost"), ("left", "left")):
             low, high = result.interval[measure]
             facts.append(Fact(name=f"{name}: {label}: {shown}", value=result.value(measure), low=low, high=high))
-        facts.append(
-            Fact(name=f"{name}: {label}: tau", value=sum(result.taus) / 2, low=min(result.taus), high=max(result.taus))
-        )
+        low, high = sorted(result.taus)
+        facts.append(Fact(name=f"{name}: {label}: tau", value=sum(result.taus) / 2, low=low, high=high))
     return facts
 
 
@@ -215,12 +207,10 @@ def _halves(work: Work, found: Mapping[str, Mapping[str, Result]]) -> str:
     """Show the sizes of the halves."""
     counts = ("documents", "stories", "sites")
     rows = [
-        {"collection": name, "half": number} | {key: cells[0][key] for key in counts}
+        {"collection": name, "half": number} | {key: cell[key] for key in counts}
         for name, results in found.items()
-        for number, cells in enumerate(next(iter(results.values())).cells)
+        for number, cell in enumerate(next(iter(results.values())).cells)
     ]
     columns = [Column(name="collection", title="Collection"), Column(name="half", title="Half", form=".0f")]
     columns += [Column(name=key, title=key.capitalize(), form=",.0f") for key in counts]
-    return work.table(
-        Table(caption="Halves of each collection, of the first seed", columns=columns, rows=rows), "halves"
-    )
+    return work.table(Table(caption="Halves of each collection", columns=columns, rows=rows), "halves")

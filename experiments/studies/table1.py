@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from experiments.claims.facts import Fact
 from experiments.claims.published import published
 from experiments.config import Experiment, Settings
-from experiments.show.quality_figures import STEP, thresholds
 from experiments.show.tables import Column, Table
-from experiments.work.curves import MEASURES, Curve
+from experiments.work.curves import MEASURES, STEP, Curve, thresholds
 from experiments.work.study import Line, Work, lines_of
 from experiments.work.timing import cost, quotient
 
@@ -57,8 +55,6 @@ class Table1(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``table1/``.
     methods : dict of str to str
         Rows by label, each as on the command line at the paper's threshold.
     step : float
@@ -71,7 +67,6 @@ class Table1(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Table 1 and section 5.3.
     """
 
-    results: Path = Path("results")
     methods: dict[str, str] = field(default_factory=dict)
     step: float = STEP
     repeats: int = 5
@@ -92,9 +87,8 @@ class Table1(Experiment):
             paper = printed.get(line.label)
             if paper and row == AT_PAPER:
                 rows.append(paper | {"row": PUBLISHED, "idf": band_text(paper["idf_min"], paper["idf_max"])})
-            seconds = work.parse_seconds(line.signature)
             measured = _measured(line, tau, row, curves[line.label]) | cost(cells[line.label, row])
-            measured["parse_ms"] = None if seconds is None else seconds * 1000
+            measured["parse_ms"] = work.parse_ms(line.signature)
             measured["difference"] = measured["f1"] - float(paper["f1"] or 0) if paper else None
             rows.append(measured)
         work.facts([*_quality_facts(rows, curves), *_cost_facts(rows, cells)])

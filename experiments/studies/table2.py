@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from experiments.claims.facts import Fact
@@ -54,24 +53,18 @@ class Table2(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``table2/``.
     methods : dict of str to str
         Rows by label, each as on the command line. Each of several thresholds, as in ``tau=1.0,0.9``, is a row.
     limits : dict of str to float
         Seconds after which a method is stopped; at full scale, NoPrune takes hours.
-    without : list of str
-        Methods to omit.
 
     References
     ----------
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, Table 2 and section 5.4.
     """
 
-    results: Path = Path("results")
     methods: dict[str, str] = field(default_factory=dict)
     limits: dict[str, float] = field(default_factory=dict)
-    without: list[str] = field(default_factory=list)
 
     def __call__(self, settings: Settings) -> str:
         """Write the table; return it as text."""
@@ -80,7 +73,7 @@ class Table2(Experiment):
         cells: dict[tuple[str, float | None], dict[str, Any]] = {}
         rows: list[dict[str, Any]] = []
         printed = {(str(row["method"]), row["tau"]): row for row in published("table2")}
-        for label, matcher in self._methods(settings):
+        for label, matcher in _matchers(self.methods, settings):
             key = label, matcher.threshold
             cells[key] = vector_times(work, [matcher], "table2", self.limits.get(label))[0]
             paper = printed.get((label.removesuffix(" (native)"), matcher.threshold))
@@ -93,13 +86,11 @@ class Table2(Experiment):
         caption = f"Table 2: SpotSigs and LSH-S on {documents:,} documents with WT10g's totals"
         return work.table(Table(caption=caption, columns=COLUMNS, rows=rows, notes=NOTES), "table2")
 
-    def _methods(self, settings: Settings) -> Iterator[tuple[str, Matcher]]:
-        for label in self.without:
-            rows = ", ".join(self.methods)
-            require(label in self.methods, f"experiment.without: no row is named {label}; the rows are {rows}")
-        for label, words in self.methods.items():
-            for chosen in every_tau(words) if label not in self.without else ():
-                yield label, Line.composed(label, chosen, settings).matcher
+
+def _matchers(methods: Mapping[str, str], settings: Settings) -> Iterator[tuple[str, Matcher]]:
+    for label, words in methods.items():
+        for chosen in every_tau(words):
+            yield label, Line.composed(label, chosen, settings).matcher
 
 
 def every_tau(words: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from experiments.claims.facts import Fact
@@ -30,8 +29,6 @@ class Threads(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``threads/``.
     methods : dict of str to str
         Rows by label, each as on the command line.
     limit : float
@@ -42,7 +39,6 @@ class Threads(Experiment):
     Theobald, Siddharth, Paepcke: SpotSigs, SIGIR 2008, section 1.1: "highly parallelizable".
     """
 
-    results: Path = Path("results")
     methods: dict[str, str] = field(default_factory=dict)
     limit: float = 120.0
 
@@ -62,14 +58,13 @@ class Threads(Experiment):
             for threads in counts:
                 alone = replace(work, settings=replace(settings, threads=threads))
                 [cells[threads]] = vector_times(alone, [matcher], f"threads: {label}", self.limit)
-            ratios = {n: quotient(f"{label}: speed-up on {n} threads", cells[1], cell) for n, cell in cells.items()}
-            for n, ratio in ratios.items():
+            for n, cell in cells.items():
+                ratio = quotient(f"{label}: speed-up on {n} threads", cells[1], cell)
                 row = {"method": label, "threads": n, "speed_up": ratio.value if ratio else None}
-                rows.append(row | cost(cells[n]))
-            facts += [ratio for n, ratio in ratios.items() if ratio is not None and n > 1]
-            last = ratios[counts[-1]]
-            if last is not None and counts[-1] > 1:
-                value, low, high = (end / counts[-1] for end in (last.value, *last.interval))
+                rows.append(row | cost(cell))
+                facts += [ratio] if ratio is not None and n > 1 else []
+            if ratio is not None and n > 1:  # on all cores
+                value, low, high = (end / n for end in (ratio.value, *ratio.interval))
                 facts.append(Fact(name=f"{label}: share of a linear speed-up", value=value, low=low, high=high))
         work.facts(facts)
         documents = f"{len(work.read().corpus().vectors):,} documents"

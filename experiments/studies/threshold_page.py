@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from experiments.config import Experiment, Settings
 from spotsigs.reports.threshold_page import Thresholds
@@ -16,13 +15,10 @@ class Threshold(Experiment):
 
     Attributes
     ----------
-    results : Path
-        Folder that receives ``threshold/<data>/``.
     lowest, step, candidates, each
         See `spotsigs.reports.threshold_page.Thresholds`.
     """
 
-    results: Path = Path("results")
     lowest: float = 0.03
     step: float = 0.02
     candidates: list[float] = field(default_factory=list)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.claims.facts import Fact
 from experiments.work.extracted_collections import Stored
 from spotsigs.clustering.clusters import ClusterMethod, cluster
-from spotsigs.errors import InputError, require
+from spotsigs.errors import require
 from spotsigs.evaluation.documents import b_cubed, decided
 from spotsigs.evaluation.metrics import (
     MEASURES,
@@ -28,6 +29,23 @@ from spotsigs.records import Matcher, Pairs, Truth
 from spotsigs.signatures.idf import IdfFilter
 
 FloatArray = NDArray[np.float64]
+
+STEP = 0.02
+"""Distance between a quality curve's thresholds; the paper's 0.4 and 0.44 are among them."""
+
+
+def thresholds(step: float) -> list[float]:
+    """Return the multiples of a step up to 1, rounded to decimals.
+
+    Raises
+    ------
+    InputError
+        If the step does not divide 1, or is too small.
+    """
+    count = round(1 / step) if step > 0 else 0
+    require(count > 0 and abs(count * step - 1) < 1e-9, f"step must divide 1, as 0.02 does, got {step}")
+    require(count <= 1000, f"step must be at least 0.001, got {step}")
+    return [round(number / count, 6) for number in range(1, count + 1)]
 
 
 def judge(
@@ -59,8 +77,6 @@ def judge(
     """
     corpus = stored.corpus(idf_filter, sets=sets)
     truth = stored.truth()
-    if truth is None:
-        raise InputError("the collection has no truth to evaluate against; choose one that has, as in data=gold")
     thresholds: list[float | None] = list(taus) or [None]
     has_curve = matcher.threshold is not None or thresholds == [None]
     require(has_curve, f"{matcher.label} has no threshold to draw a curve over")
@@ -189,31 +205,52 @@ def _paired(clusters: int) -> FloatArray:
     return drawn(np.ones(clusters))
 
 
-def difference(
-    a: Curve, at_a: int, b: Curve, at_b: int, measure: str = "f1", *, relative: bool = False
-) -> tuple[float, float, float]:
-    """Return the difference between points of two curves, with the paired 95 % interval.
+def compared(
+    name: str, a: Curve, b: Curve, *, measure: str = "f1", relative: bool = False, tau: float | None = None
+) -> Fact:
+    """Return the difference of two curves as a fact with the paired 95 % interval.
 
     Parameters
     ----------
+    name : str
+        Name of the fact.
     a, b : Curve
         Curves over the same collection, so that both use the same resamples.
-    at_a, at_b : int
-        Positions of the thresholds.
     measure : str
         ``precision``, ``recall`` or ``f1``.
     relative : bool
         Divide the difference by the second curve's value.
+    tau : float, optional
+        Threshold; the best F1 of each curve if omitted.
 
     Returns
     -------
-    value, low, high : float
+    Fact
     """
     m = MEASURES.index(measure)
+    at_a, at_b = (curve.at(tau) if tau is not None and curve.taus else curve.best for curve in (a, b))
 
     def gap(x: Any, y: Any) -> Any:
         with np.errstate(invalid="ignore", divide="ignore"):
             return (x - y) / y if relative else x - y
 
-    low, high = ends(gap(a.resampled[m, :, at_a], b.resampled[m, :, at_b]))
-    return float(gap(a.micro[m, at_a], b.micro[m, at_b])), float(low), float(high)
+    resampled = gap(a.resampled[m, :, at_a], b.resampled[m, :, at_b])
+    return resampled_fact(name, gap(a.micro[m, at_a], b.micro[m, at_b]), resampled)
+
+
+def resampled_means(values: FloatArray, seed: int = 0) -> FloatArray:
+    """Return the mean of each of 1,000 bootstrap samples of values."""
+    rng = np.random.default_rng(seed)
+    means: FloatArray = values[rng.integers(len(values), size=(1000, len(values)))].mean(1)
+    return means
+
+
+def resampled_fact(name: str, value: float, resampled: FloatArray) -> Fact:
+    """Return a fact with the 95 % interval of its bootstrap samples."""
+    low, high = ends(resampled)
+    return Fact(name=name, value=float(value), low=float(low), high=float(high))
+
+
+def finite(value: float) -> float:
+    """Return the value, or 0 if it is undefined (no pair was reported)."""
+    return float(value) if value == value else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
@@ -12,20 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.claims.facts import Fact
 from experiments.config import composed, overrides
-from experiments.show.quality_figures import thresholds
-from experiments.work.curves import decision_measures
+from experiments.work.curves import FloatArray, decision_measures, thresholds
 from experiments.work.extracted_collections import Source, Stored, read_together
-from experiments.work.result_cache import Task, code_version
+from experiments.work.result_cache import Task
 from experiments.work.study import Line, Work, equally_exact
 from spotsigs.clustering.clusters import cluster
-from spotsigs.errors import InputError, require
+from spotsigs.errors import require
 from spotsigs.evaluation.documents import stories as stories_of
 from spotsigs.evaluation.metrics import ends, micro_averages, tallies
 from spotsigs.records import Collection, Document, IntArray, Matcher, Shard, Skipped, Truth
 from spotsigs.signatures.idf import IdfFilter
-
-FloatArray = NDArray[np.float64]
 
 RESAMPLES = 400
 """Bootstrap samples of an interval."""
@@ -39,8 +37,6 @@ class HalvedCollection:
     ----------
     data : str
         Overrides of ``data``, separated by spaces.
-    seeds : list of int
-        Seeds of a generated collection; empty for any other. All of them use the same halves.
     site : str
         Regular expression whose group is the site in the id of a document; empty if there are no sites.
     stories : bool
@@ -48,9 +44,13 @@ class HalvedCollection:
     """
 
     data: str
-    seeds: list[int] = field(default_factory=list)
     site: str = ""
     stories: bool = True
+
+    def halves(self) -> list[Half]:
+        """Return both halves."""
+        whole = composed(*self.data.split(), *origin(self.data)).collection
+        return [Half(collection=whole, number=number, site=self.site, stories=self.stories) for number in (0, 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,8 +149,6 @@ def judged_at(*, stored: Stored, idf_filter: IdfFilter, matcher: Matcher, sets: 
         ``stories``, ``sites``.
     """
     truth, corpus = stored.truth(), stored.corpus(idf_filter, sets=sets)
-    if truth is None:
-        raise InputError("the collection has no truth to evaluate against")
     pairs = matcher.with_threads(1)(corpus)
     ids = corpus.vectors.doc_ids
     numbered, stories = story_numbers(truth)
@@ -230,51 +228,49 @@ class Result:
         Threshold for each half.
     development : tuple of float
         F1 of that threshold on the half that it was chosen on.
-    cells : tuple of tuple of dict
-        Results of `judged_at` by half and seed.
+    cells : tuple of dict
+        Results of `judged_at` by half.
     """
 
     taus: tuple[float, ...]
     development: tuple[float, ...]
-    cells: tuple[tuple[dict[str, Any], ...], ...]
+    cells: tuple[dict[str, Any], ...]
 
     def value(self, measure: str) -> float:
-        """Return the mean of a measure over halves and seeds; for ``largest``, the maximum."""
-        found = [cell[measure] for cells in self.cells for cell in cells]
+        """Return the mean of a measure over the halves; for ``largest``, the maximum."""
+        found = [cell[measure] for cell in self.cells]
         return float(max(found) if measure == "largest" else np.mean(found))
 
-    def of_half(self, number: int, measure: str) -> tuple[float, FloatArray]:
-        """Return the mean over seeds in one half, and that of each bootstrap sample, NaN if it has no pair."""
-        cells = self.cells[number]
-        value = np.mean([cell[measure] for cell in cells])
-        return float(value), np.mean([np.array(cell["resampled"][measure], float) for cell in cells], axis=0)
+    def resampled(self, half: int, measure: str) -> FloatArray:
+        """Return a measure of each bootstrap sample of a half, NaN if it has no pair."""
+        return np.array(self.cells[half]["resampled"][measure], float)
 
     @cached_property
     def interval(self) -> dict[str, tuple[float, float]]:
         """95 % intervals of F1, lost and left."""
         found = {}
         for measure in ("f1", "lost", "left"):
-            low, high = ends(np.mean([self.of_half(k, measure)[1] for k in range(len(self.cells))], axis=0))
+            low, high = ends(np.mean([self.resampled(half, measure) for half in (0, 1)], axis=0))
             found[measure] = float(low), float(high)
         return found
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference of two methods, the mean over halves and seeds, and that of each bootstrap sample."""
+    """Difference of two methods in F1, the mean over the halves, and that of each bootstrap sample."""
 
     value: float
     resampled: FloatArray
 
     @classmethod
-    def of(cls, better: Result, others: Sequence[Result], measure: str = "f1") -> Difference:
+    def of(cls, better: Result, others: Sequence[Result]) -> Difference:
         """Subtract the best of the others, which is chosen on the half that the thresholds are chosen on."""
-        halves = []
-        for number in range(len(better.cells)):
-            other = max(others, key=lambda result: result.development[number])
-            (a, resampled_a), (b, resampled_b) = (result.of_half(number, measure) for result in (better, other))
-            halves.append((a - b, resampled_a - resampled_b))
-        return cls(float(np.mean([value for value, _ in halves])), np.mean([sample for _, sample in halves], axis=0))
+        values, samples = [], []
+        for half in (0, 1):
+            other = max(others, key=lambda result: result.development[half])
+            values.append(better.cells[half]["f1"] - other.cells[half]["f1"])
+            samples.append(better.resampled(half, "f1") - other.resampled(half, "f1"))
+        return cls(float(np.mean(values)), np.mean(samples, axis=0))
 
     def minus(self, other: Difference) -> Difference:
         """Return the difference of two differences."""
@@ -291,6 +287,11 @@ class Difference:
         """``holds`` or ``does not hold`` if the interval lies on one side of 0, else ``inconclusive``."""
         low, high = self.interval
         return "holds" if low > 0 else "does not hold" if high < 0 else "inconclusive"
+
+    def fact(self, name: str) -> Fact:
+        """Return the difference as a fact."""
+        low, high = self.interval
+        return Fact(name=name, value=self.value, low=low, high=high)
 
     def __str__(self) -> str:
         return "{:+.3f} ({:+.3f} to {:+.3f})".format(self.value, *self.interval)
@@ -319,42 +320,36 @@ def judged_on_halves(
     dict of str to Result
         By label. The decisions are those of leaders.
     """
-    seeds, taus = [f"data.seed={seed}" for seed in judged.seeds] or [""], thresholds(step)
-    wholes = [composed(*judged.data.split(), *seed.split(), *origin(judged.data)).collection for seed in seeds]
-    cut = {"site": judged.site, "stories": judged.stories}
-    stored = [
-        [read_all(work, Half(collection=whole, number=number, **cut), lines) for whole in wholes] for number in (0, 1)
-    ]
+    taus = thresholds(step)
+    stored = [read_all(work, half, lines) for half in judged.halves()]
 
     def cells(function: Any, describe: str, arguments: Callable[[int, Line], dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return for each half the cells of all seeds by the label of the method."""
-        keys = [(number, found, line) for number in (0, 1) for found in stored[number] for line in lines]
+        """Return the cells of each half by the label of the method."""
         tasks = [
             Task(
                 function=function,
-                arguments={"stored": found[line.label], "idf_filter": line.idf_filter, "sets": line.sets}
+                arguments={"stored": half[line.label], "idf_filter": line.idf_filter, "sets": line.sets}
                 | arguments(number, line),
             )
-            for number, found, line in keys
+            for number, half in enumerate(stored)
+            for line in lines
         ]
-        by_label: list[dict[str, Any]] = [{line.label: [] for line in lines} for _ in stored]
-        for (number, _, line), cell in zip(keys, work.cells.run(tasks, f"{name}: {describe}"), strict=True):
-            by_label[number][line.label].append(cell)
-        return by_label
+        found = iter(work.cells.run(tasks, f"{name}: {describe}"))
+        return [{line.label: next(found) for line in lines} for _ in stored]
 
-    found = cells(f1_over_tau, "thresholds", lambda _, line: {"matcher": equally_exact(line.matcher), "taus": taus})
-    curves = [{label: np.mean([c["f1"] for c in one], axis=0) for label, one in half.items()} for half in found]
-    chosen = [{label: taus[int(curve.argmax())] for label, curve in half.items()} for half in curves]
+    curves = cells(f1_over_tau, "thresholds", lambda _, line: {"matcher": equally_exact(line.matcher), "taus": taus})
+    best = [{label: int(np.argmax(cell["f1"])) for label, cell in half.items()} for half in curves]
 
     def at_chosen(number: int, line: Line) -> dict[str, Any]:
-        return {"matcher": equally_exact(line.matcher).at(chosen[1 - number][line.label]), "site": judged.site}
+        tau = taus[best[1 - number][line.label]]
+        return {"matcher": equally_exact(line.matcher).at(tau), "site": judged.site}
 
     evaluated = cells(judged_at, "evaluation", at_chosen)
     return {
         line.label: Result(
-            taus=tuple(chosen[1 - number][line.label] for number in (0, 1)),
-            development=tuple(float(curves[1 - number][line.label].max()) for number in (0, 1)),
-            cells=tuple(tuple(half[line.label]) for half in evaluated),
+            taus=tuple(taus[best[1 - number][line.label]] for number in (0, 1)),
+            development=tuple(max(curves[1 - number][line.label]["f1"]) for number in (0, 1)),
+            cells=tuple(half[line.label] for half in evaluated),
         )
         for line in lines
     }
@@ -365,7 +360,6 @@ def f1_over_tau(
 ) -> dict[str, Any]:
     """Return F1 over pairs at each threshold, from one join at the lowest; parameters as for `judged_at`."""
     truth = stored.truth()
-    require(truth is not None, "the collection has no truth to evaluate against")
     pairs = matcher.at(min(taus)).with_threads(1)(stored.corpus(idf_filter, sets=sets))
     found = [tallies(pairs.at(tau), truth) for tau in taus]
     return {"f1": [float(np.nan_to_num(micro_averages(*tally)[2])) for tally in found]}
@@ -378,8 +372,7 @@ def read_all(work: Work, collection: Collection, lines: Sequence[Line]) -> dict[
         for line in lines
     }
     distinct = list({repr(source): source for source in sources.values()}.values())
-    code = code_version(*distinct)
-    found = read_together(distinct, work.cells.folder, work.settings.engine, code)
+    found = read_together(distinct, work.cells.folder, work.settings.engine)
     stored = dict(zip(map(repr, distinct), found, strict=True))
     work.inputs.update(stored)
     return {label: stored[repr(source)] for label, source in sources.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,12 @@ from typing import Any
 from data.collections.gold import PAPER_BAND
 from experiments.claims.facts import Fact, write_facts
 from experiments.config import Settings, composed
-from experiments.show.figures import Panel, Point, draw_bars, draw_dots, draw_lines
+from experiments.show.figures import Point
 from experiments.show.tables import Table
 from experiments.work.curves import Curve, judge
 from experiments.work.extracted_collections import Source, Stored, read, read_together
 from experiments.work.result_cache import Cells, Task
-from experiments.work.timing import time_matcher
+from experiments.work.timing import time_extraction, time_matcher
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.defaults import IDF_MAX, IDF_MIN
 from spotsigs.matching.algorithm1 import SpotSigs
@@ -144,9 +144,11 @@ class Work:
             self.inputs[key] = read(source, self.cells.folder, self.settings.engine)
         return self.inputs[key]
 
-    def parse_seconds(self, signature: SignatureScheme) -> float | None:
-        """Return the seconds of reading and extracting; None if other processes were active."""
-        return read(self.read(signature).source, self.cells.folder, self.settings.engine, timed=True).parse_seconds
+    def parse_ms(self, signature: SignatureScheme) -> float | None:
+        """Return the milliseconds of reading and extracting; None if other processes were active."""
+        task = Task(function=time_extraction, arguments={"source": self._source(signature)}, alone=True)
+        [cell] = self.cells.run([task], "time of extraction")
+        return None if cell["contended"] else float(cell["parse_ms"])
 
     def curves(self, lines: Sequence[Line], taus: Sequence[float], describe: str) -> dict[str, Curve]:
         """Return the quality curve of every line by label; that of a matcher without tau has a single point."""
@@ -220,25 +222,13 @@ class Work:
         """Write ``facts.csv``, the values that claims are judged by."""
         write_facts(self.folder / "facts.csv", facts)
 
-    def lines(
-        self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point], columns: int | None = None
+    def figure(
+        self, draw: Callable[..., None], name: str, caption: str, panels: Any, points: Sequence[Point], **more: Any
     ) -> str:
-        """Draw lines with their provenance; return the path."""
-        draw_lines(self.folder / name, panels, points, self.of_collection(caption), columns)
-        return self._drawn(name, caption)
-
-    def dots(self, name: str, caption: str, panels: Sequence[Panel], points: Sequence[Point]) -> str:
-        """Draw a row of dots for each series with their provenance; return the path."""
-        draw_dots(self.folder / name, panels, points, self.of_collection(caption))
-        return self._drawn(name, caption)
-
-    def bars(self, name: str, caption: str, panel: Panel, points: Sequence[Point]) -> str:
-        """Draw bars with their provenance; return the path."""
-        draw_bars(self.folder / name, panel, points, self.of_collection(caption))
-        return self._drawn(name, caption)
-
-    def _drawn(self, name: str, caption: str) -> str:
-        self.record(name, figure={"caption": self.of_collection(caption)})
+        """Draw by a function of `experiments.show.figures` with provenance; return the path."""
+        caption = self.of_collection(caption)
+        draw(self.folder / name, panels, points, caption, **more)
+        self.record(name, figure={"caption": caption})
         return f"{self.folder / name}.svg (also png, pdf, csv, json)"
 
     def record(self, name: str, **shown: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
@@ -11,7 +10,6 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from multiprocessing import forkserver, get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -19,6 +17,7 @@ from time import perf_counter
 from typing import Any
 
 from experiments.work.extracted_collections import Source, Stored, read_together
+from experiments.work.result_cache import checksum_of_module, code_checksum
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.errors import InputError
 from spotsigs.exact_duplicates import Copies
@@ -29,10 +28,6 @@ from spotsigs.runs.pipeline import Reuse
 from spotsigs.runs.runner import run
 from spotsigs.runs.settings import Settings
 from spotsigs.signatures.extract import refusal
-
-ROOT = Path(__file__).parents[2]
-CODE = ("spotsigs", "baselines", "data")
-"""Packages whose files decide the result of a cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,19 +56,8 @@ def identity(settings: Settings) -> str:
     """
     collection = settings.collection
     files = [] if isinstance(collection, VectorCollection) else source_of(collection, None, None)["files"]
-    target = sys.modules[type(settings.matcher).__module__].__file__ or ""  # which can be a module of the user
-    own = "" if Path(target).is_relative_to(ROOT) else hashlib.sha256(Path(target).read_bytes()).hexdigest()
+    own = checksum_of_module(type(settings.matcher).__module__)  # which can be a module of the user
     return json.dumps({"schema": 1, "files": files, "code": code_checksum(), "matcher": own}, indent=1) + "\n"
-
-
-@cache
-def code_checksum() -> str:
-    """Return the SHA-256 of the files of code and of the word lists that decide the result of a cell."""
-    digest = hashlib.sha256()
-    found = (path for package in CODE for path in (ROOT / package).rglob("*.*") if "cache" not in path.parts)
-    for path in sorted(path for path in found if path.suffix in (".py", ".toml", ".txt")):
-        digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +141,7 @@ def _extracted(cells: Sequence[SweepCell], inputs: Path) -> dict[str, tuple[Stor
         for one in wanted.values()
     ]
     began = perf_counter()
-    stored = read_together(sources, inputs, next(iter(wanted.values())).engine, code_checksum())
+    stored = read_together(sources, inputs, next(iter(wanted.values())).engine)
     seconds = perf_counter() - began
     for one, found in zip(wanted.values(), stored, strict=True):
         skipped = found.signatures().skipped

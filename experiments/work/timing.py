@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from experiments.claims.facts import Fact
-from experiments.work.extracted_collections import Stored
+from experiments.work.extracted_collections import Source, Stored
 from experiments.work.machine_load import QUIET, ForeignLoad
+from spotsigs.engines import Serial
 from spotsigs.evaluation.metrics import relative_recall
 from spotsigs.records import Corpus, Matcher, Pairs
 from spotsigs.runs.provenance import MIB, PeakMemory
+from spotsigs.signatures.extract import extract, extract_shard
 from spotsigs.signatures.idf import IdfFilter
 
 PATIENCE_SECONDS = 10.0  # maximal time of waiting for an idle machine
@@ -67,6 +69,16 @@ def time_matcher(
         "occurrences": vectors.n_occurrences,
         "relative_recall": None if base is None else relative_recall(pairs, base(corpus)),
     }
+
+
+def time_extraction(*, source: Source) -> dict[str, Any]:
+    """Return the milliseconds of reading and extracting a collection in this process, with loaded kernels."""
+    extract_shard(source.collection.shards()[0], source.text, source.signature)
+    with ForeignLoad() as load:
+        began = time.perf_counter()
+        extract(source.collection, source.text, source.signature, Serial())
+        seconds = time.perf_counter() - began
+    return {"parse_ms": seconds * 1000, "contended": load.cores > QUIET}
 
 
 TIMES = ("sort_hash_ms", "cluster_ms", "total_ms")

@@ -1,4 +1,4 @@
-"""Runs keep their own folders, sweeps end with a table, and committed results are the reproduction's alone."""
+"""Runs have folders of their own, sweeps end with a table, and committed results are the reproduction's alone."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.sweeper import Sweeper
 from in_process import front_door
 
-from experiments.finished_runs import require_same, variant
-from spotsigs.errors import InputError
+from experiments.finished_runs import variant
 
 ROOT = Path(__file__).parents[2]
 
@@ -145,16 +144,3 @@ class TestTruth:
         )
         assert done.returncode == 0, done.stderr
         assert "Prec." in next(line for line in done.stdout.splitlines() if "IDF" in line)
-
-
-def test_a_changed_default_does_not_replace_a_former_run(tmp_path):
-    former = tmp_path / "tau=0.44"
-    (former / ".hydra").mkdir(parents=True)
-    (former / ".hydra" / "config.yaml").write_text("tau: 0.44\nidf_max: 0.85\npage: false\nmatcher: {tau: '${tau}'}\n")
-    same = "tau: 0.44\nidf_max: 0.85\npage: true\nmatcher: {tau: '${tau}'}\nnew_key: 1\n"
-    other = same.replace("0.85", "1.0")
-    require_same(former, other)  # nothing finished lies there
-    (former / "metrics.json").write_text("{}")
-    require_same(former, same)
-    with pytest.raises(InputError, match=r"idf_max was 0.85, is 1.0\): move it away, or choose .* hydra.run.dir="):
-        require_same(former, other)

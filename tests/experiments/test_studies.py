@@ -1,112 +1,290 @@
-"""Experiments are composed from `conf`: their methods, what they read, and methods that appear by themselves."""
+"""Every experiment is composed from `conf` and runs on small collections; what runs are killed in resumes."""
 
 from __future__ import annotations
 
+import csv
+import json
+import os
 import re
-import shutil
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from hydra import initialize_config_dir
+from test_large import configured
 
-from experiments.config import Experiment, _require_read, composed
+from experiments.claims.facts import read_facts
+from experiments.claims.judged_claims import judge_all
+from experiments.claims.verdicts import Verdict
+from experiments.config import Experiment, _require_read, composed, quoted
+from experiments.studies.arithmetic import _examples, _violations, narrow_boundaries
+from experiments.studies.figure4 import cosine_within
+from experiments.studies.lcs_tables import Sets, site_of
+from experiments.studies.partition_sizes import pairs_to_compare, partition_sizes
 from experiments.studies.quality import QualityCurves
-from experiments.studies.systems import Systems
 from experiments.studies.table2 import every_tau
-from experiments.work.study import lines_of
+from experiments.studies.threads import thread_counts
+from experiments.work.study import PAPER_BAND, lines_of
 from spotsigs.errors import InputError
+from spotsigs.evaluation.metrics import evaluate
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.matching.partitions import partition_boundaries
+from spotsigs.records import Truth, Vectors
+from spotsigs.signatures.extract import extract
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
+EXPERIMENTS = sorted(path.stem for path in (CONF / "experiment").glob("*.yaml"))
+STEP = "experiment.step=0.04"
 
 
-@pytest.fixture
-def conf(tmp_path):
-    shutil.copytree(CONF, tmp_path / "conf")
-    return tmp_path / "conf"
+def run(experiment, results, *overrides):
+    data = () if any(word.startswith("data") for word in overrides) else ("data=tiny",)
+    few = ("workers=1", "engine=serial")
+    chosen = configured(f"experiment={experiment}", f"experiment.results={results}", *data, *few, *overrides)
+    with initialize_config_dir(str(CONF), version_base="1.3"):  # methods are composed while it runs
+        return chosen.experiment(chosen)
 
 
-@pytest.mark.parametrize("path", sorted(CONF.glob("experiment/*.yaml")), ids=lambda path: path.stem)
-def test_every_method_of_every_experiment_composes(path):
-    experiment = yaml.safe_load(path.read_text(encoding="utf-8"))["experiment"]
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        settings = composed(f"experiment={path.stem}")
-        assert isinstance(settings.experiment, Experiment)
-        for key in ("methods", "rivals"):
-            methods = experiment.get(key, {})
-            if isinstance(methods, dict) and path.stem != "systems":
-                single = {label: every_tau(words)[0] for label, words in methods.items()}
-                assert [line.label for line in lines_of(single, settings)] == list(methods)
+def rows(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
-def test_a_collection_that_cannot_be_fetched_is_left_out(conf, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # where nothing was fetched
-    monkeypatch.setattr("experiments.studies.systems.overrides", list)
-    with initialize_config_dir(str(conf), version_base="1.3"):
-        settings = composed("experiment=systems", "experiment.collections=[newsframes]", "data=tiny")
-        with pytest.raises(InputError, match=r"newsframes is left out: .*accept_licence"):
-            settings.experiment(settings)
-
-
-@pytest.mark.long
-def test_all_goes_on_without_what_must_be_fetched(tmp_path):
-    words = ["experiment=all", "data=tiny", "experiment.pages=[figure4,density,arithmetic]", "experiment.vectors=[]"]
-    words += [f"experiment.results={tmp_path / 'results'}", "data.path=" + str(ROOT / "data" / "tiny")]
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    assert "density is left out: " in done.stdout
-    assert (tmp_path / "results" / "report.html").exists()
-
-
-@pytest.mark.long
-def test_a_matcher_appears_among_the_systems_by_itself(conf):
-    (conf / "matcher" / "nearest_bits.yaml").write_text("_target_: baselines.simhash.SimHash\nradius: 2\n")
-    with initialize_config_dir(str(conf), version_base="1.3"):
-        settings = composed("experiment=systems", "data=tiny")
-        systems = dict(settings.experiment._systems(settings))
-    assert {"SpotSigs", "I-Match-S, randomised", "SimHash (unverified)"} <= systems.keys()
-    [(setting, line)] = systems["SimHash (unverified)"]
-    assert (setting, line.matcher.radius) == ("", 2)
-    assert [setting for setting, _ in systems["SimHash"]] == [f"radius = {r}" for r in (3, 6, 9, 12, 15, 18)]
-    assert [line.matcher.lexica for _, line in systems["I-Match, randomised"]] == [5, 10, 20]
-
-
-def test_methods_take_the_seed_of_the_experiment():
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        settings = composed("experiment=table1", "seed=7")
-        seeds = {
-            line.label: getattr(line.matcher, "seed", None) for line in lines_of(settings.experiment.methods, settings)
-        }
-    assert seeds["LSH-S"] == seeds["I-Match"] == 7
-    assert seeds["SpotSigs"] is None
-
-
-@pytest.mark.parametrize("word", ["matcher=lsh_native", "signature=shingles1", "idf_min=0.9", "sets=true", "tau=0.3"])
-def test_what_an_experiment_does_not_read_is_refused(word):
-    with pytest.raises(
-        InputError, match=rf"experiment=figure5 does not read {word.partition('=')[0]}; it reads .*data"
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A results folder with the quick experiments on the small collection."""
+    folder = tmp_path_factory.mktemp("results")
+    for experiment, overrides in (
+        ("figure4", ()),
+        ("figure5", (STEP,)),
+        ("exactness", ("experiment.collections=2", "experiment.documents=30")),
+        ("partitions", ("data=wt10g_like", "data.documents=2000")),
+        ("claims", ()),
     ):
-        _require_read(QualityCurves(), "figure5", ["data=tiny", word])
+        assert run(experiment, folder, *overrides)
+    return folder
 
 
-@pytest.mark.parametrize(
-    "word", ["data.path=x", "+experiment.methods.Mine=matcher=mine", "seed=3", "hydra.verbose=true"]
-)
-def test_what_every_experiment_reads_is_taken(word):
-    _require_read(Systems(), "systems", [word])
+class TestConfiguration:
+    @pytest.mark.parametrize("name", EXPERIMENTS)
+    def test_every_method_composes(self, name):
+        methods = yaml.safe_load((CONF / f"experiment/{name}.yaml").read_text(encoding="utf-8"))["experiment"]
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            chosen = composed(f"experiment={name}", "data=tiny")
+            assert isinstance(chosen.experiment, Experiment)
+            assert chosen.experiment.results == Path("results")
+            single = {label: every_tau(words)[0] for label, words in methods.get("methods", {}).items()}
+            assert [line.label for line in lines_of(single, chosen)] == list(single)
+
+    def test_all_names_every_experiment(self):
+        everything = configured("experiment=all", "data=tiny").experiment
+        named = {*everything.pages, *everything.vectors, "all", "claims", "report"}
+        assert named | {"scale", "threshold"} == set(EXPERIMENTS)
+
+    def test_methods_take_the_seed_of_the_experiment(self):
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            chosen = composed("experiment=table1", "seed=7")
+            lines = lines_of(chosen.experiment.methods, chosen)
+        seeds = {line.label: getattr(line.matcher, "seed", None) for line in lines}
+        assert seeds["LSH-S"] == seeds["I-Match"] == 7
+        assert seeds["SpotSigs"] is None
+
+    def test_a_method_with_several_thresholds_is_one_for_each(self):
+        assert every_tau("matcher=lsh tau=1.0,0.9") == ["matcher=lsh tau=1.0", "matcher=lsh tau=0.9"]
+
+    @pytest.mark.parametrize("word", ["matcher=lsh_native", "signature=shingles1", "idf_min=0.9", "sets=true"])
+    def test_what_an_experiment_does_not_read_is_refused(self, word):
+        refused = rf"experiment=figure5 does not read {word.partition('=')[0]}; it reads .*data"
+        with pytest.raises(InputError, match=refused):
+            _require_read(QualityCurves(), "figure5", ["data=tiny", word])
+
+    @pytest.mark.parametrize(
+        "word", ["data.path=x", "+experiment.methods.Mine=matcher=mine", "seed=3", "hydra.verbose=true"]
+    )
+    def test_what_every_experiment_reads_is_taken(self, word):
+        _require_read(QualityCurves(), "figure5", [word])
+
+    def test_an_override_that_is_not_read_ends_the_run(self):
+        words = ["experiment=figure5", "matcher=lsh_native", "signature=shingles1", "idf_min=0.9", "sets=true"]
+        done = subprocess.run([sys.executable, "run.py", *words], cwd=ROOT, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 1
+        assert done.stderr.startswith("error: experiment=figure5 does not read matcher")
+        assert len(done.stderr.splitlines()) == 1
 
 
-def test_an_override_that_is_not_read_ends_the_run():
-    words = ["experiment=figure5", "matcher=lsh_native", "signature=shingles1", "idf_min=0.9", "sets=true"]
-    done = subprocess.run([sys.executable, "run.py", *words], cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: experiment=figure5 does not read matcher")
-    assert len(done.stderr.splitlines()) == 1
+class TestResults:
+    def test_figures_have_five_files_and_tables_four(self, results):
+        names = dict.fromkeys(("figure4", "figure5", "partitions"), "svg png pdf csv json")
+        names["exactness"] = "csv md tex json"
+        for name, suffixes in names.items():
+            for suffix in suffixes.split():
+                assert (results / name / f"{name}.{suffix}").stat().st_size > 0
+
+    def test_figure5_shows_what_a_run_measures(self, results):
+        line = configured("data=tiny", f"idf_min={PAPER_BAND[0]}", f"idf_max={PAPER_BAND[1]}")
+        signatures = extract(line.collection, line.text, line.signature, line.engine)
+        vectors, truth = line.idf_filter(signatures), Truth.from_clusters(signatures.clusters)
+        corpus = type("Corpus", (), {"vectors": vectors})
+        for point in rows(results / "figure5" / "figure5.csv"):
+            if (point["panel"], point["series"]) == ("Jaccard", "SpotSigs"):
+                quality = evaluate(SpotSigs(tau=float(point["x"]))(corpus), truth, resamples=0)
+                assert float(point["y"]) == pytest.approx(quality.f1)
+                assert float(point["low"]) <= float(point["y"]) <= float(point["high"])
+
+    def test_provenance_names_command_commit_machine_seed_and_cells(self, results):
+        about = json.loads((results / "figure5" / "figure5.json").read_text())
+        assert {"command", "commit", "versions", "machine", "seed", "inputs", "cells"} <= about.keys()
+        assert about["experiment"] == "figure5"
+        for cell in about["cells"]:
+            assert (results / "cells" / cell["cell"]).exists()
+            assert cell["arguments"]["taus"].startswith("[0.04, 0.08, 0.12")
+
+    def test_cells_are_used_again(self, results):
+        before = {path.name: path.stat().st_mtime_ns for path in (results / "cells").iterdir()}
+        figure = (results / "figure5" / "figure5.svg").read_bytes()
+        run("figure5", results, STEP)
+        assert {path.name: path.stat().st_mtime_ns for path in (results / "cells").iterdir()} == before
+        assert (results / "figure5" / "figure5.svg").read_bytes() == figure
+
+    def test_the_ledger_judges_what_ran(self, results):
+        judged = {item.claim.fact: item for item in judge_all(results)}
+        assert judged["exact in rational arithmetic"].verdict is Verdict.REPRODUCED
+        assert judged["exact in floating point as printed"].verdict is Verdict.CONTRADICTED
+        assert judged["NoPart / SpotSigs, tau 0.9"].verdict is Verdict.NOT_MEASURED
+        assert "claims\n" in (results / "claims.md").read_text()
+
+    def test_partitions_contain_every_document(self, results):
+        points = rows(results / "partitions" / "partitions.csv")
+        for series in ("lengths", "paper's boundaries", "prototype's boundaries", "bins of equal width"):
+            assert sum(float(p["y"]) for p in points if p["series"] == series) == 2000
+
+
+class TestAll:
+    def test_a_folder_of_any_name_is_taken(self, tmp_path):
+        """As of a variant, which is named by what was overridden."""
+        folder = tmp_path / "all" / "experiment.pages=-a+b,c'd"
+        run("all", quoted(str(folder)), "experiment.pages=[]", "experiment.vectors=[]")
+        assert "not measured yet" in (folder / "report.html").read_text()
+
+    @pytest.mark.long
+    def test_it_continues_without_what_must_be_fetched(self, tmp_path):
+        words = ["experiment=all", "data=tiny", "experiment.pages=[figure4,density,arithmetic]"]
+        words += ["experiment.vectors=[]", f"experiment.results={tmp_path / 'results'}"]
+        words += ["data.path=" + str(ROOT / "data" / "tiny")]
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "run.py"), *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        assert "density is left out: " in done.stdout
+        assert (tmp_path / "results" / "report.html").exists()
+
+    @pytest.mark.long
+    def test_killed_and_continued_it_has_the_same_results(self, tmp_path):
+        command = [
+            *(sys.executable, str(ROOT / "run.py"), "experiment=all", f"experiment.results={tmp_path / 'results'}"),
+            *("experiment.pages=[figure4,figure5,chain_length]", "experiment.vectors=[partitions]"),
+            *("experiment.documents=3000", "data=tiny", "workers=2", "debug=true"),
+        ]
+        cells = tmp_path / "results" / "cells"
+        first = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+        while len(list(cells.glob("judge-*.json"))) < 2:
+            assert first.poll() is None
+            time.sleep(0.05)
+        os.killpg(first.pid, 9)
+        first.wait()
+        before = {path.name: path.stat().st_mtime_ns for path in cells.iterdir() if not path.name.startswith(".")}
+        assert not (tmp_path / "results" / "figure5" / "figure5.svg").exists()
+        subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+        after = {path.name: path.stat().st_mtime_ns for path in cells.iterdir()}
+        assert {name: after[name] for name in before} == before
+        assert len(after) > len(before)
+        assert (tmp_path / "results" / "report.html").exists()
+        assert read_facts(tmp_path / "results" / "figure4" / "facts.csv")["clusters"].value == 8
+
+
+class TestTimes:
+    def test_they_are_those_of_vectors(self, tmp_path):
+        with pytest.raises(ValueError, match="data=wt10g_like"):
+            run("table2", tmp_path)
+
+    def test_table2_has_a_row_for_each_threshold(self, tmp_path):
+        few = {"I-Match-S": "matcher=imatch", "SpotSigs, tight bounds": "matcher=spotsigs_tight tau=1.0,0.9"}
+        chosen = configured("experiment=table2", "data=wt10g_like", "data.documents=2000")
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            replace(chosen.experiment, methods=few, results=tmp_path)(chosen)
+        measured = [row for row in rows(tmp_path / "table2" / "table2.csv") if row["row"] != "published"]
+        assert [row["method"] for row in measured] == ["I-Match-S", *2 * ["SpotSigs, tight bounds"]]
+        assert [row["tau"] for row in measured] == ["", "1.0", "0.9"]
+
+    @pytest.mark.long
+    def test_table1_has_every_column_of_the_paper(self, tmp_path):
+        printed = run("table1", tmp_path, STEP, "experiment.repeats=1")
+        for column in ("IDF", "τ", "#Spots", "MB", "Sort/Hash (ms)", "Clust. (ms)", "Total (ms)", "Prec.", "Rec."):
+            assert column in printed
+        table = rows(tmp_path / "table1" / "table1.csv")
+        measured = next(row for row in table if row["row"] == "measured")
+        assert float(measured["f1_low"]) <= float(measured["f1"]) <= float(measured["f1_high"])
+        assert float(measured["peak_mb"]) > 20
+
+    @pytest.mark.long
+    def test_threads_start_with_one(self, tmp_path):
+        assert run("threads", tmp_path, "data=wt10g_like", "data.documents=2000", "threads=2")
+        found = rows(tmp_path / "threads" / "threads.csv")
+        methods = ("SpotSigs", "SpotSigs, tight bounds", "LSH-S (native)")
+        assert {(row["method"], row["threads"]) for row in found} == {(m, n) for m in methods for n in ("1", "2")}
+        assert {float(row["speed_up"]) for row in found if row["threads"] == "1" and row["speed_up"]} <= {1.0}
+
+    def test_threads_are_doubled_up_to_the_cores(self):
+        assert [thread_counts(cores) for cores in (1, 2, 6, 8)] == [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]]
+
+
+class TestFormulas:
+    def test_cosine_within_is_the_mean_over_pairs(self):
+        rng = np.random.default_rng(5)
+        dense = rng.poisson(0.7, (12, 9))
+        indptr = np.concatenate([[0], np.cumsum((dense > 0).sum(1))])
+        vectors = Vectors.from_csr(indptr, np.nonzero(dense)[1], dense[dense > 0])
+        labels = np.array([0, 0, 0, 1, 1, 1, 1, 2, -1, -1, 0, 1], np.int32)
+        weights = dense * np.log(12 / np.maximum((dense > 0).sum(0), 1))
+        norms = np.linalg.norm(weights, axis=1)
+        unit = weights / np.where(norms > 0, norms, 1)[:, None]
+        for label, mean in enumerate(cosine_within(vectors, labels)):
+            members = np.flatnonzero(labels == label)
+            wanted = [unit[a] @ unit[b] for a in members for b in members if a < b]
+            assert mean == pytest.approx(np.mean(wanted)) if wanted else np.isnan(mean)
+
+    def test_sets_are_evaluated_as_the_slides_define(self):
+        truth = Truth(np.array([0, 0, 0, 1, 1, -1, -1], np.int32))
+        sites = np.array([0, 1, 0, 0, 0, 0, 1])
+        found = Sets.of(np.array([0, 0, 1, 0, 1, 2, 2]), truth, sites)
+        assert found.precision().tolist() == [2 / 3, 1 / 2, 1 / 2]
+        whole = Sets.of(truth.labels.astype(np.int64), truth, sites)
+        split = Sets.of(np.arange(7), truth, sites)
+        assert whole.recall(whole, split).tolist() == [1, 3, 2]
+        assert whole.recall(split, whole).tolist() == [1, 1 / 3, 1 / 2]
+        assert site_of("cluster/herald-012.html") == "herald"
+        assert site_of("https://news.example/a-b.html") == "news.example"
+
+    def test_partition_sizes_and_pairs(self):
+        sizes = partition_sizes(np.array([1, 1, 2, 5, 9]), np.array([1, 2, 4]))
+        assert sizes.tolist() == [2, 1, 2]
+        assert pairs_to_compare(sizes) == pytest.approx((1 + 0 + 1 + 2 + 2) / 10)
+
+    def test_the_worked_examples(self):
+        facts = {fact.name: fact.value for fact in _examples()}
+        assert facts["extraction example"] == facts["deduplication example: computations for d1"] == 1
+
+    @pytest.mark.parametrize("tau", [0.1, 0.44, 0.5, 0.8, 0.9, 1.0])
+    def test_narrower_partitions_than_the_formulas_lose_no_pair(self, tau):
+        boundaries = narrow_boundaries(tau)
+        assert len(boundaries) >= len(partition_boundaries(tau))
+        assert _violations(boundaries, tau) == (0, 0)
 
 
 def test_the_methods_of_the_guide_pass_the_linter():
@@ -115,8 +293,6 @@ def test_the_methods_of_the_guide_pass_the_linter():
     assert len(modules) == 2
     for name, code in modules:
         for check in (["check"], ["format", "--check"]):
-            command = ["ruff", *check, "--stdin-filename", name, "-"]
-            done = subprocess.run(
-                [sys.executable, "-m", *command], cwd=ROOT, input=code, capture_output=True, text=True, timeout=60
-            )
+            command = [sys.executable, "-m", "ruff", *check, "--stdin-filename", name, "-"]
+            done = subprocess.run(command, cwd=ROOT, input=code, capture_output=True, text=True, timeout=60)
             assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,196 @@
+"""Cached results of experiments, and times of a quiet machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from folders import FOLDERS
+from test_large import configured
+
+from experiments.work import machine_load as measure
+from experiments.work.extracted_collections import Source, read
+from experiments.work.machine_load import ForeignLoad
+from experiments.work.printed_algorithm import algorithm1
+from experiments.work.result_cache import Cells, Task
+from experiments.work.timing import cost, quotient, time_extraction, time_matcher
+from spotsigs.engines import Serial
+from spotsigs.matching.algorithm1 import SpotSigs
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
+
+ROOT = Path(__file__).parents[2]
+
+
+def squared(*, number: int, trace: Path, seconds: float = 0) -> dict:
+    """Leave a trace of every call, so that a test sees what was computed again."""
+    with trace.open("a") as file:
+        file.write(f"{number}\n")
+    time.sleep(seconds)
+    return {"square": number * number}
+
+
+def disturbed(*, trace: Path) -> dict:
+    with trace.open("a") as file:
+        file.write("run\n")
+    return {"contended": len(trace.read_text().splitlines()) < 2}
+
+
+def asleep(*, seconds: float) -> dict:
+    time.sleep(seconds)
+    return {"contended": False}
+
+
+class TestCells:
+    def tasks(self, trace, numbers):
+        return [Task(function=squared, arguments={"number": n, "trace": trace}) for n in numbers]
+
+    def test_finished_cells_are_not_computed_again(self, tmp_path):
+        trace = tmp_path / "trace"
+        cells = Cells(folder=tmp_path / "cells", workers=1)
+        assert [v["square"] for v in cells.run(self.tasks(trace, [3, 4]), "first")] == [9, 16]
+        assert [v["square"] for v in cells.run(self.tasks(trace, [4, 5, 3, 5]), "more")] == [16, 25, 9, 25]
+        assert Counter(trace.read_text().split()) == {"3": 1, "4": 1, "5": 1}
+        assert [record["arguments"]["number"] for record in cells.log] == ["3", "4", "4", "5", "3", "5"]
+        assert [record["kept"] for record in cells.log] == [False, False, True, False, True, False]
+        [damaged] = self.tasks(trace, [3])
+        cells.path(damaged).write_text("{")
+        assert cells.run([damaged], "again") == [{"square": 9}]
+        assert trace.read_text().split().count("3") == 2
+
+    def test_workers_give_the_same(self, tmp_path):
+        values = Cells(folder=tmp_path / "cells", workers=2).run(self.tasks(tmp_path / "trace", range(6)), "pool")
+        assert [v["square"] for v in values] == [0, 1, 4, 9, 16, 25]
+
+    def test_the_key_depends_on_arguments_and_code(self, tmp_path):
+        one, other = self.tasks(tmp_path, [1, 2])
+        assert one.key() != other.key()
+        assert one.key() == self.tasks(tmp_path, [1])[0].key()
+        assert Task(function=algorithm1, arguments={}).key()["code"] != one.key()["code"]
+
+    def test_a_disturbed_time_does_not_count_as_finished(self, tmp_path):
+        cells = Cells(folder=tmp_path / "cells", workers=1)
+        task = Task(function=disturbed, arguments={"trace": tmp_path / "trace"})
+        found = [cells.run([task], "disturbed")[0]["contended"] for _ in range(3)]
+        assert found == [True, False, False]
+        assert len((tmp_path / "trace").read_text().splitlines()) == 2
+
+    def test_a_task_is_stopped_at_its_limit(self, tmp_path):
+        cells = Cells(folder=tmp_path / "cells", workers=1)
+
+        def run(limit, seconds):
+            return cells.run([Task(function=asleep, arguments={"seconds": seconds}, alone=True, limit=limit)], "alone")
+
+        began = time.monotonic()
+        assert run(1.0, 20) == run(0.5, 20) == [{"over_s": 1.0}]
+        assert time.monotonic() - began < 15
+        assert run(2.0, 20) == [{"over_s": 2.0}]
+
+    def test_a_killed_run_continues(self, tmp_path):
+        program = (
+            "import sys; from pathlib import Path; sys.path[:0] = {folders!r}\n"
+            "from experiments.work.result_cache import Cells, Task\n"
+            "from test_cells import squared\n"
+            "given = {{'trace': Path({trace!r}), 'seconds': .15}}\n"
+            "tasks = [Task(function=squared, arguments=given | {{'number': n}}) for n in range(8)]\n"
+            "print(sum(v['square'] for v in Cells(folder=Path({cells!r}), workers=1).run(tasks, 'slow')))\n"
+        ).format(folders=[str(ROOT), *FOLDERS], trace=str(tmp_path / "trace"), cells=str(tmp_path / "cells"))
+        first = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        while len(list((tmp_path / "cells").glob("squared-*.json"))) < 3 and first.poll() is None:
+            time.sleep(0.01)
+        first.kill()
+        first.wait()
+        done = len(list((tmp_path / "cells").glob("squared-*.json")))
+        assert done < 8
+        before = len((tmp_path / "trace").read_text().split())
+        second = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert second.stdout.split() == [str(sum(n * n for n in range(8)))]
+        assert len((tmp_path / "trace").read_text().split()) - before == 8 - done
+
+
+class TestTiming:
+    def stored(self, folder):
+        return read(
+            Source(collection=configured("data=wt10g_like", "data.documents=2000").collection), folder, Serial()
+        )
+
+    def test_a_cell_has_times_memory_and_recall(self, tmp_path):
+        stored = self.stored(tmp_path)
+        matcher = SpotSigs(tau=0.9, threads=1)
+        cell = time_matcher(stored=stored, idf_filter=None, matcher=matcher, repeats=2, base=SpotSigs(tau=1.0))
+        vectors = stored.corpus().vectors
+        assert cell["relative_recall"] == 1
+        assert cell["total_ms"] > 0
+        assert cell["documents"] == len(vectors) == 2000
+        assert cell["memory_mib"] == pytest.approx((len(vectors.ids) * 10 + 2000 * 4) / 2**20)
+        assert cell["peak_mb"] > 20
+        assert min(cell["runs_ms"]) <= cell["total_ms"] <= max(cell["runs_ms"])
+        assert cell["contended"] == all(cores > 0.2 for cores in cell["foreign_cores"])
+        json.dumps(cell)
+
+    def test_the_time_of_extraction(self):
+        chosen = configured("data=tiny")
+        source = Source(collection=chosen.collection, text=chosen.text, signature=SpotSignatures())
+        assert time_extraction(source=source)["parse_ms"] > 0
+
+    def test_disturbed_times_give_no_ratio_and_stopped_runs_a_lower_bound(self):
+        clean = {"contended": False, "total_ms": 10.0, "runs_ms": [8.0, 10.0, 12.0], "sort_hash_ms": 4.0}
+        assert quotient("x", clean | {"contended": True}, clean) is None
+        ratio = quotient("x", clean | {"total_ms": 30.0, "runs_ms": [24.0, 30.0, 36.0]}, clean)
+        assert (ratio.value, ratio.low, ratio.high) == (3.0, 2.0, 4.5)
+        assert quotient("x", clean, clean, "sort_hash_ms").value == 1
+        found = quotient("x", {"over_s": 0.06}, clean)
+        assert (found.value, str(found)) == (6, "over 6")
+        assert quotient("x", clean, {"over_s": 60.0}) is None
+        assert cost({"over_s": 60.0})["total_ms"] == "over 60 s"
+
+    def test_vectors_survive_the_file(self, tmp_path):
+        stored = self.stored(tmp_path)
+        drawn, kept = stored.source.collection.vectors(), stored.corpus().vectors
+        np.testing.assert_array_equal(kept.ids, drawn.ids)
+        np.testing.assert_array_equal(kept.counts, drawn.counts)
+        assert repr(stored) == repr(self.stored(tmp_path))
+        assert str(tmp_path) not in repr(stored)
+
+
+def test_a_changed_file_is_read_again(tmp_path):
+    pages = tmp_path / "pages" / "one"
+    pages.mkdir(parents=True)
+    (pages / "a.html").write_text("<p>The first page is about the river and a bridge</p>")
+    chosen = configured("data=folder", f"data.path={tmp_path / 'pages'}")
+    source = Source(collection=chosen.collection, text=chosen.text, signature=SpotSignatures())
+    first = read(source, tmp_path / "cells", Serial())
+    assert read(source, tmp_path / "cells", Serial()).path == first.path
+    (pages / "b.html").write_text("<p>The second page is about the sea and a ship</p>")
+    second = read(source, tmp_path / "cells", Serial())
+    assert second.checksum != first.checksum
+    assert len(second.corpus(IdfFilter(idf_min=0)).vectors) == 2
+
+
+def test_foreign_load_is_that_of_the_machine_less_our_own(monkeypatch):
+    busy, own = iter([10.0, 16.0]), iter([1.0, 3.0])
+    monkeypatch.setattr(measure, "_busy_seconds", lambda: next(busy))
+    monkeypatch.setattr(measure, "own_seconds", lambda: next(own))
+    clock = iter([100.0, 104.0])
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: next(clock))
+    with ForeignLoad() as load:
+        pass
+    assert load.cores == 1.0  # (6 busy - 2 of ours) / 4 seconds
+
+
+def test_foreign_load_does_not_count_our_workers():
+    worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        before, began = measure.own_seconds(), time.perf_counter()
+        while measure.own_seconds() - before < 0.2:
+            assert time.perf_counter() - began < 30, "the worker's CPU time is not counted as ours"
+            time.sleep(0.05)
+    finally:
+        worker.kill()
+        worker.wait()

@@ -1,0 +1,142 @@
+"""Verdicts on the claims of the sources, and the ledger that lists them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from experiments.claims.facts import Fact, read_facts, write_facts
+from experiments.claims.judged_claims import Judged, failures, judge_all, markdown, summary, write_ledger
+from experiments.claims.ledger import KINDS, _claim, ledger
+from experiments.claims.published import published
+from experiments.claims.verdicts import HOLDS, About, Direction, Equal, Untestable, Verdict
+from experiments.work.printed_algorithm import algorithm1
+from spotsigs.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("rule", "fact", "verdict"),
+    [
+        (About(published=0.94, tolerance=0.03), (0.92, 0.90, 0.93), Verdict.REPRODUCED),
+        (About(published=0.94, tolerance=0.03), (0.89, 0.84, 0.95), Verdict.REPRODUCED),
+        (About(published=0.94, tolerance=0.03), (0.75, 0.50, 0.99), Verdict.NOT_REPRODUCED),
+        (About(published=0.94, tolerance=0.03), (0.85, 0.80, 0.90), Verdict.NOT_REPRODUCED),
+        (About(published=0.25, tolerance=0.03, neutral=0), (0.24, -0.01, 0.5), Verdict.INCONCLUSIVE),
+        (About(published=0.25, tolerance=0.03, neutral=0), (0.24, 0.2, 0.3), Verdict.REPRODUCED),
+        (About(published=0.25, tolerance=0.03, neutral=0), (0.10, 0.05, 0.15), Verdict.DIRECTION),
+        (About(published=0.25, tolerance=0.03, neutral=0), (0.02, -0.05, 0.1), Verdict.INCONCLUSIVE),
+        (About(published=0.25, tolerance=0.03, neutral=0), (-0.1, -0.2, -0.05), Verdict.CONTRADICTED),
+        (About(published=0.01, tolerance=0.03, neutral=0), (-0.01, -0.02, -0.005), Verdict.CONTRADICTED),
+        (About(published=0.4, tolerance=0.1, neutral=1), (3.0, None, None), Verdict.CONTRADICTED),
+        (Direction(neutral=0), (0.1, 0.05, 0.2), Verdict.REPRODUCED),
+        (Direction(neutral=0), (0.1, -0.05, 0.2), Verdict.INCONCLUSIVE),
+        (Direction(neutral=0.05, above=False), (0.02, None, None), Verdict.REPRODUCED),
+        (Direction(neutral=0.05, above=False), (0.2, None, None), Verdict.CONTRADICTED),
+        (Equal(published=41), (41, None, None), Verdict.REPRODUCED),
+        (Equal(published=41), (49, None, None), Verdict.CONTRADICTED),
+        (HOLDS, (0, None, None), Verdict.CONTRADICTED),
+        (Untestable(reason="why"), (1, None, None), Verdict.NOT_TESTABLE),
+    ],
+)
+def test_rules(rule, fact, verdict):
+    value, low, high = fact
+    assert rule.judge(Fact(name="x", value=value, low=low, high=high)) is verdict
+
+
+def test_facts_survive_the_file(tmp_path):
+    facts = [Fact(name="a", value=1 / 3, low=0.1, high=0.5), Fact(name="b, with comma", value=True, text="yes")]
+    write_facts(tmp_path / "facts.csv", facts)
+    back = read_facts(tmp_path / "facts.csv")
+    assert back["a"] == facts[0]
+    assert (back["b, with comma"].value, back["b, with comma"].text) == (1.0, "yes")
+    assert read_facts(tmp_path / "none.csv") == {}
+
+
+def test_claims_are_distinct_and_located():
+    claims = ledger()
+    assert len(claims) >= 25
+    assert len({(claim.where, claim.says) for claim in claims}) == len(claims)
+    assert {claim.kind for claim in claims} == set(KINDS)
+    for claim in claims:
+        assert claim.published
+        assert claim.where
+        assert claim.on
+        assert (ROOT / "conf" / "experiment" / f"{claim.experiment}.yaml").exists() == bool(claim.experiment)
+        assert bool(claim.fact) == bool(claim.experiment)
+        assert claim.experiment or isinstance(claim.rule, Untestable)
+        assert bool(claim.second) == bool(claim.second_on)
+        assert claim.second != claim.fact or not claim.fact
+
+
+def test_a_claim_without_one_rule_is_refused():
+    entry = {"kind": "errata", "where": "x", "says": "y", "published": "1", "experiment": "e", "fact": "f"}
+    assert _claim(entry | {"about": 1.0, "tolerance": 0.1}).rule == About(published=1.0, tolerance=0.1)
+    assert _claim(entry | {"below": 4}).rule == Direction(neutral=4, above=False)
+    two = {"about": 1.0, "tolerance": 0.1, "holds": True}
+    for bad in ({}, two, {"equals": 1, "because": "z"}, {"equals": 1, "kind": "z"}):
+        with pytest.raises(InputError, match="claim 'y'"):
+            _claim(entry | bad)
+
+
+def test_verdicts_are_those_of_the_facts(tmp_path):
+    assert {item.verdict for item in judge_all(tmp_path)} == {Verdict.NOT_MEASURED, Verdict.NOT_TESTABLE}
+    (tmp_path / "arithmetic").mkdir()
+    formula = Fact(name="LSH-S memory by the stated formula", value=290.8)
+    name = "partitions at tau 1, paper"
+    for count, verdict in ((501, Verdict.REPRODUCED), (1000, Verdict.CONTRADICTED)):
+        write_facts(tmp_path / "arithmetic" / "facts.csv", [formula, Fact(name=name, value=count)])
+        (item,) = (item for item in judge_all(tmp_path) if item.claim.fact == name)
+        assert item.verdict is verdict
+    write_ledger(tmp_path, judge_all(tmp_path))
+    text = (tmp_path / "claims.md").read_text()
+    assert "1 contradicted" in text
+    assert "python run.py experiment=arithmetic" in text
+    assert len((tmp_path / "claims.csv").read_text().splitlines()) == len(ledger()) + 1
+    [reason] = [line for line in failures(judge_all(tmp_path)) if "published 180" in line]
+    assert "published 180, measured 291 (none: arithmetic); not reproduced. The printed figures come out" in reason
+
+
+def test_neither_pages_nor_machines_of_ours_contradict_a_claim_about_others():
+    for claim in ledger():
+        if claim.rule == HOLDS or isinstance(claim.rule, Untestable):
+            continue
+        for value in (-1e9, 1e9):
+            verdict = Judged(claim=claim, fact=Fact(name=claim.fact, value=value)).verdict
+            assert verdict is not Verdict.CONTRADICTED or claim.kind in ("algorithm", "errata"), claim.says
+
+
+def test_a_count_that_the_collection_was_generated_with_is_a_direction_at_best():
+    calibrated = [claim for claim in ledger() if claim.calibrated]
+    assert len(calibrated) == 3
+    for claim in calibrated:
+        fact = Fact(name=claim.fact, value=claim.rule.published)
+        assert Judged(claim=claim, fact=fact).verdict is Verdict.DIRECTION
+
+
+def test_a_bar_in_a_claim_does_not_break_the_table():
+    claim = ledger()[0]
+    assert "a/b" in markdown([Judged(claim=claim, fact=Fact(name="x", value=1, text="a|b"))])
+    assert summary([Judged(claim=claim, fact=None)]) == "1 claims\n- 1 of algorithm and exactness: 1 not measured yet"
+
+
+def test_published_figures():
+    table = published("table1")
+    assert [row["method"] for row in table] == ["SpotSigs", "1-Shingles", "3-Shingles", "LSH-S", "I-Match", "I-Match-S"]
+    assert table[0]["f1"] == 0.94
+    assert table[0]["k"] is None
+    assert {len(published(name)) for name in ("table2", "lcs_table1", "lcs_table2")} == {7, 3, 4}
+
+
+def test_algorithm_1_as_printed():
+    documents = [Counter({1: 5, 2: 4, 3: 4}), Counter({1: 8, 2: 4}), Counter({1: 4, 2: 5, 3: 5})]
+    found = algorithm1(documents, 0.8)
+    assert found.pairs == {(0, 2)}
+    assert found.comparisons[0] == 1
+    smallest = [Counter({1: 4}), Counter({1: 4, 2: 1})]  # that floating point loses
+    assert algorithm1(smallest, Fraction(4, 5)).pairs == {(0, 1)}
+    assert algorithm1(smallest, 0.8).pairs == set()

@@ -1,0 +1,89 @@
+"""Tables in csv, Markdown and LaTeX, figures as the same bytes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from experiments.show.figures import Mark, Panel, Point, draw_bars, draw_dots, draw_lines
+from experiments.show.tables import COLUMN, Column, Table
+
+TABLE = Table(
+    caption="Table 2: 50 % of A & B_c #1 {x} ~ ^ \\",
+    columns=[Column(name="a", title="τ ≥ ρ"), Column(name="x", title="n", form=",.2f"), Column(name="hidden")],
+    rows=[{"a": "σ × α ≤ … | _more_", "x": 1234.5, "hidden": 1}, {"a": "Anna & Co."}, {"a": "nan", "x": float("nan")}],
+    notes=["A note."],
+)
+WIDE = Table(
+    caption="Wide", columns=[Column(name=f"c{k}", title=f"a long title {k}") for k in range(12)], rows=[{"c0": "x"}]
+)
+
+
+def test_a_table_has_three_forms(tmp_path):
+    TABLE.write(tmp_path, "t")
+    assert (tmp_path / "t.csv").read_text().splitlines()[:2] == ["a,x,hidden", "σ × α ≤ … | _more_,1234.5,1"]
+    markdown = (tmp_path / "t.md").read_text()
+    assert "| σ × α ≤ … \\| _more_ | 1,234.50 |" in markdown
+    assert "| Anna & Co. | n/a |" in markdown
+    assert "| nan | n/a |" in markdown
+    assert "A note." in TABLE.text()
+    tex = (tmp_path / "t.tex").read_text()
+    assert tex.isascii()
+    assert r"\caption{50 \% of A \& B\_c \#1 \{x\} \textasciitilde{} \textasciicircum{} \textbackslash{}}" in tex
+    assert r"$\tau$ $\ge$ $\rho$ & n" in tex
+    assert r"Anna \& Co. & n/a" in tex
+
+
+def test_a_wide_table_goes_over_both_columns():
+    assert sum(len(column.title) + 1 for column in WIDE.columns) > COLUMN
+    for table, kind in ((TABLE, "table"), (WIDE, "table*")):
+        assert re.findall(r"\\(?:begin|end)\{(table\*?)\}", table.latex("x")) == [kind, kind]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex found: install texlive-latex-recommended")
+def test_latex_sets_them_without_a_complaint(tmp_path):
+    head = r"\documentclass[twocolumn]{article}\usepackage{booktabs,graphicx}\begin{document}"
+    tables = TABLE.latex("narrow") + WIDE.latex("wide")
+    (tmp_path / "x.tex").write_text(f"{head}\n{tables}\nText.\n\\end{{document}}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "x.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "Overfull" not in done.stdout
+
+
+POINTS = [
+    Point(panel=panel, series=series, x=x, y=y + x / 10, low=y, high=y + 0.2)
+    for panel in ("left", "right")
+    for series, y in (("one", 0.2), ("two", 0.5))
+    for x in (0.2, 0.4, 0.6)
+]
+PANELS = [Panel(name=name, x_label="tau", y_label="F1", y_range=(0, 1)) for name in ("left", "right")]
+
+
+@pytest.mark.parametrize("draw", [draw_lines, draw_dots, draw_bars])
+def test_figures_are_the_same_bytes_again(tmp_path, draw):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        draw(tmp_path / folder / "figure", PANELS[0] if draw is draw_bars else PANELS, POINTS)
+    suffixes = ("svg", "png", "pdf", "csv")
+    for suffix in suffixes:
+        first, second = ((tmp_path / folder / f"figure.{suffix}").read_bytes() for folder in ("a", "b"))
+        assert first == second
+        assert len(first) > 200
+    assert (tmp_path / "a" / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert b"</svg>" in (tmp_path / "a" / "figure.svg").read_bytes()
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {f"figure.{suffix}" for suffix in suffixes}
+
+
+def test_published_values_are_drawn(tmp_path):
+    marked = [replace(panel, marks=[Mark(label="the paper's", x=0.4, y=0.94)]) for panel in PANELS]
+    drawn = []
+    for name, panels in (("plain", PANELS), ("marked", marked)):
+        draw_lines(tmp_path / name, panels, POINTS)
+        drawn.append((tmp_path / f"{name}.png").read_bytes())
+    assert drawn[0] != drawn[1]
