@@ -74,7 +74,7 @@ class Estimators(Experiment):
 
 def estimate(*, kind: str, trials: int, size: int, union: int, seed: int) -> dict[str, Any]:
     """Return the rows of `estimator_table`; ``modulo`` keeps one value in ``union / size``."""
-    from baselines.sketch.sketches import Kind, estimator_table
+    from baselines.sketch import Kind, estimator_table
 
     modulus = max(1, round(union / size))
     table = estimator_table(Kind(kind), union=union, trials=trials, size=size, modulus=modulus, seed=seed)

@@ -13,7 +13,7 @@ from baselines.lcs.lcs_method import Lcs
 from baselines.lsh import Lsh
 from baselines.lsh_native import LshNative
 from baselines.simhash import SimHash
-from baselines.sketch.sketches import Sketch
+from baselines.sketch import Sketch
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.prefix_join import SpotSigsTight

@@ -22,7 +22,7 @@ from baselines.lsh import Lsh
 from baselines.lsh_native import LshNative
 from baselines.shingles import Shingles
 from baselines.simhash import SimHash, Weights
-from baselines.sketch.sketches import Kind, Sketch
+from baselines.sketch import Kind, Sketch
 from experiments.config import build
 from spotsigs import tokenize
 from spotsigs.errors import InputError

@@ -27,7 +27,7 @@ from strategies import examples, is_long, vectors
 
 from baselines.lsh import Lsh, Scheme
 from baselines.shingles import Shingles
-from baselines.sketch.sketches import Kind, Sketch, common_values
+from baselines.sketch import Kind, Sketch, common_values
 from baselines.verify import jaccard
 from spotsigs import cluster, evaluate, relative_recall
 from spotsigs.clustering.clusters import cohesion

@@ -12,25 +12,9 @@ from hypothesis import strategies as st
 from naive import sets as naive
 from strategies import examples
 
-from baselines.sketch import sketches as module
-from baselines.sketch.sketches import (
-    Kind,
-    SharedShingles,
-    Sketch,
-    Sketches,
-    aggregate,
-    common_values,
-    estimator_sd,
-    estimator_table,
-    group_by_shingle,
-    shingle_document_pairs,
-    super_shingles,
-    threshold,
-    triplets,
-)
-from spotsigs.clustering.clusters import cluster
+from baselines.sketch import Kind, Sketch, Sketches, common_values, estimator_sd, estimator_table, super_shingles
 from spotsigs.errors import InputError
-from spotsigs.records import Corpus, Pairs
+from spotsigs.records import Corpus
 
 documents_of = st.lists(st.dictionaries(st.integers(0, 12), st.integers(1, 5), max_size=8).map(Counter), max_size=12)
 quick = examples(60)
@@ -128,65 +112,7 @@ class TestAgainstTheTwin:
         assert higher == {pair: e for pair, e in wanted.items() if e >= 0.7}
 
 
-class TestSteps:
-    SKETCHES = ({5, 9, 11}, {5, 9, 12}, {9, 12, 3}, set(), {40, 41}, {40, 41, 5})
-
-    def table(self):
-        sizes = [len(s) for s in self.SKETCHES]
-        values = [v for s in self.SKETCHES for v in sorted(s)]
-        return Sketches(np.cumsum([0, *sizes]), np.array(values, np.uint64))
-
-    def test_as_written(self):
-        shingles, documents = shingle_document_pairs(self.table())
-        assert list(zip(shingles.tolist(), documents.tolist(), strict=True)) == [
-            (v, d) for d, s in enumerate(self.SKETCHES) for v in sorted(s)
-        ]
-        groups = group_by_shingle(shingles, documents)
-        members = np.split(groups.documents, groups.starts[1:-1])
-        assert [m.tolist() for m in members] == [[0, 1, 5], [0, 1, 2], [1, 2], [4, 5], [4, 5]]
-        smaller, larger, ones = triplets(groups)
-        assert ones.tolist() == [1] * 9
-        by_pair = aggregate(smaller, larger, ones)
-        common, clusters = naive.seven_steps(self.SKETCHES, 2)
-        assert (
-            dict(zip(zip(*(c.tolist() for c in by_pair[:2]), strict=True), by_pair[2].tolist(), strict=True)) == common
-        )
-        keep = threshold(by_pair[2], 2)
-        pairs = Pairs.build(by_pair[0][keep], by_pair[1][keep], by_pair[2][keep], len(self.SKETCHES))
-        groups = cluster(pairs, clusters="components")
-        assert clusters == [{0, 1, 2}, {3}, {4, 5}]
-        assert groups.representatives[groups.labels].tolist() == [0, 0, 0, 3, 4, 4]
-
-    @quick
-    @given(documents_of, st.integers(1, 4), st.integers(1, 4))
-    def test_in_shards(self, documents, document_shards, shingle_shards):
-        """Documents are split for step 2 and shingles for steps 3 to 5; a last step 5 puts the parts together."""
-        table = Sketch(kind=Kind.modulo, modulus=1).sketches(naive.vectors_of(documents))
-        whole = aggregate(*triplets(group_by_shingle(*shingle_document_pairs(table))))
-        edges = np.linspace(0, len(documents), document_shards + 1).astype(int).tolist()
-        mapped = []
-        for first, stop in pairwise(edges):
-            span = slice(table.indptr[first], table.indptr[stop])
-            part = Sketches(table.indptr[first : stop + 1] - table.indptr[first], table.values[span])
-            mapped.append(shingle_document_pairs(part, first))
-        shingles, rows = (np.concatenate(column) for column in zip(*mapped, strict=True))
-        reduced = []
-        for shard in range(shingle_shards):
-            mine = shingles % np.uint64(shingle_shards) == shard
-            reduced.append(aggregate(*triplets(group_by_shingle(shingles[mine], rows[mine]))))
-        parts = aggregate(*(np.concatenate(column) for column in zip(*reduced, strict=True)))
-        for a, b in zip(whole, parts, strict=True):
-            np.testing.assert_array_equal(a, b)
-
-    @pytest.mark.parametrize("limit", [1, 7, 100])
-    def test_shards_of_any_size_give_the_same_pairs(self, monkeypatch, limit):
-        documents = naive.copies(4)
-        whole = run(Sketch(tau=0.3), documents)
-        monkeypatch.setattr(module, "SHARD_TRIPLETS", limit)
-        parts = run(Sketch(tau=0.3), documents)
-        assert naive.found(whole) == naive.found(parts)
-        assert whole.counters == parts.counters
-
+class TestFrequentShingles:
     @pytest.mark.parametrize("kind", [Kind.smallest, Kind.modulo])
     def test_frequent_shingles_are_left_out_only_aloud(self, caplog, kind):
         documents = [Counter([0, r + 1]) for r in range(40)] + [Counter([0, 98, 99]), Counter([0, 98, 99, 100])]
@@ -206,7 +132,7 @@ class TestSteps:
 
     def test_too_frequent_shingles_are_refused(self):
         with pytest.raises(InputError, match=r"shared by 70,000 documents.*set max_documents"):
-            triplets(SharedShingles(np.array([0, 70_000]), np.arange(70_000, dtype=np.int32)))
+            Sketch().inverted(Sketches(np.arange(70_001), np.zeros(70_000, np.uint64)))
 
 
 class TestEstimators:

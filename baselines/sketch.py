@@ -1,21 +1,13 @@
-"""Sketches of documents and their clustering in seven steps, as lecture slides on duplicate detection give them.
+"""Sketches of documents, and the pairs whose sketches are similar, after lecture slides on duplicate detection.
 
-1. Compute the sketch of each document: `Sketch.sketches`.
-2. From each sketch, produce (shingle, document) pairs: `shingle_document_pairs`.
-3. Group the pairs by shingle: `group_by_shingle`.
-4. For every shingle of several documents, output (smaller document, larger document, 1): `triplets`.
-5. Sort and add them up to (smaller document, larger document, common shingles): `aggregate`.
-6. Join the documents with enough in common by union-find: `threshold`, `spotsigs.clustering.clusters.cluster`.
-7. Each component is a cluster.
-
-Steps 2 to 5 are maps and reductions over arrays. They may run on shards: step 2 on shards of documents, steps 3 and 4
-and a first step 5 on shards of shingles, and a last step 5 over the results of all shards.
+The slides map sketches to (shingle, document) pairs, shuffle these by shingle, write a triplet (smaller document,
+larger document, 1) for every two documents of a shingle, and add the triplets up. Here, an inverted index counts the
+same for one document after the other, so that no triplets are stored.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from time import perf_counter
@@ -25,29 +17,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from baselines.hashing import term_hashes
 from spotsigs.arrays.csr import row_starts
-from spotsigs.arrays.parallel import over_blocks
+from spotsigs.arrays.parallel import concatenated, grown, over_blocks
 from spotsigs.errors import InputError, require
-from spotsigs.records import (
-    Corpus,
-    FloatArray,
-    IntArray,
-    Measure,
-    Pairs,
-    ThreadedMatcher,
-    ThresholdMatcher,
-    Vectors,
-)
+from spotsigs.records import Corpus, FloatArray, IntArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Vectors
 
 if TYPE_CHECKING:
     import pandas as pd
 
 log = logging.getLogger(__name__)
-
-SHARD_TRIPLETS = 2**22
-"""Maximal number of triplets in memory, unless a single shingle has more."""
-
-Triplets = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]
 
 
 class Kind(Enum):
@@ -73,9 +52,13 @@ class Sketches(NamedTuple):
     values: NDArray[np.uint64]
 
 
-class SharedShingles(NamedTuple):
-    """Documents of each shingle that several documents share: group ``g`` is ``starts[g]:starts[g + 1]``."""
+class Index(NamedTuple):
+    """Inverted index of sketch values: postings list ``g`` is ``documents[starts[g]:starts[g + 1]]``, ascending.
 
+    ``lists`` has the number of the list of each value of the sketches, -1 if the list is not used.
+    """
+
+    lists: NDArray[np.int64]
     starts: NDArray[np.int64]
     documents: NDArray[np.int32]
 
@@ -104,9 +87,9 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
     common_super_shingles : int
         Super shingles that a pair must share.
     max_documents : int or None
-        Shingles that more documents share make no triplets in step 4, with a warning, and are counted as
-        ``skipped_shingles`` and ``skipped_triplets``: pairs that share nothing else are lost. The estimates of the
-        others still count them. None leaves out none.
+        Shingles that more documents share find no pairs, with a warning, and are counted as ``skipped_shingles`` and
+        ``skipped_triplets``: pairs that share nothing else are lost. The estimates of the others still count them. None
+        uses all.
     seed : int
         Seed of the permutations; not negative.
     threads : int or None
@@ -162,48 +145,79 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
         require(self.seed >= 0, f"seed must not be negative, got {self.seed}")
 
     def __call__(self, corpus: Corpus) -> Pairs:
-        """Return the pairs that share a sketch value and have an estimated resemblance of at least tau."""
+        """Return the pairs that share a sketch value and have an estimated resemblance of at least tau.
+
+        Raises
+        ------
+        InputError
+            If a shingle that is not skipped is shared by more than 2**16 documents.
+        """
         began = perf_counter()
         sketches = self.sketches(corpus.vectors)
         keys = super_shingles(sketches, self.super_shingles) if self.super_shingles else sketches
         sketched = perf_counter()
-        groups, skipped = self.without_frequent(group_by_shingle(*shingle_document_pairs(keys)))
-        smaller, larger, common = sum_of_shards(aggregate(*triplets(shard)) for shard in shards_of(groups))
-        counters = {
-            "values": len(keys.values),
-            "shared_shingles": len(groups.starts) - 1,
-            "triplets": int(pair_counts(groups).sum()),
-            "candidates": len(common),
-        }
-        recount = bool(self.super_shingles or skipped["skipped_shingles"])  # the counts are not those of the sketches
-        i, j, estimate = self.judged(sketches, smaller, larger, common, recount=recount)
+        index, counters = self.inverted(keys)
+        recount = bool(self.super_shingles or counters["skipped_shingles"])  # index counts are not those of sketches
+
+        def block(start: int, stop: int) -> tuple[IntArray, IntArray, FloatArray, int]:
+            i, j, common = _count_common(keys.indptr, *index, start, stop)
+            return *self._enough(sketches, i, j, common, recount=recount), len(i)
+
+        parts = over_blocks(block, len(corpus.vectors), self.threads, blocks_a_thread=32)
+        i, j, estimate = concatenated(parts, (np.int32, np.int32, np.float64))
         return Pairs.build(
             i,
             j,
             estimate,
             len(corpus.vectors),
             seconds={"sort_hash": sketched - began, "cluster": perf_counter() - sketched},
-            counters=counters | skipped,
+            counters=counters | {"candidates": sum(part[3] for part in parts)},
         )
 
-    def judged(
-        self, sketches: Sketches, smaller: IntArray, larger: IntArray, common: IntArray, *, recount: bool
+    def inverted(self, keys: Sketches) -> tuple[Index, dict[str, int]]:
+        """Build the inverted index without the lists longer than ``max_documents``; also return counts of its lists."""
+        order = np.argsort(keys.values, kind="stable")
+        values = keys.values[order]
+        starts = np.concatenate([np.flatnonzero(np.diff(values, prepend=~values[:1])), [len(values)]])
+        sizes = np.diff(starts)
+        pairs = sizes * (sizes - 1) // 2
+        skipped = sizes > (len(values) if self.max_documents is None else self.max_documents)
+        if skipped.any():
+            log.warning("%d shingles of more than %d documents are left out", skipped.sum(), self.max_documents)
+        if pairs[~skipped].max(initial=0) > 2**31:
+            raise InputError(
+                f"a shingle is shared by {sizes[~skipped].max():,} documents, and pairing them is too much: "
+                "set max_documents, or an idf_min that drops such signatures"
+            )
+        lists = np.empty(len(values), np.int64)
+        lists[order] = np.repeat(np.where(skipped, -1, np.arange(len(sizes))), sizes)
+        rows = np.repeat(np.arange(len(keys.indptr) - 1, dtype=np.int32), np.diff(keys.indptr))
+        return Index(lists, starts, rows[order]), {
+            "values": len(values),
+            "shared_shingles": int(np.count_nonzero((sizes > 1) & ~skipped)),
+            "triplets": int(pairs[~skipped].sum()),
+            "skipped_shingles": int(np.count_nonzero(skipped)),
+            "skipped_triplets": int(pairs[skipped].sum()),
+        }
+
+    def _enough(
+        self, sketches: Sketches, i: IntArray, j: IntArray, common: IntArray, *, recount: bool
     ) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the candidates whose estimate reaches tau, as rows, and the estimates.
+        """Return the candidates whose estimate reaches tau, and the estimates.
 
         `common` counts the keys of each pair, which `recount` replaces by common values of the sketches.
         """
         if self.super_shingles:
-            enough = threshold(common, self.common_super_shingles)
-            smaller, larger, common = smaller[enough], larger[enough], common[enough]
+            enough = common >= self.common_super_shingles
+            i, j, common = i[enough], j[enough], common[enough]
         if recount:
-            common = common_values(sketches, smaller, larger, threads=self.threads)
+            common = common_values(sketches, i, j)
         # No estimate exceeds the fraction of common values, so most pairs need no estimate.
-        hopeful = threshold(common / self._compared(sketches, smaller, larger, common), self.tau)
-        smaller, larger, common = smaller[hopeful], larger[hopeful], common[hopeful]
-        estimate = self.estimates(sketches, smaller, larger, common)
-        keep = threshold(estimate, self.tau)
-        return smaller[keep], larger[keep], estimate[keep]
+        hopeful = common / self._compared(sketches, i, j, common) >= self.tau
+        i, j, common = i[hopeful], j[hopeful], common[hopeful]
+        estimate = self.estimates(sketches, i, j, common)
+        keep = estimate >= self.tau
+        return i[keep], j[keep], estimate[keep]
 
     def memory_bytes(self, vectors: Vectors) -> int:
         """Return the expected bytes of the sketches and a document number each: no vectors are needed any more."""
@@ -216,15 +230,13 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
 
         Counts play no part. A shingle is its hash, or its id if the vectors have no vocabulary.
         """
-        shingles = np.arange(vectors.n_signatures, dtype=np.uint64)
-        if vectors.vocabulary is not None:
-            shingles = vectors.vocabulary
+        shingles = term_hashes(vectors)
         random = np.random.default_rng(self.seed)
         if self.kind is Kind.permutations:
             keys = random.integers(0, 2**64, self.size, dtype=np.uint64)
             return _positions(vectors, shingles, keys, self.threads)
         key = random.integers(0, 2**64, 1, dtype=np.uint64)
-        numbers = _permuted(shingles, key[0])
+        numbers = mixed(shingles ^ key[0])
         indptr, values = vectors.indptr, numbers[vectors.ids]
         if self.kind is Kind.modulo:
             indptr, values = _filtered(indptr, values, values % np.uint64(self.modulus) == 0)
@@ -243,7 +255,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
         """
         compared = self._compared(sketches, i, j, common)
         if self.kind is Kind.smallest:
-            common = common_values(sketches, i, j, self.size, self.threads)
+            common = common_values(sketches, i, j, self.size)
         with np.errstate(invalid="ignore"):
             return np.asarray(common / compared, dtype=np.float64)
 
@@ -251,75 +263,7 @@ class Sketch(ThreadedMatcher, ThresholdMatcher):
         """Return how many values the estimator of each pair compares; 0 if both sketches are empty."""
         sizes = np.diff(sketches.indptr)
         union = sizes[i] + sizes[j] - common
-        if self.kind is Kind.modulo:
-            return union
-        return np.minimum(union, self.size)
-
-    def without_frequent(self, groups: SharedShingles) -> tuple[SharedShingles, dict[str, int]]:
-        """Apply ``max_documents``; return the groups left, and counts of what was left out."""
-        sizes = np.diff(groups.starts)
-        kept = sizes <= (sizes.max(initial=0) if self.max_documents is None else self.max_documents)
-        skipped = {
-            "skipped_shingles": int(np.count_nonzero(~kept)),
-            "skipped_triplets": int(pair_counts(groups)[~kept].sum()),
-        }
-        if skipped["skipped_shingles"]:
-            log.warning(
-                "%d shingles of more than %d documents are left out", len(sizes) - kept.sum(), self.max_documents
-            )
-        starts = row_starts(sizes[kept])
-        return SharedShingles(starts, groups.documents[np.repeat(kept, sizes)]), skipped
-
-
-def shingle_document_pairs(sketches: Sketches, first_document: int = 0) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return a (shingle, document) pair for each value of each sketch, as uint64 and int32 (step 2: map)."""
-    sizes = np.diff(sketches.indptr)
-    documents = np.repeat(np.arange(first_document, first_document + len(sizes), dtype=np.int32), sizes)
-    return sketches.values, documents
-
-
-def group_by_shingle(shingles: NDArray[np.uint64], documents: NDArray[np.int32]) -> SharedShingles:
-    """Group pairs by shingle, ascending, and drop the shingles of a single document (step 3: shuffle)."""
-    order = np.argsort(shingles, kind="stable")
-    shingles, documents = shingles[order], documents[order]
-    edges = np.concatenate([np.flatnonzero(np.diff(shingles, prepend=~shingles[:1]) != 0), [len(shingles)]])
-    sizes = np.diff(edges)
-    members = np.repeat(sizes > 1, sizes)
-    return SharedShingles(row_starts(sizes[sizes > 1]), documents[members])
-
-
-def triplets(groups: SharedShingles) -> Triplets:
-    """Return (smaller document, larger document, 1) for each pair of documents of each group (step 4: reduce).
-
-    Raises
-    ------
-    InputError
-        If there are more than 2**31 of them.
-    """
-    total = int(pair_counts(groups).sum())
-    if total > 2**31:
-        raise InputError(
-            f"a shingle is shared by {np.diff(groups.starts).max():,} documents, and pairing them is too much: "
-            "set max_documents, or an idf_min that drops such signatures"
-        )
-    smaller, larger = _group_pairs(groups.starts, groups.documents, total)
-    return smaller, larger, np.ones(total, np.int32)
-
-
-def aggregate(smaller: NDArray[np.int32], larger: NDArray[np.int32], counts: NDArray[np.int32]) -> Triplets:
-    """Sort triplets by pair and sum their counts (step 5: reduce); shards may be summed first, and then their sums."""
-    key = smaller.astype(np.int64) << 32 | larger
-    order = np.argsort(key)
-    key = key[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    common = np.add.reduceat(counts[order], first) if len(first) else counts[:0]
-    key = key[first]
-    return (key >> 32).astype(np.int32), (key & 0xFFFFFFFF).astype(np.int32), common.astype(np.int32)
-
-
-def threshold(values: NDArray[Any], least: float) -> NDArray[np.bool_]:
-    """Return which pairs have enough in common (step 6), as a count or as a fraction."""
-    return np.asarray(values >= least, dtype=np.bool_)
+        return union if self.kind is Kind.modulo else np.minimum(union, self.size)
 
 
 def super_shingles(sketches: Sketches, groups: int) -> Sketches:
@@ -333,21 +277,15 @@ def super_shingles(sketches: Sketches, groups: int) -> Sketches:
     hashes = np.zeros(len(parts), np.uint64)
     for column in parts.T:
         hashes = mixed(hashes * np.uint64(0x9E3779B97F4A7C15) + column)
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(sketches.indptr) > 0) * groups])
-    return Sketches(indptr, np.sort(hashes.reshape(-1, groups), axis=1).ravel())
+    return Sketches(
+        row_starts(np.diff(sketches.indptr) > 0) * groups, np.sort(hashes.reshape(-1, groups), axis=1).ravel()
+    )
 
 
-def common_values(
-    sketches: Sketches, i: IntArray, j: IntArray, among: int | None = None, threads: int | None = None
-) -> NDArray[np.int64]:
+def common_values(sketches: Sketches, i: IntArray, j: IntArray, among: int | None = None) -> NDArray[np.int64]:
     """Return how many values pairs of sketches share, optionally among that number of smallest values of the union."""
     common = np.empty(len(i), np.int64)
-    limit = len(sketches.values) if among is None else among
-
-    def block(start: int, stop: int) -> None:
-        _common_values(sketches.indptr, sketches.values, i[start:stop], j[start:stop], limit, common[start:stop])
-
-    over_blocks(block, len(i), threads)
+    _common_values(sketches.indptr, sketches.values, i, j, len(sketches.values) if among is None else among, common)
     return common
 
 
@@ -355,9 +293,8 @@ def _positions(
     vectors: Vectors, shingles: NDArray[np.uint64], keys: NDArray[np.uint64], threads: int | None
 ) -> Sketches:
     """Return, for each document and permutation, position and id of the shingle with the smallest number."""
-    positions = np.arange(len(keys), dtype=np.uint64) * np.uint64(max(vectors.n_signatures, 1))
     filled = np.diff(vectors.indptr) > 0
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(filled) * len(keys)])
+    indptr = row_starts(filled) * len(keys)
     values = np.empty((int(filled.sum()), len(keys)), np.uint64)
 
     def block(start: int, stop: int) -> None:
@@ -365,7 +302,7 @@ def _positions(
         _smallest_ids(vectors.indptr, vectors.ids, shingles, keys, start, stop, out)
 
     over_blocks(block, len(vectors), threads)
-    values += positions
+    values += np.arange(len(keys), dtype=np.uint64) * np.uint64(max(vectors.n_signatures, 1))
     return Sketches(indptr, values.ravel())
 
 
@@ -375,48 +312,11 @@ def _filtered(
     return row_starts(keep)[indptr], values[keep]
 
 
-def pair_counts(groups: SharedShingles) -> NDArray[np.int64]:
-    """Return how many pairs of documents each group makes."""
-    sizes = np.diff(groups.starts)
-    return np.asarray(sizes * (sizes - 1) // 2, dtype=np.int64)
-
-
-def shards_of(groups: SharedShingles) -> Iterator[SharedShingles]:
-    """Yield groups in shards of a limited number of triplets; a group that has more is a shard of its own."""
-    made = row_starts(pair_counts(groups))
-    first = 0
-    while first < len(made) - 1:
-        last = max(int(np.searchsorted(made, made[first] + SHARD_TRIPLETS, side="right")) - 1, first + 1)
-        yield SharedShingles(groups.starts[first : last + 1], groups.documents)
-        first = last
-
-
-def sum_of_shards(shards: Iterable[Triplets]) -> Triplets:
-    """Return the sum of all shards, aggregated from time to time to limit the memory."""
-    total: Triplets = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32))
-    waiting: list[Triplets] = []
-    for shard in shards:
-        waiting.append(shard)
-        if sum(len(part[0]) for part in waiting) > max(len(total[0]), SHARD_TRIPLETS):
-            total, waiting = _aggregate_all([total, *waiting]), []
-    return _aggregate_all([total, *waiting]) if waiting else total
-
-
-def _aggregate_all(parts: list[Triplets]) -> Triplets:
-    smaller, larger, counts = (np.concatenate([part[column] for part in parts]) for column in range(3))
-    return aggregate(smaller, larger, counts)
-
-
 def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the finaliser of MurmurHash3 of each value: a bijection on 64 bits."""
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     return x ^ (x >> np.uint64(33))
-
-
-def _permuted(shingles: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
-    """Return the number of each shingle under the permutation of a key."""
-    return mixed(shingles ^ key)
 
 
 @njit(cache=True, nogil=True)
@@ -431,7 +331,7 @@ def _smallest_ids(indptr, ids, shingles, keys, start, stop, out_ids):  # type: i
         best_id[:] = np.uint64(ids[indptr[row]])
         for entry in range(indptr[row], indptr[row + 1]):
             shingle, number_of = shingles[ids[entry]], np.uint64(ids[entry])
-            for f in range(len(keys)):  # `_permuted`, without a branch, so that it runs in vector registers
+            for f in range(len(keys)):  # `mixed`, without a branch, so that it runs in vector registers
                 x = shingle ^ keys[f]
                 x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
                 x = (x ^ (x >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
@@ -451,16 +351,32 @@ def _sort_rows(indptr, out_values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _group_pairs(starts, documents, total):  # type: ignore[no-untyped-def]
-    smaller, larger = np.empty(total, np.int32), np.empty(total, np.int32)
+def _count_common(indptr, lists, starts, documents, start, stop):  # type: ignore[no-untyped-def]
+    """Return the pairs of the rows ``start:stop`` with later rows, and how many postings lists each pair shares."""
+    out_i, out_j, out_common = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.int32)
+    common, touched = np.zeros(len(indptr) - 1, np.int32), np.empty(len(indptr) - 1, np.int32)
     size = 0
-    for group in range(len(starts) - 1):
-        for a in range(starts[group], starts[group + 1]):
-            for b in range(a + 1, starts[group + 1]):
-                smaller[size] = min(documents[a], documents[b])
-                larger[size] = max(documents[a], documents[b])
-                size += 1
-    return smaller, larger
+    for row in range(start, stop):
+        n = 0
+        for entry in range(indptr[row], indptr[row + 1]):
+            number = lists[entry]
+            if number < 0:
+                continue
+            posting = starts[number + 1] - 1
+            while documents[posting] > row:  # the list contains the row itself
+                other = documents[posting]
+                if common[other] == 0:
+                    touched[n] = other
+                    n += 1
+                common[other] += 1
+                posting -= 1
+        while size + n > len(out_i):
+            out_i, out_j, out_common = grown(out_i), grown(out_j), grown(out_common)
+        for other in touched[:n]:
+            out_i[size], out_j[size], out_common[size] = row, other, common[other]
+            common[other] = 0
+            size += 1
+    return out_i[:size], out_j[:size], out_common[:size]
 
 
 @njit(cache=True, nogil=True)

@@ -1,1 +1,0 @@
-"""Sketches of documents and their clustering in seven steps."""
