@@ -124,11 +124,21 @@ class LshNative(ThreadedMatcher, ThresholdMatcher):
         for first in range(0, self.l, group):
             began = perf_counter()
             some = minima[: self.l - first]
-            last = first + len(some)
-            min_hash(vectors, first_token, functions.take(first * self.k, last * self.k), some, self.threads)
+            part = slice(first * self.k, (first + len(some)) * self.k)
+            chosen = LinearFunctions(functions.alpha[part], functions.beta[part], functions.prime)
+            min_hash(vectors, first_token, chosen, some, self.threads)
             seconds += perf_counter() - began
-            buckets += _link_tables(some, vectors.lengths, chains[:, first:last], self.threads)
+            out = chains[:, first:]
+            buckets += sum(self._link_each(some, vectors.lengths, out))
         return chains, buckets, seconds
+
+    def _link_each(self, minima: NDArray[np.uint32], lengths: NDArray[np.int64], out: NDArray[np.int32]) -> list[int]:
+        """Chain the buckets of several tables, one table per thread at a time; return their numbers."""
+
+        def table(t: int, _: int) -> int:
+            return int(_link(minima[t], lengths, out[:, t]))
+
+        return over_blocks(table, len(minima), self.threads, blocks_a_thread=len(minima))
 
     def _block(self, vectors: Vectors, chains: NDArray[np.int32], start: int, stop: int) -> tuple[Any, ...]:
         i, j, counts = _candidates(chains, vectors.lengths, self.tau, start, stop)
@@ -144,10 +154,6 @@ class LinearFunctions(NamedTuple):
     alpha: NDArray[np.uint64]
     beta: NDArray[np.uint64]
     prime: int
-
-    def take(self, start: int, stop: int) -> LinearFunctions:
-        """Return the functions of a range."""
-        return LinearFunctions(self.alpha[start:stop], self.beta[start:stop], self.prime)
 
 
 def linear_functions(n: int, dimensions: int, seed: int) -> LinearFunctions:
@@ -184,8 +190,7 @@ def number_tokens(vectors: Vectors) -> NDArray[np.int64]:
     ndarray of int64, shape (n_signatures + 1,)
         First number of each signature; the last entry is the number of dimensions.
     """
-    highest = _highest_counts(vectors.ids, vectors.counts, vectors.n_signatures)
-    return row_starts(highest)
+    return row_starts(_highest_counts(vectors.ids, vectors.counts, vectors.n_signatures))
 
 
 @njit(cache=True, nogil=True)
@@ -245,17 +250,6 @@ def _min_hash_block(  # type: ignore[no-untyped-def]
             for c in range(k):
                 value = best[table * k + c]
                 out_minima[table, row, c] = ((value >> half) * prime + (((value & low) * prime) >> half)) >> half
-
-
-def _link_tables(
-    minima: NDArray[np.uint32], lengths: NDArray[np.int64], out_chains: NDArray[np.int32], threads: int | None
-) -> int:
-    """Chain the buckets of several tables, one table per thread at a time; return the number of buckets."""
-
-    def table(t: int, _: int) -> int:
-        return int(_link(minima[t], lengths, out_chains[:, t]))
-
-    return sum(over_blocks(table, len(minima), threads, blocks_a_thread=len(minima)))
 
 
 @njit(cache=True, nogil=True)
@@ -331,7 +325,18 @@ def _candidates(chains, lengths, tau, start, stop):  # type: ignore[no-untyped-d
     partners = np.empty(len(lengths), np.int32)
     size = 0
     for row in range(start, stop):
-        found = _partners(chains, lengths, tau, row, seen_by, partners, counts)
+        found = 0
+        for table in range(chains.shape[1]):
+            other = chains[row, table]
+            while other >= 0:
+                counts[COLLISIONS] += 1
+                if seen_by[other] != row:
+                    seen_by[other] = row
+                    counts[CANDIDATES] += 1
+                    if min(lengths[row], lengths[other]) / max(lengths[row], lengths[other]) >= tau:
+                        partners[found] = other
+                        found += 1
+                other = chains[other, table]
         if found:
             while size + found > len(out_i):
                 out_i, out_j = grown(out_i), grown(out_j)
@@ -340,24 +345,6 @@ def _candidates(chains, lengths, tau, start, stop):  # type: ignore[no-untyped-d
             size += found
     counts[VERIFICATIONS] = size
     return out_i[:size], out_j[:size], counts
-
-
-@njit(cache=True, nogil=True)
-def _partners(chains, lengths, tau, row, seen_by, out_partners, out_counts):  # type: ignore[no-untyped-def]
-    """Traverse the chains of a row in all tables; write each partner of similar length once; return their number."""
-    found = 0
-    for table in range(chains.shape[1]):
-        other = chains[row, table]
-        while other >= 0:
-            out_counts[COLLISIONS] += 1
-            if seen_by[other] != row:
-                seen_by[other] = row
-                out_counts[CANDIDATES] += 1
-                if min(lengths[row], lengths[other]) / max(lengths[row], lengths[other]) >= tau:
-                    out_partners[found] = other
-                    found += 1
-            other = chains[other, table]
-    return found
 
 
 def s_curve(k: int, l: int, similarity: ArrayLike) -> FloatArray:  # noqa: E741 - the paper's name

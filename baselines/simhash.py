@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations, pairwise
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64, term_hashes
 from spotsigs.arrays.intrinsics import bit_count
-from spotsigs.arrays.parallel import all_cores
+from spotsigs.arrays.parallel import all_cores, concatenated, grown, over_blocks
 from spotsigs.errors import require
 from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, Vectors
 
@@ -101,7 +100,7 @@ class SimHash(ThreadedMatcher):
         rows, indptr = group_rows(copies)
         hashed = perf_counter()
         blocks = choose_blocks(len(distinct), self.radius, self.bits) if self.blocks is None else self.blocks
-        g, h, distance = near_fingerprints(distinct, self.radius, self.bits, blocks, self.threads or all_cores())
+        g, h, distance = near_fingerprints(distinct, self.radius, self.bits, blocks, self.threads)
         same_i, same_j = pairs_within(rows, indptr)
         near_i, near_j, source = pairs_across(rows, indptr, g, h)
         distances = np.concatenate([np.zeros(len(same_i), np.int64), distance[source]])
@@ -129,19 +128,16 @@ class SimHash(ThreadedMatcher):
             df = np.maximum(vectors.document_frequencies, 1)
             weights = np.rint(np.log(n / df) / np.log(n) * 2.0**20).astype(np.int64)
         out = np.zeros(n, dtype=np.uint64)
-        threads = self.threads or all_cores()
-        edges = np.linspace(0, n, 4 * threads + 1).astype(np.int64)
 
-        def block(k: int) -> None:
-            _fingerprint(vectors.indptr, vectors.ids, vectors.counts, hashes, weights, edges[k], edges[k + 1], out)
+        def block(start: int, stop: int) -> None:
+            _fingerprint(vectors.indptr, vectors.ids, vectors.counts, hashes, weights, start, stop, out)
 
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(block, range(len(edges) - 1)))
+        over_blocks(block, n, self.threads)
         return out & np.uint64(2**self.bits - 1)
 
 
 def near_fingerprints(
-    fingerprints: NDArray[np.uint64], radius: int, bits: int = 64, blocks: int = 0, threads: int = 1
+    fingerprints: NDArray[np.uint64], radius: int, bits: int = 64, blocks: int = 0, threads: int | None = None
 ) -> Found:
     """Return all pairs ``i != j`` of fingerprints within ``radius`` bits, each once, and their distances, all int64.
 
@@ -150,29 +146,22 @@ def near_fingerprints(
     of equal keys (Manku et al. 2007, section 3). A pair is reported by the table of its first equal blocks only.
     ``blocks=0`` compares all pairs; else ``radius < blocks <= bits``. Fingerprints may repeat.
     """
-    fingerprints = np.ascontiguousarray(fingerprints, dtype=np.uint64)
     n = len(fingerprints)
     if blocks:
         edges = [b * bits // blocks for b in range(blocks + 1)]
         masks = np.array([(1 << high) - (1 << low) for low, high in pairwise(edges)], dtype=np.uint64)
-        choices = list(combinations(range(blocks), blocks - radius))
+        choices = [np.array(choice) for choice in combinations(range(blocks), blocks - radius)]
 
-        def work(k: int) -> NDArray[np.int64]:
-            return _search_table(fingerprints, masks, np.array(choices[k]), radius)
+        def table(k: int, _: int) -> list[NDArray[np.int64]]:
+            return _search_table(fingerprints, masks, choices[k], radius)
 
-        tasks = len(choices)
+        parts = over_blocks(table, len(choices), threads, blocks_a_thread=len(choices))
     else:
         # Row i has n - 1 - i partners; these rows divide the triangle into equal parts.
-        tasks = 8 * threads
+        tasks = 8 * (threads or all_cores())
         rows = (n - n * np.sqrt(1 - np.arange(tasks + 1) / tasks)).astype(np.int64)
-
-        def work(k: int) -> NDArray[np.int64]:
-            return _scan(fingerprints, rows[k], rows[k + 1], radius)
-
-    with ThreadPoolExecutor(threads) as pool:
-        parts = list(pool.map(work, range(tasks)))
-    found = np.concatenate([np.empty((0, 2), np.int64), *parts])
-    i, j = found[:, 0], found[:, 1]
+        parts = over_blocks(lambda k, _: _scan(fingerprints, rows[k], rows[k + 1], radius), tasks, threads, tasks)
+    i, j = concatenated(parts, (np.int64, np.int64))
     return i, j, np.bitwise_count(fingerprints[i] ^ fingerprints[j]).astype(np.int64)
 
 
@@ -197,38 +186,16 @@ def choose_blocks(n: int, radius: int, bits: int = 64) -> int:
 
 def _search_table(
     fingerprints: NDArray[np.uint64], masks: NDArray[np.uint64], chosen: NDArray[np.int64], radius: int
-) -> NDArray[np.int64]:
+) -> list[NDArray[np.int64]]:
     """Return the pairs that agree on the chosen blocks and on no other block before the last of them."""
     keys = fingerprints & np.bitwise_or.reduce(masks[chosen])
     order = np.argsort(keys)
     others = np.setdiff1d(np.arange(chosen[-1]), chosen)
-    found: NDArray[np.int64] = _table_pairs(fingerprints[order], keys[order], masks[others], radius)
-    return order[found]
+    return [order[rows] for rows in _table_pairs(fingerprints[order], keys[order], masks[others], radius)]
 
 
 @njit(cache=True, nogil=True)
-def _append(out_pairs: NDArray[np.int64], size: int, i: int, j: int) -> NDArray[np.int64]:
-    """Write a pair at row ``size``; return the array, doubled in length if it was full."""
-    if size == len(out_pairs):
-        longer = np.empty((2 * size, 2), np.int64)
-        longer[:size] = out_pairs
-        out_pairs = longer
-    out_pairs[size, 0] = i
-    out_pairs[size, 1] = j
-    return out_pairs
-
-
-@njit(cache=True, nogil=True)
-def _fingerprint(
-    indptr: NDArray[np.int64],
-    ids: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    hashes: NDArray[np.uint64],
-    weights: NDArray[np.int64],
-    first: int,
-    last: int,
-    out: NDArray[np.uint64],
-) -> None:
+def _fingerprint(indptr, ids, counts, hashes, weights, first, last, out):  # type: ignore[no-untyped-def]
     """Write the fingerprints of rows ``first`` to ``last - 1``."""
     sums = np.empty(64, np.int64)
     for r in range(first, last):
@@ -246,25 +213,25 @@ def _fingerprint(
 
 
 @njit(cache=True, nogil=True)
-def _scan(fingerprints: NDArray[np.uint64], first: int, last: int, radius: int) -> NDArray[np.int64]:
+def _scan(fingerprints, first, last, radius):  # type: ignore[no-untyped-def]
     """Return the pairs within the radius whose smaller position is in ``[first, last)``."""
-    out = np.empty((256, 2), np.int64)
+    out_i, out_j = np.empty(256, np.int64), np.empty(256, np.int64)
     size = 0
     for i in range(first, last):
         if _any_near(fingerprints, i, len(fingerprints), radius):
             for j in range(i + 1, len(fingerprints)):
                 if bit_count(fingerprints[i] ^ fingerprints[j]) <= radius:
-                    out = _append(out, size, i, j)
+                    if size == len(out_i):
+                        out_i, out_j = grown(out_i), grown(out_j)
+                    out_i[size], out_j[size] = i, j
                     size += 1
-    return out[:size]
+    return out_i[:size], out_j[:size]
 
 
 @njit(cache=True, nogil=True)
-def _table_pairs(
-    fingerprints: NDArray[np.uint64], keys: NDArray[np.uint64], others: NDArray[np.uint64], radius: int
-) -> NDArray[np.int64]:
+def _table_pairs(fingerprints, keys, others, radius):  # type: ignore[no-untyped-def]
     """Return the pairs within the radius that have equal keys and differ in each of the blocks ``others``."""
-    out = np.empty((256, 2), np.int64)
+    out_i, out_j = np.empty(256, np.int64), np.empty(256, np.int64)
     size = 0
     end = 0
     for i in range(len(keys)):
@@ -274,13 +241,15 @@ def _table_pairs(
             for j in range(i + 1, end):
                 x = fingerprints[i] ^ fingerprints[j]
                 if bit_count(x) <= radius and _all_differ(x, others):
-                    out = _append(out, size, i, j)
+                    if size == len(out_i):
+                        out_i, out_j = grown(out_i), grown(out_j)
+                    out_i[size], out_j[size] = i, j
                     size += 1
-    return out[:size]
+    return out_i[:size], out_j[:size]
 
 
 @njit(cache=True, nogil=True)
-def _any_near(fingerprints: NDArray[np.uint64], i: int, end: int, radius: int) -> bool:
+def _any_near(fingerprints, i, end, radius):  # type: ignore[no-untyped-def]
     """Return whether a fingerprint in ``(i, end)`` is within the radius of ``i``; branch-free, to vectorize."""
     near = 0
     for other in fingerprints[i + 1 : end]:
@@ -290,7 +259,7 @@ def _any_near(fingerprints: NDArray[np.uint64], i: int, end: int, radius: int) -
 
 
 @njit(cache=True, nogil=True)
-def _all_differ(x: np.uint64, masks: NDArray[np.uint64]) -> bool:
+def _all_differ(x, masks):  # type: ignore[no-untyped-def]
     """Return whether ``x`` has a bit in each mask."""
     differing = 0
     for mask in masks:

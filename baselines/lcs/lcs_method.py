@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from baselines.hashing import group_rows, pairs_across, pairs_within, splitmix64
 from baselines.lcs.myers import align
 from spotsigs.arrays.csr import take_rows
-from spotsigs.arrays.parallel import all_cores, grown
+from spotsigs.arrays.parallel import all_cores, concatenated, grown
 from spotsigs.errors import require
-from spotsigs.records import Corpus, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Tokens
+from spotsigs.records import Corpus, FloatArray, Measure, Pairs, ThreadedMatcher, ThresholdMatcher, Tokens
 
 # An end mark that needs no context, or one before white space or a closing mark.
 _SENTENCE_END = re.compile(r"[.!?…。！？｡](?:(?<=[。！？｡])|(?=[\s\"'”’»)\]]|$))")
@@ -145,12 +145,8 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         divided = perf_counter()
         found = self.compare(pages, labels)
         compared = perf_counter()
-        copy_i, copy_j = pairs_within(pages.rows, pages.copies)
-        i, j, source = pairs_across(pages.rows, pages.copies, found.a, found.b)
         return Pairs.build(
-            np.concatenate([copy_i, i]),
-            np.concatenate([copy_j, j]),
-            np.concatenate([np.ones(len(copy_i)), found.r[source]]),
+            *pages.documents(found.a, found.b, found.r),
             len(corpus.vectors),
             seconds={"parse": parsed - start, "sort_hash": divided - parsed, "cluster": compared - divided},
             counters={
@@ -170,7 +166,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         fingerprints: dict[tuple[int, bytes], list[int]] = {}
         for text in corpus.texts():
             page = tokenize(text)
-            key = (-len(page), hashlib.md5(page.buffer.tobytes(), usedforsecurity=False).digest())
+            key = (-len(page), _md5(page.buffer.tobytes()))
             keys.append(key if len(page) else None)
             if len(page) and key not in tokens:
                 tokens[key] = token_hashes(page)
@@ -209,14 +205,8 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         sets = [members[starts[s] : starts[s + 1]] for s in np.flatnonzero(sizes > 1)]
         with ThreadPoolExecutor(self.threads or all_cores()) as pool:
             parts = list(pool.map(lambda batch: self.compare_sets(pages, batch), _batches(sets, pages.indptr)))
-        empty = np.empty(0, np.int64)
-        return LcsPairs(
-            a=np.concatenate([empty, *(part.a for part in parts)]),
-            b=np.concatenate([empty, *(part.b for part in parts)]),
-            r=np.concatenate([np.empty(0), *(part.r for part in parts)]),
-            candidates=sum(part.candidates for part in parts),
-            comparisons=sum(part.comparisons for part in parts),
-        )
+        a, b, r = concatenated(parts, (np.int64, np.int64, np.float64))
+        return LcsPairs(a, b, r, sum(part.candidates for part in parts), sum(part.comparisons for part in parts))
 
     def compare_sets(self, pages: Pages, sets: list[NDArray[np.int64]]) -> LcsPairs:
         """Compare the pages within each set, given as ascending page numbers, on one thread."""
@@ -243,6 +233,15 @@ class Pages(NamedTuple):
     copies: NDArray[np.int64]
     fingerprints: NDArray[np.uint64]
     fingerprint_pages: NDArray[np.int64]
+
+    def documents(
+        self, a: NDArray[np.int64], b: NDArray[np.int64], similarity: FloatArray
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
+        """Return the pairs of documents of pairs of pages, and those of equal pages with similarity 1."""
+        equal_i, equal_j = pairs_within(self.rows, self.copies)
+        i, j, source = pairs_across(self.rows, self.copies, a, b)
+        similarities = np.concatenate([np.ones(len(equal_i)), similarity[source]])
+        return np.concatenate([equal_i, i]), np.concatenate([equal_j, j]), similarities
 
 
 class LcsPairs(NamedTuple):
@@ -294,17 +293,6 @@ def token_hashes(tokens: Tokens) -> NDArray[np.uint64]:
     return splitmix64(_fnv1a(tokens.buffer, tokens.starts, tokens.ends))
 
 
-def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64], matcher: Lcs) -> float:
-    """Return the r of two pages of token hashes, the longer one first, or 0 if it is below the tau of the matcher."""
-    if min(len(a), len(b)) == 0:
-        return 0.0
-    none = np.empty(0, np.int64)
-    indptr = np.array([0, len(a), len(a) + len(b)])
-    pages = Pages(np.concatenate([a, b]), indptr, none, none, np.empty(0, np.uint64), none)
-    found = matcher.compare(pages, np.zeros(2, dtype=np.int64))
-    return float(found.r[0]) if len(found.r) else 0.0
-
-
 def _md5(data: bytes) -> bytes:
     return hashlib.md5(data, usedforsecurity=False).digest()
 
@@ -346,7 +334,7 @@ def _runs(tokens: NDArray[np.uint64], indptr: NDArray[np.int64], length: int) ->
 
 
 @njit(cache=True, nogil=True)
-def _fnv1a(buffer: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[np.int32]) -> NDArray[np.uint64]:
+def _fnv1a(buffer, starts, ends):  # type: ignore[no-untyped-def]
     """Return the 64-bit FNV-1a hash of each range of bytes."""
     hashes = np.empty(len(starts), np.uint64)
     for t in range(len(starts)):
@@ -358,7 +346,7 @@ def _fnv1a(buffer: NDArray[np.uint8], starts: NDArray[np.int32], ends: NDArray[n
 
 
 @njit(cache=True, nogil=True)
-def _bounded_union(values: NDArray[np.int64], pages: NDArray[np.int64], n: int, max_set: int) -> NDArray[np.int64]:
+def _bounded_union(values, pages, n, max_set):  # type: ignore[no-untyped-def]
     """Unite adjacent pages with equal values up to ``max_set`` pages per set (union-find); return each page's root."""
     parent = np.arange(n)
     size = np.ones(n, np.int64)
@@ -375,7 +363,7 @@ def _bounded_union(values: NDArray[np.int64], pages: NDArray[np.int64], n: int, 
 
 
 @njit(cache=True, nogil=True)
-def _root(parent: NDArray[np.int64], p: int) -> int:
+def _root(parent, p):  # type: ignore[no-untyped-def]
     """Return the root of a page, with path halving."""
     while parent[p] != p:
         parent[p] = parent[parent[p]]
@@ -384,13 +372,7 @@ def _root(parent: NDArray[np.int64], p: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _compare_sets(
-    tokens: NDArray[np.uint64],
-    indptr: NDArray[np.int64],
-    runs: NDArray[np.int32],
-    set_starts: NDArray[np.int64],
-    rules: _Rules,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int, int]:
+def _compare_sets(tokens, indptr, runs, set_starts, rules):  # type: ignore[no-untyped-def]
     """Compare the pages of each set in order; return similar pages with their r, candidates and comparisons."""
     n = len(indptr) - 1
     longest = 0
@@ -410,7 +392,7 @@ def _compare_sets(
                 owner[a] = a
             elif not rules.members:
                 continue
-            _mark(runs, indptr[a], indptr[a + 1], marks[0], a)
+            _mark(runs, indptr, a, marks[0])
             for b in range(a + 1, set_starts[s + 1]):
                 if owner[b] != wanted:
                     continue
@@ -421,7 +403,7 @@ def _compare_sets(
                 n_b = _keep(tokens, runs, indptr, b, marks[0], a, rules.sketch, kept[1], positions[1])
                 if n_b < least:
                     continue
-                _mark(runs, indptr[b], indptr[b + 1], marks[1], b)
+                _mark(runs, indptr, b, marks[1])
                 n_a = _keep(tokens, runs, indptr, a, marks[1], b, rules.sketch, kept[0], positions[0])
                 if n_a < least:
                     continue
@@ -440,7 +422,7 @@ def _compare_sets(
 
 
 @njit(cache=True, nogil=True)
-def _least_common(n_a: int, n_b: int, rules: _Rules) -> int:
+def _least_common(n_a, n_b, rules):  # type: ignore[no-untyped-def]
     """Return the least number of matched tokens of two similar pages, or one more than the shorter page has.
 
     Binary search on the test itself, which is monotone: a segment spans at least the tokens that it matches.
@@ -456,7 +438,7 @@ def _least_common(n_a: int, n_b: int, rules: _Rules) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _ratio(common: int, span_a: int, span_b: int, n_a: int, n_b: int, rules: _Rules) -> float:
+def _ratio(common, span_a, span_b, n_a, n_b, rules):  # type: ignore[no-untyped-def]
     """Return r for numbers of matched tokens and of tokens spanned in pages of given lengths."""
     if rules.trust:
         n_a = max(span_a, int(np.ceil(rules.central * n_a)))
@@ -465,25 +447,16 @@ def _ratio(common: int, span_a: int, span_b: int, n_a: int, n_b: int, rules: _Ru
 
 
 @njit(cache=True, nogil=True)
-def _mark(runs: NDArray[np.int32], start: int, end: int, out_marks: NDArray[np.int32], page: int) -> None:
-    """Mark the token runs of a page."""
-    for p in range(start, end):
+def _mark(runs, indptr, page, out_marks):  # type: ignore[no-untyped-def]
+    for p in range(indptr[page], indptr[page + 1]):
         if runs[p] >= 0:
             out_marks[runs[p]] = page + 1
 
 
 @njit(cache=True, nogil=True)
-def _keep(
-    tokens: NDArray[np.uint64],
-    runs: NDArray[np.int32],
-    indptr: NDArray[np.int64],
-    page: int,
-    marks: NDArray[np.int32],
-    other: int,
-    length: int,
-    out_tokens: NDArray[np.uint64],
-    out_positions: NDArray[np.int64],
-) -> int:
+def _keep(  # type: ignore[no-untyped-def]
+    tokens, runs, indptr, page, marks, other, length, out_tokens, out_positions
+):
     """Write the tokens in runs that the other page marked, and their positions; return their number."""
     size = 0
     start, end = indptr[page], indptr[page + 1]
@@ -499,7 +472,7 @@ def _keep(
 
 
 @njit(cache=True, nogil=True)
-def _similarity(partner: NDArray[np.int64], positions: NDArray[np.int64], n_a: int, n_b: int, rules: _Rules) -> float:
+def _similarity(partner, positions, n_a, n_b, rules):  # type: ignore[no-untyped-def]
     """Return the r of two pages from an alignment of their sketches; see `Lcs` for the trustable portion."""
     if not rules.trust:
         return _ratio(int(np.sum(partner >= 0)), 0, 0, n_a, n_b, rules)

@@ -4,45 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
-
-from spotsigs.errors import require
-
-
-def longest_common_subsequence(
-    a: NDArray[np.uint64], b: NDArray[np.uint64], max_differences: int | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return ascending positions of equal symbols of a longest common subsequence, or None.
-
-    The algorithm needs O((|a| + |b|) D) time and O(|a| + |b|) space, where ``D = |a| + |b| - 2 |LCS|`` is the least
-    number of insertions and deletions that turn ``a`` into ``b``. It searches from both ends until the two paths
-    overlap, and then solves the two parts. If D exceeds ``max_differences``, it stops and returns None. The choice
-    among several longest subsequences depends only on the order of the arguments.
-
-    Raises
-    ------
-    InputError
-        If ``max_differences`` is negative.
-
-    References
-    ----------
-    E. W. Myers. An O(ND) difference algorithm and its variations. Algorithmica 1(2), 1986, section 4b.
-    """
-    require(max_differences is None or max_differences >= 0, f"max_differences must be >= 0, got {max_differences}")
-    a, b = np.ascontiguousarray(a, dtype=np.uint64), np.ascontiguousarray(b, dtype=np.uint64)
-    partner = np.empty(len(a), dtype=np.int64)
-    limit = len(a) + len(b) if max_differences is None else max_differences
-    if align(a, b, limit, partner, np.empty((2, len(a) + len(b) + 5), dtype=np.int64)) < 0:
-        return None
-    positions = np.flatnonzero(partner >= 0)
-    return positions, partner[positions]
 
 
 @njit(cache=True, nogil=True)
-def align(
-    a: NDArray[np.uint64], b: NDArray[np.uint64], limit: int, out_partner: NDArray[np.int64], reach: NDArray[np.int64]
-) -> int:
+def align(a, b, limit, out_partner, reach):  # type: ignore[no-untyped-def]
     """Write the partner in ``b`` of each position of ``a``, or -1; return D, or -1 if it exceeds the limit.
+
+    ``D = |a| + |b| - 2 |LCS|`` is the least number of insertions and deletions that turn ``a`` into ``b``. The
+    algorithm needs O((|a| + |b|) D) time and linear space (E. W. Myers. An O(ND) difference algorithm and its
+    variations. Algorithmica 1(2), 1986, section 4b): it searches from both ends until the two paths overlap, and then
+    solves the two parts. The choice among several longest subsequences depends only on the order of the arguments.
 
     ``reach`` is scratch of shape (2, |a| + |b| + 5) or longer. A box on the stack is ``a[a0:a1]`` against ``b[b0:b1]``.
     It is replaced by two parts with at most half the differences each, so the stack is at most logarithmic in D.
@@ -77,14 +48,14 @@ def align(
 
 
 @njit(cache=True, nogil=True)
-def _push(stack: NDArray[np.int64], top: int, a0: int, a1: int, b0: int, b1: int) -> int:
+def _push(stack, top, a0, a1, b0, b1):  # type: ignore[no-untyped-def]
     """Push a box; return the new height. Assignment by element, since that of rows takes seconds to compile."""
     stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = a0, a1, b0, b1
     return top + 1
 
 
 @njit(cache=True, nogil=True)
-def middle(a: NDArray[np.uint64], b: NDArray[np.uint64], limit: int, reach: NDArray[np.int64]) -> tuple[int, int, int]:
+def middle(a, b, limit, reach):  # type: ignore[no-untyped-def]
     """Return D of two non-empty sequences, and a middle point ``(x, y)`` of a shortest path; D is -1 above the limit.
 
     ``reach[0, k]`` is the furthest position in ``a`` of a path of d differences from the start on diagonal

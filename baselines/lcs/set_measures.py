@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from baselines.cosine import weigh
-from baselines.hashing import group_rows, pairs_across, pairs_within
+from baselines.hashing import group_rows, pairs_within
 from baselines.lcs.lcs_method import Lcs, Pages
 from spotsigs.arrays.intrinsics import bit_count
 from spotsigs.arrays.parallel import over_blocks
@@ -79,12 +79,8 @@ class SetMeasure(ThreadedMatcher, ThresholdMatcher):
         divided = perf_counter()
         similarity = self._similarities(corpus, pages, a, b)
         keep = similarity >= self.tau
-        copy_i, copy_j = pairs_within(pages.rows, pages.copies)
-        i, j, source = pairs_across(pages.rows, pages.copies, a[keep], b[keep])
         return Pairs.build(
-            np.concatenate([copy_i, i]),
-            np.concatenate([copy_j, j]),
-            np.concatenate([np.ones(len(copy_i)), similarity[keep][source]]),
+            *pages.documents(a[keep], b[keep], similarity[keep]),
             len(corpus.vectors),
             seconds={"sort_hash": divided - start, "cluster": perf_counter() - divided},
             counters={"candidates": len(a)},
