@@ -130,7 +130,7 @@ def _run(cell: Cell) -> dict[str, Any]:
     names = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.cell", json.dumps(asdict(cell) | {"collection": drawn})],
+            [sys.executable, "-m", "benchmarks.join_tools", json.dumps(asdict(cell) | {"collection": drawn})],
             cwd=ROOT,
             env=os.environ | dict.fromkeys(names, str(cell.threads)),
             capture_output=True,
@@ -147,7 +147,7 @@ def _run(cell: Cell) -> dict[str, Any]:
 
 def _key(cell: Cell) -> str:
     """Return a hash of all that a cell's result depends on: its parameters, code, libraries and machine."""
-    files = ("cell.py", "join_tools.py") + (() if cell.tool in OURS else ("allpairs.cpp", "requirements.txt"))
+    files = ("quiet_timing.py", "join_tools.py") + (() if cell.tool in OURS else ("allpairs.cpp", "requirements.txt"))
     own = [hashlib.sha256(Path(__file__).with_name(name).read_bytes()).hexdigest() for name in files]
     parts = [asdict(cell), repr(COLLECTIONS[cell.collection]), code_checksum(), own, machine()]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]

@@ -31,10 +31,7 @@ import psutil
 
 from benchmarks.dedup_tools import TEXTS, TOOLS, documents
 from data.collections.newsframes import NewsFrames
-from data.collections.newsframes.packages import Packages
-from data.collections.newsframes.reuters_stories import resent
 from data.collections.package_docs import PackageDocs
-from data.collections.synthetic import Synthetic
 from experiments.show.tables import Column, Table
 from experiments.work.machine_load import QUIET, ForeignLoad
 from spotsigs.arrays.parallel import all_cores
@@ -92,34 +89,18 @@ def package_docs_html(size: int | None) -> Iterator[Any]:
     return iter(pages if size is None else sorted(pages, key=lambda page: str(page.cluster)))
 
 
-def reuters(size: int | None) -> Iterator[Any]:
-    """Yield the texts of Reuters-21578; those of one story by the rule of data=reuters_versions are its cluster."""
-    rows = [row for row in Packages(None, True, "data/cache").stories() if str(row.get("body", "")).strip()]
-    story = {text.id: each.name for each in resent(rows) for text in each.texts}
-    for row in rows:
-        text = f"{row.get('title', '')}\n\n{row['body']}"
-        yield Document(id=str(row["id"]), content=text, cluster=story.get(str(row["id"])), media_type="text/plain")
-
-
-def synthetic(size: int | None) -> Iterator[Any]:
-    """Yield generated pages."""
-    for shard in Synthetic(documents=size or 10_000, a_shard=2000).shards():
-        yield from shard()
-
-
 COLLECTIONS: dict[str, Callable[[int | None], Iterator[Any]]] = {
-    each.__name__: each for each in (newsframes, package_docs_html, reuters, synthetic)
+    each.__name__: each for each in (newsframes, package_docs_html)
 }
 
 
 def write_collection(name: str, path: Path, size: int | None) -> None:
-    """Write a collection as JSON lines, with ``text`` or ``html``."""
+    """Write a collection as JSON lines."""
     found = (document for document in COLLECTIONS[name](size) if isinstance(document, Document))
     with path.open("w", encoding="utf-8") as file:
         for page in islice(found, size):
             content = page.content if isinstance(page.content, str) else page.content.decode(page.charset or "utf-8")
-            column = "text" if name == "reuters" else "html"
-            file.write(json.dumps({"id": page.id, column: content, "cluster": page.cluster}) + "\n")
+            file.write(json.dumps({"id": page.id, "html": content, "cluster": page.cluster}) + "\n")
 
 
 def timed(arguments: Sequence[str], cores: Sequence[int], log: Path, limit: float = LIMIT_SECONDS) -> dict[str, Any]:
@@ -204,16 +185,13 @@ class Race:
         self.pages = work / f"{name}.jsonl"
         if not self.pages.exists():
             write_collection(name, self.pages, size)
-        first = next(documents(self.pages))
         self.texts: dict[str, tuple[Path, dict[str, Any]]] = {}
-        if "text" in first:
-            self.texts["text"] = self.pages, {}
         self.documents = sum(1 for _ in documents(self.pages))
 
     def rows(self, tools: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Run each tool on each text that it reads, one after the other, and yield its row."""
         for tool in tools:
-            for text in TOOLS[tool].texts if "text" not in self.texts else ("text",):
+            for text in TOOLS[tool].texts:
                 path, before = (self.pages, {}) if text == "HTML" else self._text(text)
                 yield {"collection": self.name, "documents": self.documents, "tool": tool, "text": text} | self._run(
                     tool, path, before
@@ -271,7 +249,7 @@ def write(row: dict[str, Any], folder: Path, cores: int) -> None:
 
 def _order(row: dict[str, Any]) -> tuple[int, int, int, int]:
     """Return the position of a row in the table."""
-    texts = ["HTML", "text", *TEXTS]
+    texts = ["HTML", *TEXTS]
     collection, tool = list(COLLECTIONS).index(row["collection"]), list(TOOLS).index(row["tool"])
     return collection, row["documents"], tool, texts.index(row["text"])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -13,14 +12,13 @@ from multiprocessing import get_context
 from typing import Any
 
 from benchmarks.end_to_end import package_docs_html
-from experiments.work.machine_load import QUIET, ForeignLoad
+from benchmarks.quiet_timing import timed
 from spotsigs.arrays.parallel import all_cores
 from spotsigs.records import Document
 from spotsigs.signatures.extract import extract_shard
 from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.visible import VisibleText, visible_text
 
-PASSES = 5
 PAGES, FEW_PAGES = 300, 40
 
 
@@ -64,13 +62,9 @@ def measure(*, few: bool) -> list[dict[str, Any]]:
 def _speed(size: float, run: Callable[[], Any]) -> dict[str, Any]:
     """Return the median MB/s of several passes, after one that loads the kernels."""
     run()
-    passes: list[tuple[float, float]] = []
-    for _ in range(PASSES):
-        with ForeignLoad() as load:
-            began = time.perf_counter()
-            run()
-            seconds = time.perf_counter() - began
-        passes.append((load.cores, size / seconds))
-    quiet = [speed for cores, speed in passes if cores <= QUIET]
-    speeds = quiet or [speed for _, speed in passes]
-    return {"mb_per_s": statistics.median(speeds), "most_mb_per_s": max(speeds), "contended": not quiet}
+    seconds, contended, _ = timed(run)
+    return {
+        "mb_per_s": size / statistics.median(seconds),
+        "most_mb_per_s": size / min(seconds),
+        "contended": contended,
+    }

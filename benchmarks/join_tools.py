@@ -2,7 +2,8 @@
 
 The conversion of the input is done before a function returns ``run``, and timed separately. Tools on sets get every
 (signature, number of its occurrence) as an element, so that all compute the same multiset Jaccard. Candidates are
-verified by the compiled loop `verified`, which counts in the tool's time.
+verified by the compiled loop `verified`, which counts in the tool's time. ``python -m benchmarks.join_tools`` measures
+one run in a process of its own, for `benchmarks.bench`.
 
 To add a tool, write such a function and add it to `TOOLS`.
 """
@@ -10,10 +11,13 @@ To add a tool, write such a function and add it to `TOOLS`.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -25,9 +29,11 @@ from numpy.typing import NDArray
 
 from baselines.lsh_native import LshNative
 from baselines.verify import jaccard
+from benchmarks.quiet_timing import timed
+from data.collections.wt10g_like import Wt10gLike
 from spotsigs.matching.algorithm1 import SpotSigs
 from spotsigs.matching.bounds import bounds
-from spotsigs.matching.prefix_join import SpotSigsTight
+from spotsigs.matching.prefix_join import SpotSigsTight, self_join
 from spotsigs.records import Corpus, Matcher, Vectors
 
 Found = tuple[NDArray[Any], NDArray[Any]]
@@ -261,3 +267,54 @@ def _compiled(source: Path) -> Path:
     command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", "-o", str(library), str(source)]
     subprocess.run(command, check=True)
     return library
+
+
+def measure(tool: str, vectors: Vectors, tau: float, threads: int) -> dict[str, Any]:
+    """Run a tool and compare its pairs with those of our exact join."""
+    try:
+        began = time.perf_counter()
+        run = TOOLS[tool].prepare(vectors)
+        prepared = time.perf_counter() - began
+        TOOLS[tool].prepare(Wt10gLike(documents=200).vectors())(0.7, threads)  # loads compiled kernels
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak memory
+        before = _resident("VmRSS")
+        seconds, contended, found = timed(lambda: run(tau, threads))
+    except (UnavailableError, ImportError) as reason:
+        return {"status": "unavailable", "reason": str(reason)}
+    return {
+        "status": "ok",
+        "contended": contended,
+        "seconds": float(np.median(seconds)),
+        "least_seconds": min(seconds),
+        "runs": len(seconds),
+        "prepare_seconds": prepared,
+        "peak_mb": _resident("VmHWM"),
+        "before_mb": before,
+        **agreement(found, vectors, tau, tool),
+    }
+
+
+def agreement(found: Found, vectors: Vectors, tau: float, tool: str) -> dict[str, Any]:
+    """Compare pairs with the exact ones."""
+    if tool == JOIN:
+        return {"pairs": len(found[0]), "recall": None, "precision": None}
+    exact, n = self_join(vectors, tau), len(vectors)
+    i, j = found
+    reported = np.unique(np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j))
+    shared = len(np.intersect1d(exact.i.astype(np.int64) * n + exact.j, reported, assume_unique=True))
+    recall, precision = shared / max(len(exact), 1), shared / max(len(reported), 1)
+    return {"pairs": len(reported), "recall": recall, "precision": precision}
+
+
+def _resident(field: str) -> float:
+    """Return the memory of this process in MB, on Linux: VmRSS is the current value, VmHWM the peak."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in status if line.startswith(field)).split()[1]) * 1024 / 1e6
+
+
+if __name__ == "__main__":
+    cell = json.loads(sys.argv[1])
+    drawn = Wt10gLike(**cell["collection"]).vectors()
+    print(json.dumps(measure(cell["tool"], drawn, cell["tau"], cell["threads"])))
+    sys.stdout.flush()
+    os._exit(0)  # skip freeing millions of Python objects, which can take as long as the run

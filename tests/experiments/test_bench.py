@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.bench import Bench, Cell, joins_table, plan, write_tables
-from benchmarks.cell import agreement
-from benchmarks.join_tools import TOOLS, UnavailableError
+from benchmarks.join_tools import TOOLS, UnavailableError, agreement
 from data.collections.wt10g_like import Wt10gLike
 from spotsigs.matching.prefix_join import self_join
 

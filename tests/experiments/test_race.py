@@ -112,7 +112,7 @@ def test_a_stopped_race_stops_its_tool(tmp_path, monkeypatch):
 
 
 def test_rows_of_previous_races_are_kept_unless_they_ran_again(tmp_path):
-    row = {"collection": "synthetic", "documents": 200, "tool": "rensa", "text": "whole page", "seconds": 1.0}
+    row = {"collection": "package_docs_html", "documents": 200, "tool": "rensa", "text": "whole page", "seconds": 1.0}
     changes = (
         {},
         {"documents": 100},
@@ -126,8 +126,8 @@ def test_rows_of_previous_races_are_kept_unless_they_ran_again(tmp_path):
     found = [(row["collection"], row["documents"], row["tool"], row["seconds"]) for row in rows]
     assert found == [
         ("newsframes", 200, "rensa", 1.0),
-        ("synthetic", 100, "rensa", 1.0),
-        ("synthetic", 200, "SpotSigs", 1.0),
-        ("synthetic", 200, "rensa", 2.0),
+        ("package_docs_html", 100, "rensa", 1.0),
+        ("package_docs_html", 200, "SpotSigs", 1.0),
+        ("package_docs_html", 200, "rensa", 2.0),
     ]
     assert len((tmp_path / "race.csv").read_text().splitlines()) == 5
