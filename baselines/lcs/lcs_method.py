@@ -205,7 +205,7 @@ class Lcs(ThreadedMatcher, ThresholdMatcher):
         sets = [members[starts[s] : starts[s + 1]] for s in np.flatnonzero(sizes > 1)]
         with ThreadPoolExecutor(self.threads or all_cores()) as pool:
             parts = list(pool.map(lambda batch: self.compare_sets(pages, batch), _batches(sets, pages.indptr)))
-        a, b, r = concatenated(parts, (np.int64, np.int64, np.float64))
+        a, b, r = concatenated([part[:3] for part in parts], (np.int64, np.int64, np.float64))
         return LcsPairs(a, b, r, sum(part.candidates for part in parts), sum(part.comparisons for part in parts))
 
     def compare_sets(self, pages: Pages, sets: list[NDArray[np.int64]]) -> LcsPairs:
