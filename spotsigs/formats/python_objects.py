@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, Any, NamedTuple
+
+import numpy as np
 
 from spotsigs.errors import InputError, did_you_mean, require, shown
 
 LOOKS_LIKE_A_TAG = re.compile(r"<[!/a-zA-Z][^<>]{0,1000}>")
 """Text with a match is read as HTML where no media type is known."""
 
-_LONG_VALUE = 200  # characters or bytes; shorter values stay in memory
-
 NAMES = {"text": "text", "html": "html", "id": "id", "date": "date"}
 """Usual names of the columns; one that the caller names must exist."""
+
+_FRAMES = {  # the attribute that has the names of the columns
+    "pandas.DataFrame": "columns",
+    "polars.DataFrame": "columns",
+    "pyarrow.Table": "column_names",
+    "pyarrow.RecordBatch": "column_names",
+    "datasets.Dataset": "column_names",
+}
+_SERIES = ("pandas.Series", "polars.Series", "pyarrow.ChunkedArray", "numpy.ndarray")
 
 
 class InputPage(NamedTuple):
@@ -73,20 +84,18 @@ def given(pages: Any, *, kept: bool = True, **columns: str) -> Given:
         raise InputError("pages must be an iterable of pages, got a single one; put it into a list")
     kind = f"{type(pages).__module__.partition('.')[0]}.{type(pages).__name__}"
     if isinstance(pages, Mapping):
-        what = (
+        parts = (
             "its splits; give one of them" if kind == "datasets.DatasetDict" else "its keys; give list(pages.values())"
         )
-        raise InputError(f"pages is a {type(pages).__name__}, which iterates over {what}")
+        raise InputError(f"pages is a {type(pages).__name__}, which iterates over {parts}")
     if kind == "polars.LazyFrame":
         raise InputError("pages is a LazyFrame; give pages.collect()")
     wanted = NAMES | columns
-    arrow = kind.startswith("pyarrow.") and "Array" in kind
-    if arrow or kind in ("pandas.Series", "polars.Series", "pyarrow.ChunkedArray", "numpy.ndarray"):
+    if kind in _FRAMES:
+        return _frame(pages, list(getattr(pages, _FRAMES[kind])), wanted)
+    if kind in _SERIES or (kind.startswith("pyarrow.") and "Array" in kind):
         found = [InputPage(present(value), False) for value in _values(pages)]
-        return Given(found, len(found), lambda _: None, _taker(pages))
-    names = _column_names(pages, kind)
-    if names is not None:
-        return _table(pages, names, wanted)
+        return Given(found, len(found), lambda _: None, partial(_taken, pages))
     if not isinstance(pages, Iterable):
         raise InputError(
             f"pages is a {type(pages).__name__}, which contains no pages; give a list, frame, table or data set"
@@ -111,16 +120,7 @@ def _page(html: Any, text: Any) -> InputPage:
     return InputPage(text, False) if use_text else InputPage(html, True)
 
 
-def _column_names(pages: Any, kind: str) -> list[Any] | None:
-    if kind in ("pandas.DataFrame", "polars.DataFrame"):
-        return list(pages.columns)
-    if kind in ("pyarrow.Table", "pyarrow.RecordBatch", "datasets.Dataset"):
-        return list(pages.schema.names if kind == "pyarrow.RecordBatch" else pages.column_names)
-    return None
-
-
-def _table(pages: Any, names: list[Any], wanted: Mapping[str, Any]) -> Given:
-    """Return the pages of a frame or table."""
+def _frame(pages: Any, names: list[Any], wanted: Mapping[str, Any]) -> Given:
     for option, name in wanted.items():
         require(names.count(name) <= 1, f"pages has {names.count(name)} columns named {name!r}; rename all but one")
         if name != NAMES[option] and name not in names:
@@ -134,7 +134,7 @@ def _table(pages: Any, names: list[Any], wanted: Mapping[str, Any]) -> Given:
     nothing = [None] * len(pages)
     html, text = (column(wanted[option]) or nothing for option in ("html", "text"))
     found = [_page(*contents) for contents in zip(html, text, strict=True)]
-    return Given(found, len(found), column, _taker(pages))
+    return Given(found, len(found), column, partial(_taken, pages))
 
 
 def _require_content(wanted: Mapping[str, Any], names: Iterable[Any]) -> None:
@@ -153,20 +153,14 @@ def _values(column: Any) -> list[Any]:
     return list(column)
 
 
-def _taker(pages: Any) -> Callable[[list[int]], Any]:
+def _taken(pages: Any, rows: list[int]) -> Any:
+    """Return some rows of a frame, table, data set, series or array."""
+    numbers = np.array(rows, np.int64)
     if hasattr(pages, "iloc"):
-        return lambda rows: pages.iloc[rows]
-    if hasattr(pages, "select") and hasattr(pages, "column_names") and not hasattr(pages, "schema"):
-        return lambda rows: pages.select(rows)
-    if type(pages).__module__.startswith("pyarrow"):
-        return lambda rows: pages.take(_arrow_rows(rows))
-    return lambda rows: pages[rows]
-
-
-def _arrow_rows(rows: list[int]) -> Any:
-    import pyarrow as pa
-
-    return pa.array(rows, pa.int64())
+        return pages.iloc[numbers]
+    if type(pages).__module__.startswith("datasets"):
+        return pages.select(numbers)
+    return pages.take(numbers) if type(pages).__module__.startswith("pyarrow") else pages[numbers]
 
 
 class _Rows:
@@ -223,49 +217,27 @@ class _Rows:
         return type(self._pages)(stay) if type(self._pages) in (tuple, set, frozenset) else stay  # type: ignore[call-arg]
 
 
-class _Position(NamedTuple):
-    """Position of a value in the temporary file."""
-
-    start: int
-    size: int
-    is_text: bool
-
-
 class _StoredRows:
-    """Rows whose long values are in a temporary file, which the system deletes."""
+    """Rows in a temporary file, which the system deletes; rows that cannot be pickled stay in memory."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="spotsigs-")  # noqa: SIM115 - deleted when it is closed
-        self._rows: list[Any] = []
+        self._starts: list[int] = []
+        self._others: dict[int, Any] = {}
 
     def append(self, row: Any) -> None:
         """Store the next row."""
-        self._rows.append(_changed(row, self._put))
+        self._starts.append(self._file.tell())
+        try:
+            data = pickle.dumps(row, pickle.HIGHEST_PROTOCOL)
+        except Exception:  # noqa: BLE001 - its type decides what it raises
+            self._others[len(self._starts) - 1] = row
+        else:
+            self._file.write(data)
 
     def get(self, number: int) -> Any:
         """Return a row by its number."""
-        return _changed(self._rows[number], self._read)
-
-    def _put(self, value: Any) -> Any:
-        if type(value) not in (str, bytes) or len(value) < _LONG_VALUE:
-            return value
-        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-        position = _Position(self._file.tell(), len(data), isinstance(value, str))
-        self._file.write(data)
-        return position
-
-    def _read(self, value: Any) -> Any:
-        if not isinstance(value, _Position):
-            return value
-        self._file.seek(value.start)
-        data = self._file.read(value.size)
-        return data.decode("utf-8", "surrogatepass") if value.is_text else data
-
-
-def _changed(row: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a row with its values changed, if it is of a type that can be composed again."""
-    if type(row) is dict:
-        return {name: change(value) for name, value in row.items()}
-    if hasattr(row, "_make") and not isinstance(row, _Position):
-        return row._make(map(change, row))
-    return change(row)
+        if number in self._others:
+            return self._others[number]
+        self._file.seek(self._starts[number])
+        return pickle.load(self._file)
