@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import re
 import zlib
@@ -11,24 +10,23 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import zstandard
-from isal import igzip, igzip_lib
+from isal import igzip_lib
 
 from spotsigs.spelling import option
 from spotsigs.storage.locations import is_remote
 from spotsigs.text.size_limits import in_words, largest_page
 
-READ_ERRORS = (EOFError, OSError, zlib.error)
-"""Raised by reading a damaged or vanished file."""
+READ_ERRORS = (EOFError, OSError)
+"""Raised by reading a damaged or vanished file; the last 16 KiB of compressed bytes before damage may be lost."""
 
 BLOCK = 1 << 20
 """Bytes of a file that are read at a time."""
 
-_PIECE = 1 << 16
+_PIECE = 1 << 14
 _FIRST_PIECE = 1 << 9  # of a member that may be short: a decompressor copies the bytes after its member
 _ZSTD_PIECE = 1 << 9  # unpacks to 16 MiB at most, because zstd packs 128 KiB into four bytes; more for larger pages
 _MOST_DICTIONARY = 64 << 20
 _DAMAGE: tuple[type[Exception], ...] = (cast(Any, igzip_lib).IsalError, zlib.error, zstandard.ZstdError)
-_FAILURES: tuple[type[Exception], ...] = (*READ_ERRORS, *_DAMAGE)
 _HEADER_CHECKSUM = 2  # a flag of gzip that isal does not read if the header is cut into pieces
 _SKIPPABLE = re.compile(rb"[\x50-\x5c\x5e\x5f]\x2a\x4d\x18")
 _MAGIC = {
@@ -64,8 +62,6 @@ def open_bytes(path: Path) -> IO[bytes]:
     packing = compression(path)
     if packing == "plain":
         return raw(path) if is_remote(path) else path.open("rb", BLOCK)
-    if packing == "gzip":
-        return io.BufferedReader(_Gzip(path), BLOCK)
     return io.BufferedReader(_File(raw(path), packing), BLOCK)
 
 
@@ -155,6 +151,8 @@ class Members(io.RawIOBase):
         head = self._input[self._at : self._at + 4]
         if not head or (self._any and self._trailing and packing_of(head) != self._packing):
             return False
+        if self._packing == "gzip" and packing_of(head) != "gzip":
+            raise OSError("bytes follow the last gzip member that begin no other one")
         self._start, self._given, self._size, self._any = self._base + self._at, 0, _FIRST_PIECE, True
         self._member = self._decompressor(head)
         return True
@@ -184,46 +182,6 @@ class Members(io.RawIOBase):
 
 class _File(Members):
     """Members of a file that is closed with them."""
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class _Gzip(io.RawIOBase):
-    """A gzip file, unpacked by isal, and from the first error on by the standard library.
-
-    The standard library returns all content before the damage, and reports it precisely.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._given, self._trusted = path, 0, True
-        self._file = raw(path)
-        self._stream: gzip.GzipFile = igzip.IGzipFile(fileobj=self._file, mode="rb")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        try:
-            content = self._stream.read1(len(buffer))
-        except _FAILURES:
-            if not self._trusted:
-                raise
-            self._trusted = False
-            self._reopen()
-            content = self._stream.read1(len(buffer))
-        buffer[: len(content)] = content
-        self._given += len(content)
-        return len(content)
-
-    def _reopen(self) -> None:
-        self._file.close()
-        self._file = raw(self._path)
-        self._stream = gzip.GzipFile(fileobj=self._file, mode="rb")
-        rest = self._given
-        while rest and (content := self._stream.read1(min(rest, BLOCK))):
-            rest -= len(content)
 
     def close(self) -> None:
         self._file.close()

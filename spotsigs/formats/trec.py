@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, repeat
 from pathlib import Path
 
 from spotsigs.formats.compression import READ_ERRORS, compression
@@ -20,7 +18,7 @@ _NUMBER = re.compile(rb"<DOCNO>", re.IGNORECASE), re.compile(rb"</DOCNO>\s*", re
 _HEADER = re.compile(rb"<DOCHDR>", re.IGNORECASE), re.compile(rb"</DOCHDR>\r?\n?", re.IGNORECASE)
 _SECOND = re.compile(rb"</DOC>[ \t]*+<DOC>\s*+<DOCNO>", re.IGNORECASE)
 _CLOSE = re.compile(rb"</DOC>\s*$", re.IGNORECASE)
-_HEAD_LINES, _HEAD_BYTES = 8, 1 << 16  # before <DOCNO>
+_MOST_AHEAD = 1 << 12  # lines, and bytes of the last one, between <DOC> and <DOCNO>
 _BEFORE = 1 << 20  # bytes before a shard that show whether a document is open at its beginning
 _DATE = re.compile(rb"\S+ \S+ (\d{14}) ")
 
@@ -66,17 +64,21 @@ def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[int, Pie
     ``<DOC>`` opens a document only if ``<DOCNO>`` follows soon: a page may contain the tag itself. A document that is
     too long comes in pieces, of which the first is skipped with the reason.
     """
+
+    def finished() -> tuple[int, Piece]:
+        text = b"".join(block)
+        return begin, (text, _document(f"{source.name}@{begin}", text))
+
     block: list[bytes] = []
     begin = size = 0
     before = max(0, start - _BEFORE)
     between = before == 0  # not inside a document
-    for offset, line, following in _with_following(lines(source.path, before)):
-        opens = _opens(line, following)
+    for offset, line, opens in _with_openings(lines(source.path, before)):
         if offset < start:
             between = _CLOSE.search(line) is not None or (between and not opens)
             continue
         if block and (opens or size > largest_page()):
-            yield _finished(source, begin, block)
+            yield finished()
             block = []
         if not block and offset >= stop and (opens or not size):
             return
@@ -90,57 +92,37 @@ def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[int, Pie
         size += len(line) if block else 0
         if _CLOSE.search(line):
             if block:
-                yield _finished(source, begin, block)
+                yield finished()
             block, size, between = [], 0, True
     if block:
-        yield _finished(source, begin, block)
+        yield finished()
 
 
-def _finished(source: InputFile, begin: int, block: Sequence[bytes]) -> tuple[int, Piece]:
-    text = b"".join(block)
-    return begin, (text, _document(f"{source.name}@{begin}", text))
+def _with_openings(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, bool]]:
+    """Iterate over lines with their offset, and whether a document begins: ``<DOC>``, then ``<DOCNO>``.
 
-
-def _with_following(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, Sequence[bytes]]]:
-    """Iterate over lines with their offset and the next lines, `_HEAD_LINES` at most, fewer where they are long.
-
-    An error of reading is raised after the lines before it.
+    Between the two are blank lines and ``<DOCID>`` at most; these lines are read ahead.
     """
-    ahead: deque[tuple[int, bytes]] = deque()
-    size, damage = 0, None
+    ahead: list[tuple[int, bytes]] = []
     try:
-        for offset, line in chain(numbered, repeat((0, b""), _HEAD_LINES)):
-            ahead.append((offset, line))
-            size += len(line)
-            while len(ahead) > _HEAD_LINES or (size > _HEAD_BYTES and len(ahead) > 1):
-                first = ahead.popleft()
-                size -= len(first[1])
-                if first[1]:
-                    yield *first, [text for _, text in ahead]
-    except READ_ERRORS as error:
-        damage = error
-    while ahead:
-        first = ahead.popleft()
-        if first[1]:
-            yield *first, [text for _, text in ahead]
-    if damage is not None:
-        raise damage
-
-
-def _opens(line: bytes, following: Sequence[bytes]) -> bool:
-    """Return whether a document begins: ``<DOC>``, then ``<DOCNO>`` after blank lines and other elements."""
-    start = line.lstrip().upper()
-    if not start.startswith(b"<DOC>"):
-        return False
-    if b"<DOCNO>" in start:
-        return True
-    for text in following:
-        start = text.strip().upper()
-        if start.startswith(b"<DOCNO>"):
-            return True
-        if start and not start.startswith(b"<DOCID>"):
-            return False
-    return False
+        for offset, line in numbered:
+            text = line.strip().upper()
+            if ahead:
+                opens = text.startswith(b"<DOCNO>")
+                if not opens and (not text or text.startswith(b"<DOCID>")) and len(ahead) + len(line) < _MOST_AHEAD:
+                    ahead.append((offset, line))
+                    continue
+                yield *ahead[0], opens
+                yield from ((*other, False) for other in ahead[1:])
+                ahead.clear()
+            if text.startswith(b"<DOC>") and b"<DOCNO>" not in text:
+                ahead.append((offset, line))
+            else:
+                yield offset, line, text.startswith(b"<DOC>")
+    except READ_ERRORS:
+        yield from ((*other, False) for other in ahead)
+        raise
+    yield from ((*other, False) for other in ahead)
 
 
 def _document(position: str, block: bytes) -> Document | Skipped:
@@ -151,13 +133,10 @@ def _document(position: str, block: bytes) -> Document | Skipped:
     if _SECOND.search(block):
         return Skipped(located(doc_id, position), "another document begins in the line of its </DOC>; write one a line")
     close = _CLOSE.search(block)
+    if close is None and len(block) > largest_page():
+        return Skipped(located(doc_id, position), f"the document is longer than {in_words(largest_page())}")
     if close is None:
-        fault = (
-            f"is longer than {in_words(largest_page())}"
-            if len(block) > largest_page()
-            else "has no </DOC>: it is truncated"
-        )
-        return Skipped(located(doc_id, position), f"the document {fault}")
+        return Skipped(located(doc_id, position), "the document has no </DOC>: it is truncated")
     header, begin = _element(block, *_HEADER, begin, begin + (1 << 16))
     if header is None:
         return Document(id=doc_id, content=block[begin : close.start()])
