@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spotsigs.errors import require
 from spotsigs.records import SignatureScheme, Tokens
-from spotsigs.text.ngrams import hash_shingles
+from spotsigs.text.hashing import hash_shingles
 from spotsigs.text.tokens import tokenize
 
 

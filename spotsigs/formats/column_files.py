@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice, pairwise
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import ClassVar, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +17,7 @@ from spotsigs.errors import InputError, require
 from spotsigs.formats.compression import open_bytes, raw
 from spotsigs.formats.csv_parser import csv_rows
 from spotsigs.formats.file_collection import NotOfFormatError, Piece
-from spotsigs.formats.input_files import STREAM_SHARDS, InputFile, beginning, one_pass, windows
+from spotsigs.formats.input_files import END, STREAM_SHARDS, InputFile, beginning
 from spotsigs.formats.parquet_limits import CODECS, column_chunks, largest_pages
 from spotsigs.formats.row_documents import RowCollection
 from spotsigs.formats.writers import Keep
@@ -184,6 +184,8 @@ class Csv(RowCollection):
         Encoding of the content; detected for each row if omitted. It must contain ASCII, as UTF-8 and Latin-1 do.
     """
 
+    seekable: ClassVar[bool] = False
+
     delimiter: str = ","
     charset: str | None = None
 
@@ -219,28 +221,18 @@ class Csv(RowCollection):
             if self.html_column in names or self.text_column in names:
                 raise
             raise NotOfFormatError(str(error)) from error
-        return windows(path, self.shard_bytes, seekable=False)
+        return super().cut(path)
 
-    def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
-        """Iterate over the records of a shard."""
-        rows = one_pass(source.path, start, stop, self.delimiter, partial(self._rows, source.path))
-        for offset, (_, names, fields) in rows:
-            if fields:
-                yield self._record(f"{source.name}@{offset}", names, fields)
-
-    def pieces(self, source: InputFile) -> Iterator[Piece]:
-        """Iterate over the rows of a file and the records that they are, the header first."""
-        for offset, (text, names, fields) in self._rows(source.path):
-            yield text, self._record(f"{source.name}@{offset}", names, fields) if fields else None
-
-    def _rows(self, path: Path) -> Iterator[tuple[int, tuple[bytes, list[str], list[bytes] | str | None]]]:
-        """Iterate over the rows of a file: offset, and text, names of columns, fields; the header has no fields."""
-        with open_bytes(path) as stream:
+    def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
+        """Iterate over the rows of a file, the header first."""
+        with open_bytes(source.path) as stream:
             rows = csv_rows(stream, self.delimiter)
             for header in islice(rows, 1):
                 names = _names(cast("list[bytes]", header.fields))
-                yield header.offset, (header.text, names, None)
-                yield from ((offset, (text, names, fields)) for offset, text, fields in rows)
+                yield header.offset, (header.text, None)
+                for offset, text, fields in rows:
+                    position = f"{source.name}@{offset}"
+                    yield offset, (text, partial(self._record, position, names, fields) if fields else None)
 
     def _record(self, position: str, names: list[str], row: list[bytes] | str) -> Document | Skipped:
         if isinstance(row, str):

@@ -7,16 +7,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import ClassVar
 
 from spotsigs.errors import InputError, require
 from spotsigs.formats.compression import READ_ERRORS, compression
-from spotsigs.formats.input_files import END, SHARD_BYTES, InputFile, find_sources, not_readable, reason
+from spotsigs.formats.input_files import (
+    END,
+    SHARD_BYTES,
+    InputFile,
+    find_sources,
+    not_readable,
+    one_pass,
+    reason,
+    windows,
+)
 from spotsigs.formats.writers import copy_whole, packed, target_of
 from spotsigs.records import CopyableCollection, Document, Shard, Skipped
 
-Piece = tuple[bytes, Document | Skipped | None]
-"""Some bytes of a file and the record that they are, if they are one."""
+Parse = Callable[[], Document | Skipped]
+Piece = tuple[int, tuple[bytes, Parse | None]]
+"""Some bytes of a file with their offset, and a function that parses the record that they are, if they are one."""
 
 
 class NotOfFormatError(InputError):
@@ -38,6 +48,9 @@ class FileCollection(CopyableCollection):
     path: str
     shard_bytes: int = SHARD_BYTES
 
+    seekable: ClassVar[bool] = True
+    """Whether pieces of a plain file are found without reading it from its beginning."""
+
     def __post_init__(self) -> None:
         require(self.shard_bytes > 0, f"shard_bytes must be positive, got {self.shard_bytes}")
 
@@ -45,13 +58,21 @@ class FileCollection(CopyableCollection):
     def fault(self, path: Path) -> str | None:
         """Return why a file is not of the format, or None if it is."""
 
-    @abstractmethod
+    def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
+        """Iterate over the bytes of a file, cut at its records: those of the pieces that begin in ``[start, stop)``."""
+        raise NotImplementedError
+
     def cut(self, path: Path) -> list[tuple[int, int]]:
         """Return the shards of a file, ``(start, stop)`` each; the last stop is `END`."""
+        return windows(path, self.shard_bytes, seekable=self.seekable)
 
-    @abstractmethod
     def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
         """Iterate over the records of a shard."""
+        if self.seekable and compression(source.path) == "plain":
+            found = self.pieces(source, start, stop)
+        else:
+            found = one_pass(source.path, start, stop, self, partial(self.pieces, source))
+        return (parse() for _, (_, parse) in found if parse is not None)
 
     def sources(self) -> list[InputFile]:
         """Return the files of the collection."""
@@ -108,24 +129,17 @@ class FileCollection(CopyableCollection):
                 self.copy_file(source, target_of(folder, source), keep)
 
     def copy_file(self, source: InputFile, target: Path, keep: Callable[[Document], bool]) -> None:
-        """Copy one file of the format without the removed documents."""
+        """Copy one file of the format without the removed documents, up to any damage."""
         with target.open("xb") as file, packed(file, compression(source.path)) as out:
-            self.copy_pieces(source, out, keep)
-
-    def copy_pieces(self, source: InputFile, out: IO[bytes], keep: Callable[[Document], bool]) -> None:
-        """Write every piece of a file that is not a removed document, up to any damage."""
-        pieces = self.pieces(source)
-        while True:
-            try:  # only the reading: an error of writing is not one of reading
-                piece, record = next(pieces)
-            except (StopIteration, *READ_ERRORS):
-                return
-            if not isinstance(record, Document) or keep(record):
-                out.write(piece)
-
-    def pieces(self, source: InputFile) -> Iterator[Piece]:
-        """Iterate over all bytes of a file, cut at its records; for formats whose files are text."""
-        raise NotImplementedError
+            pieces = self.pieces(source)
+            while True:
+                try:  # only the reading: an error of writing is not one of reading
+                    _, (piece, parse) = next(pieces)
+                except (StopIteration, *READ_ERRORS):
+                    return
+                record = parse() if parse is not None else None
+                if not isinstance(record, Document) or keep(record):
+                    out.write(piece)
 
 
 def _guarded(

@@ -6,15 +6,15 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from spotsigs.errors import InputError
-from spotsigs.formats.compression import compression
 from spotsigs.formats.file_collection import Piece
-from spotsigs.formats.input_files import END, InputFile, beginning, lines, one_pass, windows
+from spotsigs.formats.input_files import END, InputFile, beginning, lines
 from spotsigs.formats.row_documents import RowCollection, listed, value_of
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import MARK, in_words, largest_page, outweighs
@@ -41,24 +41,17 @@ class Jsonl(RowCollection):
         return None
 
     def cut(self, path: Path) -> list[tuple[int, int]]:
-        """Return the shards of a file."""
+        """Return the shards of a file, after a look at its first keys."""
         self._check_keys(path)
-        return windows(path, self.shard_bytes)
+        return super().cut(path)
 
-    def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
-        """Iterate over the records of a shard."""
-        if compression(source.path) == "plain":
-            found = _numbered(source.path, start, stop)
-        else:
-            found = one_pass(source.path, start, stop, "lines", lambda: _numbered(source.path))
-        for offset, (line, first) in found:
-            if first and line.strip():
-                yield self._record(source.name, offset, line)
-
-    def pieces(self, source: InputFile) -> Iterator[Piece]:
-        """Iterate over the lines of a file and the records that they are."""
-        for offset, (line, first) in _numbered(source.path):
-            yield line, self._record(source.name, offset, line) if first and line.strip() else None
+    def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
+        """Iterate over lines; one that is too long comes in pieces, of which the first is the record."""
+        is_rest = False
+        for offset, line in lines(source.path, start, stop):
+            is_record = not is_rest and line.strip()
+            yield offset, (line, partial(self._record, source.name, offset, line) if is_record else None)
+            is_rest = (is_rest or len(line) > largest_page()) and not line.endswith(b"\n")
 
     def _record(self, name: str, offset: int, line: bytes) -> Document | Skipped:
         position = f"{name}@{offset}"
@@ -111,14 +104,6 @@ class Jsonl(RowCollection):
                 keys |= dict.fromkeys(row)
         if keys:
             raise InputError(f"{path} has no key {self.id_column!r} in its first lines; their keys are {listed(keys)}")
-
-
-def _numbered(path: Path, start: int = 0, stop: int = END) -> Iterator[tuple[int, tuple[bytes, bool]]]:
-    """Iterate over ``offset, (line, first)``; a line that is too long comes in pieces, of which one is the first."""
-    inside = False
-    for offset, line in lines(path, start, stop):
-        yield offset, (line, not inside)
-        inside = (inside or len(line) > largest_page()) and not line.endswith(b"\n")
 
 
 def _without_lone_surrogates(value: object) -> object:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from spotsigs.formats.compression import READ_ERRORS, compression
+from spotsigs.formats.compression import READ_ERRORS
 from spotsigs.formats.file_collection import FileCollection, Piece
 from spotsigs.formats.http_response import iso_date, parse_response
-from spotsigs.formats.input_files import END, InputFile, beginning, lines, located, one_pass, windows
+from spotsigs.formats.input_files import END, InputFile, beginning, lines, located
 from spotsigs.records import Document, Skipped
 from spotsigs.text.size_limits import in_words, largest_page
 
@@ -41,61 +42,44 @@ class Trec(FileCollection):
         found = b"<DOC>" in beginning(path).upper()
         return None if found else "the file is not in TREC form: no <DOC> at its beginning"
 
-    def cut(self, path: Path) -> list[tuple[int, int]]:
-        """Return the shards of a file."""
-        return windows(path, self.shard_bytes)
+    def pieces(self, source: InputFile, start: int = 0, stop: int = END) -> Iterator[Piece]:
+        """Iterate over documents and the lines between them.
 
-    def records(self, source: InputFile, start: int, stop: int) -> Iterator[Document | Skipped]:
-        """Iterate over the records of a shard."""
-        if compression(source.path) == "plain":
-            found = _blocks(source, start, stop)
-        else:
-            found = one_pass(source.path, start, stop, "TREC", lambda: _blocks(source, 0, END))
-        return (record for _, (_, record) in found if record is not None)
+        ``<DOC>`` opens a document only if ``<DOCNO>`` follows soon: a page may contain the tag itself. A document that
+        is too long comes in pieces, of which the first is skipped with the reason.
+        """
 
-    def pieces(self, source: InputFile) -> Iterator[Piece]:
-        """Iterate over the documents of a file and the lines between them."""
-        return (piece for _, piece in _blocks(source, 0, END))
+        def finished() -> Piece:
+            text = b"".join(block)
+            return begin, (text, partial(_document, f"{source.name}@{begin}", text))
 
-
-def _blocks(source: InputFile, start: int, stop: int) -> Iterator[tuple[int, Piece]]:
-    """Iterate over the documents that begin in ``[start, stop)`` and the lines between them, each with its offset.
-
-    ``<DOC>`` opens a document only if ``<DOCNO>`` follows soon: a page may contain the tag itself. A document that is
-    too long comes in pieces, of which the first is skipped with the reason.
-    """
-
-    def finished() -> tuple[int, Piece]:
-        text = b"".join(block)
-        return begin, (text, _document(f"{source.name}@{begin}", text))
-
-    block: list[bytes] = []
-    begin = size = 0
-    before = max(0, start - _BEFORE)
-    between = before == 0  # not inside a document
-    for offset, line, opens in _with_openings(lines(source.path, before)):
-        if offset < start:
-            between = _CLOSE.search(line) is not None or (between and not opens)
-            continue
-        if block and (opens or size > largest_page()):
-            yield finished()
-            block = []
-        if not block and offset >= stop and (opens or not size):
-            return
-        if opens:
-            begin, size, between = offset, 0, False
-        if opens or block:
-            block.append(line)
-        else:
-            lost = between and line.lstrip().upper().startswith(b"<DOC>")
-            yield offset, (line, Skipped(f"{source.name}@{offset}", "the document has no <DOCNO>") if lost else None)
-        size += len(line) if block else 0
-        if _CLOSE.search(line):
-            if block:
+        block: list[bytes] = []
+        begin = size = 0
+        before = max(0, start - _BEFORE)
+        between = before == 0  # not inside a document
+        for offset, line, opens in _with_openings(lines(source.path, before)):
+            if offset < start:
+                between = _CLOSE.search(line) is not None or (between and not opens)
+                continue
+            if block and (opens or size > largest_page()):
                 yield finished()
-            block, size, between = [], 0, True
-    if block:
-        yield finished()
+                block = []
+            if not block and offset >= stop and (opens or not size):
+                return
+            if opens:
+                begin, size, between = offset, 0, False
+            if opens or block:
+                block.append(line)
+            else:
+                lost = between and line.lstrip().upper().startswith(b"<DOC>")
+                yield offset, (line, partial(_without_number, f"{source.name}@{offset}") if lost else None)
+            size += len(line) if block else 0
+            if _CLOSE.search(line):
+                if block:
+                    yield finished()
+                block, size, between = [], 0, True
+        if block:
+            yield finished()
 
 
 def _with_openings(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes, bool]]:
@@ -125,10 +109,14 @@ def _with_openings(numbered: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int,
     yield from ((*other, False) for other in ahead)
 
 
+def _without_number(position: str) -> Skipped:
+    return Skipped(position, "the document has no <DOCNO>")
+
+
 def _document(position: str, block: bytes) -> Document | Skipped:
     number, begin = _element(block, *_NUMBER, 0, 1 << 12)
     if not number:
-        return Skipped(position, "the document has no <DOCNO>")
+        return _without_number(position)
     doc_id = number.decode("utf-8", "replace")
     if _SECOND.search(block):
         return Skipped(located(doc_id, position), "another document begins in the line of its </DOC>; write one a line")

@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from spotsigs.records import SignatureScheme, Tokens
-from spotsigs.text.xxh64 import _xxh64
+from spotsigs.text.hashing import _xxh64
 
 TEXT, LINKED, LINK = range(3)
 """Kinds of an outline's entries: a signature in running text, one whose first token is in a link, and a link.

@@ -27,9 +27,8 @@ from spotsigs.signatures.languages import (
 )
 from spotsigs.signatures.token_table import WordTable
 from spotsigs.text.charset import to_utf8
-from spotsigs.text.ngrams import hash_shingles
+from spotsigs.text.hashing import _xxh64, hash_shingles
 from spotsigs.text.tokens import tokenize
-from spotsigs.text.xxh64 import _xxh64
 
 ARTICLES = ("a", "an", "the")
 FLEXIONS = tuple(

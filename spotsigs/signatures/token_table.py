@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from xxhash import xxh64_intdigest
 
 from spotsigs.records import Tokens
-from spotsigs.text.xxh64 import _read64, _xxh64
+from spotsigs.text.hashing import _read64, _xxh64
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

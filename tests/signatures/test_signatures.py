@@ -14,8 +14,8 @@ from strategies import examples
 
 from spotsigs.errors import InputError
 from spotsigs.signatures.spots import SpotSignatures, read_stopwords
+from spotsigs.text.hashing import _xxh64
 from spotsigs.text.tokens import tokenize
-from spotsigs.text.xxh64 import _xxh64
 
 SENTENCE = (
     "At a rally to kick off a weeklong campaign for the South Carolina primary, Obama tried to set the record straight "
