@@ -80,10 +80,10 @@ class Parquet(RowCollection):
         """Copy every row with all its columns but the removed ones."""
         file = _opened(source.path)
         schema = file.schema_arrow
-        codec = next(_whole(source, map(_codec, [source])))
         names = self.check_columns(source.path, _column_names(schema))
         wanted = list(dict.fromkeys(name if name in schema.names else name.partition(".")[0] for name in names))
         row = 0
+        codec = next(_whole(source, _codecs(source)), "none")
         with pq.ParquetWriter(target, schema, compression=codec) as out:
             for group in range(file.num_row_groups):
                 batches: list[pa.RecordBatch] = []
@@ -149,13 +149,11 @@ def _is_read(outermost: str, columns: Iterable[str]) -> bool:
     return any(f"{name}.".startswith(f"{outermost}.") for name in columns)
 
 
-def _codec(source: InputFile) -> str:
-    """Return the compression of the first column of a file."""
+def _codecs(source: InputFile) -> Iterator[str]:
+    """Iterate over the compression of each column of each row group."""
     with raw(source.path) as content:
-        number = next((chunk.codec for group in column_chunks(content) for chunk in group), 0)
-    if number not in CODECS:
-        raise ValueError(f"its compression is not known, number {number}")
-    return CODECS[number]
+        for group in column_chunks(content):
+            yield from (CODECS.get(chunk.codec, "zstd") for chunk in group)
 
 
 def _whole(source: InputFile, parts: Iterator[T]) -> Iterator[T]:

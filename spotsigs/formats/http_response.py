@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from spotsigs.formats.compression import BLOCK, READ_ERRORS, Members, packing_of
 from spotsigs.formats.input_files import located
@@ -32,10 +31,6 @@ _HEAD_END = re.compile(rb"\r?\n[ \t]*\r?\n")
 _HTML_START = re.compile(
     rb"\s*+(?:<\?xml[^>]*+>\s*+)?(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title)\b", re.I | re.S
 )
-
-
-class _DamageError(ValueError):
-    """A body that does not unpack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +99,10 @@ def decode_body(response: Response) -> bytes:
     if len(response.encodings) > MOST_ENCODINGS:
         raise ValueError(f"its body is encoded {len(response.encodings)} times; {MOST_ENCODINGS} are undone at most")
     for encoding in response.encodings:
-        if encoding not in _DECODERS:
+        if encoding not in ("chunked", "gzip", "x-gzip", "deflate", "br", "zstd"):
             raise ValueError(f"its encoding {encoding!r} is unknown; known are chunked, gzip, deflate, br and zstd")
         if body:
-            body = _DECODERS[encoding](body)
+            body = _unchunked(body) if encoding == "chunked" else _unpacked(body, encoding.removeprefix("x-"))
     undone = bool(response.encodings) and body is response.body  # its length is that of other bytes
     if response.length is not None and len(response.body) < response.length and not undone:
         raise ValueError(f"its body is cut short: {len(response.body)} of {response.length} bytes are there")
@@ -130,78 +125,51 @@ def _unchunked(body: bytes) -> bytes:
     raise ValueError("its chunked body is " + ("damaged" if body[position:].strip() else "cut short: no last chunk"))
 
 
-def _unpacked(body: bytes, packing: str) -> bytes:
-    """Unpack all members; bytes after the last are ignored, as browsers do."""
-    stream = Members(io.BytesIO(body), packing, trailing=True)
+def _unpacked(body: bytes, encoding: str) -> bytes:
+    """Undo a compression; text, which the crawler has unpacked, is returned as it is."""
+    start = body.lstrip(b"\r\n \t") if encoding in ("gzip", "zstd") else body
     content = bytearray()
     try:
-        while piece := stream.read(BLOCK >> 2):
+        for piece in _brotli_pieces(body) if encoding == "br" else _pieces(start, encoding):
             content += piece
-            _require_room(len(content) <= largest_page())
-    except EOFError as error:
-        raise _DamageError("its compressed body is cut short") from error
+            if len(content) > largest_page():
+                raise ValueError(f"its body unpacks to more than {in_words(largest_page())}")
     except READ_ERRORS as error:
-        raise _DamageError(f"its compressed body is damaged: {error}") from error
+        if packing_of(start) != encoding and _is_text(body):
+            return body
+        fault = "cut short" if isinstance(error, EOFError) else f"damaged: {error}"
+        raise ValueError(f"its compressed body is {fault}") from error
     return bytes(content)
 
 
-def _members(body: bytes, packing: str) -> bytes:
-    """Unpack a body that begins with the format's signature, perhaps after blank lines; text is returned as it is."""
-    start = body.lstrip(b"\r\n \t")
-    if packing_of(start) == packing:
-        return _unpacked(start, packing)
-    if _is_text(body):
-        return body
-    raise _DamageError(f"its compressed body is damaged: it is not {packing}")
+def _pieces(body: bytes, encoding: str) -> Iterator[bytes]:
+    """Unpack all members; bytes after the last are ignored, as browsers do."""
+    packing = "zlib" if encoding == "deflate" and body[0] & 15 == 8 else encoding
+    stream = Members(io.BytesIO(body), packing, trailing=True)
+    while piece := stream.read(BLOCK >> 2):
+        yield piece
 
 
-def _inflated(body: bytes) -> bytes:
-    try:
-        return _unpacked(body, "zlib" if body[0] & 15 == 8 else "deflate")
-    except _DamageError:
-        if _is_text(body):
-            return body
-        raise
-
-
-def _unbrotlied(body: bytes) -> bytes:
+def _brotli_pieces(body: bytes) -> Iterator[bytes]:
     try:
         import brotli
     except ImportError:
         raise ValueError("its brotli encoding needs brotli: pip install 'spotsigs[warc]'") from None
-    stream, most = brotli.Decompressor(), largest_page()
-    content: list[bytes] = []
+    stream = brotli.Decompressor()
     try:
         while not stream.is_finished():
-            content.append(stream.process(b"" if content else body, output_buffer_limit=most + 1))
-            _require_room(sum(map(len, content)) <= most)
-            if not content[-1] and not stream.is_finished() and stream.can_accept_more_data():
-                raise _DamageError("its compressed body is cut short")
-    except (brotli.error, _DamageError) as error:
-        if _is_text(body):
-            return body
-        raise _DamageError(f"its compressed body is damaged or cut short: {error}") from error
-    return b"".join(content)
-
-
-def _require_room(fits: bool) -> None:
-    if not fits:
-        raise ValueError(f"its body unpacks to more than {in_words(largest_page())}")
+            piece = stream.process(body, output_buffer_limit=BLOCK >> 2)
+            body = b""
+            yield piece
+            if not piece and not stream.is_finished() and stream.can_accept_more_data():
+                raise EOFError
+    except brotli.error as error:
+        raise OSError(error) from error
 
 
 def _is_text(body: bytes) -> bool:
     """Return whether a body is text; compressed bytes soon contain control characters."""
     return body.startswith((b"\xff\xfe", b"\xfe\xff")) or not _CONTROL.search(body, 0, 4096)
-
-
-_DECODERS: dict[str, Callable[[bytes], bytes]] = {
-    "chunked": _unchunked,
-    "gzip": partial(_members, packing="gzip"),
-    "x-gzip": partial(_members, packing="gzip"),
-    "deflate": _inflated,
-    "br": _unbrotlied,
-    "zstd": partial(_members, packing="zstd"),
-}
 
 
 def has_whole_header(block: bytes) -> bool:

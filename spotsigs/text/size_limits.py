@@ -42,26 +42,20 @@ def pages_up_to(size: int) -> Iterator[None]:
         _largest.reset(token)
 
 
-def weight(content: bytes, marks: bytes = b"<", again: int = 0) -> int:
-    """Return the size of content, `MARK` bytes more for each of some characters, and for each element opened again."""
-    return len(content) + MARK * (again + sum(content.count(marks[k : k + 1]) for k in range(len(marks))))
-
-
 def outweighs(content: bytes, marks: bytes = b"<", again: int = 0) -> bool:
-    """Return whether the `weight` of a page exceeds the limit."""
+    """Return whether a page is too large: its bytes, `MARK` for each of some characters, and for `again` elements."""
     most = largest_page()
     if (1 + MARK) * len(content) + MARK * again <= most:  # nearly all pages: even if every character counted
         return False
-    return weight(content, marks, again) > most
+    return len(content) + MARK * (again + sum(content.count(mark) for mark in marks)) > most
 
 
 def require_room(content: bytes, marks: bytes = b"<", again: int = 0) -> None:
     """Refuse a page that `outweighs` the limit."""
     if outweighs(content, marks, again):
-        found = weight(content, marks, again)
         raise InputError(
-            f"the page is larger than {in_words(largest_page())}: {len(content) / 2**20:.1f} MiB of text, and its tags "
-            f"count for {(found - len(content)) / 2**20:.1f} MiB"
+            f"the page is larger than {in_words(largest_page())}: {len(content) / 2**20:.1f} MiB of text, and each of "
+            f"its tags counts for {MARK} bytes"
         )
 
 
