@@ -1,9 +1,16 @@
-"""Real archive files for tests: WARC records by fastwarc's writer, ARC records by hand."""
+"""Files of every format for tests: WARC records by fastwarc's writer, ARC records by hand."""
 
+import bz2
+import csv
 import gzip
 import io
+import json
+import random
 import uuid
+from itertools import cycle
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import zstandard
 from fastwarc import WarcRecord, WarcRecordType
 
@@ -14,6 +21,7 @@ PACK = {
     "": bytes,
     ".gz": lambda content: gzip.compress(content, mtime=0),
     ".zst": lambda content: zstandard.ZstdCompressor().compress(content),
+    ".bz2": bz2.compress,
 }
 
 
@@ -61,6 +69,75 @@ def arc_file(n, rng):
     first = f"filedesc://x.arc 0.0.0.0 20010203040506 text/plain {len(info)}\n".encode() + info + b"\n"
     pages = [arc_record(f"http://x/{k}", rng.randbytes(rng.randrange(900)).hex().encode()) for k in range(n)]
     return [first, *pages]
+
+
+# Documents of any format are tuples: id, text, and whether the record is damaged.
+
+BAD_LINES = (b'{"id": "cut", "te', b"[1, 2]", b'{"id": "a", "text": "\xff"}', b'{"id": "b", "text": 5}', b'{"id": "c"}')
+
+
+def jsonl(docs):
+    good = (json.dumps({"id": k, "text": text, "more": [k]}).encode() for k, text, _ in docs)
+    bad = cycle(BAD_LINES)
+    return b"\n".join(next(bad) if doc[2] else line for doc, line in zip(docs, good, strict=True)) + b"\n"
+
+
+def table(docs):
+    out = io.StringIO(newline="")
+    write = csv.writer(out, quoting=csv.QUOTE_ALL).writerow
+    write(("id", "text"))
+    bad = cycle([("one field",), ("three", "fields", "of two")])
+    for k, text, is_damaged in docs:
+        write(next(bad) if is_damaged else (k, text))
+    return out.getvalue().encode()
+
+
+def parquet(docs):
+    out, bad = io.BytesIO(), cycle([None, b"\xff\xfe"])
+    texts = [next(bad) if is_damaged else text.encode() for _, text, is_damaged in docs]
+    text = pa.array(texts, pa.binary()).view(pa.string())
+    columns = {"id": [k for k, _, _ in docs], "text": text, "more": [[k] for k, _, _ in docs]}
+    pq.write_table(pa.table(columns), out, row_group_size=7, compression="zstd")
+    return out.getvalue()
+
+
+def trec(docs):
+    number = "<DOCNO>{}</DOCNO>\n".format
+    return b"".join(f"<DOC>\n{'' if bad else number(k)}<p>{text}\n</DOC>\n".encode() for k, text, bad in docs)
+
+
+def archive(docs, kind, pack):
+    """Return an archive of pages, each with an image and, where compressed, some empty members between."""
+    records = arc_file(0, random.Random(0)) if kind == "arc" else []
+    make = arc_record if kind == "arc" else warc_record
+    chunked = "Transfer-Encoding: chunked\r\n"
+    for k, text, is_damaged in docs:
+        body = f"<p>{text}".encode()
+        body = b"%x\r\n%b" % (len(body), body) if is_damaged else body  # without the last chunk
+        records.append(make(f"http://x/{k}", body, headers=chunked if is_damaged else ""))
+        records.append(make(f"http://x/{k}.png", b"\x89PNG", "image/png"))
+        records += [b""] if pack and k.endswith("3") else []
+    return packed(records, pack)
+
+
+MAKES = {"jsonl": jsonl, "csv": table, "trec": trec}
+
+
+def file_of(kind, docs, pack=""):
+    """Return the content of a file of any format but a folder's."""
+    if kind in ("warc", "arc"):
+        return archive(docs, kind, pack)
+    return parquet(docs) if kind == "parquet" else PACK[pack](MAKES[kind](docs))
+
+
+def texts(n, seed=0):
+    """Return n documents of up to three hundred letters, with line breaks and quotes."""
+    rng = random.Random(seed)
+    return [(f"d{k}", f'{k} "q",\n' + rng.randbytes(rng.randrange(150)).hex(), False) for k in range(n)]
+
+
+EVERY_FILE = [("parquet", ""), *((kind, pack) for kind in ("jsonl", "csv", "trec", "warc", "arc") for pack in PACK)]
+"""Formats and compressions of files that contain several documents."""
 
 
 def write_copy(collection, doc_ids, kept, folder, *, judged=lambda document: True):

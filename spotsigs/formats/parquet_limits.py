@@ -25,8 +25,8 @@ _PAGE: Mapping[int, Any] = {_UNPACKED: {}, _STORED: {}}
 _MOST_HEADER = 1 << 20
 _DEEPEST = 16
 
-CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 5: "lz4", 7: "lz4"}
-"""PyArrow's names of the format's numbers; zstd is 6."""
+CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 5: "lz4", 6: "zstd", 7: "lz4"}
+"""PyArrow's names of the format's numbers."""
 
 
 class Chunk(NamedTuple):

@@ -1,7 +1,7 @@
-"""Every format on real files, whole, damaged, and cut into shares of every size."""
+"""Every format on files, whole, damaged, and cut into shards of every size."""
 
+import datetime
 import gzip
-import hashlib
 import io
 import json
 import pickle
@@ -9,8 +9,6 @@ import random
 import shutil
 import subprocess
 import sys
-import tarfile
-import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,16 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 import zstandard
-from archives import PACK, arc_file, arc_record, crawl, packed, warc_record
+from archives import EVERY_FILE, PACK, arc_file, arc_record, crawl, file_of, packed, texts, warc_record
 
-from data.collections import fetching
-from data.collections.package_docs import PackageDocs
 from data.collections.tiny import Tiny
-from spotsigs.engines import Serial
 from spotsigs.errors import InputError
+from spotsigs.formats import csv_parser
 from spotsigs.formats.arc import Arc
 from spotsigs.formats.column_files import Csv, Parquet
 from spotsigs.formats.compression import open_bytes
+from spotsigs.formats.detect_format import FORMATS, collection_of
 from spotsigs.formats.folder import Folder, SortedBy
 from spotsigs.formats.http_response import decode_body, iso_date, parse_response
 from spotsigs.formats.input_files import lines, windows
@@ -36,16 +33,13 @@ from spotsigs.formats.parquet_limits import CODECS, column_chunks
 from spotsigs.formats.trec import Trec
 from spotsigs.formats.warc import Warc
 from spotsigs.records import Document, Skipped
-from spotsigs.signatures.extract import extract
-from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.text.size_limits import pages_up_to
-from spotsigs.text.visible import VisibleText
 
 ROOT = Path(__file__).parents[2]
 
 
 def read(collection):
-    """Return the records of every share, each share pickled as a worker would get it."""
+    """Return the records of every shard, each shard pickled as a worker would get it."""
     return [record for shard in collection.shards() for record in pickle.loads(pickle.dumps(shard))()]
 
 
@@ -59,8 +53,55 @@ def skipped(collection):
     return [record for record in read(collection) if isinstance(record, Skipped)]
 
 
-def prose(rng, words):
-    return " ".join(rng.choice(["the", "cat", "is", "on", "a", "mat", "naïve", "漢字"]) for _ in range(words))
+def ids(records):
+    return [record.id for record in records if isinstance(record, Document)]
+
+
+# every format
+
+
+@pytest.mark.parametrize(("kind", "pack"), EVERY_FILE)
+@pytest.mark.parametrize("shard_bytes", [1, 700, 10**7])
+def test_shards_give_every_document_once(tmp_path, kind, pack, shard_bytes):
+    docs = texts(60, shard_bytes)
+    path = tmp_path / f"x.{kind}{pack}"
+    path.write_bytes(file_of(kind, docs, pack))
+    collection = FORMATS[kind](path=str(path), shard_bytes=shard_bytes)
+    found = documents(collection)
+    assert [document.id.removeprefix("http://x/") for document in found] == [doc_id for doc_id, _, _ in docs]
+    for document, (_, text, _) in zip(found, docs, strict=True):
+        content = document.content if isinstance(document.content, str) else document.content.decode()
+        assert content.removeprefix("<p>").strip() == text.strip()
+    assert (len(collection.shards()) > 1) == (shard_bytes < 10**6 or kind == "parquet")
+
+
+OTHERS = [
+    ("jsonl", b"\x00\x01binary", "is not JSON lines: it begins with"),
+    ("csv", "id,text\n1,x".encode("utf-16"), "UTF-16; save it as UTF-8"),
+    ("csv", b" \n", "its first row must name the columns"),
+    ("csv", b"PK\x03\x04\x00\x00", "is not CSV: it begins with"),
+    ("csv", b'{"id": "a", "text": "' + b"the cat, " * 1000, r"the file is JSON, not CSV; .* data=jsonl"),
+    ("csv", b'\xef\xbb\xbf\n[{"text": "' + b"the cat, " * 1000, r"the file is JSON, not CSV; .* data=jsonl"),
+    ("csv", b",".join(b"%d" % n + b"x" * 90 for n in range(1000)) + b"\n1\n", "'html' nor 'text'.* and 980 more"),
+    ("csv", b"a,b\n1,2\n", "has neither a column 'html' nor 'text'.*; its columns are a, b"),
+    ("csv", b"id,text\ra,hello\rb,you\r", "its columns are id, text a, hello b, you"),
+    ("warc", b"", "the file is empty, not a WARC file"),
+    ("warc", b"<html>", "the file is not a WARC file: it begins with b'<html>'"),
+    ("warc", gzip.compress(b"text", mtime=0), "the file is not a WARC file: it begins with b'text'"),
+    ("warc", b"\x1f\x8b\x08\x00garbage", "its compressed stream is damaged or ends"),
+    ("trec", b"<html>", "no <DOC> at its beginning"),
+    ("parquet", b"PAR1", "the file is not Parquet or is truncated"),
+]
+
+
+@pytest.mark.parametrize(("kind", "content", "sentence"), OTHERS)
+def test_a_file_of_another_format_is_refused_in_a_sentence(tmp_path, kind, content, sentence):
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(InputError, match=sentence) as refused:
+        FORMATS[kind](path=str(tmp_path / "x")).shards()
+    assert len(str(refused.value)) < 1500
+    (tmp_path / "y").write_bytes(file_of(kind, texts(2)))
+    assert [type(record) for record in read(FORMATS[kind](path=str(tmp_path)))] == [Skipped, Document, Document]
 
 
 # folder
@@ -82,7 +123,7 @@ def test_folder_takes_the_first_level_for_the_cluster_on_request(tmp_path):
     assert found[0].content == b"a/deep/er/z.txt"
 
 
-def test_folder_shares_do_not_change_the_documents(tmp_path):
+def test_folder_shards_do_not_change_the_documents(tmp_path):
     rng = random.Random(1)
     for k in range(30):
         (tmp_path / f"{k}.html").write_bytes(rng.randbytes(rng.randrange(20000)))
@@ -101,12 +142,6 @@ def test_tiny_is_a_collection_of_some_forty_pages():
     by_id = {d.id: d for d in found}
     assert "malaria" in by_id["vaccine/north.html"].content.decode("utf-16")
     assert "Tâge" in by_id["drought/north.html"].content.decode("latin-1")
-
-
-def settings(name):
-    """Return the values of a YAML of conf/data, paths made absolute."""
-    values = yaml.safe_load((ROOT / "conf" / "data" / f"{name}.yaml").read_text())
-    return {key: str(ROOT / value) if key == "path" else value for key, value in values.items() if key != "_target_"}
 
 
 @pytest.mark.parametrize("name", [p.stem for p in sorted((ROOT / "conf" / "data").glob("*.yaml"))])
@@ -183,19 +218,6 @@ def test_jsonl_fields(tmp_path, pack):
     assert third.content == ""
 
 
-@pytest.mark.parametrize("pack", PACK)
-@pytest.mark.parametrize("shard_bytes", [1, 100, 4096, 10**6])
-def test_jsonl_shares_give_every_line_once(tmp_path, pack, shard_bytes):
-    rng = random.Random(shard_bytes)
-    rows = [{"id": str(k), "text": prose(rng, rng.choice([0, 3, 30, 300]))} for k in range(60)]
-    path = tmp_path / f"x.jsonl{pack}"
-    path.write_bytes(PACK[pack]("\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode()))
-    collection = Jsonl(path=str(path), shard_bytes=shard_bytes)
-    assert len(collection.shards()) > 1 or shard_bytes > 10**5
-    assert [d.id for d in documents(collection)] == [row["id"] for row in rows]
-    assert [d.content for d in documents(collection)] == [row["text"] for row in rows]
-
-
 def test_windows_of_many_gzip_members_and_frames(tmp_path):
     text = b"".join(b"%d\n" % k for k in range(50_000))
     parts = [text[k : k + 1000] for k in range(0, len(text), 1000)]
@@ -239,45 +261,27 @@ def test_truncated_stream_keeps_what_came_before_and_tells_once(tmp_path, pack, 
     assert records[-1] == Skipped(path.name, "the compressed stream is truncated; what came before was read")
 
 
-def test_binary_file_is_no_jsonl(tmp_path):
-    (tmp_path / "x.jsonl").write_bytes(b"\x00\x01binary")
-    with pytest.raises(InputError, match="is not JSON lines: it begins with"):
-        Jsonl(path=str(tmp_path / "x.jsonl")).shards()
-    (tmp_path / "y.jsonl").write_text('{"text": "x"}')
-    records = read(Jsonl(path=str(tmp_path)))
-    assert [type(r) for r in records] == [Skipped, Document]
-
-
 # tables
-
-
-def table(rng, n):
-    return {
-        "url": [f"http://x/{k}" for k in range(n)],
-        "body": [f"<p>{prose(rng, rng.randrange(60))}</p>" for k in range(n)],
-        "group": [None if k % 3 else k // 5 for k in range(n)],
-    }
 
 
 @pytest.mark.parametrize("row_group_size", [7, 100, 10_000])
 @pytest.mark.parametrize("shard_bytes", [500, 10**6])
 def test_parquet_row_ranges(tmp_path, row_group_size, shard_bytes):
-    columns = table(random.Random(2), 1000)
+    docs = texts(1000, 2)
+    groups = [None if k % 3 else k // 5 for k in range(1000)]
+    columns = {"url": [doc_id for doc_id, _, _ in docs], "body": [text for _, text, _ in docs], "group": groups}
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table(columns), path, row_group_size=row_group_size)
     collection = Parquet(
         path=str(path), id_column="url", html_column="body", cluster_column="group", shard_bytes=shard_bytes
     )
     found = documents(collection)
-    assert [d.id for d in found] == columns["url"]
-    assert [d.content for d in found] == columns["body"]
-    assert [d.cluster for d in found] == [None if g is None else str(g) for g in columns["group"]]
+    assert [(d.id, d.content) for d in found] == [doc[:2] for doc in docs]
+    assert [d.cluster for d in found] == [None if g is None else str(g) for g in groups]
     assert (len(collection.shards()) > 1) == (row_group_size < 1000 or shard_bytes == 500)
 
 
 def test_parquet_null_content_bytes_and_dates(tmp_path):
-    import datetime
-
     day = datetime.datetime(2024, 1, 2, 3, 4, 5)
     columns = {"text": [None, b"bytes \xff"], "date": pa.array([day, None]), "cluster": [float("nan"), 1.0]}
     pq.write_table(pa.table(columns), tmp_path / "x.parquet")
@@ -286,13 +290,10 @@ def test_parquet_null_content_bytes_and_dates(tmp_path):
     assert second == Document(id="x.parquet#1", content=b"bytes \xff", media_type="text/plain", cluster="1.0")
 
 
-def test_tables_refuse_missing_columns(tmp_path):
+def test_a_missing_column_is_named(tmp_path):
     pq.write_table(pa.table({"a": ["x"], "text": ["y"]}), tmp_path / "x.parquet")
-    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="has no column 'url'; its columns are a, text"):
         Parquet(path=str(tmp_path / "x.parquet"), id_column="url").shards()
-    with pytest.raises(InputError, match=r"has neither a column 'html' nor 'text'.*; its columns are a, b"):
-        Csv(path=str(tmp_path / "x.csv")).shards()
 
 
 @pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
@@ -343,19 +344,6 @@ def test_damaged_parquet_pages_are_told(tmp_path):
     assert any("cannot all be read" in s.reason for s in skipped(Parquet(path=str(path))))
 
 
-@pytest.mark.parametrize("pack", PACK)
-@pytest.mark.parametrize("shard_bytes", [50, 10**6])
-def test_csv_quotes_enclose_line_breaks_in_every_share(tmp_path, pack, shard_bytes):
-    rows = [(f"d{k}", f'line one of {k}\nsaid "yes", or\r\nno', k % 4) for k in range(100)]
-    text = "id,text,cluster\n" + "".join('{},"{}",{}\r\n'.format(a, b.replace('"', '""'), c) for a, b, c in rows)
-    path = tmp_path / f"x.csv{pack}"
-    path.write_bytes(PACK[pack](b"\xef\xbb\xbf" + text.encode()))
-    collection = Csv(path=str(path), shard_bytes=shard_bytes)
-    found = documents(collection)
-    assert [(d.id, d.content.decode(), d.cluster) for d in found] == [(a, b, str(c)) for a, b, c in rows]
-    assert len(collection.shards()) == (8 if shard_bytes == 50 else 1)
-
-
 def test_csv_ragged_rows_encodings_and_long_fields(tmp_path):
     path = tmp_path / "x.csv"
     long = "the cat " * 100_000
@@ -366,43 +354,58 @@ def test_csv_ragged_rows_encodings_and_long_fields(tmp_path):
     assert third == Document(id="c", content="é è".encode("latin-1"), charset="latin-1")
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("id,text\n1,x".encode("utf-16"), "UTF-16; save it as UTF-8"),
-        (b" \n", "its first row must name the columns"),
-        (b"PK\x03\x04\x00\x00", "is not CSV: it begins with"),
-    ],
-)
-def test_csv_refuses(tmp_path, content, sentence):
-    (tmp_path / "x.csv").write_bytes(content)
-    with pytest.raises(InputError, match=sentence):
-        Csv(path=str(tmp_path / "x.csv")).shards()
+@pytest.mark.parametrize("pack", ["", ".gz"])
+def test_csv_with_a_byte_order_mark_before_a_quoted_name(tmp_path, pack):
+    path = tmp_path / f"x.csv{pack}"
+    path.write_bytes(PACK[pack](b'\xef\xbb\xbf"id","html"\n"a","<p>x"\n'))
+    assert [(d.id, d.content) for d in documents(Csv(path=str(path)))] == [("a", b"<p>x")]
+
+
+QUOTES = [
+    (b'id,text\n1,"open\n2,x\n3,y\n', ["2", "3"]),
+    (b'id,text\n1,"open\n2,x\n3,"y"\n4,z\n', ["2", "3", "4"]),  # the next quote would end it in the middle of a field
+    (b'id,text\n1,"a\nb ""q""\n c"\n2,x\n', ["1", "2"]),
+    (b'id,text\r\n1,"a\r\n\r\nb"\r\n2,"x\r\n3,y\r\n', ["1", "3"]),
+    (b'id,text\n1,x\n2,"', ["1"]),
+    (b'id,text\n1,"open\n' + b"2,x\n" * 4000 + b'3,"z"', [*["2"] * 4000, "3"]),
+]
+
+
+@pytest.mark.parametrize("pack", ["", ".gz"])
+@pytest.mark.parametrize(("content", "expected"), QUOTES)
+def test_an_open_quote_costs_its_line_and_no_other(tmp_path, content, expected, pack):
+    path = tmp_path / f"x.csv{pack}"
+    path.write_bytes(PACK[pack](content))
+    found = read(Csv(path=str(path), shard_bytes=1 << 17))
+    assert ids(found) == expected
+    told = {record.reason for record in found if isinstance(record, Skipped)}
+    assert told <= {"a quote in this line is not closed"}
+    Csv(path=str(path)).copy(tmp_path / "copy", lambda document: True)
+    with open_bytes(tmp_path / "copy" / path.name) as copy:
+        assert copy.read() == content  # nothing was removed
+
+
+def test_lines_of_csv_are_parsed_at_most_three_times(tmp_path, monkeypatch):
+    """Any line may open a quote that runs to the end: work is counted, not timed."""
+    parsed, decoded = 0, csv_parser._decoded
+
+    def counting(line):
+        nonlocal parsed
+        parsed += 1
+        return decoded(line)
+
+    monkeypatch.setattr(csv_parser, "_decoded", counting)
+    for row in (b'x"y","z\n', b'"y\n', b'a,"\n', b'"",""""\n', b'a,"b\nc",d\n', b'"a\n"b"\n'):
+        counts = []
+        for n in (500, 1000):
+            parsed = 0
+            assert b"".join(found.text for found in csv_parser.csv_rows(io.BytesIO(row * n), ",")) == row * n
+            counts.append(parsed)
+        assert counts[1] <= 2 * counts[0] + 10
+        assert counts[1] <= 3 * 1000 * row.count(b"\n")
 
 
 # stored responses
-
-
-@pytest.mark.parametrize(
-    ("headers", "body", "expected"),
-    [
-        ("", b"<p>", b"<p>"),
-        ("Transfer-Encoding: chunked\r\n", b"3;x=1\r\n<p>\r\n2\r\nab\r\n0\r\n\r\n", b"<p>ab"),
-        ("Transfer-Encoding: chunked\r\n", b"<p>already undone", b"<p>already undone"),
-        ("Content-Encoding: gzip\r\n", gzip.compress(b"<p>", mtime=0), b"<p>"),
-        ("Content-Encoding: gzip\r\n", b"<p>already undone", b"<p>already undone"),
-        ("Content-Encoding: deflate\r\n", zlib.compress(b"<p>"), b"<p>"),
-        ("Content-Encoding: deflate\r\n", zlib.compress(b"<p>")[2:-4], b"<p>"),
-        ("Content-Encoding: br\r\n", b"\x0b\x01\x80<p>\x03", b"<p>"),
-        (
-            "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
-            b"%x\r\n%b\r\n0\r\n\r\n" % (len(gzip.compress(b"<p>", mtime=0)), gzip.compress(b"<p>", mtime=0)),
-            b"<p>",
-        ),
-    ],
-)
-def test_bodies_are_decoded(headers, body, expected):
-    assert decode_body(parse_response(f"HTTP/1.1 200 OK\r\n{headers}\r\n".encode() + body)) == expected
 
 
 def test_unknown_encodings_and_bombs_are_refused():
@@ -443,7 +446,7 @@ def test_archive_dates():
     assert iso_date(b"19970109") == "1997-01-09T00:00:00Z"
 
 
-# WARC
+# archives
 
 
 @pytest.mark.parametrize("pack", PACK)
@@ -473,15 +476,13 @@ def test_warc_takes_pages_and_nothing_else(tmp_path, pack):
     assert "encoding 'odd' is unknown" in odd.reason
 
 
-@pytest.mark.parametrize("pack", PACK)
-@pytest.mark.parametrize("shard_bytes", [300, 5000, 10**7])
-def test_warc_shares_give_every_record_once(tmp_path, pack, shard_bytes):
-    records = crawl(100, random.Random(shard_bytes))
-    path = tmp_path / f"x.warc{pack}"
-    path.write_bytes(packed(records, pack))
-    collection = Warc(path=str(path), shard_bytes=shard_bytes)
-    assert [d.id for d in documents(collection)] == [f"http://x/{k}" for k in range(100)]
-    assert (len(collection.shards()) > 5) == (shard_bytes < 10**6)
+def test_arc_takes_pages_of_both_versions(tmp_path):
+    records = [arc_record("http://x/img", b"x", "image/png"), arc_record("http://x/no", b"x", status="404 No")]
+    (tmp_path / "x").write_bytes(
+        b"".join([*arc_file(0, random.Random(0)), *records, arc_record("v2:x", b"x", version=2)])
+    )
+    [found] = read(Arc(path=str(tmp_path / "x")))
+    assert found == Document(id="v2:x", content=b"x", charset="utf-8", date="2001-02-03T04:05:06Z")
 
 
 @pytest.mark.parametrize(("kind", "pack"), [("warc", ".gz"), ("warc", ".zst"), ("arc", ".gz")])
@@ -507,45 +508,53 @@ def test_warc_with_a_zstd_dictionary(tmp_path):
     assert len(documents(Warc(path=str(path), shard_bytes=100))) == 200
 
 
+def archive_of(kind, n, seed):
+    return crawl(n, random.Random(seed)) if kind == "warc" else arc_file(n, random.Random(seed))[1:]
+
+
+@pytest.mark.parametrize("kind", ["warc", "arc"])
 @pytest.mark.parametrize("pack", PACK)
 @pytest.mark.parametrize("place", ["head", "body"])
 @pytest.mark.parametrize("shard_bytes", [3000, 10**7])
-def test_warc_damage_costs_one_record_and_is_told_once(tmp_path, pack, place, shard_bytes):
-    records = crawl(40, random.Random(5))
-    parts = [bytearray(PACK[pack](record)) for record in records]
-    at = 0 if place == "head" else len(parts[20]) // 2
-    damage = b"\x07" * 8 if pack else b"WARC/9.9"
-    if not pack and place == "body":
-        at, damage = parts[20].find(b"Content-Length:"), b"Content-Lxxxxx:"
+def test_damage_of_an_archive_costs_one_record_and_is_listed_once(tmp_path, kind, pack, place, shard_bytes):
+    if (kind, pack, place) == ("arc", ".zst", "body"):
+        return  # nothing shows this damage: the frames have no checksum
+    parts = [bytearray(PACK[pack](record)) for record in archive_of(kind, 40, 5)]
+    at, damage = 0 if place == "head" else len(parts[20]) // 2, b"\x07" * 8
+    if not pack:  # the type of the record, or its length
+        damage, at = (b"WARC/9.9" if kind == "warc" else b"7://////"), 0
+        if place == "body" and kind == "warc":
+            at, damage = parts[20].find(b"Content-Length:"), b"Content-Lxxxxx:"
+        elif place == "body":
+            at, damage = parts[20].index(b"\n") - 1, b"x"
     parts[20][at : at + len(damage)] = damage
-    path = tmp_path / f"x.warc{pack}"
+    path = tmp_path / f"x.{kind}{pack}"
     path.write_bytes(b"".join(parts))
-    records = read(Warc(path=str(path), shard_bytes=shard_bytes))
-    good = [r.id for r in records if isinstance(r, Document)]
-    assert good == [f"http://x/{k}" for k in range(40) if k != 20]
-    told = [r for r in records if isinstance(r, Skipped)]
-    assert len(told) == 1, told
-    assert "cannot be read" in told[0].reason
+    records = read(FORMATS[kind](path=str(path), shard_bytes=shard_bytes))
+    assert ids(records) == [f"http://x/{k}" for k in range(40) if k != 20]
+    [fault] = [record for record in records if isinstance(record, Skipped)]
+    assert "cannot be read" in fault.reason
 
 
+@pytest.mark.parametrize("kind", ["warc", "arc"])
 @pytest.mark.parametrize("pack", PACK)
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.97])
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.97])
 @pytest.mark.parametrize("whole", [False, True])
-def test_truncated_warc(tmp_path, pack, share, whole):
-    records = crawl(5, random.Random(6))
+def test_truncated_archive(tmp_path, kind, pack, part, whole):
+    records = archive_of(kind, 5, 6)
     content = PACK[pack](b"".join(records)) if whole else packed(records, pack)
     last = len(content) if whole else len(PACK[pack](records[-1]))
-    path = tmp_path / f"x.warc{pack}"
-    path.write_bytes(content[: len(content) - int(last * (1 - share))])
-    if whole and pack == ".zst":  # not even the first block of the only frame is whole
+    path = tmp_path / f"x.{kind}{pack}"
+    path.write_bytes(content[: len(content) - int(last * (1 - part))])
+    if whole and pack in (".zst", ".bz2"):  # not even the first block of the only frame is whole
         with pytest.raises(InputError, match="ends before a record begins"):
-            Warc(path=str(path)).shards()
+            FORMATS[kind](path=str(path)).shards()
         return
-    records = read(Warc(path=str(path)))
-    good = [r.id for r in records if isinstance(r, Document)]
+    records = read(FORMATS[kind](path=str(path)))
+    good = ids(records)
     assert good == [f"http://x/{k}" for k in range(len(good))]
-    assert len(good) == 4 or whole
-    assert [type(r) for r in records[len(good) :]] == [Skipped]
+    assert len(good) >= 4 or whole
+    assert [type(record) for record in records[len(good) :]] == [Skipped] * (len(good) < 5)
 
 
 def test_warc_inside_a_warc_loses_nothing(tmp_path):
@@ -561,70 +570,6 @@ def test_warc_inside_a_warc_loses_nothing(tmp_path):
             found = [r.id for r in read(Warc(path=str(tmp_path / f"x.warc{pack}"), shard_bytes=shard_bytes))]
             outer = [doc_id for doc_id in found if doc_id.startswith("http://x/")]
             assert outer == ["http://x/0", "http://x/1", "http://x/2"] * 2
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"", "the file is empty, not a WARC file"),
-        (b"<html>", "the file is not a WARC file: it begins with b'<html>'"),
-        (gzip.compress(b"text", mtime=0), "the file is not a WARC file: it begins with b'text'"),
-        (b"\x1f\x8b\x08\x00garbage", "its compressed stream is damaged or ends"),
-    ],
-)
-def test_what_is_no_warc_is_refused(tmp_path, content, sentence):
-    path = tmp_path / "x.warc.gz"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=sentence):
-        Warc(path=str(path)).shards()
-    (tmp_path / "y.warc.gz").write_bytes(packed(crawl(2, random.Random(8)), ".gz"))
-    assert [type(r) for r in read(Warc(path=str(tmp_path)))] == [Skipped, Document, Document]
-
-
-# ARC
-
-
-@pytest.mark.parametrize("pack", ["", ".gz"])
-@pytest.mark.parametrize("shard_bytes", [300, 5000, 10**7])
-def test_arc_shares_give_every_page_once(tmp_path, pack, shard_bytes):
-    records = arc_file(100, random.Random(shard_bytes))
-    records += [arc_record("http://x/img", b"x", "image/png"), arc_record("http://x/no", b"x", status="404 No")]
-    records += [arc_record("http://x/v2", b"x", version=2)]
-    path = tmp_path / f"x.arc{pack}"
-    path.write_bytes(packed(records, pack))
-    found = documents(Arc(path=str(path), shard_bytes=shard_bytes))
-    assert [d.id for d in found] == [*(f"http://x/{k}" for k in range(100)), "http://x/v2"]
-    assert found[-1] == Document(id="http://x/v2", content=b"x", charset="utf-8", date="2001-02-03T04:05:06Z")
-
-
-@pytest.mark.parametrize("pack", ["", ".gz"])
-@pytest.mark.parametrize("place", ["head", "body"])
-def test_arc_damage_costs_one_record(tmp_path, pack, place):
-    parts = [bytearray(PACK[pack](record)) for record in arc_file(40, random.Random(5))]
-    damaged = parts[21]
-    if pack:
-        at = 0 if place == "head" else len(damaged) // 2
-        damaged[at : at + 8] = b"\x07" * 8
-    else:
-        damaged[: damaged.index(b"\n")] = b"?" if place == "head" else damaged[: damaged.index(b"\n") - 1] + b"0"
-    path = tmp_path / f"x.arc{pack}"
-    path.write_bytes(b"".join(parts))
-    records = read(Arc(path=str(path)))
-    assert [r.id for r in records if isinstance(r, Document) and r.id != "http://x/20"] == [
-        f"http://x/{k}" for k in range(40) if k != 20
-    ]
-    assert any("cannot be read" in r.reason for r in records if isinstance(r, Skipped))
-
-
-@pytest.mark.parametrize("pack", ["", ".gz"])
-def test_truncated_arc(tmp_path, pack):
-    content = packed(arc_file(5, random.Random(6)), pack)
-    path = tmp_path / f"x.arc{pack}"
-    path.write_bytes(content[:-30])
-    records = read(Arc(path=str(path)))
-    assert [r.id for r in records[:4]] == [f"http://x/{k}" for k in range(4)]
-    assert [type(r) for r in records[4:]] == [Skipped]
-    assert "truncated" in records[-1].reason
 
 
 # TREC
@@ -645,19 +590,13 @@ Content-type: text/html; charset=ISO-8859-1
 """
 
 
-@pytest.mark.parametrize("pack", PACK)
-@pytest.mark.parametrize("shard_bytes", [100, 5000, 10**7])
-def test_trec_shares_give_every_document_once(tmp_path, pack, shard_bytes):
-    rng = random.Random(shard_bytes)
-    text = "".join(WT10G.format(k=k, text=rng.randbytes(rng.randrange(300)).hex()) for k in range(50))
-    path = tmp_path / f"B01{pack}"
-    path.write_bytes(PACK[pack](text.encode()))
-    collection = Trec(path=str(path), shard_bytes=shard_bytes)
-    found = documents(collection)
-    assert [d.id for d in found] == [f"WTX001-B01-{k}" for k in range(50)]
-    assert (len(collection.shards()) > 1) == (shard_bytes < 10**6)
-    assert found[3].content.startswith(b"<html>page 3 ")
-    assert found[3].content.endswith(b"</html>\n")
+def test_trec_in_the_form_of_wt10g(tmp_path):
+    path = tmp_path / "B01"
+    path.write_text("".join(WT10G.format(k=k, text=k) for k in range(9)))
+    for shard_bytes in (100, 10**7):
+        found = documents(Trec(path=str(path), shard_bytes=shard_bytes))
+        assert [d.id for d in found] == [f"WTX001-B01-{k}" for k in range(9)]
+    assert found[3].content == b"<html>page 3 3\n<DOC> is only a tag of this page\n</html>\n"
     assert (found[3].charset, found[3].date) == ("ISO-8859-1", "1997-01-09T13:21:31Z")
 
 
@@ -675,92 +614,6 @@ def test_trec_without_header_and_damaged_documents(tmp_path):
     assert last.id.startswith("cut (x@")
 
 
-# package documentation
-
-
-def sdist(folder, version, files):
-    """Write the source distribution of a package whose setup.py must never run."""
-    info = f"Metadata-Version: 1.1\nName: Some-Docs\nVersion: {version}\n"
-    files = {"PKG-INFO": info, "setup.py": "raise SystemExit('code of the package ran')"} | files
-    with tarfile.open(folder / f"some_docs-{version}.tar.gz", "w:gz") as tar:
-        for name, text in files.items():
-            member = tarfile.TarInfo(f"some_docs-{version}/{name}")
-            member.size = len(text.encode())
-            tar.addfile(member, io.BytesIO(text.encode()))
-
-
-@pytest.fixture
-def index(tmp_path, monkeypatch):
-    """Return a folder that is all pip can see."""
-    folder = tmp_path / "index"
-    folder.mkdir()
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    return folder
-
-
-def test_package_docs(tmp_path, index, monkeypatch):
-    sdist(index, "1.0", {"docs/a.txt": "the a", "docs/deep/b.txt": "the b", "docs/x.png": "x", "src/a.txt": "no"})
-    sdist(
-        index, "2.0", {"docs/a.txt": "the a", "docs/deep/b.txt": "new b", "docs/c.txt": "the b", "docs/../e.txt": "e"}
-    )
-    collection = PackageDocs(package="Some-Docs", versions=["1.0", "2.0"], cache=str(tmp_path / "cache"))
-    found = documents(collection)
-    assert [(d.id, d.cluster, d.content, d.media_type) for d in found] == [
-        ("1.0/a.txt", "a.txt", "the a", "text/plain"),
-        ("1.0/deep/b.txt", "deep/b.txt", "the b", "text/plain"),
-        ("2.0/deep/b.txt", "deep/b.txt", "new b", "text/plain"),
-    ]
-    monkeypatch.setattr(subprocess, "run", None)
-    assert documents(collection) == found
-
-
-def test_package_docs_without_network(tmp_path, index):
-    collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
-    with pytest.raises(InputError, match=r"pip could not fetch .* Some-Docs 1.0 \(is there a network\?\)") as raised:
-        collection.shards()
-    place = tmp_path / "cache" / "sdists" / "some-docs-1.0.tar.gz"
-    assert str(place) in str(raised.value)
-    assert [p.name for p in (tmp_path / "cache").rglob("*")] == ["sdists"]
-
-
-def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
-    sdist(index, "1.0", {"docs/a.txt": "the a"})
-    registry = tmp_path / "registry.txt"
-    registry.write_text(f"some-docs-1.0.tar.gz {'0' * 64} MIT pip\n")
-    monkeypatch.setattr(fetching, "REGISTRY", registry)
-    fetching._registry.cache_clear()
-    collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
-    try:
-        with pytest.raises(InputError, match=r"HASHES|hash"):
-            collection.shards()
-        place = tmp_path / "cache" / "sdists" / "some-docs-1.0.tar.gz"
-        place.write_bytes(next(index.iterdir()).read_bytes())
-        with pytest.raises(InputError, match=r"registry.txt lists 0000.*; delete it to fetch it again"):
-            collection.shards()
-        registry.write_text(f"some-docs-1.0.tar.gz {hashlib.sha256(place.read_bytes()).hexdigest()} MIT pip\n")
-        fetching._registry.cache_clear()
-        assert len(documents(collection)) == 1
-    finally:
-        fetching._registry.cache_clear()
-
-
-def test_package_docs_refuses_a_release_without_documentation(tmp_path, index):
-    sdist(index, "1.0", {"src/a.txt": "x"})
-    collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
-    with pytest.raises(InputError, match=r"contains no new .txt or .rst under docs/"):
-        collection.shards()
-    assert not list((tmp_path / "cache").glob("*.jsonl"))
-
-
-@pytest.mark.parametrize("pack", ["", ".gz"])
-def test_csv_with_a_byte_order_mark_before_a_quoted_name(tmp_path, pack):
-    path = tmp_path / f"x.csv{pack}"
-    path.write_bytes(PACK[pack](b'\xef\xbb\xbf"id","html"\n"a","<p>x"\n'))
-    assert [(d.id, d.content) for d in documents(Csv(path=str(path)))] == [("a", b"<p>x")]
-
-
 @pytest.mark.parametrize("between", ["\n", "\r\n\n  \n", "<DOCID>7</DOCID>\n", "\n<DOCID> 7 </DOCID>\n\n"])
 def test_trec_documents_whose_number_comes_later(tmp_path, between):
     docs = [f"<DOC>{between}<DOCNO>d{k}</DOCNO>\n<p>text {k}\n<DOC>\nof it\n</DOC>\n" for k in range(9)]
@@ -770,78 +623,7 @@ def test_trec_documents_whose_number_comes_later(tmp_path, between):
         assert [d.id for d in found] == [f"d{k}" for k in range(9)]
 
 
-def test_trec_documents_without_a_number_are_counted(tmp_path):
-    docs = ["<DOCNO>a</DOCNO>\nx", "<p>no number", "<DOCNO>b</DOCNO>"]
-    (tmp_path / "B01").write_text("".join(f"<DOC>\n{doc}\n</DOC>\n" for doc in docs))
-    found = [record for shard in Trec(path=str(tmp_path / "B01")).shards() for record in shard()]
-    assert [record.id for record in found] == ["a", "B01@32", "b"]
-    assert found[1] == Skipped("B01@32", "the document has no <DOCNO>")
-
-
-@pytest.mark.parametrize("start", [b'{"id": "a", "text": "', b'\xef\xbb\xbf\n[{"text": "'])
-def test_json_taken_for_csv_is_told_in_a_sentence(tmp_path, start):
-    path = tmp_path / "pages.jsonl"
-    path.write_bytes(start + b"the cat, the dog, " * 1000 + b'"}\n')
-    with pytest.raises(InputError, match=r"the file is JSON, not CSV; .* data=jsonl") as refused:
-        extract(Csv(path=str(path)), VisibleText(), SpotSignatures(), Serial())
-    assert len(str(refused.value)) < 300
-
-
-def test_a_table_of_many_columns_is_refused_in_a_sentence(tmp_path):
-    path = tmp_path / "pages.csv"
-    path.write_text(",".join(f"{n}{'x' * 90}" for n in range(1000)) + "\n1\n")
-    with pytest.raises(InputError, match=r"neither a column 'html' nor 'text'.* and 980 more") as refused:
-        extract(Csv(path=str(path)), VisibleText(), SpotSignatures(), Serial())
-    assert len(str(refused.value)) < 1500
-
-
-QUOTES = [
-    (b'id,text\n1,"open\n2,x\n3,y\n', ["2", "3"]),
-    (b'id,text\n1,"open\n2,x\n3,"y"\n4,z\n', ["2", "3", "4"]),  # the next quote would end it in the middle of a field
-    (b'id,text\n1,"a\nb ""q""\n c"\n2,x\n', ["1", "2"]),
-    (b'id,text\r\n1,"a\r\n\r\nb"\r\n2,"x\r\n3,y\r\n', ["1", "3"]),
-    (b'id,text\n1,x\n2,"', ["1"]),
-    (b'id,text\n1,"open\n' + b"2,x\n" * 4000 + b'3,"z"', [*["2"] * 4000, "3"]),
-]
-
-
-@pytest.mark.parametrize("pack", PACK)
-@pytest.mark.parametrize(("content", "ids"), QUOTES)
-def test_an_open_quote_costs_its_line_and_no_other(tmp_path, content, ids, pack):
-    path = tmp_path / f"x.csv{pack}"
-    path.write_bytes(PACK[pack](content))
-    found = [record for shard in Csv(path=str(path), shard_bytes=1 << 17).shards() for record in shard()]
-    assert [record.id for record in found if isinstance(record, Document)] == ids
-    told = {record.reason for record in found if isinstance(record, Skipped)}
-    assert told <= {"a quote in this line is not closed"}
-    Csv(path=str(path)).copy(tmp_path / "copy", lambda document: True)
-    with open_bytes(tmp_path / "copy" / path.name) as copy:
-        assert copy.read() == content  # nothing was removed
-
-
-def test_lines_of_csv_are_parsed_at_most_three_times(tmp_path, monkeypatch):
-    """Any line may open a quote that runs to the end: work is counted, not timed."""
-    from spotsigs.formats import csv_parser as csv_rows
-
-    parsed, decoded = 0, csv_rows._decoded
-
-    def counting(line):
-        nonlocal parsed
-        parsed += 1
-        return decoded(line)
-
-    monkeypatch.setattr(csv_rows, "_decoded", counting)
-    for row in (b'x"y","z\n', b'"y\n', b'a,"\n', b'"",""""\n', b'a,"b\nc",d\n', b'"a\n"b"\n'):
-        counts = []
-        for n in (500, 1000):
-            parsed = 0
-            assert b"".join(found.text for found in csv_rows.csv_rows(io.BytesIO(row * n), ",")) == row * n
-            counts.append(parsed)
-        assert counts[1] <= 2 * counts[0] + 10
-        assert counts[1] <= 3 * 1000 * row.count(b"\n")
-
-
-def test_trec_documents_without_a_number_are_counted_in_any_shares(tmp_path):
+def test_trec_documents_without_a_number_are_counted_in_any_shards(tmp_path):
     good = "<DOC>\n<DOCNO>{}</DOCNO>\nthe page\n</DOC>\n"
     lost = "<DOC>\nthe page has no number\n</DOC>\n"
     inside = "<DOC>\n<DOCNO>c</DOCNO>\n<DOC>\nthe tag inside\n</DOC>\n"
@@ -854,3 +636,12 @@ def test_trec_documents_without_a_number_are_counted_in_any_shares(tmp_path):
     for shard_bytes in range(10, path.stat().st_size, 3):
         shards = Trec(path=str(path), shard_bytes=shard_bytes).shards()
         assert [record for shard in shards for record in shard()] == whole
+
+
+def test_two_trec_documents_in_one_line_are_listed(tmp_path):
+    (tmp_path / "x.trec").write_bytes(
+        b"<DOC><DOCNO>a</DOCNO>x</DOC> <DOC><DOCNO>b</DOCNO>y</DOC>\n<DOC><DOCNO>c</DOCNO>z</DOC>"
+    )
+    first, second = read(collection_of(str(tmp_path / "x.trec"))[1])
+    assert first == Skipped("a (x.trec@0)", "another document begins in the line of its </DOC>; write one a line")
+    assert (second.id, second.content) == ("c", b"z")

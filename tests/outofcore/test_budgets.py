@@ -146,7 +146,9 @@ def test_tags_count_for_what_they_hold(tmp_path):
             SpotSignatures(), Serial(),
         )  # fmt: skip
     [told] = folder.skipped
-    assert told.reason.startswith("the page is larger than 64 KiB: 0.0 MiB of text, and each of its tags counts for 8 bytes")
+    assert told.reason.startswith(
+        "the page is larger than 64 KiB: 0.0 MiB of text, and each of its tags counts for 8 bytes"
+    )
 
 
 def test_a_large_window_is_refused_by_a_sentence(tmp_path):

@@ -1,0 +1,92 @@
+"""Documentation of packages as a collection: nothing of a package runs, and checksums are compared."""
+
+import hashlib
+import io
+import subprocess
+import tarfile
+
+import pytest
+
+from data.collections import fetching
+from data.collections.package_docs import PackageDocs
+from spotsigs.errors import InputError
+
+
+def documents(collection):
+    return [record for shard in collection.shards() for record in shard()]
+
+
+def sdist(folder, version, files):
+    """Write the source distribution of a package whose setup.py must never run."""
+    info = f"Metadata-Version: 1.1\nName: Some-Docs\nVersion: {version}\n"
+    files = {"PKG-INFO": info, "setup.py": "raise SystemExit('code of the package ran')"} | files
+    with tarfile.open(folder / f"some_docs-{version}.tar.gz", "w:gz") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"some_docs-{version}/{name}")
+            member.size = len(text.encode())
+            tar.addfile(member, io.BytesIO(text.encode()))
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """Return a folder that is all pip can see."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    return folder
+
+
+def test_package_docs(tmp_path, index, monkeypatch):
+    sdist(index, "1.0", {"docs/a.txt": "the a", "docs/deep/b.txt": "the b", "docs/x.png": "x", "src/a.txt": "no"})
+    sdist(
+        index, "2.0", {"docs/a.txt": "the a", "docs/deep/b.txt": "new b", "docs/c.txt": "the b", "docs/../e.txt": "e"}
+    )
+    collection = PackageDocs(package="Some-Docs", versions=["1.0", "2.0"], cache=str(tmp_path / "cache"))
+    found = documents(collection)
+    assert [(d.id, d.cluster, d.content, d.media_type) for d in found] == [
+        ("1.0/a.txt", "a.txt", "the a", "text/plain"),
+        ("1.0/deep/b.txt", "deep/b.txt", "the b", "text/plain"),
+        ("2.0/deep/b.txt", "deep/b.txt", "new b", "text/plain"),
+    ]
+    monkeypatch.setattr(subprocess, "run", None)
+    assert documents(collection) == found
+
+
+def test_package_docs_without_network(tmp_path, index):
+    collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
+    with pytest.raises(InputError, match=r"pip could not fetch .* Some-Docs 1.0 \(is there a network\?\)") as raised:
+        collection.shards()
+    place = tmp_path / "cache" / "sdists" / "some-docs-1.0.tar.gz"
+    assert str(place) in str(raised.value)
+    assert [p.name for p in (tmp_path / "cache").rglob("*")] == ["sdists"]
+
+
+def test_package_docs_checks_its_checksum(tmp_path, index, monkeypatch):
+    sdist(index, "1.0", {"docs/a.txt": "the a"})
+    registry = tmp_path / "registry.txt"
+    registry.write_text(f"some-docs-1.0.tar.gz {'0' * 64} MIT pip\n")
+    monkeypatch.setattr(fetching, "REGISTRY", registry)
+    fetching._registry.cache_clear()
+    collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
+    try:
+        with pytest.raises(InputError, match=r"HASHES|hash"):
+            collection.shards()
+        place = tmp_path / "cache" / "sdists" / "some-docs-1.0.tar.gz"
+        place.write_bytes(next(index.iterdir()).read_bytes())
+        with pytest.raises(InputError, match=r"registry.txt lists 0000.*; delete it to fetch it again"):
+            collection.shards()
+        registry.write_text(f"some-docs-1.0.tar.gz {hashlib.sha256(place.read_bytes()).hexdigest()} MIT pip\n")
+        fetching._registry.cache_clear()
+        assert len(documents(collection)) == 1
+    finally:
+        fetching._registry.cache_clear()
+
+
+def test_package_docs_refuses_a_release_without_documentation(tmp_path, index):
+    sdist(index, "1.0", {"src/a.txt": "x"})
+    collection = PackageDocs(package="Some-Docs", versions=["1.0"], cache=str(tmp_path / "cache"))
+    with pytest.raises(InputError, match=r"contains no new .txt or .rst under docs/"):
+        collection.shards()
+    assert not list((tmp_path / "cache").glob("*.jsonl"))
