@@ -151,7 +151,7 @@ class Members(io.RawIOBase):
         head = self._input[self._at : self._at + 4]
         if not head or (self._any and self._trailing and packing_of(head) != self._packing):
             return False
-        if self._packing == "gzip" and packing_of(head) != "gzip":
+        if self._packing == "gzip" and not b"\x1f\x8b".startswith(head[:2]):
             raise OSError("damaged gzip data: bytes that begin no member")
         self._start, self._given, self._size, self._any = self._base + self._at, 0, _FIRST_PIECE, True
         self._member = self._decompressor(head)
