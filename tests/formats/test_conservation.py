@@ -6,7 +6,6 @@ import bz2
 import csv
 import gzip
 import io
-import json
 import os
 import random
 import re
@@ -14,14 +13,14 @@ import tempfile
 import warnings
 import zlib
 from contextlib import redirect_stdout
-from itertools import cycle, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from archives import PACK, arc_file, arc_record, warc_record
+from archives import MAKES, PACK, archive, file_of
 from fastwarc.warc import ArchiveIterator as FastWarc
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,8 +32,7 @@ from spotsigs.cli import main
 from spotsigs.formats.detect_format import FORMATS
 from spotsigs.records import Document, Skipped
 
-PACKS = {**PACK, ".bz2": bz2.compress}
-UNPACKS = {
+UNPACK = {
     "": bytes,
     ".gz": gzip.decompress,
     ".bz2": bz2.decompress,
@@ -50,60 +48,12 @@ def prose(seed):
     return " ".join(f"the {rng.choice(WORDS)}{rng.randrange(99)} is a {rng.choice(WORDS)}" for _ in range(25))
 
 
-# A document is its id, its text and whether its record is damaged.
-
-BAD_LINES = (b'{"id": "cut", "te', b"[1, 2]", b'{"id": "a", "text": "\xff"}', b'{"id": "b", "text": 5}', b'{"id": "c"}')
-
-
-def jsonl(docs):
-    good = (json.dumps({"id": k, "text": text}).encode() for k, text, _ in docs)
-    bad = cycle(BAD_LINES)
-    return b"\n".join(next(bad) if doc[2] else line for doc, line in zip(docs, good, strict=True)) + b"\n"
-
-
-def table(docs):
-    out = io.StringIO(newline="")
-    write = csv.writer(out, quoting=csv.QUOTE_ALL).writerow
-    write(("id", "text"))
-    bad = cycle([("one field",), ("three", "fields", "of two")])
-    for k, text, is_damaged in docs:
-        write(next(bad) if is_damaged else (k, text))
-    return out.getvalue().encode()
-
-
-def parquet(docs):
-    out, bad = io.BytesIO(), cycle([None, b"\xff\xfe"])
-    texts = [next(bad) if is_damaged else text.encode() for _, text, is_damaged in docs]
-    text = pa.array(texts, pa.binary()).view(pa.string())
-    pq.write_table(pa.table({"id": [k for k, _, _ in docs], "text": text}), out, row_group_size=3)
-    return out.getvalue()
-
-
-def trec(docs):
-    number = "<DOCNO>{}</DOCNO>\n".format
-    return b"".join(f"<DOC>\n{'' if bad else number(k)}<p>{text}\n</DOC>\n".encode() for k, text, bad in docs)
-
-
-def archive(docs, kind, pack):
-    """Return an archive of pages, each with an image and, where compressed, some empty members between."""
-    records = arc_file(0, random.Random(0)) if kind == "arc" else []
-    make = arc_record if kind == "arc" else warc_record
-    chunked = "Transfer-Encoding: chunked\r\n"
-    for k, text, is_damaged in docs:
-        body = f"<p>{text}".encode()
-        body = b"%x\r\n%b" % (len(body), body) if is_damaged else body  # without the last chunk
-        records.append(make(f"http://x/{k}", body, headers=chunked if is_damaged else ""))
-        records.append(make(f"http://x/{k}.png", b"\x89PNG", "image/png"))
-        records += [b""] if pack and k.endswith("3") else []
-    return b"".join(map(PACKS[pack], records))
-
-
 # Other libraries count records that are pages: of a file, and so of its copy.
 
 
 def count_archive(content, pack):
     if pack in (".zst", ".bz2"):
-        content, pack = UNPACKS[pack](content), ""
+        content, pack = UNPACK[pack](content), ""
     return sum(
         record.rec_type == "response" and "html" in (record.http_headers.get_header("Content-Type") or "")
         for record in ArchiveIterator(io.BytesIO(content), arc2warc=True)
@@ -111,17 +61,16 @@ def count_archive(content, pack):
 
 
 COUNTS = {
-    "jsonl": lambda content, pack: sum(bool(line.strip()) for line in UNPACKS[pack](content).split(b"\n")),
+    "jsonl": lambda content, pack: sum(bool(line.strip()) for line in UNPACK[pack](content).split(b"\n")),
     "csv": lambda content, pack: sum(
-        1 for _ in csv.DictReader(io.StringIO(UNPACKS[pack](content).decode(), newline=""))
+        1 for _ in csv.DictReader(io.StringIO(UNPACK[pack](content).decode(), newline=""))
     ),
     "parquet": lambda content, pack: pq.read_metadata(io.BytesIO(content)).num_rows,
-    "trec": lambda content, pack: len(re.findall(rb"<DOC>", UNPACKS[pack](content))),
+    "trec": lambda content, pack: len(re.findall(rb"<DOC>", UNPACK[pack](content))),
     "warc": count_archive,
     "arc": count_archive,
     "folder": lambda content, pack: 1,
 }
-MAKES = {"jsonl": jsonl, "csv": table, "parquet": parquet, "trec": trec}
 
 
 @st.composite
@@ -132,17 +81,16 @@ def inputs(draw, kind):
     files = {}
     if kind == "folder":
         for k, text, is_damaged in docs:
-            pack = draw(st.sampled_from([pack for pack in PACKS if pack or not is_damaged]))
-            content = PACKS[pack](text.encode())
+            pack = draw(st.sampled_from([pack for pack in PACK if pack or not is_damaged]))
+            content = PACK[pack](text.encode())
             name = draw(st.sampled_from(["", "a/", "a/b/"])) + k + ".html" + pack
             files[name] = content[: len(content) // 2] if is_damaged else content, pack
     else:
         cuts = sorted({0, *draw(st.lists(st.integers(0, len(docs)), max_size=3)), len(docs)})
         for number, (a, b) in enumerate(pairwise(cuts)):
-            pack = "" if kind == "parquet" else draw(st.sampled_from(list(PACKS)))
+            pack = "" if kind == "parquet" else draw(st.sampled_from(list(PACK)))
             name = draw(st.sampled_from(NAMES)).format(number) + draw(st.sampled_from(["", pack]))
-            content = archive(docs[a:b], kind, pack) if kind in ("warc", "arc") else PACKS[pack](MAKES[kind](docs[a:b]))
-            files[name] = content, pack
+            files[name] = file_of(kind, docs[a:b], pack), pack
     foreign = draw(st.lists(st.sampled_from(list(FOREIGN)), unique=True, max_size=3))
     return files, {name: FOREIGN[name] for name in foreign}, len(docs) - sum(good)
 
@@ -259,7 +207,7 @@ def test_archives_are_copied_bit_by_bit(tmp_path, kind, pack):
     assert removed == {f"http://x/d{k}" for k in range(7, 30)}
 
     def read(folder):
-        content = UNPACKS[pack]((tmp_path / folder / f"x.{kind}{pack}").read_bytes())
+        content = UNPACK[pack]((tmp_path / folder / f"x.{kind}{pack}").read_bytes())
         return [
             (str(record.rec_headers), str(record.http_headers), record.raw_stream.read())
             for record in ArchiveIterator(io.BytesIO(content), no_record_parse=False)
