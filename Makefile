@@ -10,7 +10,7 @@ INTERPRETED := $(addprefix tests/clustering/test_,$(addsuffix .py,clusters many_
 	$(addprefix tests/evaluation/test_,$(addsuffix .py,metrics threshold)) \
 	$(addprefix tests/text/test_,$(addsuffix .py,tokens text regions)) \
 	$(addprefix tests/signatures/test_,$(addsuffix .py,signatures extract shingles templates)) \
-	$(addprefix tests/outofcore/test_,$(addsuffix .py,store layout on_disk dense blocks shuffle))
+	$(addprefix tests/outofcore/test_,$(addsuffix .py,store vectorize store_pipeline contiguous_ids prefix_partition_join))
 
 .PHONY: help install reproduce test test-long test-versions bench race coverage mutation fuzz soak audit lint docs notebooks clean
 

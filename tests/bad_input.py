@@ -582,7 +582,7 @@ STORES = cases(
             stored(lambda store: (store / "store.json").write_bytes(DEEP)),
         ),
         "another schema version": (
-            "the store {here}/store has schema version 99, this program reads version 5; build the store again",
+            "the store {here}/store has schema version 99, this program reads version 6; build the store again",
             stored(manifest(version=99)),
         ),
         "another kind of store": (
@@ -653,9 +653,9 @@ STORES = cases(
             "the arrays of the store {here}/forged do not fit together; build the store again",
             forged("rows", np.array([1, 1])),
         ),
-        "ends of strings behind their text": (
-            "{here}/forged/doc_ids does not end where its text does; build the store again",
-            forged("doc_ids.ends", np.array([1, 900])),
+        "offsets of strings beyond their text": (
+            "the arrays of the store {here}/forged do not fit together; build the store again",
+            forged("doc_ids.offsets", np.array([0, 1, 900])),
         ),
         "segments of another collection in the folder": (
             "{here}/segments contains the signatures of another extraction (its collection differ); give another path or delete it",

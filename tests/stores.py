@@ -1,17 +1,29 @@
 """Helpers of tests of stores: segments of signatures in memory, pairs by name, engines that stop or run elsewhere."""
 
+import json
+from collections import Counter
 from itertools import count
 
 import numpy as np
 from loky import get_reusable_executor
 
-from spotsigs.arrays.frequency_classes import rarity_classes
 from spotsigs.engines import Serial
 from spotsigs.exact_duplicates import Copies
+from spotsigs.formats.jsonl import Jsonl
+from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore.pipeline import Store, VectorSettings
 from spotsigs.outofcore.segments import Segments
+from spotsigs.outofcore.vectorize import rarity_classes
+from spotsigs.records import Corpus, Vectors
+from spotsigs.signatures.extract import extract
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.signatures.spots import SpotSignatures
 from spotsigs.storage.locations import as_path
 from spotsigs.storage.store import save_signatures, writing
+from spotsigs.text.visible import VisibleText
+
+MEMORY = 2 * 10**9
+PARTS = (VisibleText(), SpotSignatures(), IdfFilter(idf_min=0.1))
 
 
 def match_on_disk(folder, collection, text, scheme, idf_filter, tau, engine, **more):
@@ -90,3 +102,57 @@ class Elsewhere:
         with get_reusable_executor(1) as pool:  # a forked one can stand still where threads have run
             for task in tasks:
                 yield pool.submit(function, task).result()
+
+
+def stories(n, seed=1):
+    """Return pages of which many are altered copies."""
+    rng = np.random.default_rng(seed)
+    words = np.array([*["the", "a", "is", "was", "has"] * 8, *(f"word{k}" for k in range(300))])
+    pages = []
+    for _ in range(n):
+        if pages and rng.random() < 0.5:
+            text = list(pages[rng.integers(len(pages))])
+            text[rng.integers(len(text))] = "changed"
+        else:
+            text = rng.choice(words, 80).tolist()
+        pages.append(text)
+    return [{"id": f"p{k}", "text": " ".join(text)} for k, text in enumerate(pages)]
+
+
+def written(path, rows):
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return Jsonl(path=str(path), shard_bytes=20_000)
+
+
+def in_memory(collection, tau):
+    signatures = extract(collection, PARTS[0], PARTS[1], Serial())
+    return named(BruteForce(tau=tau)(Corpus(PARTS[2](signatures))), signatures.doc_ids)
+
+
+def run(folder, collection, tau=0.5, memory=MEMORY, **more):
+    return match_on_disk(folder, collection, *PARTS, tau, Serial(), memory=memory, **more)
+
+
+def copies(seed, n=80, signatures=60):
+    """Return rows of which many are altered copies of others."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        if rows and rng.random() < 0.6:
+            row = Counter(rows[rng.integers(len(rows))])
+            for _ in range(rng.integers(0, 4)):
+                row[int(rng.integers(signatures))] += 1
+        else:
+            row = Counter(rng.integers(0, signatures, rng.integers(0, 25)).tolist())
+        rows.append(row)
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    ids = [s for row in rows for s in row]
+    return Vectors.from_csr(indptr, ids, [row[s] for row in rows for s in row], [f"d{k}" for k in range(n)])
+
+
+def triples(pairs):
+    return list(zip(pairs.i.tolist(), pairs.j.tolist(), pairs.similarity.tolist(), strict=True))
+
+
+def content(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.suffix in (".npy", ".json")}

@@ -20,12 +20,13 @@ from spotsigs.arrays.contiguous_ids import renumbered
 from spotsigs.arrays.row_blocks import gathered, scattered
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, as_tau, require
+from spotsigs.outofcore.prefix_partition_kernels import Block
 from spotsigs.outofcore.prefix_partition_tasks import (
     BINS,
     BYTES_A_PAIR,
     BYTES_A_ROW,
-    Job,
-    cut_cells,
+    BlockTask,
+    JoinJob,
     cut_parts,
     cut_rows,
     find_candidates,
@@ -37,10 +38,11 @@ from spotsigs.outofcore.prefix_partition_tasks import (
     shuffle,
     stores,
     verify,
+    verify_tasks,
 )
 from spotsigs.outofcore.resumable_tasks import run
 from spotsigs.outofcore.vectorize import look_up
-from spotsigs.records import FloatArray, Overlap, Pairs, Vectors
+from spotsigs.records import FloatArray, Overlap, Pairs, RowNumbers, Vectors, unchecked
 from spotsigs.storage.locations import absolute, as_path
 from spotsigs.storage.store import Reader, claim, fingerprint, open_vectors, opened, remove_tree
 
@@ -97,7 +99,7 @@ def join_store(
         not claim(folder, JOB, facts),
         f"{folder} contains the pairs of another join; give another path or delete it",
     )
-    job = Job(
+    job = JoinJob(
         store=absolute(store),
         checksum=facts["checksum"],
         folder=absolute(folder),
@@ -111,16 +113,14 @@ def join_store(
     lengths = stored.vectors.lengths
     lengths = lengths.astype(np.min_scalar_type(lengths.max(initial=0)))
     overlap = Overlap(gathered(scattered(lengths, stored.rows), stored.copies.representatives))
-    return PairFiles(
-        tuple(stores(job, dict(enumerate(done["stores"])))), len(stored), counters=done["counters"], overlap=overlap
-    )
+    return PairFiles(tuple(stores(job, done["stores"])), len(stored), counters=done["counters"], overlap=overlap)
 
 
-def _run_or_resume(job: Job, engine: Engine) -> dict[str, Any]:
+def _run_or_resume(job: JoinJob, engine: Engine) -> dict[str, Any]:
     """Return the number of stores of pairs of each of the last tasks, and the counters, of a complete join."""
     try:
         done = job.result("done").facts
-        for pairs in stores(job, dict(enumerate(done["stores"]))):
+        for pairs in stores(job, done["stores"]):
             opened(pairs, "pairs")
     except InputError:
         remove_tree(job.path("done"))
@@ -128,25 +128,24 @@ def _run_or_resume(job: Job, engine: Engine) -> dict[str, Any]:
     return done
 
 
-def _joined(job: Job, engine: Engine) -> dict[str, Any]:
+def _joined(job: JoinJob, engine: Engine) -> dict[str, Any]:
     """Run the rounds; return the number of stores of pairs of each of the last tasks, and the counters."""
     reader = job.vectors()
-    spans = [
-        (job, k) for k in range(make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64)))
-    ]
-    bins = sum(run(engine, sample, spans, "sampling"), np.zeros(BINS, np.int64))
-    parts = cut_parts(job, bins) if spans else 0
-    tokens = sum(run(engine, shuffle, spans, "shuffling"))
+    n_blocks = make_plan(job, reader.array("indptr", np.int64), reader.array("lengths", np.int64))
+    blocks = [BlockTask(job, number) for number in range(n_blocks)]
+    bins = sum(run(engine, sample, blocks, "sampling"), np.zeros(BINS, np.int64))
+    parts = cut_parts(job, bins) if blocks else 0
+    tokens = sum(facts["tokens"] for facts in run(engine, shuffle, blocks, "shuffling"))
     searches = first_candidate_tasks(job, parts, tokens)
     results: list[dict[str, Any]] = []
     while len(results) < len(searches):
         first = len(results)
         results += run(engine, find_candidates, searches[first:], "joining")
         searches += further_candidate_tasks(searches, results, first)
-    verified = list(run(engine, verify, cut_cells(job, len(searches)), "verifying"))
+    verified = list(run(engine, verify, verify_tasks(job, len(searches)), "verifying"))
     work, visits = ([facts[name] for facts in results] for name in ("work", "visits"))
     counters = {
-        "tasks": 2 * len(spans) + len(searches) + len(verified),
+        "tasks": 2 * len(blocks) + len(searches) + len(verified),
         "parts": parts,
         "searches": len(searches),
         "work_mean": sum(work) // max(len(work), 1),
@@ -160,13 +159,21 @@ def _joined(job: Job, engine: Engine) -> dict[str, Any]:
     return {"stores": [facts["stores"] for facts in verified], "counters": counters}
 
 
-def _compact(*blocks: Vectors) -> list[Vectors]:
-    """Renumber the signatures of a few rows of a large vocabulary."""
-    n_ids = 1 + max(int(block.ids.max(initial=-1)) for block in blocks)
-    if n_ids <= sum(len(block.ids) for block in blocks):
-        return list(blocks)
-    ids, _ = renumbered([block.ids for block in blocks], n_ids)
-    return [replace(block, ids=numbers) for block, numbers in zip(blocks, ids, strict=True)]
+def _compact(page: Vectors, rows: Block) -> list[Vectors]:
+    """Return a page and some rows as vectors with contiguous ids of signatures."""
+    n_ids = 1 + max(int(page.ids.max(initial=-1)), int(rows.ids.max(initial=-1)))
+    (one, many), _ = renumbered([page.ids, rows.ids], n_ids)
+    n = len(rows.lengths)
+    vectors = unchecked(
+        Vectors,
+        indptr=rows.indptr,
+        ids=many,
+        counts=rows.counts,
+        lengths=rows.lengths,
+        doc_ids=RowNumbers(n),
+        vocabulary=None,
+    )
+    return [replace(page, ids=one), vectors]
 
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]
@@ -297,7 +304,7 @@ def query(
 
     tau = as_tau(tau)
     stored = open_vectors(store)
-    reader = opened(store, "vectors")
+    reader = stored.store
     vocabulary = stored.vectors.vocabulary
     assert vocabulary is not None
     ids, known = look_up(hashes, vocabulary)
@@ -315,10 +322,10 @@ def query(
     for block in pairwise(edges):
         if length < int(lengths[block[0]]) and length / int(lengths[block[0]]) < tau:
             break
-        vectors, rows = read_block(reader, block)
-        one, many = _compact(page, vectors)
+        rows = read_block(reader, *block)
+        one, many = _compact(page, rows)
         pairs = join(one, many, tau, threads=1)
-        found.append((rows[pairs.j], pairs.similarity))
+        found.append((rows.documents[pairs.j], pairs.similarity))
     rows = np.concatenate([np.empty(0, np.int64), *(part for part, _ in found)])
     order = np.argsort(rows)
     return rows[order], np.concatenate([np.empty(0), *(part for _, part in found)])[order]

@@ -1,10 +1,9 @@
 """Kernels of the join on disk: arrays in, arrays out, no interpreter lock held.
 
-In the order of their use: compute the partition key of each signature (`find_partition_keys`); select the prefixes of a
-block of rows (`select_prefixes`) and sort them by part (`count_parts`, `fill_parts`); generate the candidate pairs of a
-part over an inverted index (`number_signatures`, `count_lists`, `fill_lists`, `probe`, and `count_visits` for the
-remaining work); sum the shared weight of each pair over the parts (`merge`), verify (`compare`), and list the pairs of
-documents (`list_pairs`). `docs/bounds.md` proves that the filters lose no pair.
+In the order of their use: find the partition key of each signature (`find_partition_keys`), select the prefixes of a
+block of rows (`select_prefixes`), generate the candidate pairs of a part over an inverted index (`number_signatures`,
+`count_lists`, `fill_lists`, `probe`, and `count_visits` for the remaining work), sum the shared weights of each pair
+(`merge`), and verify (`compare`). `docs/bounds.md` proves that the filters lose no pair.
 
 The *position* of a signature is the number of units of weight before it in its row's order. Rows are numbered as in the
 store, in ascending order of length; rows of one length are a *run*.
@@ -100,7 +99,7 @@ class Share(NamedTuple):
     """The n rows with a signature of one part in their prefix, and these signatures."""
 
     marks: NDArray[np.uint64]  # (2 n,) for each row its sketch, as `sketch_rows` writes it, then its row and run
-    is_new: NDArray[np.bool_]  # (n,) whether the row, or a copy of it, is new
+    is_new: NDArray[np.bool_]  # (n,) whether the row is new
     first: NDArray[np.int64]  # (runs + 1,) index of the first row of each run
     starts: NDArray[np.int64]  # (n + 1,) the tokens of row r are tokens[starts[r]:starts[r + 1]]
     tokens: NDArray[np.uint64]  # with the id of the signature, in the part once `number_signatures` has run
@@ -111,6 +110,18 @@ class Lists(NamedTuple):
 
     bounds: NDArray[np.int32]  # (2 signatures,) for each the first posting still in reach, and the end of its list
     postings: NDArray[np.uint64]
+
+
+class Index(NamedTuple):
+    """Rows that are probed, and the inverted index of the rows with which they are compared."""
+
+    probing: Share
+    listed: Share  # the same rows, or those of another group of blocks
+    own: bool  # whether both are the same rows: each row is listed after it has been probed
+    all_rows: Lists  # the listed rows
+    new: Lists  # the new ones among them, which are the partners of old rows; empty if all rows are new
+    tables: Runs
+    tau: float
 
 
 @njit(cache=True, nogil=True)
@@ -169,10 +180,8 @@ def find_partition_keys(sizes: Any, first: Any, entries: Any, partition_keys: An
 
 
 @njit(cache=True, nogil=True)
-def select_prefixes(
-    indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, copy_of: Any, tables: Runs, out: Any
-) -> Any:
-    """Write the prefixes of the rows that are no copies of other rows; return the number of tokens.
+def select_prefixes(indptr: Any, ids: Any, counts: Any, marks: Any, runs: Any, tables: Runs, out: Any) -> Any:
+    """Write the prefixes of rows; return the number of tokens.
 
     The signatures of a row are ordered by class, rarest first, then by id. Those of class 0 occur in no other row: they
     count for positions and are not written.
@@ -183,8 +192,8 @@ def select_prefixes(
         Rows as CSR arrays, ids ascending in each.
     marks : ndarray of uint16
         Class and partition key of each signature.
-    runs, copy_of : ndarray of int64, of int32
-        Run of each row, and its first equal row.
+    runs : ndarray of int64
+        Run of each row.
     tables : Runs
         By length.
     out : tuple of ndarray
@@ -195,9 +204,8 @@ def select_prefixes(
     split = BIN_BITS - KEY_BITS
     n = 0
     for r in range(len(runs)):
-        if copy_of[r] != r:
-            continue
         first, last = indptr[r], indptr[r + 1]
+        # a counting sort by class: `weight[c]` becomes the position of the next signature of class c
         weight[:] = 0
         for k in range(first, last):
             weight[(marks[k] >> KEY_BITS) + 1] += counts[k]
@@ -207,7 +215,7 @@ def select_prefixes(
         for k in range(first, last):
             c = marks[k] >> KEY_BITS
             at = weight[c]
-            if c == 0 or at >= size:
+            if c == 0 or at >= size:  # in no other row, or after the prefix
                 continue
             weight[c] += counts[k]
             tokens[n] = (
@@ -216,65 +224,11 @@ def select_prefixes(
                 | np.uint64(min(counts[k], size - at, MAX_SHARED))
             )
             rows[n] = r
+            # signatures of one key are spread over several bins, so that a key with many signatures can be cut
             within = np.uint64(np.uint32(ids[k])) * MIX_1 >> np.uint64(64 - BIN_BITS + KEY_BITS)
             bins[n] = (marks[k] & KEY_MASK) << split | np.int64(within)
             n += 1
     return n
-
-
-@njit(cache=True, nogil=True)
-def count_parts(rows: Any, part: Any, starts: Any) -> None:
-    """Count the tokens of each part and the rows that have some, for ``rows`` and the part of each token.
-
-    ``starts``, shape (2, parts + 2), is zero on entry; on exit it has the first row and the first token of each part,
-    shifted by one index.
-    """
-    before = np.full(starts.shape[1], -1, np.int32)
-    for k in range(len(rows)):
-        p = part[k]
-        if rows[k] != before[p]:
-            starts[0, p + 2] += 1
-            before[p] = rows[k]
-        starts[1, p + 2] += 1
-    for p in range(2, starts.shape[1]):
-        starts[0, p] += starts[0, p - 1]
-        starts[1, p] += starts[1, p - 1]
-
-
-@njit(cache=True, nogil=True)
-def fill_parts(
-    tokens: Any, rows: Any, part: Any, first_row: Any, is_new: Any, sketches: Any, starts: Any, out: Any
-) -> None:
-    """Sort tokens and rows by part; ``out`` are the tokens, and for each row of a part its sketch and its head."""
-    of_part, heads = out
-    before = np.full(starts.shape[1], -1, np.int32)
-    for k in range(len(tokens)):
-        p = part[k]
-        if rows[k] != before[p]:
-            at = starts[0, p + 1]
-            starts[0, p + 1] += 1
-            heads[2 * at] = sketches[rows[k]]
-            heads[2 * at + 1] = np.uint64(first_row + rows[k]) << HALF | np.uint64(is_new[rows[k]]) << np.uint64(31)
-            before[p] = rows[k]
-        heads[2 * starts[0, p + 1] - 1] += np.uint64(1)
-        of_part[starts[1, p + 1]] = tokens[k]
-        starts[1, p + 1] += 1
-
-
-@njit(cache=True, nogil=True)
-def read_heads(tables: Runs, out: Share) -> None:
-    """Fill the arrays of a `Share` except its tokens; `marks` has the heads that `fill_parts` wrote."""
-    q = 0
-    for r in range(len(out.is_new)):
-        head = out.marks[2 * r + 1]
-        row = upper(head)
-        out.is_new[r] = head >> np.uint64(31) & np.uint64(1) != 0
-        out.starts[r + 1] = out.starts[r] + np.int64(head & np.uint64(0x7FFFFFFF))
-        while tables.rows[q + 1] <= row:
-            q += 1
-            out.first[q] = r
-        out.marks[2 * r + 1] = np.uint64(row) << HALF | np.uint64(q)
-    out.first[q + 1 :] = len(out.is_new)
 
 
 @njit(cache=True, nogil=True)
@@ -376,30 +330,32 @@ def _passed(lists: Lists, t: Any, low: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def count_visits(
-    probing: Share, listed: Share, own: Any, begin: Any, tables: Runs, tau: Any, all_rows: Lists, new: Lists, out: Any
-) -> None:
-    """Write the work of each row from `begin` on, in tokens and postings, without reading the postings.
+def _insert_probed(index: Index, r: Any, memo: Any) -> None:
+    """List a row that has been probed, for the rows after it."""
+    if index.own:
+        _insert(index.probing, r, index.tables, index.tau, memo, index.all_rows)
+        if len(index.new.bounds) and index.probing.is_new[r]:
+            _insert(index.probing, r, index.tables, index.tau, memo, index.new)
 
-    ``all_rows`` lists the rows before it, ``new`` the new ones among them, which are the partners of old rows.
-    """
+
+@njit(cache=True, nogil=True)
+def count_visits(index: Index, begin: Any, out: Any) -> None:
+    """Write the work of each row from `begin` on, in tokens and postings, without reading the postings."""
+    probing, tables = index.probing, index.tables
     memo, of = np.full(MEMO, UNKNOWN, np.int64), -1
     for r in range(begin, len(probing.is_new)):
         q = _run(probing, r)
-        if q != of:
+        if q != of:  # rows are in ascending order of length, and the memo is that of one length
             memo[:], of = UNKNOWN, q
-        low = listed.first[tables.low[q]]
-        lists = all_rows if probing.is_new[r] else new
+        low = index.listed.first[tables.low[q]]
+        lists = index.all_rows if probing.is_new[r] else index.new
         out[r - begin] = A_TOKEN * (probing.starts[r + 1] - probing.starts[r])
         for k in range(probing.starts[r], probing.starts[r + 1]):
             if k + AHEAD < len(probing.tokens):
                 prefetch(lists.bounds, 2 * upper(probing.tokens[k + AHEAD]))
             p, last = _passed(lists, upper(probing.tokens[k]), low)
             out[r - begin] += last - p
-        if own:
-            _insert(probing, r, tables, tau, memo, all_rows)
-            if len(new.bounds) and probing.is_new[r]:
-                _insert(probing, r, tables, tau, memo, new)
+        _insert_probed(index, r, memo)
 
 
 @njit(cache=True, nogil=True)
@@ -413,31 +369,13 @@ def _differing(total: Any, tau: Any, memo: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def probe(
-    probing: Share,
-    listed: Share,
-    own: Any,
-    begin: Any,
-    end: Any,
-    tables: Runs,
-    tau: Any,
-    all_rows: Lists,
-    new: Lists,
-    most: Any,
-    counts: Any,
-    touched: Any,
-    out: Any,
-) -> Any:
+def probe(index: Index, begin: Any, end: Any, most: Any, counts: Any, touched: Any, out: Any) -> Any:
     """Write the candidate pairs of the rows ``begin:end`` with listed ones, until the output or the work is used up.
 
     Parameters
     ----------
-    probing, listed : Share
-        Rows of one part, or of two groups of blocks of it.
-    own : bool
-        Whether both are the same rows: each row is listed after it has been probed.
-    tables, tau, all_rows, new
-        As for `count_visits`.
+    index : Index
+        The rows; those before ``begin`` are listed.
     most : int
         Work, as `count_visits` counts it, after which no further row is probed.
     counts, touched : ndarray of uint8 and of int64, shape (listed rows,)
@@ -450,6 +388,7 @@ def probe(
     tuple of int
         First row that has not been probed, number of pairs, and work.
     """
+    probing, listed, tables, tau = index.probing, index.listed, index.tables, index.tau
     pairs, shared = out
     n, work = 0, 0
     full = len(pairs) - len(counts)  # a row has at most as many pairs as there are listed rows
@@ -463,7 +402,7 @@ def probe(
             memo[:], of = UNKNOWN, q
         length = tables.lengths[q]
         low = listed.first[tables.low[q]]
-        lists = all_rows if probing.is_new[r] else new
+        lists = index.all_rows if probing.is_new[r] else index.new
         saturated = np.uint64(min(length, MAX_LENGTH))
         m = 0
         # `counts` has the shared weight by listed row, `touched` the rows with one: only these are read and cleared
@@ -484,7 +423,7 @@ def probe(
             while p < last:
                 posting = lists.postings[p]
                 y = upper(posting)
-                if y >= stop:
+                if y >= stop:  # postings are in ascending order of length
                     break
                 if saturated <= longest_of(posting):
                     if counts[y] == 0:
@@ -505,18 +444,8 @@ def probe(
                 shared[n] = counts[y]
                 n += 1
             counts[y] = 0
-        if own:
-            _insert(probing, r, tables, tau, memo, all_rows)
-            if len(new.bounds) and probing.is_new[r]:
-                _insert(probing, r, tables, tau, memo, new)
+        _insert_probed(index, r, memo)
     return end, n, work
-
-
-@njit(cache=True, nogil=True)
-def pack_keys(pairs: Any, shared: Any, first_row: Any, keys: Any) -> None:
-    """Pack candidate pairs and their shared weight into keys."""
-    for k in range(len(pairs)):
-        keys[k] = (pairs[k] >> HALF) << HALF | ((pairs[k] & LOW) - np.uint64(first_row)) << BYTE | np.uint64(shared[k])
 
 
 @njit(cache=True, nogil=True)
@@ -538,12 +467,13 @@ def merge(keys: Any, tables: Runs) -> Any:
 
 
 class Block(NamedTuple):
-    """Rows as CSR arrays, with their lengths."""
+    """Rows as CSR arrays, with their lengths and document numbers."""
 
     indptr: NDArray[np.int64]
     ids: NDArray[np.int32]
     counts: NDArray[np.int32]
     lengths: NDArray[np.int64]
+    documents: NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -583,55 +513,3 @@ def gather(indptr: Any, values: Any, rows: Any, ends: Any, out: Any) -> None:
         at, to = indptr[rows[r]], ends[r]
         for k in range(ends[r + 1] - to):
             out[to + k] = values[at + k]
-
-
-class Groups(NamedTuple):
-    """The documents of each row and of its copies: ``numbers[starts[r]:starts[r + 1]]``; how many, and how many old."""
-
-    starts: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    old: NDArray[np.int64]
-
-
-@njit(cache=True, nogil=True)
-def list_pairs(
-    one: Groups, a: Any, other: Groups, b: Any, own: Any, similarity: Any, new_from: Any, at: Any, out: Any
-) -> Any:
-    """Write the pairs of documents of pairs of rows, lower number first, until the output is full; return their number.
-
-    Parameters
-    ----------
-    one, other : Groups
-        The documents of the rows.
-    a, b, similarity : ndarray, shape (n,)
-        The pairs of rows.
-    own : bool
-        Whether each row is paired with itself: its copies with one another.
-    new_from : int
-        One document of each pair at least has this number or a higher one.
-    at : ndarray of int64, shape (3,)
-        Where to start: a pair of rows, the index of its first document, and that of its second. Output: where to
-        resume.
-    out : tuple of ndarray
-        Output: documents and similarities.
-    """
-    i, j, values = out
-    n, c, x, y = 0, at[0], at[1], at[2]
-    while c < len(a):
-        first, second = one.starts[a[c]], other.starts[b[c]]
-        while first + x < one.starts[a[c] + 1]:
-            skipped = x + 1 if own else 0
-            while second + skipped + y < other.starts[b[c] + 1]:
-                if n == len(i):
-                    at[0], at[1], at[2] = c, x, y
-                    return n
-                low, high = one.numbers[first + x], other.numbers[second + skipped + y]
-                if max(low, high) >= new_from:
-                    i[n], j[n], values[n] = min(low, high), max(low, high), similarity[c]
-                    n += 1
-                y += 1
-            x, y = x + 1, 0
-        c, x = c + 1, 0
-    at[0], at[1], at[2] = c, 0, 0
-    return n

@@ -4,11 +4,10 @@ Each task names its inputs and writes a result of its own, so that it can run ag
 
 1. `sample`: for some rows of each block, the number of prefix tokens by range of partition keys, from which parts of
    equal size are cut.
-2. `shuffle`: the rows of a block, copies collapsed; the rarest signatures of each row are written by part.
+2. `shuffle`: the rarest signatures of each row of a block, by part.
 3. `find_candidates`: the pairs of rows that share a signature of a part in both prefixes, and the weight they share. A
    task with much more work than the mean stops, and further tasks divide the rest.
-4. `verify`: the candidate pairs of some rows from all parts; those that share enough are compared, and the similar ones
-   expanded to the copies of their rows.
+4. `verify`: the candidate pairs of some rows from all parts; those that share enough are compared.
 
 The partition key of a signature is a hash of the first document that contains it. Near-duplicates share rare signatures
 that first occur in the same document, so that most of a pair's shared signatures fall into one part, for any number of
@@ -20,7 +19,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,13 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
-from spotsigs.errors import InputError, require
+from spotsigs.errors import require
 from spotsigs.matching.bounds import least_overlap, prefixes
 from spotsigs.outofcore import prefix_partition_kernels as kernels
-from spotsigs.outofcore.prefix_partition_kernels import Block, Groups, Lists, Runs, Share
-from spotsigs.outofcore.resumable_tasks import Checkpoints
-from spotsigs.records import FloatArray, IntArray, RowNumbers, Vectors, require_listable, unchecked
-from spotsigs.storage.store import Reader, Writer, check_rows, opened, remove_tree, writing
+from spotsigs.outofcore.prefix_partition_kernels import Block, Index, Lists, Runs, Share
+from spotsigs.outofcore.resumable_tasks import Job, resumable
+from spotsigs.records import FloatArray, IntArray, require_listable
+from spotsigs.storage.store import Reader, Writer, entry_spans, opened, writing
 
 BYTES_SHUFFLED = 56  # that `shuffle` uses for each entry of its rows
 BYTES_A_ROW = 120  # that it uses for each row
@@ -68,12 +67,12 @@ PIECE = 2**18
 
 NO_END = 2**62
 
-GAP = 64
+GAP = 256
 """Rows between two requested ones up to which both are read at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job(Checkpoints):
+class JoinJob(Job):
     """A join of the vectors at the path ``store`` with the fingerprint ``checksum``.
 
     Attributes
@@ -105,7 +104,14 @@ class Plan(NamedTuple):
     cells: NDArray[np.int64]
 
 
-def make_plan(job: Job, indptr: NDArray[np.int64], lengths: NDArray[np.int64]) -> int:
+class BlockTask(NamedTuple):
+    """A task: a block of rows."""
+
+    job: JoinJob
+    number: int
+
+
+def make_plan(job: JoinJob, indptr: NDArray[np.int64], lengths: NDArray[np.int64]) -> int:
     """Write the plan; return the number of blocks."""
 
     def work(out: Writer) -> None:
@@ -115,7 +121,8 @@ def make_plan(job: Job, indptr: NDArray[np.int64], lengths: NDArray[np.int64]) -
         first = int(tables.rows[0])
         spans = cut_rows(indptr, first, job.memory // 2, BYTES_SHUFFLED, BYTES_A_ROW)
         out.put("spans", spans)
-        out.put("cells", cut_rows(indptr, first, job.memory // CELLS, 16, BYTES_A_ROW))
+        a_cell = min(job.memory // CELLS, kernels.MAX_ROWS * BYTES_A_ROW)
+        out.put("cells", cut_rows(indptr, first, a_cell, 16, BYTES_A_ROW))
         out.facts["spans"] = len(spans) - 1
 
     return int(job.checkpoint("plan", work=work)["spans"])
@@ -123,19 +130,9 @@ def make_plan(job: Job, indptr: NDArray[np.int64], lengths: NDArray[np.int64]) -
 
 def cut_rows(indptr: NDArray[np.int64], first: int, budget: int, an_entry: int, a_row: int) -> NDArray[np.int64]:
     """Cut the rows from `first` on into blocks of a number of bytes; a larger row is a block of its own."""
-    n = len(indptr) - 1
-    edges = [first]
-    while edges[-1] < n:
-        start = edges[-1]
-        low, high = start + 1, min(n, start + max(budget // a_row, 1), start + kernels.MAX_ROWS)
-        while low < high:  # the last end with which the block fits
-            middle = (low + high + 1) // 2
-            if (int(indptr[middle]) - int(indptr[start])) * an_entry + (middle - start) * a_row <= budget:
-                low = middle
-            else:
-                high = middle - 1
-        edges.append(low)
-    return np.array(edges, np.int64)
+    ends = indptr[first:] * an_entry
+    ends += np.arange(0, len(ends) * a_row, a_row)
+    return np.array([first, *(first + end for _, end in entry_spans(ends, budget))], np.int64)
 
 
 def _runs(lengths: NDArray[np.int64], tau: float) -> Runs:
@@ -151,64 +148,50 @@ def _runs(lengths: NDArray[np.int64], tau: float) -> Runs:
 
 
 @lru_cache(2)
-def _plan(job: Job) -> Plan:
+def _plan(job: JoinJob) -> Plan:
     reader = job.result("plan")
     whole = {name: reader.whole(name, np.int64) for name in (*Runs._fields, "spans", "cells")}
     return Plan(Runs(*(whole[name] for name in Runs._fields)), whole["spans"], whole["cells"])
 
 
-def read_block(reader: Reader, block: tuple[int, int]) -> tuple[Vectors, NDArray[np.int64]]:
-    """Read the rows from ``block[0]`` to ``block[1]`` into memory; return them and their document numbers."""
-    start, stop = block
+def read_block(reader: Reader, start: int, stop: int) -> Block:
+    """Read some rows into memory."""
     indptr = reader.part("indptr", np.int64, start, stop + 1)
-    _require_rising(reader, indptr)
     first, last = int(indptr[0]), int(indptr[-1])
-    rows = reader.part("rows", np.int64, start, stop)
-    vectors = unchecked(
-        Vectors,
-        indptr=indptr - first,
-        ids=reader.part("ids", np.int32, first, last),
-        counts=reader.part("counts", np.int32, first, last),
-        lengths=reader.part("lengths", np.int64, start, stop),
-        doc_ids=RowNumbers(stop - start),
-        vocabulary=None,
+    return Block(
+        indptr - first,
+        reader.part("ids", np.int32, first, last),
+        reader.part("counts", np.int32, first, last),
+        reader.part("lengths", np.int64, start, stop),
+        reader.part("rows", np.int64, start, stop),
     )
-    check_rows(reader, vectors.indptr, vectors.ids, vectors.counts, vectors.lengths)
-    return vectors, rows
 
 
-def _require_rising(reader: Reader, indptr: NDArray[np.int64]) -> None:
-    rising = bool((indptr[1:] >= indptr[:-1]).all())
-    require(rising, f"the rows of the store {reader.folder} are damaged; build the store again")
-
-
-def sample(task: tuple[Job, int]) -> NDArray[np.int64]:
+def sample(task: BlockTask) -> NDArray[np.int64]:
     """Estimate the tokens of the rows of a block by range of partition keys, from some of the rows."""
-    job, number = task
-    start, stop = (int(edge) for edge in _plan(job).spans[number : number + 2])
+    start, stop = _plan(task.job).spans[task.number : task.number + 2].tolist()
     some = max((stop - start) // SAMPLED, min(stop - start, 1000))
     middle = start + (stop - start - some) // 2
-    vectors, _ = read_block(job.vectors(), (middle, middle + some))
-    _, _, bins = _tokens(job, vectors, middle, np.arange(some, dtype=np.int32))
+    _, _, bins = _tokens(task.job, read_block(task.job.vectors(), middle, middle + some), middle)
     return np.bincount(bins, minlength=BINS) * (stop - start) // some
 
 
 def _tokens(
-    job: Job, vectors: Vectors, first_row: int, copy_of: NDArray[np.int32]
+    job: JoinJob, block: Block, first_row: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint16]]:
     """Return the tokens of the prefixes of rows, and the row and the range of partition keys of each."""
-    tables = _plan(job).tables
-    runs = np.searchsorted(tables.rows, np.arange(first_row, first_row + len(vectors)), side="right") - 1
-    most = len(vectors.ids)
-    out = np.empty(most, np.uint64), np.empty(most, np.int32), np.empty(most, np.uint16)
-    reader = job.vectors()
+    tables, reader = _plan(job).tables, job.vectors()
+    rows = np.arange(first_row, first_row + len(block.lengths))
+    runs = np.searchsorted(tables.rows, rows, side="right") - 1
+    most = len(block.ids)
     first = int(reader.part("indptr", np.int64, first_row, first_row + 1)[0])
     marks = reader.part("marks", np.uint16, first, first + most)
-    n = kernels.select_prefixes(vectors.indptr, vectors.ids, vectors.counts, marks, runs, copy_of, tables, out)
+    out = np.empty(most, np.uint64), np.empty(most, np.int32), np.empty(most, np.uint16)
+    n = kernels.select_prefixes(block.indptr, block.ids, block.counts, marks, runs, tables, out)
     return out[0][:n], out[1][:n], out[2][:n]
 
 
-def cut_parts(job: Job, bins: NDArray[np.int64]) -> int:
+def cut_parts(job: JoinJob, bins: NDArray[np.int64]) -> int:
     """Assign ranges of partition keys to parts with equal numbers of tokens; return the number of parts."""
 
     def work(out: Writer) -> None:
@@ -223,53 +206,41 @@ def cut_parts(job: Job, bins: NDArray[np.int64]) -> int:
     return int(job.checkpoint("parts", work=work)["parts"])
 
 
-def shuffle(task: tuple[Job, int]) -> int:
-    """Write the prefixes of a block of rows by part; return the number of tokens."""
-    job, number = task
-    return int(job.checkpoint("shuffled", number, work=lambda out: _shuffle(job, number, out))["tokens"])
-
-
-def _shuffle(job: Job, number: int, out: Writer) -> None:
-    from spotsigs.matching.join_driver import Stages, inputs, read
-
+@resumable("shuffled")
+def shuffle(task: BlockTask, out: Writer) -> None:
+    """Write the prefixes of a block of rows by part."""
+    job = task.job
     part_of = job.result("parts").whole("part_of", np.int64)
-    start, stop = (int(edge) for edge in _plan(job).spans[number : number + 2])
-    vectors, documents = read_block(job.vectors(), (start, stop))
-    with Stages(1) as stages:
-        copy_of = read(inputs([vectors], False, stages, count=False)[0], stages).copy_of
-    copies = np.flatnonzero(copy_of != np.arange(len(copy_of), dtype=np.int32))
-    by_first = copies[np.argsort(copy_of[copies], kind="stable")]
-    is_new = documents >= job.new_from
-    is_new[copy_of[copies[is_new[copies]]]] = True
-    out.put("copied", start + copy_of[by_first].astype(np.int64))
-    out.put("copies", documents[by_first])
-    del documents
-
-    tokens, rows, bins = _tokens(job, vectors, start, copy_of)
-    starts, part = np.zeros((2, int(part_of[-1]) + 3), np.int64), part_of[bins].astype(np.int32)
-    kernels.count_parts(rows, part, starts)
-    sketches = np.empty(len(vectors), np.uint64)
-    kernels.sketch_rows(vectors.indptr, vectors.ids, vectors.counts, sketches)
-    parted, heads = np.empty_like(tokens), np.zeros(2 * int(starts[0, -1]), np.uint64)
-    kernels.fill_parts(tokens, rows, part, start, is_new, sketches, starts, (parted, heads))
-    out.put("tokens", parted)
-    out.put("heads", heads)
-    out.put("head_starts", starts[0, :-1])
-    out.put("token_starts", starts[1, :-1])
-    out.facts = {"tokens": len(tokens), "copies": len(copies)}
+    start, stop = _plan(job).spans[task.number : task.number + 2].tolist()
+    block = read_block(job.vectors(), start, stop)
+    is_new = block.documents >= job.new_from
+    tokens, rows, bins = _tokens(job, block, start)
+    sketches = np.empty(len(is_new), np.uint64)
+    kernels.sketch_rows(block.indptr, block.ids, block.counts, sketches)
+    del block
+    part = part_of[bins].astype(np.uint16)  # of which NumPy's stable sort is a radix sort
+    order = np.argsort(part, kind="stable")
+    part, rows = part[order], rows[order]
+    out.put("tokens", tokens[order])
+    begins = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]) | (part[1:] != part[:-1]))[: len(rows)])
+    row, size = rows[begins], np.diff(begins, append=len(rows))
+    new, numbers = is_new[row].astype(np.uint64), (start + row).astype(np.uint64)
+    heads = np.stack([sketches[row], numbers << np.uint64(32) | new << np.uint64(31) | size.astype(np.uint64)], axis=1)
+    out.put("heads", heads.reshape(-1))
+    parts = np.arange(part_of[-1] + 2)
+    out.put("head_starts", np.searchsorted(part[begins], parts))
+    out.put("token_starts", np.searchsorted(part, parts))
+    out.facts = {"tokens": len(tokens)}
 
 
 @lru_cache(256)
-def _sent(job: Job, number: int) -> tuple[Reader, NDArray[np.int64], NDArray[np.int64]]:
+def _sent(job: JoinJob, number: int) -> tuple[Reader, NDArray[np.int64], NDArray[np.int64]]:
     """Open the result of a block; return also the offsets of the rows and tokens of each part."""
     reader = job.result("shuffled", number)
     return reader, reader.whole("head_starts", np.int64), reader.whole("token_starts", np.int64)
 
 
-_NOTHING = np.empty(0, np.uint64)
-
-
-def _groups(job: Job, part: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def _groups(job: JoinJob, part: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Group blocks whose tokens of a part fit into half of the budget; return all pairs of these groups.
 
     The rows of the second group are probed against those of the first; a group is also paired with itself.
@@ -287,34 +258,29 @@ def _groups(job: Job, part: int) -> list[tuple[tuple[int, int], tuple[int, int]]
     return [(one, other) for k, other in enumerate(groups) for one in groups[: k + 1]]
 
 
-def _share(job: Job, part: int, group: tuple[int, int]) -> Share:
+def _share(job: JoinJob, part: int, group: tuple[int, int]) -> Share:
     """Read the rows and tokens of a part from some blocks."""
-    found = [[_NOTHING, _NOTHING]]
+    heads, tokens = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
     for number in range(*group):
-        reader, heads, tokens = _sent(job, number)
-        spans = {"heads": 2 * heads[part : part + 2], "tokens": tokens[part : part + 2]}
-        if spans["heads"][0] < spans["heads"][1]:
-            found.append([reader.part(name, np.uint64, *span.tolist()) for name, span in spans.items()])
-    marks, of_rows = (np.concatenate(column) for column in zip(*found, strict=True))
-    del found
-    sent = marks[1::2]
-    n, tables = len(sent), _plan(job).tables
-    numbers, size = sent >> np.uint64(32), int((sent & np.uint64(2**31 - 1)).sum())
-    sound = size == len(of_rows) and bool((numbers[1:] > numbers[:-1]).all())
-    sound = sound and int(numbers[-1:].max(initial=0)) < int(tables.rows[-1])
-    _require_undamaged(sound, job)
-    share = Share(
-        marks=marks,
-        is_new=np.empty(n, np.bool_),
-        first=np.zeros(len(tables.rows), np.int64),
-        starts=np.zeros(n + 1, np.int64),
-        tokens=of_rows,
-    )
-    kernels.read_heads(tables, share)
-    return share
+        reader, *starts = _sent(job, number)
+        of_heads, of_tokens = (of[part : part + 2].tolist() for of in starts)
+        heads.append(reader.part("heads", np.uint64, 2 * of_heads[0], 2 * of_heads[1]))
+        tokens.append(reader.part("tokens", np.uint64, *of_tokens))
+    marks, of_rows = np.concatenate(heads), np.concatenate(tokens)
+    del heads, tokens
+    sent, tables = marks[1::2], _plan(job).tables
+    rows = (sent >> np.uint64(32)).astype(np.int64)
+    starts = row_starts(sent & np.uint64(2**31 - 1))
+    is_new = sent & np.uint64(2**31) != 0
+    sound = starts[-1] == len(of_rows) and bool((rows[1:] > rows[:-1]).all())
+    _require_undamaged(sound and int(rows[-1:].max(initial=0)) < int(tables.rows[-1]), job)
+    first = np.searchsorted(rows, tables.rows)
+    runs = np.repeat(np.arange(len(first) - 1, dtype=np.uint64), np.diff(first))
+    marks[1::2] = rows.astype(np.uint64) << np.uint64(32) | runs
+    return Share(marks, is_new, first, starts, of_rows)
 
 
-def _require_undamaged(sound: bool, job: Job) -> None:
+def _require_undamaged(sound: bool, job: JoinJob) -> None:
     """Refuse numbers that no kernel may use as indices."""
     require(sound, f"the results of tasks in {job.folder} are damaged; delete that folder and run again")
 
@@ -328,7 +294,7 @@ class CandidateTask(NamedTuple):
     The task stops after the work ``most``.
     """
 
-    job: Job
+    job: JoinJob
     number: int
     part: int
     groups: int
@@ -337,45 +303,30 @@ class CandidateTask(NamedTuple):
     most: int
 
 
-class _Join:
-    """The rows of a task and their inverted index, with the rows before those that are probed."""
+def _index(task: CandidateTask, listed_blocks: tuple[int, int], probing_blocks: tuple[int, int]) -> Index:
+    """Read the rows of a task, and list those before the ones that are probed."""
+    job, tables, own = task.job, _plan(task.job).tables, listed_blocks == probing_blocks
+    listed = _share(job, task.part, listed_blocks)
+    probing = listed if own else _share(job, task.part, probing_blocks)
+    shares = [listed] if own else [listed, probing]
+    known = np.zeros(1 << (3 * sum(len(share.tokens) for share in shares) // 2).bit_length(), np.uint64)
+    width = 0
+    for share in shares:
+        width = kernels.number_signatures(share.tokens, known, width)
+    del known
+    end = task.begin if own else len(listed.is_new)
 
-    def __init__(self, task: CandidateTask, listed: tuple[int, int], probing: tuple[int, int]) -> None:
-        self.own, self.tau, self.tables = listed == probing, task.job.tau, _plan(task.job).tables
-        self.listed = _share(task.job, task.part, listed)
-        self.probing = self.listed if self.own else _share(task.job, task.part, probing)
-        shares = [self.listed] if self.own else [self.listed, self.probing]
-        known = np.zeros(1 << (3 * sum(len(share.tokens) for share in shares) // 2).bit_length(), np.uint64)
-        width = 0
-        for share in shares:
-            width = kernels.number_signatures(share.tokens, known, width)
-        del known
-        self.all_rows = self._lists(width, False)
-        self.new = self._lists(width, True) if task.job.new_from else _NO_LISTS
-        self._fill(0, task.begin if self.own else len(self.listed.is_new))
-
-    def _lists(self, width: int, only_new: bool) -> Lists:
-        """Allocate the postings lists."""
+    def lists(only_new: bool) -> Lists:
         bounds = np.zeros(2 * width, np.int32)
-        n = kernels.count_lists(self.listed, only_new, self.tables, bounds)
-        return Lists(bounds, np.empty(n, np.uint64))
+        n = kernels.count_lists(listed, only_new, tables, bounds)
+        filled = Lists(bounds, np.empty(n, np.uint64))
+        kernels.fill_lists(listed, 0, end, only_new, tables, job.tau, filled)
+        return filled
 
-    def _fill(self, begin: int, end: int) -> None:
-        """List some rows."""
-        kernels.fill_lists(self.listed, begin, end, False, self.tables, self.tau, self.all_rows)
-        if len(self.new.bounds):
-            kernels.fill_lists(self.listed, begin, end, True, self.tables, self.tau, self.new)
-
-    def work(self, begin: int) -> NDArray[np.int64]:
-        """Return the work of each row from one on, after those before have been probed."""
-        work = np.empty(len(self.probing.is_new) - begin, np.int64)
-        kernels.count_visits(
-            self.probing, self.listed, self.own, begin, self.tables, self.tau, self.all_rows, self.new, work
-        )
-        return work
+    return Index(probing, listed, own, lists(False), lists(True) if job.new_from else _NO_LISTS, tables, job.tau)
 
 
-def first_candidate_tasks(job: Job, parts: int, tokens: int) -> list[CandidateTask]:
+def first_candidate_tasks(job: JoinJob, parts: int, tokens: int) -> list[CandidateTask]:
     """Return a task for each part; ``tokens`` is their number in all parts."""
     most = max(LEAST_WORK, int(UNEVEN * kernels.A_TOKEN * tokens / max(parts, 1)))
     return [CandidateTask(job, part, part, 0, 0, NO_END, most) for part in range(parts)]
@@ -401,45 +352,42 @@ def further_candidate_tasks(
     return [task._replace(number=len(searches) + k) for k, task in enumerate(found)]
 
 
-def find_candidates(task: CandidateTask) -> dict[str, Any]:
+@resumable("candidates")
+def find_candidates(task: CandidateTask, out: Writer) -> None:
     """Write the candidate pairs of rows of a part.
 
-    Returns
-    -------
-    dict
-        The ``work`` and the postings that were read (``visits``), the number of pairs of ``groups`` of the part, the
-        work that is ``left``, and the ``edges`` of blocks of its rows with equal work.
+    The facts of the result are the ``work`` and the postings that were read (``visits``), the number of pairs of
+    ``groups`` of the part, the work that is ``left``, and the ``edges`` of blocks of its rows with equal work.
     """
-    facts = task.job.checkpoint("candidates", task.number, work=lambda out: _find_candidates(task, out))
-    return {name: facts[name] for name in ("work", "visits", "groups", "left", "edges")}
-
-
-def _find_candidates(task: CandidateTask, out: Writer) -> None:
     job, plan = task.job, _plan(task.job)
     groups = _groups(job, task.part)
-    join = _Join(task, *groups[task.groups])
-    begin, end = task.begin, min(task.end, len(join.probing.is_new))
-    n = len(join.listed.is_new)
+    index = _index(task, *groups[task.groups])
+    begin, end = task.begin, min(task.end, len(index.probing.is_new))
+    n = len(index.listed.is_new)
     most = n + max(2**16, min(n, 2**20))
     counts, touched = np.zeros(n, np.uint8), np.empty(n, np.int64)
     pairs, shared = np.empty(most, np.uint64), np.empty(most, np.uint8)
     cells, work = np.zeros(len(plan.cells), np.int64), 0
     with out.growing("pairs", np.uint64) as append_pairs, out.growing("shared", np.uint8) as append_shared:
         while begin < end and work < task.most:
-            begin, found, more = kernels.probe(
-                join.probing, join.listed, join.own, begin, end, plan.tables, job.tau, join.all_rows, join.new,
-                task.most - work, counts, touched, (pairs, shared),
-            )  # fmt: skip
+            begin, found, more = kernels.probe(index, begin, end, task.most - work, counts, touched, (pairs, shared))
             work += more
             append_pairs(pairs[:found])
             append_shared(shared[:found])
-            rows = (pairs[:found] & kernels.LOW).astype(np.int64)
-            cells[1:] += np.searchsorted(rows, plan.cells[1:])
+            cells[1:] += np.searchsorted(_longer(pairs[:found]), plan.cells[1:])
     out.put("cells", cells)
-    left = join.work(begin) if begin < end else np.empty(0, np.int64)
-    visits = work - kernels.A_TOKEN * int(join.probing.starts[begin] - join.probing.starts[task.begin])
+    left = np.empty(len(index.probing.is_new) - begin if begin < end else 0, np.int64)
+    if len(left):
+        kernels.count_visits(index, begin, left)
+    starts = index.probing.starts
+    visits = work - kernels.A_TOKEN * int(starts[begin] - starts[task.begin])
     out.facts = {"pairs": int(cells[-1]), "work": int(work), "visits": int(visits), "groups": len(groups)}
     out.facts |= {"left": int(left.sum()), "edges": (begin + _edges(left, task.most)).tolist()}
+
+
+def _longer(pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the longer rows of candidate pairs."""
+    return (pairs & kernels.LOW).astype(np.int64)
 
 
 def _edges(work: NDArray[np.int64], most: int) -> NDArray[np.int64]:
@@ -452,108 +400,157 @@ def _edges(work: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([[0], inner, [len(work)]]))
 
 
-class Verify(NamedTuple):
-    """A task: the candidate pairs whose longer row is in some cells; ``searches`` is the number of their tasks."""
+class VerifyTask(NamedTuple):
+    """A task: the candidate pairs with some longer rows; ``searches`` is the number of the tasks that found them."""
 
-    job: Job
+    job: JoinJob
     number: int
-    cells: tuple[int, int]
+    rows: tuple[int, int]
     searches: int
 
 
-def cut_cells(job: Job, searches: int) -> list[Verify]:
+def verify_tasks(job: JoinJob, searches: int) -> list[VerifyTask]:
     """Group cells while their rows and candidate pairs fit into the budget."""
-    cells = _plan(job).cells
+    cells = _plan(job).cells.tolist()
     sizes = np.zeros(len(cells) - 1, np.int64)
     for number in range(searches):
         sizes += np.diff(job.result("candidates", number).whole("cells", np.int64))
-    tasks: list[Verify] = []
-    first, used = 0, 0
+    edges, used = cells[:1], 0
     for k, size in enumerate((sizes * BYTES_A_CANDIDATE + job.memory // CELLS).tolist()):
-        if used and (used + size > job.memory // 2 or int(cells[k + 1] - cells[first]) > kernels.MAX_ROWS):
-            tasks.append(Verify(job, len(tasks), (first, k), searches))
-            first, used = k, 0
+        if used and (used + size > job.memory // 2 or cells[k + 1] - edges[-1] > kernels.MAX_ROWS):
+            edges.append(cells[k])
+            used = 0
         used += size
-    return [*tasks, Verify(job, len(tasks), (first, len(sizes)), searches)] if len(sizes) else []
+    edges += cells[-1:] if used else []
+    return [VerifyTask(job, number, rows, searches) for number, rows in enumerate(pairwise(edges))]
 
 
-def verify(task: Verify) -> dict[str, int]:
-    """Write the similar pairs whose longer row is in some cells; return their number, and the number of stores."""
-    job = task.job
-    try:
-        facts = job.result("verified", task.number).facts
-        for path in stores(job, {task.number: facts["stores"]}):
-            opened(path, "pairs")
-    except InputError:
-        remove_tree(job.path("verified", task.number))
-        facts = job.checkpoint("verified", task.number, work=lambda out: out.facts.update(_verified(task)))
-    return {name: int(facts[name]) for name in ("pairs", "stores", "candidates", "verifications")}
+@resumable("verified")
+def verify(task: VerifyTask, out: Writer) -> None:
+    """Write the similar pairs with some longer rows, in stores of limited size."""
+    similar = _SimilarPairs(task)
+    counts = np.zeros(2, np.int64)
+    for rows in _passes(task):
+        counts += _verify_rows(task, rows, similar)
+    similar.write()
+    candidates, verifications = counts.tolist()
+    out.facts = {"stores": similar.stores, "candidates": candidates, "verifications": verifications}
 
 
-def stores(job: Job, verified: Mapping[int, int]) -> list[Path]:
+def stores(job: JoinJob, counts: Sequence[int]) -> list[Path]:
     """Return the paths of the stores of pairs, from the number of stores of each task of `verify`."""
-    return [_pairs_path(job, task, k) for task, count in verified.items() for k in range(count)]
+    return [_pairs_path(job, task, k) for task, count in enumerate(counts) for k in range(count)]
 
 
-def _pairs_path(job: Job, task: int, number: int) -> Path:
+def _pairs_path(job: JoinJob, task: int, number: int) -> Path:
     return job.path(f"{task:08d}-{number:04d}")
 
 
-def _verified(task: Verify) -> dict[str, int]:
-    listing, counts = _Listing(task), np.zeros(2, np.int64)
-    for span in _passes(task):
-        counts += _verify_rows(task, span, listing)
-    listing.write()
-    candidates, verifications = counts.tolist()
-    return {
-        "pairs": listing.pairs,
-        "stores": listing.stores,
-        "candidates": candidates,
-        "verifications": verifications,
-    }
+def _candidates(task: VerifyTask, rows: tuple[int, int]) -> Iterator[tuple[Reader, int, int]]:
+    """Yield the results with candidate pairs, and the range of those with some longer rows, which ascend."""
+    for number in range(task.searches):
+        reader = task.job.result("candidates", number)
+        pairs = reader.array("pairs", np.uint64)
+        begin, end = (bisect_left(pairs, row, key=lambda pair: int(pair & kernels.LOW)) for row in rows)
+        yield reader, begin, end
 
 
-def _passes(task: Verify) -> Iterator[tuple[int, int]]:
+def _passes(task: VerifyTask) -> Iterator[tuple[int, int]]:
     """Cut the rows of a task so that their candidate pairs fit: all rows of a cell may be similar."""
-    job = task.job
-    start, stop = _plan(job).cells[list(task.cells)].tolist()
-    candidates = [_candidates_of(task, number) for number in range(task.searches)]
-    if sum(end - begin for _, begin, end in candidates) * BYTES_A_CANDIDATE <= job.memory // 2:
-        yield start, stop
+    start, stop = task.rows
+    most = task.job.memory // 2
+    candidates = list(_candidates(task, task.rows))
+    if sum(end - begin for _, begin, end in candidates) * BYTES_A_CANDIDATE <= most:
+        yield task.rows
         return
     counts = np.zeros(stop - start, np.int64)
     for reader, begin, end in candidates:
         for first in range(begin, end, PIECE):
-            rows = reader.part("pairs", np.uint64, first, min(first + PIECE, end)) & kernels.LOW
-            counts += np.bincount(rows.astype(np.int64) - start, minlength=len(counts))
-    edges = start + cut_rows(row_starts(counts), 0, job.memory // 2, BYTES_A_CANDIDATE, BYTES_A_ROW)
-    yield from pairwise(edges.tolist())
+            rows = _longer(reader.part("pairs", np.uint64, first, min(first + PIECE, end)))
+            counts += np.bincount(rows - start, minlength=len(counts))
+    yield from pairwise((start + cut_rows(row_starts(counts), 0, most, BYTES_A_CANDIDATE, BYTES_A_ROW)).tolist())
 
 
-def _verify_rows(task: Verify, span: tuple[int, int], listing: _Listing) -> tuple[int, int]:
-    """List the similar pairs whose longer row is in a span; return the numbers of candidates and of comparisons."""
+def _verify_rows(task: VerifyTask, rows: tuple[int, int], similar: _SimilarPairs) -> tuple[int, int]:
+    """Add the similar pairs with some longer rows; return the numbers of candidates and of comparisons."""
     job, plan, reader = task.job, _plan(task.job), task.job.vectors()
-    start, stop = span
-    keys = _keys(task, span)
+    start, stop = rows
+    keys = _keys(task, rows)
     candidates = len(keys)
     keys.sort()
     keys = keys[: kernels.merge(keys, plan.tables)].copy()
-    rows = np.arange(start, stop)
-    one, groups = _gathered(reader, rows), _members(job, reader, rows)
-    copied = np.flatnonzero(groups.sizes > 1)
-    listing.add(groups, copied, groups, copied, np.ones(len(copied)))
     shorter = (keys >> np.uint64(24)).astype(np.int64)
     longer = (keys & np.uint64(kernels.MAX_ROWS - 1)).astype(np.int64)
     del keys
     _require_undamaged(int(shorter.max(initial=0)) < stop and int(longer.max(initial=0)) < stop - start, job)
+    one = read_block(reader, start, stop)
     for first, last in _windows(shorter, plan.cells, max(job.memory // CELLS // BYTES_COMPARED, 1)):
-        wanted, at = np.unique(shorter[first:last], return_inverse=True)
-        other = _gathered(reader, wanted)
-        similar = np.empty(last - first, np.int64), np.empty(last - first)
-        n = kernels.compare(one, longer[first:last], other, at, job.tau, similar)
-        found, similarity = similar[0][:n], similar[1][:n]
-        listing.add(groups, longer[first:last][found], _members(job, reader, wanted), at[found], similarity)
+        other, at = _read_near(reader, shorter[first:last])
+        out = np.empty(last - first, np.int64), np.empty(last - first)
+        n = kernels.compare(one, longer[first:last], other, at, job.tau, out)
+        found, similarity = out[0][:n], out[1][:n]
+        a, b = one.documents[longer[first:last][found]], other.documents[at[found]]
+        i, j = np.minimum(a, b), np.maximum(a, b)
+        new = j >= job.new_from
+        similar.add(i[new], j[new], similarity[new])
     return candidates, len(shorter)
+
+
+def _keys(task: VerifyTask, rows: tuple[int, int]) -> NDArray[np.uint64]:
+    """Read the candidate pairs with some longer rows, as keys."""
+    found = [np.empty(0, np.uint64)]
+    for reader, begin, end in _candidates(task, rows):
+        pairs, shared = reader.part("pairs", np.uint64, begin, end), reader.part("shared", np.uint8, begin, end)
+        # the shorter row stays in the upper half
+        found.append(pairs - (pairs & kernels.LOW) | ((pairs & kernels.LOW) - np.uint64(rows[0])) << np.uint64(8))
+        found[-1] |= shared
+    return np.concatenate(found)
+
+
+def _windows(rows: NDArray[np.int64], cells: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Cut ascending rows at the edges of cells, and into blocks of a limited size."""
+    edges = np.union1d(np.searchsorted(rows, cells), np.arange(0, len(rows), most))
+    return ((first, last) for first, last in pairwise(edges.tolist()) if first < last)
+
+
+def _read_near(reader: Reader, rows: NDArray[np.int64]) -> tuple[Block, NDArray[np.int64]]:
+    """Read ascending rows, and those in small gaps between them; return also the index of each row."""
+    found, index, n = [], [], 0
+    for near in np.split(rows, np.flatnonzero(np.diff(rows) > GAP) + 1):
+        found.append(read_block(reader, int(near[0]), int(near[-1]) + 1))
+        index.append(n + near - near[0])
+        n += len(found[-1].lengths)
+    if len(found) == 1:
+        return found[0], index[0]
+    indptr = row_starts(np.concatenate([np.diff(block.indptr) for block in found]))
+    columns = (np.concatenate(column) for column in zip(*(block[1:] for block in found), strict=True))
+    return Block(indptr, *columns), np.concatenate(index)
+
+
+class _SimilarPairs:
+    """Buffer of the similar pairs of a task, which is written to a store when it is full."""
+
+    def __init__(self, task: VerifyTask) -> None:
+        self.task, self.most = task, max(task.job.memory // 4 // BYTES_LISTED, 2**10)
+        self.parts: list[tuple[IntArray, IntArray, FloatArray]] = []
+        self.buffered = self.pairs = self.stores = 0
+
+    def add(self, i: IntArray, j: IntArray, similarity: FloatArray) -> None:
+        """Add pairs of documents."""
+        self.pairs += len(i)
+        require_listable(self.pairs)
+        if self.buffered and self.buffered + len(i) > self.most:
+            self.write()
+        self.parts.append((i, j, similarity))
+        self.buffered += len(i)
+
+    def write(self) -> None:
+        """Write the buffer to a store, sorted by (i, j)."""
+        none = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+        columns = [np.concatenate(column) for column in zip(none, *self.parts, strict=True)]
+        self.parts, self.buffered = [], 0
+        write_pairs(_pairs_path(self.task.job, self.task.number, self.stores), *columns)
+        self.stores += 1
 
 
 def write_pairs(path: Path, i: IntArray, j: IntArray, similarity: FloatArray) -> None:
@@ -563,133 +560,3 @@ def write_pairs(path: Path, i: IntArray, j: IntArray, similarity: FloatArray) ->
         for name, values in (("i", i), ("j", j), ("similarity", similarity)):
             out.put(name, values[order])
         out.facts = {"pairs": len(order)}
-
-
-class _Listing:
-    """Buffer of similar pairs of documents, which is written to a store, sorted by (i, j), when it is full."""
-
-    def __init__(self, task: Verify) -> None:
-        self.task = task
-        most = max(task.job.memory // 4 // BYTES_LISTED, 2**10)
-        self.out = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
-        self.filled = self.stores = self.pairs = 0
-
-    def add(
-        self, one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64], similarity: FloatArray
-    ) -> None:
-        """Add the pairs of documents of pairs of rows; a row paired with itself gives the pairs of its copies."""
-        own, new_from = one is other, self.task.job.new_from
-        self.pairs += _count(one, a, other, b, own)
-        require_listable(self.pairs)
-        at = np.zeros(3, np.int64)
-        while at[0] < len(a):
-            free = tuple(column[self.filled :] for column in self.out)
-            self.filled += kernels.list_pairs(one, a, other, b, own, similarity, new_from, at, free)
-            if at[0] < len(a):
-                self.write()
-
-    def write(self) -> None:
-        """Write the buffer to a store."""
-        i, j, similarity = self.out[0][: self.filled], self.out[1][: self.filled], self.out[2][: self.filled]
-        write_pairs(_pairs_path(self.task.job, self.task.number, self.stores), i, j, similarity)
-        self.filled, self.stores = 0, self.stores + 1
-
-
-def _count(one: Groups, a: NDArray[np.int64], other: Groups, b: NDArray[np.int64], own: bool) -> int:
-    """Count the pairs of documents of pairs of rows, except those of two old documents, without listing them."""
-    found = 0.0  # as a float, which does not overflow
-    for sign, x, y in (1, one.sizes[a], other.sizes[b]), (-1, one.old[a], other.old[b]):
-        found += sign * float((x.astype(np.float64) * (y - own)).sum())
-    return int(found) // (1 + own)
-
-
-def _candidates_of(task: Verify, number: int) -> tuple[Reader, int, int]:
-    """Open the candidate pairs of a task; return also the range of those of the cells."""
-    reader = task.job.result("candidates", number)
-    begin, end = reader.whole("cells", np.int64)[list(task.cells)].tolist()
-    return reader, begin, end
-
-
-def _keys(task: Verify, span: tuple[int, int]) -> NDArray[np.uint64]:
-    """Read the candidate pairs whose longer row is in a span, as keys."""
-    found = [np.empty(0, np.uint64)]
-    whole = _plan(task.job).cells[list(task.cells)].tolist() == list(span)
-    for number in range(task.searches):
-        reader, begin, end = _candidates_of(task, number)
-        if not whole:
-            rows, among = partial(_longer, reader), range(begin, end)
-            begin, end = (begin + bisect_left(among, row, key=rows) for row in span)
-        if begin < end:
-            found.append(np.empty(end - begin, np.uint64))
-            pairs, shared = (reader.part(n, t, begin, end) for n, t in (("pairs", np.uint64), ("shared", np.uint8)))
-            kernels.pack_keys(pairs, shared, span[0], found[-1])
-    return np.concatenate(found)
-
-
-def _longer(reader: Reader, index: int) -> int:
-    """Return the longer row of a candidate pair."""
-    return int(reader.part("pairs", np.uint64, index, index + 1)[0] & kernels.LOW)
-
-
-def _windows(rows: NDArray[np.int64], cells: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Cut ascending rows at the edges of cells, and into blocks of a limited size."""
-    edges = np.union1d(np.searchsorted(rows, cells), np.arange(0, len(rows), most))
-    for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        if first < last:
-            yield first, last
-
-
-def _gathered(reader: Reader, rows: NDArray[np.int64]) -> Block:
-    """Read some ascending rows; those with small gaps between them are read at once."""
-    blocks = [_some(reader, run) for run in _near(rows)]
-    starts = np.cumsum([0, *(int(block.indptr[-1]) for block in blocks)])
-    return Block(
-        np.concatenate([np.zeros(1, np.int64), *(b.indptr[1:] + s for b, s in zip(blocks, starts, strict=False))]),
-        np.concatenate([np.empty(0, np.int32), *(block.ids for block in blocks)]),
-        np.concatenate([np.empty(0, np.int32), *(block.counts for block in blocks)]),
-        np.concatenate([np.empty(0, np.int64), *(block.lengths for block in blocks)]),
-    )
-
-
-def _some(reader: Reader, run: NDArray[np.int64]) -> Block:
-    """Read some rows with small gaps between them."""
-    start, stop = int(run[0]), int(run[-1]) + 1
-    indptr = reader.part("indptr", np.int64, start, stop + 1)
-    _require_rising(reader, indptr)
-    first, last = int(indptr[0]), int(indptr[-1])
-    ids, counts = reader.part("ids", np.int32, first, last), reader.part("counts", np.int32, first, last)
-    lengths, indptr = reader.part("lengths", np.int64, start, stop), indptr - first
-    if stop - start == len(run):
-        return Block(indptr, ids, counts, lengths)
-    at = run - start
-    ends = row_starts(np.diff(indptr)[at])
-    out = Block(ends, np.empty(ends[-1], np.int32), np.empty(ends[-1], np.int32), lengths[at])
-    kernels.gather(indptr, ids, at, ends, out.ids)
-    kernels.gather(indptr, counts, at, ends, out.counts)
-    return out
-
-
-def _near(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Cut ascending rows at gaps that are worth another read."""
-    return np.split(rows, np.flatnonzero(np.diff(rows) > GAP) + 1) if len(rows) else []
-
-
-def _members(job: Job, reader: Reader, rows: NDArray[np.int64]) -> Groups:
-    """Return the document numbers of some rows, ascending, and of their copies."""
-    spans = _plan(job).spans
-    parts = (reader.part("rows", np.int64, int(run[0]), int(run[-1]) + 1)[run - run[0]] for run in _near(rows))
-    numbers = np.concatenate([np.empty(0, np.int64), *parts])
-    copied, copies = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for number in np.unique(np.searchsorted(spans, rows, side="right") - 1).tolist():
-        left = job.result("shuffled", number)
-        if left.facts["copies"]:
-            copied.append(left.whole("copied", np.int64))
-            copies.append(left.whole("copies", np.int64))
-    of, copy = np.concatenate(copied), np.concatenate(copies)
-    begin, end = np.searchsorted(of, rows), np.searchsorted(of, rows, side="right")
-    sizes = 1 + end - begin
-    starts = row_starts(sizes)
-    members = np.repeat(numbers, sizes)
-    within = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
-    members[within > 0] = copy[(np.repeat(begin, sizes) + within - 1)[within > 0]]
-    return Groups(starts, members, sizes, np.diff(row_starts(members < job.new_from)[starts]))

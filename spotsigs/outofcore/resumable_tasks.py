@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from spotsigs.engines import Engine
@@ -16,20 +15,15 @@ from spotsigs.errors import InputError
 from spotsigs.storage.locations import as_path
 from spotsigs.storage.store import Reader, Writer, opened, writing
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-
-_COPIED = 1 << 20
-
 
 @dataclass(frozen=True, kw_only=True)
-class Checkpoints:
-    """Folder of the results of the tasks of a stage.
+class Job:
+    """Tasks with common settings.
 
     Attributes
     ----------
     folder : str
-        Path or URL that all workers can read and write.
+        Path or URL of the results, which all workers can read and write.
     """
 
     folder: str
@@ -52,33 +46,33 @@ class Checkpoints:
             return out.facts
 
 
+class NumberedTask(Protocol):
+    """A task of a job, with its number among those of its kind."""
+
+    @property
+    def job(self) -> Job: ...  # noqa: D102
+    @property
+    def number(self) -> int: ...  # noqa: D102
+
+
+Task = TypeVar("Task")
+Numbered = TypeVar("Numbered", bound=NumberedTask)
+Result = TypeVar("Result")
+
+
+def resumable(kind: str) -> Callable[[Callable[[Numbered, Writer], None]], Callable[[Numbered], dict[str, Any]]]:
+    """Let a function that writes the result of a task run only if the result is not complete, and return its facts."""
+
+    def decorate(work: Callable[[Numbered, Writer], None]) -> Callable[[Numbered], dict[str, Any]]:
+        @wraps(work)
+        def run_or_skip(task: Numbered) -> dict[str, Any]:
+            return task.job.checkpoint(kind, task.number, work=lambda out: work(task, out))
+
+        return run_or_skip
+
+    return decorate
+
+
 def run(engine: Engine, function: Callable[[Task], Result], tasks: Sequence[Task], name: str) -> Iterator[Result]:
     """Run the tasks of a round with a progress bar."""
     return iter(tqdm(engine.map(function, tasks), name, total=len(tasks), unit=" tasks", disable=None, leave=False))
-
-
-def append_parts(
-    store: Writer,
-    name: str,
-    dtype: Any,
-    readers: Sequence[Reader],
-    of: str | None = None,
-    before: NDArray[np.int64] | None = None,
-) -> None:
-    """Concatenate an array of several results; with `before`, its values are offsets that continue."""
-    with store.growing(name, dtype) as append:
-        if before is not None:
-            append(before)
-        last = 0
-        for reader in readers:
-            for values in pieces(reader, of or name, dtype):
-                append(values if before is None else values + last)
-            if before is not None and reader.length(of or name, dtype):
-                last += int(values[-1])
-
-
-def pieces(reader: Reader, name: str, dtype: Any) -> Iterator[NDArray[Any]]:
-    """Yield an array of a result in pieces."""
-    length = reader.length(name, dtype)
-    for start in range(0, length, _COPIED):
-        yield reader.part(name, dtype, start, min(start + _COPIED, length))

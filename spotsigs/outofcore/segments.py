@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from tqdm import tqdm
 
 from spotsigs.arrays.csr import row_sums
 from spotsigs.engines import Engine
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import WORDS, Copies, Sameness
-from spotsigs.records import Collection, Document, Shard, Signatures, SignatureScheme, Skipped
+from spotsigs.records import Collection, Document, Shard, SignatureScheme, Skipped
 from spotsigs.signatures.extract import unique_names
 from spotsigs.signatures.languages import count_in_shingles
 from spotsigs.signatures.reading_progress import reading
@@ -151,9 +151,8 @@ def _extract_segment(
     try:
         opened(target, "signatures")
     except InputError:
+        further, last = 0, None
         with pages_up_to(largest):
-            rows = further = 0
-            last: Signatures | None = None
             for part in extract_parts(shard, text, scheme, strict=strict, most=_MOST):
                 if strict and part.skipped:
                     return 0, part.skipped[0]
@@ -161,10 +160,8 @@ def _extract_segment(
                     save_signatures(_further(target, further), last)
                     further += 1
                 last = part
-                rows += len(part)
         assert last is not None
         save_signatures(target, last, further=further)
-        return rows, None
     done = Segments(tuple(_parts(target)))
     return int(done.sizes().sum()), next(iter(done.skipped), None) if strict else None
 
@@ -180,25 +177,21 @@ def _parts(segment: Path) -> list[Path]:
 
 
 class Part(NamedTuple):
-    """Signatures of one segment, and the documents that are compared; None for all."""
+    """Signatures of one segment, and the documents that are compared."""
 
     store: Reader
-    rows: NDArray[np.bool_] | None
+    rows: NDArray[np.bool_]
 
-    def read(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int32]]:
-        """Return the number of signatures of each compared document, their hashes and counts."""
-        sizes, counts = self.sized()
-        hashes = self.store.whole("hashes", np.uint64)
-        if self.rows is not None and not self.rows.all():
-            hashes = hashes[np.repeat(self.rows, np.diff(self.store.indptr("hashes", np.uint64)))]
-        return sizes, hashes, counts
+    def sizes(self) -> NDArray[np.int64]:
+        """Return the number of signatures of each document, 0 for those that are not compared."""
+        return np.where(self.rows, np.diff(self.store.indptr("hashes", np.uint64)), 0)
 
-    def sized(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the number of signatures of each compared document, and their counts."""
-        sizes, counts = np.diff(self.store.indptr("hashes", np.uint64)), self.store.whole("counts", np.int32)
-        if self.rows is None or self.rows.all():
-            return sizes, counts
-        return np.where(self.rows, sizes, 0), counts[np.repeat(self.rows, sizes)]
+    def column(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
+        """Return the ``hashes`` or ``counts`` of the compared documents."""
+        values = self.store.whole(name, dtype)
+        if self.rows.all():
+            return values
+        return values[np.repeat(self.rows, np.diff(self.store.indptr("hashes", np.uint64)))]
 
 
 @dataclass(frozen=True)
@@ -234,7 +227,7 @@ class Segments:
         first = 0
         for reader in self.stores():
             last = first + int(reader.facts["rows"])
-            yield Part(reader, None if self.rows is None else self.rows[first:last])
+            yield Part(reader, np.ones(last - first, np.bool_) if self.rows is None else self.rows[first:last])
             first = last
 
     def digests(self, memory: int = 1 << 24) -> Iterator[NDArray[np.uint64]]:

@@ -13,24 +13,21 @@ import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts, take_rows
-from spotsigs.errors import require
+from spotsigs.errors import InputError, require
 from spotsigs.outofcore.segments import Segments
 from spotsigs.records import CollectionScheme, Signatures
 from spotsigs.signatures.main_content import LINK
-from spotsigs.storage.atomic import replacing, staging_folder
+from spotsigs.storage.atomic import staging_folder
 from spotsigs.storage.identity import identity
-from spotsigs.storage.locations import as_path, exists, read
+from spotsigs.storage.locations import as_path
 from spotsigs.storage.store import (
     concatenated_on_disk,
     fingerprint,
     load_signatures,
+    opened,
     remove_tree,
     save_signatures,
-    sealed,
-    unsealed,
 )
-
-_MADE_OF = "made_of.json"
 
 _RULES = 6
 """Version of the rules. A new version replaces signatures that an earlier release computed from the same outlines."""
@@ -66,25 +63,28 @@ def refine_segments(folder: str | Path, outlines: Segments, scheme: CollectionSc
         If the budget is too small for the collection's links.
     """
     folder = as_path(folder)
-    content = "".join(map(fingerprint, outlines.folders))
-    made_of = xxhash.xxh64_hexdigest(f"{content}{json.dumps(identity(scheme))} {_RULES}".encode())
+    content = [*map(fingerprint, outlines.folders), json.dumps(identity(scheme)), str(_RULES)]
     if outlines.rows is not None:
-        made_of += xxhash.xxh64_hexdigest(outlines.rows.tobytes())
+        content.append(xxhash.xxh3_128_hexdigest(outlines.rows.tobytes()))
+    made_of = xxhash.xxh3_128_hexdigest("\n".join(content).encode())
     targets = tuple(folder / f"{k:08d}" for k in range(len(outlines.folders)))
-    marker = folder / _MADE_OF
-    if _made_of(marker) == made_of:
-        return Segments(targets)
-    remove_tree(folder)
-    with staging_folder(folder) as scratch:
-        everything = _gathered(outlines, scratch)
-        _require_memory(everything, memory)
-        signatures = scheme.refine(everything, scratch=scratch)
-        for target, part in zip(targets, _parts(signatures, outlines), strict=True):
-            save_signatures(target, part)
-        del everything, signatures  # mapped files of the scratch
-    with replacing(marker) as temporary:
-        temporary.write_bytes(sealed({"outlines": made_of}))
+    if not all(_is_made_of(target, made_of) for target in targets):
+        remove_tree(folder)
+        with staging_folder(folder) as scratch:
+            everything = _gathered(outlines, scratch)
+            _require_memory(everything, memory)
+            signatures = scheme.refine(everything, scratch=scratch)
+            for target, part in zip(targets, _parts(signatures, outlines), strict=True):
+                save_signatures(target, part, made_of=made_of)
+            del everything, signatures  # mapped files of the scratch
     return Segments(targets)
+
+
+def _is_made_of(store: Path, made_of: str) -> bool:
+    try:
+        return opened(store, "signatures", verify=False).facts.get("made_of") == made_of
+    except InputError:
+        return False
 
 
 def refined_page(page: Signatures, outlines: Segments, scheme: CollectionScheme, *, memory: int) -> Signatures:
@@ -107,7 +107,7 @@ def refined_page(page: Signatures, outlines: Segments, scheme: CollectionScheme,
     links = page.hashes[page.counts >= LINK]
     found = []
     for part in outlines.parts():
-        sizes, hashes, kinds = part.read()
+        sizes, hashes, kinds = part.sizes(), part.column("hashes", np.uint64), part.column("counts", np.int32)
         shares = np.repeat(np.arange(len(sizes)), sizes)[(kinds >= LINK) & np.isin(hashes, links)]
         starts, entries = take_rows(row_starts(sizes), np.unique(shares))
         found.append((np.diff(starts), hashes[entries], kinds[entries]))
@@ -121,14 +121,6 @@ def refined_page(page: Signatures, outlines: Segments, scheme: CollectionScheme,
     start = int(refined.indptr[-2])
     indptr = np.array([0, len(refined.hashes) - start])
     return replace(page, indptr=indptr, hashes=refined.hashes[start:], counts=refined.counts[start:])
-
-
-def _made_of(marker: Path) -> Any:
-    """Return the checksum of the input of the signatures of a folder; None if it is unknown."""
-    try:
-        return unsealed(read(marker)).get("outlines") if exists(marker) else None
-    except ValueError:
-        return None
 
 
 def _require_memory(outlines: Signatures, memory: int) -> None:
@@ -150,9 +142,8 @@ def _gathered(segments: Segments, scratch: Path) -> Signatures:
 
     def rows() -> Iterator[tuple[NDArray[Any], ...]]:
         for part in segments.parts():
-            size, hashes, counts = part.read()
-            sizes.append(size)
-            yield hashes, counts
+            sizes.append(part.sizes())
+            yield part.column("hashes", np.uint64), part.column("counts", np.int32)
 
     hashes, kinds = concatenated_on_disk(rows(), (np.uint64, np.int32), scratch)
     indptr = row_starts(np.concatenate([np.empty(0, np.int64), *sizes]))

@@ -6,11 +6,11 @@ Four rounds of tasks, see `spotsigs.outofcore.resumable_tasks`:
    first document that contains each, by range of hashes.
 2. `tally`: the hashes of a range from all batches; those inside the IDF band are its vocabulary.
 3. `number`: the rows of a batch with the ids and marks of their signatures, by length.
-4. `gather`: the rows of some lengths from all batches.
+4. `gather`: rows of similar length from all batches, in order.
 
 The mark of a signature has the class of its frequency and its partition key, see
-`spotsigs.outofcore.prefix_partition_kernels`. The calling process concatenates the results of `gather` and `tally`; it
-stores a few numbers for each task and each length. The vectors do not depend on batches and ranges.
+`spotsigs.outofcore.prefix_partition_kernels`. The calling process orders the rows, and concatenates the results of
+`gather` and `tally`. The vectors do not depend on batches and ranges.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ import xxhash
 from numpy.typing import NDArray
 
 from spotsigs.arrays.csr import row_starts
-from spotsigs.arrays.frequency_classes import rarity_classes
 from spotsigs.engines import Engine, Serial
 from spotsigs.errors import InputError, require
 from spotsigs.exact_duplicates import Copies
-from spotsigs.outofcore.resumable_tasks import Checkpoints, append_parts, run
+from spotsigs.outofcore.resumable_tasks import Job, resumable, run
 from spotsigs.outofcore.segments import Segments
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.storage.identity import identity
 from spotsigs.storage.locations import absolute, as_path, exists
 from spotsigs.storage.store import (
+    Reader,
     StoredVectors,
     Writer,
     claim,
@@ -64,6 +64,12 @@ TASKS = 16
 
 _ENTRY: dict[str, Any] = {"ids": np.int32, "counts": np.int32, "marks": np.uint16}
 """Arrays with a value for each entry of the vectors."""
+
+HIGHEST_CLASS = 63
+"""Highest class of document frequency, by which the join orders signatures."""
+
+_COPIED = 1 << 20
+"""Values that are copied at a time."""
 
 LEAST_ENTRIES = 2**18
 """Entries of a batch, or hashes of a range, below which another task would cost more than it saves."""
@@ -139,7 +145,7 @@ def build_vectors(
     copies = Copies.none(n) if copies is None else copies
     segments = segments.only(copies.distinct)
     folder, engine = as_path(folder), Serial() if engine is None else engine
-    layout = Layout(
+    job = VectorJob(
         folder=absolute(rounds_of(folder)),
         idf_filter=idf_filter,
         sets=sets,
@@ -147,17 +153,20 @@ def build_vectors(
         memory=memory,
         ranges=max(1, ceil(int(entries.sum()) / _share(entries, memory // BYTES_A_HASH))),
     )
-    _claim(layout, segments, copies)
-    batches = list(_batches(layout, segments, sizes, entries))
-    ranges_of_lengths = _run_rounds(layout, batches, engine)
+    _claim(job, segments, copies)
+    batches = list(_batches(job, segments, sizes, entries))
+    _find_vocabulary(job, batches, engine)
+    list(run(engine, number, batches, "numbering"))
+    ranges = _row_ranges(job, len(batches))
+    list(run(engine, gather, ranges, "ordering"))
     with writing(folder, "vectors") as store:
-        _concatenate(store, layout, ranges_of_lengths)
+        _concatenate(store, job, len(ranges))
         store.strings("doc_ids", segments.doc_ids)
         store.strings("clusters", (name or "" for name in segments.clusters))
         store.put("content", copies.content)
         store.put("representatives", copies.representatives)
         store.facts |= {"rows": n, **(facts or {})}
-    remove_tree(layout.path())
+    remove_tree(job.path())
     return open_vectors(folder)
 
 
@@ -166,24 +175,13 @@ def rounds_of(folder: Path) -> Path:
     return folder.parent / f"{folder.name}-in-the-making"
 
 
-def _run_rounds(layout: Layout, batches: Sequence[Batch], engine: Engine) -> int:
-    """Run all tasks; return the number of ranges of lengths."""
-    _count(layout, batches, engine)
-    list(run(engine, number, batches, "numbering"))
-    tasks = [
-        LengthRange(layout, k, len(batches), *edges) for k, edges in enumerate(_length_ranges(layout, len(batches)))
-    ]
-    list(run(engine, gather, tasks, "ordering"))
-    return len(tasks)
-
-
 def _share(entries: NDArray[np.int64], most: int) -> int:
     """Return the number of entries of a task, at most a given number."""
     return max(1, min(most, max(ceil(int(entries.sum()) / TASKS), LEAST_ENTRIES)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout(Checkpoints):
+class VectorJob(Job):
     """Settings of all tasks.
 
     Attributes
@@ -206,7 +204,7 @@ class Layout(Checkpoints):
 class Batch(NamedTuple):
     """A task: some segments, the number of their first document, and the documents that are compared."""
 
-    layout: Layout
+    job: VectorJob
     number: int
     first: int
     folders: tuple[str, ...]
@@ -217,78 +215,75 @@ class Batch(NamedTuple):
         return Segments(tuple(map(as_path, self.folders)), self.rows)
 
 
-class Range(NamedTuple):
+class HashRange(NamedTuple):
     """A task: a range of hashes from all batches."""
 
-    layout: Layout
+    job: VectorJob
     number: int
     batches: int
 
 
-class LengthRange(NamedTuple):
-    """A task: the rows between two edges; an edge is a length, and the first batch whose rows of it are after it."""
+class RowRange(NamedTuple):
+    """A task: some rows of each batch, which are consecutive in the order of all rows."""
 
-    layout: Layout
+    job: VectorJob
     number: int
-    batches: int
-    begin: tuple[int, int]
-    end: tuple[int, int]
+    rows: tuple[tuple[int, int], ...]
 
 
-def _claim(layout: Layout, segments: Segments, copies: Copies) -> None:
+def _claim(job: VectorJob, segments: Segments, copies: Copies) -> None:
     """Write the identity of the input of the tasks; delete results with another one."""
     made_of = "".join(map(fingerprint, segments.folders)).encode() + copies.representatives.tobytes()
     facts = {
         "of": xxhash.xxh3_128_hexdigest(made_of),
-        "settings": identity((layout.idf_filter, layout.sets)),
-        "memory": layout.memory,
+        "settings": identity((job.idf_filter, job.sets)),
+        "memory": job.memory,
     }
-    folder = layout.path()
+    folder = job.path()
     if not exists(folder / _MADE_OF) or claim(folder, _MADE_OF, facts):
         remove_tree(folder)
         claim(folder, _MADE_OF, facts)
 
 
 def _batches(
-    layout: Layout, segments: Segments, sizes: NDArray[np.int64], entries: NDArray[np.int64]
+    job: VectorJob, segments: Segments, sizes: NDArray[np.int64], entries: NDArray[np.int64]
 ) -> Iterator[Batch]:
     """Group segments up to a number of entries and documents; a larger one is a batch of its own."""
     weights = entries + sizes
-    most = _share(weights, layout.memory // (2 * BYTES_AN_ENTRY))
+    most = _share(weights, job.memory // (2 * BYTES_AN_ENTRY))
     before = row_starts(weights)
     rows = row_starts(sizes)
     for number, (start, stop) in enumerate(entry_spans(before, most)):
         first, last = int(rows[start]), int(rows[stop])
         counted = None if segments.rows is None else segments.rows[first:last]
-        yield Batch(layout, number, first, tuple(map(absolute, segments.folders[start:stop])), counted)
+        yield Batch(job, number, first, tuple(map(absolute, segments.folders[start:stop])), counted)
 
 
-def _count(layout: Layout, batches: Sequence[Batch], engine: Engine) -> None:
+def _find_vocabulary(job: VectorJob, batches: Sequence[Batch], engine: Engine) -> None:
     """Run the rounds that find the vocabulary; write the id of the first signature of each range."""
     list(run(engine, scatter, batches, "counting"))
-    ranges = [Range(layout, k, len(batches)) for k in range(layout.ranges)]
-    ends = np.cumsum([0, *run(engine, tally, ranges, "filtering")], dtype=np.int64)
+    ranges = [HashRange(job, k, len(batches)) for k in range(job.ranges)]
+    sizes = [facts["signatures"] for facts in run(engine, tally, ranges, "filtering")]
+    ends = row_starts(np.array(sizes, np.int64))
     if ends[-1] > MOST_SIGNATURES:
-        remove_tree(layout.path())
+        remove_tree(job.path())
     require(
         int(ends[-1]) <= MOST_SIGNATURES,
         f"{ends[-1]:,} distinct signatures are inside the band, and their numbers end at {MOST_SIGNATURES:,}; "
         "a narrower IDF band, such as idf_max=0.85, drops the rare ones",
     )
-    layout.checkpoint("bases", work=lambda out: out.put("bases", ends))
+    job.checkpoint("bases", work=lambda out: out.put("bases", ends))
 
 
-def scatter(batch: Batch) -> None:
+@resumable("scattered")
+def scatter(batch: Batch, out: Writer) -> None:
     """Write the distinct hashes of a batch, and the index of the hash of each entry."""
-    batch.layout.checkpoint("scattered", batch.number, work=lambda out: _scatter(batch, out))
-
-
-def _scatter(batch: Batch, out: Writer) -> None:
     from spotsigs.outofcore import prefix_partition_kernels as kernels
 
-    found = [(np.empty(0, np.int64), np.empty(0, np.uint64)), *(part.read()[:2] for part in batch.segments().parts())]
-    sizes, hashes = (np.concatenate(column) for column in zip(*found, strict=True))
-    del found
+    parts = list(batch.segments().parts())
+    sizes = np.concatenate([part.sizes() for part in parts])
+    hashes = np.concatenate([part.column("hashes", np.uint64) for part in parts])
+    del parts
     order = np.argsort(hashes)
     hashes = hashes[order]
     begins = _begins(hashes)
@@ -297,7 +292,7 @@ def _scatter(batch: Batch, out: Writer) -> None:
     del order
     starts = np.flatnonzero(begins)
     distinct = hashes[starts]
-    ranges = batch.layout.ranges
+    ranges = batch.job.ranges
     edges = np.searchsorted(distinct, np.array([2**64 * k // ranges for k in range(ranges)], np.uint64))
     out.put("hashes", distinct)
     out.put("frequencies", np.diff(np.append(starts, len(hashes))).astype(np.int32))
@@ -313,18 +308,15 @@ def _begins(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.append(np.ones(min(len(values), 1), np.bool_), values[1:] != values[:-1])
 
 
-def tally(task: Range) -> int:
+@resumable("tallied")
+def tally(task: HashRange, out: Writer) -> None:
     """Write the vocabulary of a range, its marks, and the dropped hashes; return its size."""
-    return int(task.layout.checkpoint("tallied", task.number, work=lambda out: _tally(task, out))["signatures"])
-
-
-def _tally(task: Range, out: Writer) -> None:
     from spotsigs.outofcore.prefix_partition_kernels import KEY_BITS
 
     kinds: dict[str, Any] = {"hashes": np.uint64, "frequencies": np.int32, "partition_keys": np.uint16}
     found = [tuple(np.empty(0, kind) for kind in kinds.values())]
     for number in range(task.batches):
-        left = task.layout.result("scattered", number)
+        left = task.job.result("scattered", number)
         span = left.part("edges", np.int64, task.number, task.number + 2).tolist()
         found.append(tuple(left.part(name, kind, *span) for name, kind in kinds.items()))
     hashes, frequencies, partition_keys = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -337,7 +329,7 @@ def _tally(task: Range, out: Writer) -> None:
     # the key of the first batch that contains a hash
     partition_keys = partition_keys[np.minimum.reduceat(order, starts)] if len(starts) else partition_keys
     del order
-    kept = task.layout.idf_filter.keeps(total, task.layout.documents)
+    kept = task.job.idf_filter.keeps(total, task.job.documents)
     out.put("vocabulary", hashes[starts[kept]])
     out.put("dropped", hashes[starts[~kept]])
     del hashes, starts
@@ -345,149 +337,130 @@ def _tally(task: Range, out: Writer) -> None:
     out.facts = {"signatures": int(np.count_nonzero(kept))}
 
 
-def number(batch: Batch) -> None:
+@resumable("numbered")
+def number(batch: Batch, out: Writer) -> None:
     """Write the rows of a batch by length, and the offsets of each length."""
-    batch.layout.checkpoint("numbered", batch.number, work=lambda out: _number(batch, out))
-
-
-def _number(batch: Batch, out: Writer) -> None:
-    layout = batch.layout
+    job = batch.job
     ids, marks = _numbers_of(batch)
-    found = zip(*(part.sized() for part in batch.segments().parts()), strict=True)
-    sizes, counts = (np.concatenate(column) for column in found)
-    require(len(ids) == len(counts), f"the results of tasks in {layout.folder} are damaged; delete it and run again")
-    kept, size, lengths = layout.idf_filter.long_enough(sizes, ids >= 0, counts)
-    lengths = size if layout.sets else lengths
-    counts = np.ones(int(size.sum()), np.int32) if layout.sets else counts[kept]
-    order = _put_by_length(out, size, {"ids": ids[kept], "counts": counts, "marks": marks[kept]}, lengths)
+    parts = list(batch.segments().parts())
+    sizes = np.concatenate([part.sizes() for part in parts])
+    counts = np.concatenate([part.column("counts", np.int32) for part in parts])
+    del parts
+    kept, size, lengths = job.idf_filter.long_enough(sizes, ids >= 0, counts)
+    lengths = size if job.sets else lengths
+    counts = np.ones(int(size.sum()), np.int32) if job.sets else counts[kept]
+    order = np.argsort(lengths, kind="stable")
+    _put_rows(out, size, {"ids": ids[kept], "counts": counts, "marks": marks[kept]}, order)
+    out.put("starts", row_starts(size[order]))
+    out.put("lengths", lengths[order])
     out.put("rows", batch.first + order)
-    _put_runs(out)
 
 
 def _numbers_of(batch: Batch) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
     """Return the id of the signature of each entry, -1 if it is dropped, and its mark."""
-    layout, left = batch.layout, batch.layout.result("scattered", batch.number)
-    edges = left.whole("edges", np.int64).tolist()
-    bases = layout.result("bases").whole("bases", np.int64).tolist()
+    job = batch.job
+    scattered = job.result("scattered", batch.number)
+    edges = scattered.whole("edges", np.int64).tolist()
+    bases = job.result("bases").whole("bases", np.int64).tolist()
     ids, marks = np.full(edges[-1], -1, np.int32), np.zeros(edges[-1], np.uint16)
-    for k in range(layout.ranges):
-        span, words = slice(edges[k], edges[k + 1]), layout.result("tallied", k)
-        hashes = left.part("hashes", np.uint64, span.start, span.stop)
-        indices, known = look_up(hashes, words.whole("vocabulary", np.uint64))
-        ids[span][known] = indices[known] + np.int32(bases[k])
-        marks[span][known] = words.whole("marks", np.uint16)[indices[known]]
-    entries = left.whole("entries", np.int32)
+    for k, (first, last) in enumerate(pairwise(edges)):
+        tallied = job.result("tallied", k)
+        hashes = scattered.part("hashes", np.uint64, first, last)
+        indices, known = look_up(hashes, tallied.whole("vocabulary", np.uint64))
+        ids[first:last][known] = indices[known] + np.int32(bases[k])
+        marks[first:last][known] = tallied.whole("marks", np.uint16)[indices[known]]
+    entries = scattered.whole("entries", np.int32)
     return ids[entries], marks[entries]
 
 
-def _put_by_length(
-    out: Writer, sizes: NDArray[np.int64], columns: Mapping[str, NDArray[Any]], lengths: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Write rows in ascending order of length, stable, with several columns an entry; return that order."""
+def _put_rows(
+    out: Writer, sizes: NDArray[np.int64], columns: Mapping[str, NDArray[Any]], order: NDArray[np.int64]
+) -> None:
+    """Write columns with a value for each entry of rows of some sizes, with the rows in another order."""
     from spotsigs.outofcore import prefix_partition_kernels as kernels
 
-    order = np.argsort(lengths, kind="stable")
     indptr, ends = row_starts(sizes), row_starts(sizes[order])
-    out.put("ends", ends[1:])
-    out.put("lengths", lengths[order])
     for name, values in columns.items():
         ordered = np.empty_like(values)
         kernels.gather(indptr, values, order, ends, ordered)
         out.put(name, ordered)
-    return order
 
 
-def _put_runs(out: Writer) -> None:
-    """Write the lengths that occur, ascending, and the cumulative numbers of rows and entries."""
-    left = out.reader()
-    lengths, ends = left.whole("lengths", np.int64), left.whole("ends", np.int64)
-    rows = np.flatnonzero(np.append(_begins(lengths)[1:], np.ones(min(len(lengths), 1), np.bool_))) + 1
-    out.put("run_lengths", lengths[rows - 1])
-    out.put("run_rows", rows)
-    out.put("run_entries", ends[rows - 1])
+def _row_ranges(job: VectorJob, batches: int) -> list[RowRange]:
+    """Cut the order of all rows, by length and then by batch, into ranges that fit into the budget."""
+    numbered = [job.result("numbered", batch) for batch in range(batches)]
+    none = np.empty(0, np.int64)
+    lengths = [result.whole("lengths", np.int64) for result in numbered]
+    order = np.argsort(np.concatenate([none, *lengths]), kind="stable")
+    batch_of = np.repeat(np.arange(batches, dtype=np.int32), list(map(len, lengths)))[order]
+    del lengths
+    sizes = [np.diff(result.whole("starts", np.int64)) for result in numbered]
+    costs = 1 + np.concatenate([none, *sizes])[order]  # a row, and its entries
+    most = _share(costs, job.memory // (4 * BYTES_AN_ENTRY))
+    del sizes, order
+    found, begin = [], np.zeros(batches, np.int64)
+    for number, (first, last) in enumerate(entry_spans(row_starts(costs), most)):
+        end = begin + np.bincount(batch_of[first:last], minlength=batches)
+        found.append(RowRange(job, number, tuple(zip(begin.tolist(), end.tolist(), strict=True))))
+        begin = end
+    return found
 
 
-class _Runs(NamedTuple):
-    """Lengths of the rows of a batch, ascending, and the offsets of their rows and entries."""
-
-    lengths: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    entries: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, layout: Layout, batch: int) -> _Runs:
-        """Read them."""
-        left = layout.result("numbered", batch)
-        lengths, rows, entries = (left.whole(f"run_{name}", np.int64) for name in cls._fields)
-        return cls(lengths, np.append(0, rows), np.append(0, entries))
-
-    def before(self, edge: tuple[int, int], batch: int) -> int:
-        """Return the number of lengths before an edge."""
-        length, first = edge
-        return int(np.searchsorted(self.lengths, length, side="right" if batch < first else "left"))
-
-
-def _length_ranges(layout: Layout, batches: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Cut the rows by length, and rows of one length by batch, into ranges that fit into the budget."""
-    lengths, costs = np.empty(0, np.int64), np.empty(0, np.int64)
-    for batch in range(batches):
-        runs = _Runs.of(layout, batch)
-        lengths, index = np.unique(np.append(lengths, runs.lengths), return_inverse=True)
-        costs = np.bincount(index, np.append(costs, np.diff(runs.rows) + np.diff(runs.entries))).astype(np.int64)
-    most = _share(costs, layout.memory // (4 * BYTES_AN_ENTRY))
-    edges, used = [(0, 0)], 0
-    for length, cost in zip(lengths.tolist(), costs.tolist(), strict=True):
-        cells = [(0, cost)] if cost <= most else _cells(layout, batches, length)
-        for batch, size in cells:
-            if used and used + size > most:
-                edges.append((length, batch))
-                used = 0
-            used += size
-    edges.append((int(lengths[-1]) + 1 if len(lengths) else 0, 0))
-    return pairwise(edges)
-
-
-def _cells(layout: Layout, batches: int, length: int) -> Iterator[tuple[int, int]]:
-    """Yield each batch, and the number of its rows and entries of a length."""
-    for batch in range(batches):
-        runs = _Runs.of(layout, batch)
-        first, last = runs.before((length, 0), batch), runs.before((length, batches), batch)
-        yield batch, int(runs.rows[last] - runs.rows[first] + runs.entries[last] - runs.entries[first])
-
-
-def gather(task: LengthRange) -> None:
-    """Write the rows of a range of lengths from all batches, by length."""
-    task.layout.checkpoint("gathered", task.number, work=lambda out: _gather(task, out))
-
-
-def _gather(task: LengthRange, out: Writer) -> None:
+@resumable("gathered")
+def gather(task: RowRange, out: Writer) -> None:
+    """Write the rows of a range from all batches, by length."""
     none = np.empty(0, np.int64)
     found: list[tuple[NDArray[Any], ...]] = [(none, none, none, *(np.empty(0, kind) for kind in _ENTRY.values()))]
-    for batch in range(task.batches):
-        runs, left = _Runs.of(task.layout, batch), task.layout.result("numbered", batch)
-        first, last = runs.before(task.begin, batch), runs.before(task.end, batch)
-        span = int(runs.rows[first]), int(runs.rows[last])
-        if span[0] < span[1]:
-            begin, end = int(runs.entries[first]), int(runs.entries[last])
-            rows, lengths, ends = (left.part(name, np.int64, *span) for name in ("rows", "lengths", "ends"))
-            columns = (left.part(name, kind, begin, end) for name, kind in _ENTRY.items())
-            found.append((rows, lengths, np.diff(ends, prepend=begin), *columns))
+    for batch, (first, last) in enumerate(task.rows):
+        numbered = task.job.result("numbered", batch)
+        rows, lengths = (numbered.part(name, np.int64, first, last) for name in ("rows", "lengths"))
+        starts = numbered.part("starts", np.int64, first, last + 1)
+        columns = (numbered.part(name, kind, int(starts[0]), int(starts[-1])) for name, kind in _ENTRY.items())
+        found.append((rows, lengths, np.diff(starts), *columns))
     rows, lengths, sizes, *entries = (np.concatenate(column) for column in zip(*found, strict=True))
     del found
-    order = _put_by_length(out, sizes, dict(zip(_ENTRY, entries, strict=True)), lengths)
+    order = np.argsort(lengths, kind="stable")
+    _put_rows(out, sizes, dict(zip(_ENTRY, entries, strict=True)), order)
+    out.put("sizes", sizes[order])
+    out.put("lengths", lengths[order])
     out.put("rows", rows[order])
 
 
-def _concatenate(store: Writer, layout: Layout, ranges_of_lengths: int) -> None:
+def _concatenate(store: Writer, job: VectorJob, ranges_of_lengths: int) -> None:
     """Concatenate the results of the tasks."""
-    rows = [layout.result("gathered", k) for k in range(ranges_of_lengths)]
-    words = [layout.result("tallied", k) for k in range(layout.ranges)]
+    rows = [job.result("gathered", k) for k in range(ranges_of_lengths)]
+    words = [job.result("tallied", k) for k in range(job.ranges)]
     for name, kind in ({"rows": np.int64, "lengths": np.int64} | _ENTRY).items():
-        append_parts(store, name, kind, rows)
-    append_parts(store, "indptr", np.int64, rows, "ends", before=np.zeros(1, np.int64))
+        with store.growing(name, kind) as append:
+            for values in _pieces(rows, name, kind):
+                append(values)
     for name in ("vocabulary", "dropped"):
-        append_parts(store, name, np.uint64, words)
-    store.facts["n_signatures"] = store.reader().length("vocabulary", np.uint64)
+        with store.growing(name, np.uint64) as append:
+            for values in _pieces(words, name, np.uint64):
+                append(values)
+    with store.growing("indptr", np.int64) as append:
+        append(np.zeros(1, np.int64))
+        end = 0
+        for sizes in _pieces(rows, "sizes", np.int64):
+            ends = end + np.cumsum(sizes)
+            append(ends)
+            end = int(ends[-1])
+    store.facts["n_signatures"] = sum(int(facts.facts["signatures"]) for facts in words)
+
+
+def _pieces(results: Sequence[Reader], name: str, dtype: Any) -> Iterator[NDArray[Any]]:
+    """Yield an array of several results in pieces."""
+    for result in results:
+        length = result.length(name, dtype)
+        for start in range(0, length, _COPIED):
+            yield result.part(name, dtype, start, min(start + _COPIED, length))
+
+
+def rarity_classes(frequencies: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return 0 for a signature of at most one row, else two classes to each doubling of its rows; uint8."""
+    mantissa, exponent = np.frexp(np.maximum(frequencies, 1))
+    classes = 2 * exponent - 3 + (mantissa >= 0.75)
+    return np.where(frequencies > 1, np.minimum(classes, HIGHEST_CLASS), 0).astype(np.uint8)
 
 
 def look_up(hashes: NDArray[np.uint64], vocabulary: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

@@ -32,7 +32,6 @@ from spotsigs.signatures.idf import IdfFilter
 from spotsigs.spelling import is_command, option
 from spotsigs.storage.atomic import locked, staging_folder
 from spotsigs.storage.locations import local_folder
-from spotsigs.storage.store import Renumbered
 from spotsigs.text.size_limits import BUDGET_PAGE, pages_up_to
 
 COMPLETE = "metrics.json"
@@ -242,7 +241,6 @@ def _record_kept(store: str, outcome: Outcome) -> None:
 def _write_copy(outcome: Outcome, settings: Settings, temporary: Path) -> None:
     """Write the copy of the collection into a temporary folder."""
     matched, added_from = outcome.matched, outcome.added_from
-    new = Renumbered(matched.doc_ids, np.arange(added_from, len(matched.doc_ids)))
     failed = np.unique(np.fromiter((name_hash(record.id) for record in matched.skipped), np.uint64))
 
     def judged(document: Document) -> bool:
@@ -254,7 +252,8 @@ def _write_copy(outcome: Outcome, settings: Settings, temporary: Path) -> None:
             or is_readable(document, settings.text, settings.signature)
         )
 
-    prepare_copy(settings.collection, new, outcome.decisions.kept[added_from:], temporary, judged=judged)
+    kept = outcome.decisions.kept[added_from:]
+    prepare_copy(settings.collection, matched.doc_ids[added_from:], kept, temporary, judged=judged)
 
 
 def write_page(folder: Path, outcome: Outcome, settings: Settings, say: Callable[[str], object]) -> None:

@@ -89,13 +89,12 @@ def require_reachable(path: Path) -> None:
     """Refuse a remote path whose bucket is missing or cannot be reached; the path may be empty or absent."""
     if not is_remote(path):
         return
-    with _reaching(path):
-        remote = _file_system(path)
+    with _remote(path) as (system, key):
         try:
-            remote.info(_key(path))
+            system.info(key)
         except FileNotFoundError:
-            bucket = _key(path).lstrip("/").partition("/")[0]
-            if _is_flat(path) and not remote.exists(bucket):
+            bucket = key.lstrip("/").partition("/")[0]
+            if _is_flat(path) and not system.exists(bucket):
                 raise InputError(f"{path}: there is no bucket {bucket}; make it first") from None
 
 
@@ -103,11 +102,10 @@ def exists(path: Path) -> bool:
     """Return whether a file exists now."""
     if not is_remote(path):
         return path.exists()
-    with _reaching(path):
-        remote = _file_system(path)
-        remote.invalidate_cache(_key(path))
+    with _remote(path) as (system, key):
+        system.invalidate_cache(key)
         try:
-            return bool(remote.info(_key(path))["type"] == "file")
+            return bool(system.info(key)["type"] == "file")
         except FileNotFoundError:
             return False
 
@@ -118,8 +116,8 @@ def read(path: Path) -> bytes:
         if stat.S_ISFIFO(path.stat().st_mode):  # reading it would wait for a writer
             raise InputError(f"{path} is no regular file; delete it")
         return path.read_bytes()
-    with _reaching(path):
-        return bytes(_file_system(path).cat_file(_key(path)))
+    with _remote(path) as (system, key):
+        return bytes(system.cat_file(key))
 
 
 def checksum(path: Path) -> str:
@@ -134,10 +132,13 @@ def content_of(path: Path) -> tuple[int, str]:
     The checksum of a remote file is that of the storage, if it has one. A file that cannot be read has none.
     """
     try:
-        if is_remote(path):
-            return _remote_content(path)
-        facts = path.stat()
-        return _local_content(path, facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+        if not is_remote(path):
+            facts = path.stat()
+            return _local_content(path, facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+        with _remote(path) as (system, key):
+            info = system.info(key)
+            found = next((str(info[name]) for name in _CHECKSUMS if info.get(name)), None)
+            return int(info.get("size") or 0), found or checksum(path)
     except OSError:
         return -1, "cannot be read"
 
@@ -147,39 +148,25 @@ def _local_content(path: Path, *state: int) -> tuple[int, str]:
     return path.stat().st_size, checksum(path)
 
 
-def _remote_content(path: Path) -> tuple[int, str]:
-    with _reaching(path):
-        facts = _file_system(path).info(_key(path))
-        found = next((str(facts[name]) for name in _CHECKSUMS if facts.get(name)), None)
-        return int(facts.get("size") or 0), found or checksum(path)
-
-
 def fetch(path: Path, target: Path) -> None:
     """Copy a remote file to a local one; raise FileNotFoundError if there is none."""
-    with _reaching(path):
-        _file_system(path).get_file(_key(path), str(target))
+    with _remote(path) as (system, key):
+        system.get_file(key, str(target))
 
 
 def sizes(folder: Path) -> dict[str, int]:
     """Return the size of each file of a folder; none if the folder is missing."""
+    found: dict[str, int] = {}
     if not is_remote(folder):
-        return _local_sizes(folder)
-    with _reaching(folder):
-        remote = _file_system(folder)
-        remote.invalidate_cache(_key(folder))
-        try:
-            found = remote.ls(_key(folder), detail=True)
-        except FileNotFoundError:
-            return {}
-    return {entry["name"].rstrip("/").rpartition("/")[2]: int(entry["size"] or 0) for entry in found}
-
-
-def _local_sizes(folder: Path) -> dict[str, int]:
-    found = {}
-    with suppress(FileNotFoundError, NotADirectoryError):
-        for path in folder.iterdir():
-            with suppress(OSError):  # another process is writing its store
-                found[path.name] = path.stat().st_size
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for path in folder.iterdir():
+                with suppress(OSError):  # another process is writing its store
+                    found[path.name] = path.stat().st_size
+        return found
+    with _remote(folder) as (system, key), suppress(FileNotFoundError):
+        system.invalidate_cache(key)
+        for entry in system.ls(key, detail=True):
+            found[entry["name"].rstrip("/").rpartition("/")[2]] = int(entry["size"] or 0)
     return found
 
 
@@ -188,58 +175,50 @@ def files_below(root: Path, pattern: str | None = None) -> list[str]:
 
     The path itself, if it is a file, has the empty name.
     """
-    with _reaching(root):
-        remote, top = _file_system(root), _key(root).rstrip("/")
+    with _remote(root) as (system, key):
+        top = key.rstrip("/")
         if pattern is None:
-            keys = remote.find(top)
+            keys = system.find(top)
         else:
-            found = remote.glob(remote._strip_protocol(pattern), detail=True)
+            found = system.glob(system._strip_protocol(pattern), detail=True)
             keys = [key for key, facts in found.items() if facts["type"] == "file"]
     return [str(key)[len(top) :].lstrip("/") for key in keys]
 
 
 def put(sources: Sequence[Path], folder: Path) -> None:
     """Upload local files into a folder and delete them here; on an object store each appears when it is complete."""
-    with _reaching(folder):
-        remote = _file_system(folder)
-        if not _is_flat(folder):
-            remote.makedirs(_key(folder), exist_ok=True)
+    with _remote(folder) as (system, key):
+        _make_folder(folder)
         for source in sources:
             block = max(PIECE, -(-source.stat().st_size // PARTS))
-            with source.open("rb") as file, remote.open(_key(folder / source.name), "wb", block_size=block) as out:
+            with source.open("rb") as file, system.open(f"{key}/{source.name}", "wb", block_size=block) as out:
                 shutil.copyfileobj(file, out, PIECE)
             source.unlink()
 
 
 def create_remote(path: Path, content: bytes) -> None:
     """Write a small remote file unless it exists, on a storage with conditional writes such as S3."""
-    with _reaching(path):
-        remote = _file_system(path)
-        if not _is_flat(path):
-            remote.makedirs(_key(path.parent), exist_ok=True)
+    with _remote(path) as (system, key):
+        _make_folder(path.parent)
         try:
-            remote.pipe_file(_key(path), content, mode="create")
+            system.pipe_file(key, content, mode="create")
         except FileExistsError:
             return
         except (TypeError, NotImplementedError):
-            remote.pipe_file(_key(path), content)
+            system.pipe_file(key, content)
 
 
 def remove(path: Path, *, recursive: bool = False) -> None:
     """Delete a remote path, if it exists."""
-    with _reaching(path):
-        remote = _file_system(path)
+    with _remote(path) as (system, key):
         with suppress(FileNotFoundError):
-            remote.rm(_key(path), recursive=recursive)
-        remote.invalidate_cache()
+            system.rm(key, recursive=recursive)
+        system.invalidate_cache()
 
 
-def _file_system(path: Path) -> Any:
-    return cast(Any, path).fs
-
-
-def _key(path: Path) -> str:
-    return str(cast(Any, path).path)
+def _make_folder(folder: Path) -> None:
+    if not _is_flat(folder):
+        cast(Any, folder).fs.makedirs(cast(Any, folder).path, exist_ok=True)
 
 
 def _is_flat(path: Path) -> bool:
@@ -250,10 +229,10 @@ def _is_flat(path: Path) -> bool:
 
 
 @contextmanager
-def _reaching(path: Path) -> Iterator[None]:
-    """Turn the errors of all storage libraries into an `InputError`."""
+def _remote(path: Path) -> Iterator[tuple[Any, str]]:
+    """Yield the file system and the key of a remote path; turn errors of all storage libraries into `InputError`."""
     try:
-        yield
+        yield cast(Any, path).fs, str(cast(Any, path).path)
     except (InputError, FileNotFoundError):
         raise
     except Exception as error:

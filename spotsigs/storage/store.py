@@ -1,8 +1,7 @@
 """Signatures and vectors on disk: a folder of memory-mapped arrays with a schema version and checksums.
 
 A store is complete or absent: it is written to a temporary folder and renamed. On object storage, the manifest
-``store.json`` is uploaded last, and a folder without it is no store. An array of a remote store is fetched whole into a
-local cache when it is first read.
+``store.json`` is uploaded last, and a folder without it is no store. A remote store is copied when it is opened.
 
 No array is trusted: each process compares the checksums of the files that it opens, once, and checks the bounds of
 arrays that kernels use as indices. Vectors are sorted by length, so that every partition by length, for any tau, is a
@@ -16,33 +15,34 @@ import json
 import os
 import shutil
 import tempfile
+import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import EEXIST, EMFILE, ENFILE, ENOTEMPTY
-from functools import cache, cached_property, partial
+from functools import cache, lru_cache
 from io import BytesIO
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from time import time_ns
-from typing import Any, overload
+from typing import Any, BinaryIO
 
 import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
-from spotsigs.arrays.arrow import text
+from spotsigs.arrays.arrow import numbers, text
 from spotsigs.arrays.csr import require_rows
 from spotsigs.errors import InputError, reason, require
 from spotsigs.exact_duplicates import Copies
-from spotsigs.records import Signatures, Skipped, Vectors, unchecked
+from spotsigs.records import RowNumbers, Signatures, Skipped, Vectors, unchecked
 from spotsigs.storage import locations as places
 from spotsigs.storage.atomic import create, destination, is_empty, staging_folder
 from spotsigs.storage.locations import as_path, checksum, is_remote
 
 FORMAT = "spotsigs store"
-VERSION = 5
+VERSION = 6
 """Schema of all stores and results of tasks; those of another version are built again."""
 
 _MANIFEST = "store.json"
@@ -53,18 +53,10 @@ _CHECKED = 1 << 20  # entries whose bounds are checked at a time
 _HEADER = 128  # bytes before the values of a one-dimensional array in numpy's format
 _SEAL = "seal"
 _TICK = 10**8  # nanoseconds in which two changes of a file may have the same time
+_MOST_COPIES = 64  # remote stores of which a process keeps a copy
 
-_MOST_COPIES = 512
-"""Copies of remote files that a process keeps on its disk."""
-
-_FETCHED: dict[Path, None] = {}
-"""Copies of remote files that this process has made, the most recently used last."""
-
-_VERIFIED: set[int] = set()
-"""States of stores whose checksums this process has verified."""
-
-_SOUND: set[int] = set()
-"""States of stores of vectors whose arrays this process has found to be consistent."""
+_CHECKS: set[tuple[str, int]] = set()
+"""Checks of this process, and the states of the stores that passed them."""
 
 
 def sealed(facts: Mapping[str, Any]) -> bytes:
@@ -84,69 +76,48 @@ def _checksum_of(facts: Mapping[str, Any]) -> str:
     return xxhash.xxh3_128_hexdigest(json.dumps(facts, sort_keys=True).encode())
 
 
-class _StringList(Sequence[str]):
-    """Strings that are made when they are read."""
-
-    def _at(self, row: int) -> str:
-        raise NotImplementedError
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        rows = range(len(self))[index]
-        return self._at(rows) if isinstance(rows, int) else [self._at(row) for row in rows]
-
-
-class Strings(_StringList):
-    """Strings in two memory-mapped arrays.
+class Strings(Sequence[str]):
+    """Strings in two memory-mapped arrays, decoded when they are read; a slice is another view of the arrays.
 
     Parameters
     ----------
     text : ndarray of uint8
         UTF-8 of all strings, concatenated.
-    ends : ndarray of int64, shape (n,)
-        End of each in `text`.
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each string in `text`, and the end of the last one.
     """
 
-    def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
-        self._text, self._ends = text, ends
+    def __init__(self, text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+        self._text, self._offsets = text, offsets
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self._offsets) - 1
 
-    def _at(self, row: int) -> str:
-        start = self._ends[row - 1] if row else 0
-        return _decoded(self._text[start : self._ends[row]].tobytes())
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            first, last, _ = index.indices(len(self))
+            return Strings(self._text, self._offsets[first : max(first, last) + 1])
+        row = range(len(self))[index]
+        return _decoded(self._text[self._offsets[row] : self._offsets[row + 1]].tobytes())
+
+    def __iter__(self) -> Iterator[str]:
+        for row in range(0, len(self), _STRINGS):
+            offsets = self._offsets[row : row + _STRINGS + 1].tolist()
+            content = self._text[offsets[0] : offsets[-1]].tobytes()
+            for start, end in pairwise(offsets):
+                yield _decoded(content[start - offsets[0] : end - offsets[0]])
 
     def arrow(self, rows: NDArray[np.int64]) -> Any:
         """Return some strings as an Arrow array, without a Python object for each; raise InputError if not UTF-8."""
         import pyarrow as pa
 
-        if not len(rows):
-            return text([])
-        ends, content = (pa.py_buffer(np.ascontiguousarray(part)) for part in (self._ends, self._text))
-        # Arrow needs a zero before the first end: without it, string k + 1 has index k, and string 0 none.
-        others = pa.LargeStringArray.from_buffers(len(self) - 1, ends, content)
-        valid = pa.py_buffer(np.packbits(rows > 0, bitorder="little"))
-        taken = others.take(pa.Array.from_buffers(pa.int64(), len(rows), [valid, pa.py_buffer(rows - 1)]))
+        buffers = (pa.py_buffer(np.ascontiguousarray(part)) for part in (self._offsets, self._text))
+        taken = pa.LargeStringArray.from_buffers(len(self), *buffers).take(numbers(rows))
         try:
             taken.validate(full=True)
         except pa.ArrowInvalid as error:
             raise InputError(f"a name in the store is not UTF-8 ({error}); build the store again") from error
-        return taken.cast(pa.string()).fill_null(text([self[0]])[0])
-
-    def __iter__(self) -> Iterator[str]:
-        start = 0
-        for first in range(0, len(self._ends), _STRINGS):
-            ends = self._ends[first : first + _STRINGS].tolist()
-            content = self._text[start : ends[-1]].tobytes()
-            begin = 0
-            for end in ends:
-                yield _decoded(content[begin : end - start])
-                begin = end - start
-            start = ends[-1]
+        return taken.cast(pa.string())
 
 
 def _decoded(name: bytes) -> str:
@@ -156,26 +127,9 @@ def _decoded(name: bytes) -> str:
         raise InputError(f"a name in the store is not UTF-8 ({error.reason}); build the store again") from error
 
 
-class Renumbered(_StringList):
-    """Strings in the order of ``rows``, without a copy."""
-
-    def __init__(self, strings: Sequence[str], rows: NDArray[np.int64]) -> None:
-        self._strings, self._rows = strings, rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def _at(self, row: int) -> str:
-        return self._strings[int(self._rows[row])]
-
-    def arrow(self, rows: NDArray[np.int64]) -> Any:
-        """Return some strings as an Arrow array, see `names`."""
-        return names(self._strings, self._rows[rows])
-
-
 def names(strings: Sequence[str], rows: NDArray[Any]) -> Any:
     """Return some of the strings as an Arrow array of strings, by their rows."""
-    if isinstance(strings, (Strings, Renumbered)):
+    if isinstance(strings, Strings):
         return strings.arrow(rows.astype(np.int64, copy=False))
     return text(strings[row] for row in rows.tolist())
 
@@ -186,10 +140,6 @@ class Writer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.facts: dict[str, Any] = {}
-
-    def reader(self) -> Reader:
-        """Return a reader of the arrays that have been written."""
-        return Reader(self.folder, self.facts)
 
     def put(self, name: str, values: NDArray[Any]) -> None:
         """Write an array that is in memory."""
@@ -215,18 +165,16 @@ class Writer:
 
     def strings(self, name: str, values: Iterable[str]) -> None:
         """Write strings, see `Strings`."""
-        ends = array("q")
-        end = 0
+        offsets = array("q", [0])
         with self.growing(f"{name}.text", np.uint8) as append:
             values = iter(values)
             while block := [value.encode("utf-8", "surrogatepass") for value in islice(values, _STRINGS)]:
                 append(np.frombuffer(b"".join(block), np.uint8))
-                for encoded in block:
-                    end += len(encoded)
-                    ends.append(end)
-        self.put(f"{name}.ends", np.frombuffer(ends, np.int64) if ends else np.empty(0, np.int64))
+                offsets.extend(islice(accumulate(map(len, block), initial=offsets[-1]), 1, None))
+        self.put(f"{name}.offsets", np.frombuffer(offsets, np.int64))
 
 
+@lru_cache
 def _header(kind: np.dtype[Any], size: int) -> bytes:
     """Return the header of a one-dimensional array, which numpy pads so that the size can grow."""
     out = BytesIO()
@@ -298,7 +246,7 @@ def _is_there(new: Path, folder: Path) -> bool:
     try:
         if places.read(folder / _MANIFEST) != manifest.read_bytes():
             return False
-        opened(folder, json.loads(manifest.read_bytes())["kind"])
+        opened(folder, json.loads(manifest.read_bytes())["kind"], verify=not is_remote(folder))
         found = places.sizes(folder)
         return all(found.get(path.name) == path.stat().st_size for path in new.iterdir())
     except (OSError, InputError):
@@ -359,42 +307,21 @@ class Reader:
     Attributes
     ----------
     folder : Path
-        Its path.
+        Its path; of a remote store, the path of its local copy.
     facts : dict
         Its manifest.
+    copy : _LocalCopy, optional
+        The local copy, which exists as long as a reader of it.
     """
 
     folder: Path
     facts: dict[str, Any]
+    copy: _LocalCopy | None = field(default=None, repr=False)
 
     def array(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Return an array of the store, memory-mapped and read-only; raise InputError if it is of another type."""
-        values = self._read(name, dtype, lambda path, n: np.memmap(path, dtype, "r", _HEADER, (n,)))
-        return np.asarray(values)
-
-    def _read(self, name: str, dtype: DTypeLike, values: Callable[[Path, int], NDArray[Any]]) -> NDArray[Any]:
-        """Check the header of an array, then read it."""
-        path, n = self.folder / f"{name}.npy", self.length(name, dtype)
-        try:
-            local = self._file(name)
-            with local.open("rb") as file:
-                found = file.read(_HEADER)
-            if found != _header(np.dtype(dtype), n):
-                raise InputError(f"{path} is no array of {n:,} values of {np.dtype(dtype)}; build the store again")
-            return values(local, n)
-        except (OSError, MemoryError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise _unreadable(path, error) from error
-
-    def _file(self, name: str) -> Path:
-        """Return the file of an array: of a remote store, the local copy."""
-        path = self.folder / f"{name}.npy"
-        if not is_remote(path):
-            return path
-        facts = self.facts["files"].get(path.name)
-        require(facts is not None, f"{path} is missing; build the store again")
-        return _fetched(path, facts["bytes"], facts["xxh3_128"])
+        with self._open(name, dtype) as file:
+            return np.asarray(np.memmap(file, dtype, "r", _HEADER, (self.length(name, dtype),)))
 
     def part(self, name: str, dtype: DTypeLike, start: int, stop: int) -> NDArray[Any]:
         """Read a range of an array into memory, so that no page of the file stays mapped.
@@ -404,65 +331,70 @@ class Reader:
         InputError
             If it is missing, of another type, or has no such range.
         """
-        path, size = self.folder / f"{name}.npy", np.dtype(dtype).itemsize
-        require(0 <= start <= stop, f"{path} has no range from {start} to {stop}; build the store again")
-
-        def read(local: Path, n: int) -> NDArray[Any]:
-            return np.fromfile(local, dtype, min(stop, n) - min(start, n), offset=_HEADER + min(start, n) * size)
-
-        values = self._read(name, dtype, read)
-        require(len(values) == stop - start, f"{path} is truncated; build the store again")
-        return values
+        with self._open(name, dtype) as file:
+            sound = 0 <= start <= stop <= self.length(name, dtype)
+            require(sound, f"{file.name} has no range from {start} to {stop}; build the store again")
+            values = np.fromfile(file, dtype, stop - start, offset=start * np.dtype(dtype).itemsize)
+            require(len(values) == stop - start, f"{file.name} is truncated; build the store again")
+            return values
 
     def whole(self, name: str, dtype: DTypeLike) -> NDArray[Any]:
         """Read an array into memory."""
         return self.part(name, dtype, 0, self.length(name, dtype))
 
+    @contextmanager
+    def _open(self, name: str, dtype: DTypeLike) -> Iterator[BinaryIO]:
+        """Open the file of an array at its first value, and report errors of the block as `InputError`."""
+        path, n = self.folder / f"{name}.npy", self.length(name, dtype)
+        try:
+            with path.open("rb") as file:
+                sound = file.read(_HEADER) == _header(np.dtype(dtype), n)
+                require(sound, f"{path} is no array of {n:,} values of {np.dtype(dtype)}; build the store again")
+                yield file
+        except InputError:
+            raise
+        except (OSError, MemoryError, ValueError) as error:
+            raise _unreadable(path, error) from error
+
     def length(self, name: str, dtype: DTypeLike) -> int:
         """Return the length of an array of the store, from the size of its file, which is not read."""
-        path = self.folder / f"{name}.npy"
-        facts = self.facts.get("files", {}).get(path.name)
-        try:
-            size = path.stat().st_size if facts is None else int(facts["bytes"])
-        except OSError as error:
-            raise _unreadable(path, error) from error
-        return max(size - _HEADER, 0) // np.dtype(dtype).itemsize
+        facts = self.facts["files"].get(f"{name}.npy")
+        require(facts is not None, f"{self.folder / name}.npy is missing; build the store again")
+        return max(int(facts["bytes"]) - _HEADER, 0) // np.dtype(dtype).itemsize
 
     def indptr(self, entries: str, dtype: DTypeLike) -> NDArray[np.int64]:
         """Return the offsets of the rows of an array of a type; refuse those that do not cut it into rows."""
         indptr = self.array("indptr", np.int64)
-        sound = len(indptr) >= 1 and int(indptr[0]) == 0 and _rises(indptr)
-        lengths = self.length(entries, dtype), self.length("counts", np.int32)
-        _require_sound(sound and lengths == (int(indptr[-1]),) * 2, self)
+        sound = self.length("counts", np.int32) == self.length(entries, dtype)
+        _require_sound(sound and _are_offsets(indptr, self.length(entries, dtype)), self)
         return indptr
 
     def strings(self, name: str) -> Strings:
-        """Return strings of the store; raise InputError if their ends do not match their text."""
-        text, ends = self.array(f"{name}.text", np.uint8), self.array(f"{name}.ends", np.int64)
-        last = int(ends[-1]) if len(ends) else 0
-        if last != len(text) or (len(ends) and int(ends[0]) < 0) or not _rises(ends):
-            raise InputError(f"{self.folder / name} does not end where its text does; build the store again")
-        return Strings(text, ends)
+        """Return strings of the store; raise InputError if their offsets do not match their text."""
+        text, offsets = self.array(f"{name}.text", np.uint8), self.array(f"{name}.offsets", np.int64)
+        _require_sound(_are_offsets(offsets, len(text)), self)
+        return Strings(text, offsets)
 
 
-def _fetched(path: Path, size: int, expected: str) -> Path:
-    """Return the local copy of a remote file; its name depends on the checksum."""
-    copy = _copies() / xxhash.xxh3_128_hexdigest(f"{path} {expected}".encode())
-    if copy not in _FETCHED:
-        try:
-            places.fetch(path, copy)
-        except FileNotFoundError as error:
-            raise _unreadable(path, error) from error
-        _check_size(path, copy.stat().st_size, size)
-        _require_checksum(path, checksum(copy), expected)
-    _FETCHED.pop(copy, None)
-    _FETCHED[copy] = None
-    while len(_FETCHED) > _MOST_COPIES:
-        oldest = next(iter(_FETCHED))
-        del _FETCHED[oldest]
-        with suppress(OSError):  # Windows keeps a file that is mapped until the process ends
-            oldest.unlink()
-    return copy
+class _LocalCopy:
+    """Copy of the files of a remote store in a folder that is deleted when no reader uses it."""
+
+    def __init__(self, remote: Path, files: Mapping[str, Any]) -> None:
+        self.folder = Path(tempfile.mkdtemp(dir=_copies()))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        for name, facts in files.items():
+            path, copy = remote / name, self.folder / name
+            try:
+                places.fetch(path, copy)
+            except FileNotFoundError as error:
+                raise _unreadable(path, error) from error
+            _check_size(path, copy.stat().st_size, facts["bytes"])
+            _require_checksum(path, checksum(copy), facts["xxh3_128"])
+
+
+@lru_cache(_MOST_COPIES)
+def _local_copy(folder: str, files: str) -> _LocalCopy:
+    return _LocalCopy(as_path(folder), json.loads(files))
 
 
 @cache
@@ -489,31 +421,6 @@ def _unreadable(path: Path, error: BaseException) -> InputError:
     return InputError(f"{path} is no array of a store: {error}; build the store again")
 
 
-class LazyArray(Sequence[Any]):
-    """An array of a remote store that is fetched when its values are read, not for its length."""
-
-    def __init__(self, store: Reader, name: str, dtype: DTypeLike) -> None:
-        self._store, self._name, self._dtype = store, name, dtype
-
-    def __len__(self) -> int:
-        return self._store.length(self._name, self._dtype)
-
-    @cached_property
-    def _values(self) -> NDArray[Any]:
-        return self._store.array(self._name, self._dtype)
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self._values, dtype, copy=copy)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._values[index]
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._values, name)
-
-
 def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
     """Open a store.
 
@@ -524,9 +431,8 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
     kind : str
         Kind of content that it must have.
     verify : bool
-        Compare the checksum of every file, unless this process has done so and the files have not changed since; those
-        of a remote store are compared when they are fetched. False: only the manifest is compared with its checksum,
-        and the sizes of local files.
+        Copy the files of a remote store, and compare the checksum of every file, unless this process has done so and
+        the files have not changed since. False: only the manifest is read, and the reader has no arrays.
 
     Returns
     -------
@@ -549,13 +455,15 @@ def opened(folder: str | Path, kind: str, *, verify: bool = True) -> Reader:
         or not all(isinstance(number, int) and number >= 0 for number in numbers)
     ):
         raise InputError(f"{folder / _MANIFEST} does not list the content of the store; build the store again")
+    if verify and is_remote(folder):
+        copy = _local_copy(str(folder), json.dumps(files))
+        return Reader(copy.folder, manifest, copy)
     reader = Reader(folder, manifest)
-    if not is_remote(folder):
+    if verify:
         found = places.sizes(folder)
         for name, facts in files.items():
             _check_size(folder / name, found.get(name), facts["bytes"])
-        if verify:
-            _once(_VERIFIED, reader, _compare_checksums)
+        _once(_compare_checksums, reader)
     return reader
 
 
@@ -565,14 +473,14 @@ def _compare_checksums(reader: Reader) -> None:
         _require_checksum(path, checksum(path), facts["xxh3_128"])
 
 
-def _once(done: set[int], reader: Reader, check: Callable[[Reader], None]) -> None:
-    """Check a local store unless that was done and its files have not changed since."""
+def _once(check: Callable[[Reader], None], reader: Reader) -> None:
+    """Check a store unless that was done and its files have not changed since."""
     state, changed = _state(reader)
-    if state in done:
+    if (check.__name__, state) in _CHECKS:
         return
     check(reader)
     if time_ns() - changed > _TICK:
-        done.add(state)
+        _CHECKS.add((check.__name__, state))
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -642,8 +550,6 @@ class StoredVectors:
 
     Attributes
     ----------
-    folder : Path
-        Its path.
     vectors : Vectors
         Memory-mapped, rows in ascending order of length, rows of equal length in document order.
     rows : ndarray of int64, shape (n,)
@@ -654,61 +560,69 @@ class StoredVectors:
         Truth labels by document number, the empty string for a document without one; empty if there are none.
     copies : Copies
         Exact duplicates, by document number.
+    store : Reader
+        The store.
     """
 
-    folder: Path
     vectors: Vectors
     rows: NDArray[np.int64]
     doc_ids: Sequence[str] = field(repr=False)
     clusters: Sequence[str] = field(repr=False)
     copies: Copies = field(repr=False)
+    store: Reader = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
 def open_vectors(folder: str | Path) -> StoredVectors:
-    """Open vectors written by `spotsigs.outofcore.vectorize.build_vectors`.
-
-    The arrays are checked for consistency; of a remote store, those with a value for each row.
-    """
+    """Open vectors written by `spotsigs.outofcore.vectorize.build_vectors`; refuse inconsistent arrays."""
     store = opened(folder, "vectors")
-    rows, doc_ids = store.array("rows", np.int64), store.strings("doc_ids")
-    large: Any = partial(LazyArray, store) if is_remote(store.folder) else store.array
+    rows = store.array("rows", np.int64)
     vectors = unchecked(
         Vectors,
         indptr=store.array("indptr", np.int64),
-        ids=large("ids", np.int32),
-        counts=large("counts", np.int32),
+        ids=store.array("ids", np.int32),
+        counts=store.array("counts", np.int32),
         lengths=store.array("lengths", np.int64),
-        doc_ids=Renumbered(doc_ids, rows),
-        vocabulary=large("vocabulary", np.uint64),
+        doc_ids=RowNumbers(len(rows)),
+        vocabulary=store.array("vocabulary", np.uint64),
     )
     copies = Copies(store.array("content", np.int32), store.array("representatives", np.int32))
-    stored = StoredVectors(store.folder, vectors, rows, doc_ids, store.strings("clusters"), copies)
-    if is_remote(store.folder):
-        _check_vectors(store, stored, entries=False)
-    else:
-        _once(_SOUND, store, lambda store: _check_vectors(store, stored, entries=True))
+    stored = StoredVectors(vectors, rows, store.strings("doc_ids"), store.strings("clusters"), copies, store)
+
+    def check_vectors(store: Reader) -> None:
+        _check_vectors(store, stored)
+
+    _once(check_vectors, store)
     return stored
 
 
-def _check_vectors(store: Reader, stored: StoredVectors, *, entries: bool) -> None:
+def _check_vectors(store: Reader, stored: StoredVectors) -> None:
     """Refuse vectors with inconsistent arrays: kernels do not check their indices."""
-    vectors, rows = stored.vectors, stored.rows
-    indptr, n = store.indptr("ids", np.int32), len(vectors)
-    fits = len(rows) == len(vectors.lengths) == len(stored.doc_ids) == store.facts["rows"] == n
-    fits = fits and len(stored.clusters) in (0, n)
-    for numbers in (stored.copies.content, stored.copies.representatives):
-        fits = fits and len(numbers) == n and int(numbers.min(initial=0)) >= 0 and int(numbers.max(initial=-1)) < n
-    fits = fits and _are_all(rows) and _rises(vectors.lengths) and not (vectors.lengths[:1] < 0).any()
-    fits = fits and store.length("vocabulary", np.uint64) == store.facts["n_signatures"]
+    vectors, n, n_signatures = stored.vectors, len(stored.rows), store.facts["n_signatures"]
+    indptr = store.indptr("ids", np.int32)
+    fits = n == len(indptr) - 1 == len(vectors.lengths) == len(stored.doc_ids) == store.facts["rows"]
+    fits = fits and len(stored.clusters) in (0, n) and store.length("vocabulary", np.uint64) == n_signatures
+    for documents in (stored.copies.content, stored.copies.representatives):
+        fits = fits and len(documents) == n
+        fits = fits and int(documents.min(initial=0)) >= 0 and int(documents.max(initial=-1)) < n
+    fits = fits and _are_all(stored.rows) and _rises(vectors.lengths) and not (vectors.lengths[:1] < 0).any()
     _require_sound(fits, store)
-    for first, last in entry_spans(indptr, _CHECKED) if entries else ():
-        span = int(indptr[first]), int(indptr[last])
-        part = indptr[first : last + 1] - indptr[first]
-        ids, counts = store.part("ids", np.int32, *span), store.part("counts", np.int32, *span)
-        check_rows(store, part, ids, counts, vectors.lengths[first:last])
+    for first, last in entry_spans(indptr, _CHECKED):  # in memory, so that no page of the files stays mapped
+        begin, end = int(indptr[first]), int(indptr[last])
+        ids, counts = store.part("ids", np.int32, begin, end), store.part("counts", np.int32, begin, end)
+        fits = int(ids.min(initial=0)) >= 0 and int(ids.max(initial=-1)) < n_signatures
+        _require_sound(fits and int(counts.min(initial=1)) >= 1, store)
+        try:
+            require_rows(indptr[first : last + 1] - begin, ids, counts, vectors.lengths[first:last])
+        except InputError:
+            _require_sound(False, store)
+
+
+def _are_offsets(values: NDArray[np.int64], end: int) -> bool:
+    """Return whether values rise from 0 to an end."""
+    return len(values) >= 1 and int(values[0]) == 0 and int(values[-1]) == end and _rises(values)
 
 
 def _rises(values: NDArray[np.int64]) -> bool:
@@ -726,30 +640,6 @@ def _are_all(rows: NDArray[np.int64]) -> bool:
     for start in range(0, n, _CHECKED):
         seen[rows[start : start + _CHECKED]] = True
     return bool(seen.all())
-
-
-def check_rows(
-    store: Reader,
-    indptr: NDArray[np.int64],
-    ids: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    lengths: NDArray[np.int64],
-) -> None:
-    """Refuse rows of stored vectors that no kernel may read.
-
-    Raises
-    ------
-    InputError
-        If an id is not one of the store's signatures or does not ascend within its row, a count is below 1, or a length
-        is not the sum of its row's counts.
-    """
-    sound = int(ids.min(initial=0)) >= 0 and int(ids.max(initial=-1)) < store.facts["n_signatures"]
-    sound = sound and len(indptr) >= 1 and int(indptr[0]) == 0 and int(indptr[-1]) == len(ids) == len(counts)
-    _require_sound(sound and int(counts.min(initial=1)) >= 1, store)
-    try:
-        require_rows(indptr, ids, counts, lengths)
-    except InputError:
-        _require_sound(False, store)
 
 
 def _require_sound(sound: bool, store: Reader) -> None:
@@ -799,18 +689,7 @@ def concatenated_on_disk(
 ) -> list[NDArray[Any]]:
     """Concatenate arrays column by column into memory-mapped, writable files of a folder, one part in memory at a time.
 
-    Parameters
-    ----------
-    parts : iterator of tuple of ndarray
-        One array for each column.
-    dtypes : tuple
-        Types of the columns.
-    scratch : Path
-        Folder of the files.
-
-    Returns
-    -------
-    list of ndarray
+    Each part has an array for each column, and ``dtypes`` the types of the columns.
     """
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.NamedTemporaryFile(dir=scratch, delete=False)) for _ in dtypes]

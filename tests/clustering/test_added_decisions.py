@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from test_large import ran
+from runs import ran
 
 from spotsigs import near_duplicates
 from spotsigs.outofcore.pipeline import decided, put_decided

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_large import ran, same
+from runs import ran, same
 
 from spotsigs import near_duplicates
 from spotsigs.exact_duplicates import Copies, Sameness

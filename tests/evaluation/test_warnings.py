@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_large import configured, ran
+from runs import configured, ran
 
 from spotsigs.clustering.clusters import ClusterMethod, cluster, cohesion
 from spotsigs.records import Pairs

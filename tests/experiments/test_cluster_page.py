@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from archives import packed, warc_record
 from browser import CHROMIUM, Browser
-from test_large import configured
+from runs import configured
 
 from spotsigs.cli import main as command
 from spotsigs.clustering.clusters import cluster

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
-from test_large import configured
+from runs import configured
 
 from experiments.studies.threshold_page import Threshold
 from spotsigs.clustering.clusters import cluster

@@ -6,8 +6,8 @@ import os
 import sys
 
 import pytest
+from stores import PARTS, in_memory, named, run, stories, written
 from test_bad_input import content, former, front_door  # noqa: F401 - fixtures
-from test_on_disk import PARTS, in_memory, named, run, stories, written
 
 from spotsigs.errors import InputError
 from spotsigs.formats.folder import Folder

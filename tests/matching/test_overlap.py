@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from runs import ran
 from strategies import examples
-from test_large import ran
 
 from baselines.cosine import Cosine
 from baselines.lsh_native import LshNative

@@ -50,7 +50,7 @@ def held(folder, make, method, keep, n):
     pairs = pairs_on_disk(folder / "pairs", *make(n), n)
     with writing(folder / "vectors", "vectors") as out:
         out.put("doc_ids.text", np.full(n, ord("x"), np.uint8))
-        out.put("doc_ids.ends", np.arange(1, n + 1))
+        out.put("doc_ids.offsets", np.arange(n + 1))
         out.facts = {"rows": n, "n_signatures": 0}
     names = opened(folder / "vectors", "vectors").strings("doc_ids")
     copies = Copies.none(n)

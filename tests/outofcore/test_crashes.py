@@ -82,21 +82,12 @@ def crawl(tmp_path_factory):
 
 
 def jobs(crawl):
-    run = ("run.py", "data=jsonl", f"data.path={crawl}", "+data.shard_bytes=100_000", "workers=2")
+    run = f"run.py data=jsonl data.path={crawl} +data.shard_bytes=100_000 workers=2 page=true hydra.run.dir={{folder}}"
+    sweep = "run.py experiment=chain_length data=tiny workers=2 experiment.results={folder} hydra.run.dir={folder}/run"
+    tables = tuple(f"chain_length/*.{kind}" for kind in ("csv", "md", "tex", "svg"))
     return {
-        "run": Job("run", (*run, "page=true", "hydra.run.dir={folder}"), ("*.parquet", "*.csv", "clusters.html")),
-        "sweep": Job(
-            "sweep",
-            (
-                "run.py",
-                "experiment=chain_length",
-                "data=tiny",
-                "workers=2",
-                "experiment.results={folder}",
-                "hydra.run.dir={folder}/run",
-            ),
-            ("chain_length/*.csv", "chain_length/*.md", "chain_length/*.tex", "chain_length/*.svg"),
-        ),
+        "run": Job("run", tuple(run.split()), ("*.parquet", "*.csv", "clusters.html")),
+        "sweep": Job("sweep", tuple(sweep.split()), tables),
         **{
             engine: Job(engine, ("-c", ON_DISK, engine, str(crawl), "{folder}"), ("pairs.parquet", "store/**/*.npy"))
             for engine in ("serial", "processes", "dask")
@@ -132,11 +123,20 @@ def end_orphans(groups):
             os.killpg(group, signal.SIGKILL)
 
 
-def check_kills(job, tmp_path, kills, seed):
+KILLS = {"run": 14, "sweep": 10, "serial": 10, "processes": 10, "dask": 6}
+
+
+@pytest.mark.parametrize(
+    ("name", "kills"), [("processes", 1), *(pytest.param(*job, marks=pytest.mark.long) for job in KILLS.items())]
+)
+def test_a_job_that_is_killed_and_run_again_gives_the_same_bytes(name, kills, crawl, tmp_path):
+    if name == "dask" and not available("distributed"):
+        pytest.skip("needs distributed")
+    job = jobs(crawl)[name]
     began = time.monotonic()
     job.finish(tmp_path / "undisturbed")
     longest = time.monotonic() - began
-    hits, orphans = kill_at_random(job, tmp_path / "killed", kills, random.Random(seed), longest)
+    hits, orphans = kill_at_random(job, tmp_path / "killed", kills, random.Random(kills), longest)
     try:
         job.finish(tmp_path / "killed")
     finally:
@@ -147,23 +147,6 @@ def check_kills(job, tmp_path, kills, seed):
         job.finish(tmp_path / "killed")
         assert job.content(tmp_path / "killed") == job.content(tmp_path / "undisturbed")
     assert not [path for path in (tmp_path / "killed").rglob("*") if ".writing-" in path.name]
-
-
-@pytest.mark.parametrize(
-    "name", [*(pytest.param(name, marks=pytest.mark.long) for name in ("run", "sweep")), "processes"]
-)
-def test_killed_once_and_run_again_gives_the_same_bytes(name, crawl, tmp_path):
-    check_kills(jobs(crawl)[name], tmp_path, 1, seed=1)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "kills"), [("run", 14), ("sweep", 10), ("serial", 10), ("processes", 10), ("dask", 6)]
-)
-def test_killed_50_times_and_run_again_gives_the_same_bytes(name, kills, crawl, tmp_path):
-    if name == "dask" and not available("distributed"):
-        pytest.skip("needs distributed")
-    check_kills(jobs(crawl)[name], tmp_path, kills, seed=50)
 
 
 def test_what_a_killed_process_left_is_removed_and_what_another_one_writes_is_not(tmp_path):
@@ -220,17 +203,6 @@ def test_two_runs_in_one_folder_leave_the_results_of_one_of_them(crawl, tmp_path
     tau = json.loads((tmp_path / "both" / "metrics.json").read_text())["tau"]
     assert f"- tau={tau}\n" in found.pop(".hydra/overrides.yaml").decode()
     assert (tau, found) in expected
-
-
-@pytest.mark.long
-def test_two_builders_of_one_store(crawl, tmp_path):
-    job = jobs(crawl)["processes"]
-    job.finish(tmp_path / "alone")
-    running = [job.start(tmp_path / "both") for _ in range(2)]
-    for process in running:
-        _, err = process.communicate(timeout=600)
-        assert process.returncode == 0, err.decode()
-    assert job.content(tmp_path / "both") == job.content(tmp_path / "alone")
 
 
 # Ctrl-C

@@ -11,16 +11,13 @@ from itertools import count
 
 import numpy as np
 import pytest
-from stores import save_vectors
-from test_blocks import copies, triples
-from test_on_disk import PARTS, stories, written
+from stores import PARTS, content, copies, save_vectors, stories, triples, written
 
 from spotsigs.engines import Dask, Processes, Ray, Serial, _in_order
 from spotsigs.errors import InputError
 from spotsigs.matching.brute_force import BruteForce
-from spotsigs.outofcore import prefix_partition_tasks as shuffle
-from spotsigs.outofcore import segments
-from spotsigs.outofcore import vectorize as layout
+from spotsigs.outofcore import prefix_partition_tasks as tasks
+from spotsigs.outofcore import segments, vectorize
 from spotsigs.outofcore.prefix_partition_join import join_store
 from spotsigs.records import Corpus
 
@@ -162,7 +159,7 @@ LONG = pytest.mark.long
 def test_pairs_are_identical_with_a_worker_killed(engine, step, tmp_path, monkeypatch):
     vectors = copies(7)
     save_vectors(tmp_path / "v", vectors)
-    harmful = partial(dies_second, call=getattr(shuffle, step), parent=os.getpid(), marker=tmp_path / "died")
+    harmful = partial(dies_second, call=getattr(tasks, step), parent=os.getpid(), marker=tmp_path / "died")
     monkeypatch.setattr(f"spotsigs.outofcore.prefix_partition_join.{step}", harmful)
     found = join_store(tmp_path / "v", tmp_path / "p", 0.5, engine, memory=15_000)
     assert triples(found.load()) == triples(BruteForce(tau=0.5)(Corpus(vectors)))
@@ -180,8 +177,8 @@ def undisturbed(tmp_path_factory):
     collection = written(folder / "x.jsonl", stories(300))
     parts = segments.extract_segments(folder / "s", collection, *PARTS[:2], Serial())
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(layout, "LEAST_ENTRIES", 400)
-        layout.build_vectors(folder / "q", parts, PARTS[2], memory=10**8)
+        patched.setattr(vectorize, "LEAST_ENTRIES", 400)
+        vectorize.build_vectors(folder / "q", parts, PARTS[2], memory=10**8)
     return parts, content(folder / "q")
 
 
@@ -195,17 +192,13 @@ def undisturbed(tmp_path_factory):
 )
 @pytest.mark.parametrize("engine", ENGINES[1:])
 def test_vectors_are_identical_with_a_worker_killed_or_slow(engine, step, harm, undisturbed, tmp_path, monkeypatch):
-    monkeypatch.setattr(layout, "LEAST_ENTRIES", 400)
+    monkeypatch.setattr(vectorize, "LEAST_ENTRIES", 400)
     parts, expected = undisturbed
-    harmful = partial(harm, call=getattr(layout, step), parent=os.getpid(), marker=tmp_path / "died")
-    monkeypatch.setattr(layout, step, harmful)
-    layout.build_vectors(tmp_path / "p", parts, PARTS[2], memory=300_000, engine=engine)
+    harmful = partial(harm, call=getattr(vectorize, step), parent=os.getpid(), marker=tmp_path / "died")
+    monkeypatch.setattr(vectorize, step, harmful)
+    vectorize.build_vectors(tmp_path / "p", parts, PARTS[2], memory=300_000, engine=engine)
     assert (tmp_path / "died").exists()
     assert content(tmp_path / "p") == expected
-
-
-def content(folder):
-    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.suffix in (".npy", ".json")}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

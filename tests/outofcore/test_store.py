@@ -31,18 +31,10 @@ def some_vectors(n=50, seed=1):
     return Vectors.from_csr(indptr, ids, rng.integers(1, 5, len(ids)), doc_ids, np.arange(40, dtype=np.uint64))
 
 
-def rows_of(vectors):
+def rows_of(vectors, doc_ids, rows):
     return [
-        (vectors.doc_ids[r], *(a.tolist() for a in vectors.row(r)), int(vectors.lengths[r]))
-        for r in range(len(vectors))
+        (doc_ids[row], *(a.tolist() for a in vectors.row(r)), int(vectors.lengths[r])) for r, row in enumerate(rows)
     ]
-
-
-def test_vectors_without_labels(tmp_path):
-    save_vectors(tmp_path / "x", Vectors.from_csr([0, 2, 3], [5, 1, 5]))
-    store = open_vectors(tmp_path / "x")
-    assert list(store.clusters) == []
-    assert list(store.vectors.doc_ids) == ["1", "0"]
 
 
 @pytest.mark.parametrize("n", [0, 1, 50])
@@ -54,10 +46,11 @@ def test_vectors_come_back_by_length(tmp_path, n):
     assert len(store) == n
     assert np.all(np.diff(store.vectors.lengths) >= 0)
     assert sorted(store.rows.tolist()) == list(range(n))
-    assert rows_of(store.vectors) == [rows_of(vectors)[r] for r in store.rows]
+    assert rows_of(store.vectors, store.doc_ids, store.rows) == [
+        rows_of(vectors, vectors.doc_ids, range(n))[r] for r in store.rows
+    ]
     assert list(store.clusters) == [name or "" for name in clusters]
     assert list(store.doc_ids) == list(vectors.doc_ids)
-    assert store.vectors.doc_ids[3:] == [vectors.doc_ids[r] for r in store.rows[3:]]
     assert store.vectors.n_signatures == vectors.n_signatures
     for array in (store.vectors.ids, store.vectors.counts, store.vectors.indptr):
         assert not array.flags.writeable
@@ -73,7 +66,7 @@ def test_any_names_come_back(tmp_path_factory, names):
         store.strings("names", names)
     found = opened(folder, "names").strings("names")
     assert list(found) == names
-    assert found[1:] == names[1:]
+    assert list(found[1:]) == names[1:]
     assert [found[-1 - k] for k in range(len(names))] == names[::-1]
     with pytest.raises(IndexError):
         found[len(names)]
@@ -149,7 +142,7 @@ def damage(folder):
         (lambda x: (x / "store.json").unlink(), "is no store: it has no store.json"),
         (lambda x: (x / "store.json").write_text("{"), "store.json cannot be read"),
         (lambda x: (x / "store.json").write_text("[]"), "does not name the format 'spotsigs store'"),
-        (lambda x: edit_manifest(x, version=3), "has schema version 3, this program reads version 5"),
+        (lambda x: edit_manifest(x, version=3), "has schema version 3, this program reads version 6"),
         (lambda x: edit_manifest(x, kind="songs"), "contains songs, not vectors"),
         (lambda x: (x / "ids.npy").unlink(), "ids.npy is missing"),
         (lambda x: (x / "ids.npy").write_bytes((x / "ids.npy").read_bytes()[:-8]), "ids.npy is truncated: "),
@@ -178,9 +171,3 @@ def test_arrays_of_another_type_and_pickles_are_refused(tmp_path):
         store.facts = {"rows": 3, "n_signatures": 3}
     with pytest.raises(InputError, match=r"is no array of .* values of int32; build the store again"):
         opened(tmp_path / "z", "vectors").array("ids", np.int32)
-
-
-def test_damage_is_found_late_where_nothing_is_verified(tmp_path):
-    save_vectors(tmp_path / "x", some_vectors())
-    damage(tmp_path / "x")
-    assert opened(tmp_path / "x", "vectors", verify=False).length("rows", np.int64) == 50

@@ -18,9 +18,8 @@ from faults import Denied, denying
 from folders import PYTHONPATH
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from stores import match_on_disk, query_page
+from stores import MEMORY, PARTS, match_on_disk, named, query_page, stories
 from strategies import examples, is_long
-from test_on_disk import MEMORY, PARTS, named, stories
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError
@@ -69,7 +68,7 @@ def pairs_by_definition(rows, tau):
 ADDING = """
 import sys
 from pathlib import Path
-from test_on_disk import MEMORY, PARTS, match_on_disk
+from stores import MEMORY, PARTS, match_on_disk
 from spotsigs.formats.jsonl import Jsonl
 from spotsigs.engines import Serial
 

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 from faults import EVERY, NUMBERS, Denied, content, copied, denying
-from stores import match_on_disk, query_page
+from stores import MEMORY, PARTS, match_on_disk, named, query_page, stories, written
 from strategies import is_long
-from test_on_disk import MEMORY, PARTS, named, stories, written
 
 from spotsigs.engines import Serial
 from spotsigs.errors import InputError

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive.shuffle import partition_keys, rarity
+from naive.prefix_partitions import partition_keys, rarity
 from stores import Elsewhere, StopsAt, segments_of
 from test_store import change_versions
 
@@ -27,7 +27,7 @@ from spotsigs.records import Signatures, Skipped
 from spotsigs.signatures.extract import concatenate, extract, unique_ids
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.storage.store import entry_spans, opened
+from spotsigs.storage.store import entry_spans
 from spotsigs.text.visible import VisibleText
 
 MEMORY = 10**8
@@ -70,7 +70,8 @@ def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
     whole = replace(whole, doc_ids=unique_ids(whole.doc_ids))
     expected = chosen(whole).as_sets() if sets else chosen(whole)
     np.testing.assert_array_equal(stored.vectors.vocabulary, expected.vocabulary)
-    assert rows_of(stored.vectors, stored.vectors.doc_ids) == [rows_of(expected, whole.doc_ids)[r] for r in stored.rows]
+    names = [stored.doc_ids[row] for row in stored.rows]
+    assert rows_of(stored.vectors, names) == [rows_of(expected, whole.doc_ids)[r] for r in stored.rows]
     assert stored.rows.tolist() == np.argsort(expected.lengths, kind="stable").tolist()
     assert marks_of(stored) == expected_marks(whole, stored)
     assert list(stored.doc_ids) == list(whole.doc_ids)
@@ -79,7 +80,7 @@ def test_layout_equals_the_filter_in_memory(tmp_path_factory, data):
 
 def marks_of(stored):
     """Return class and home of each entry of a store."""
-    return [divmod(mark, 1024) for mark in opened(stored.folder, "vectors").array("marks", np.uint16).tolist()]
+    return [divmod(mark, 1024) for mark in stored.store.array("marks", np.uint16).tolist()]
 
 
 def expected_marks(whole, stored, distinct=None):
@@ -174,7 +175,7 @@ def test_results_of_other_tasks_are_not_used(tmp_path, left_by, monkeypatch):
 @pytest.mark.long
 def test_the_calling_process_holds_nothing_of_the_entries(tmp_path, monkeypatch):
     """Twenty times the signatures on as many pages: no more memory than blocks that are copied, and looked through."""
-    for block in ("outofcore.resumable_tasks._COPIED", "storage.store._CHECKED"):
+    for block in ("outofcore.vectorize._COPIED", "storage.store._CHECKED"):
         monkeypatch.setattr(f"spotsigs.{block}", 2**15)
     peaks = []
     for entries in (10, 200):

@@ -1,6 +1,5 @@
-"""Pages to pairs on disk equal pages to pairs in memory; new against old equals the full run."""
+"""Runs on a store: the records of a run in memory, queries, budgets, and paths that are no files of a store."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -10,57 +9,16 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from stores import match_on_disk, named, query_page, segments_of
+from stores import MEMORY, PARTS, match_on_disk, named, query_page, run, segments_of, stories, written
 
 from spotsigs.engines import Dask, Processes, Serial
 from spotsigs.errors import InputError
-from spotsigs.formats.jsonl import Jsonl
 from spotsigs.in_memory import match_in_memory
 from spotsigs.matching.brute_force import BruteForce
 from spotsigs.outofcore.pipeline import LEAST, PROGRAM, data_budget, fitting
-from spotsigs.records import Corpus, Document
-from spotsigs.signatures.extract import extract
+from spotsigs.records import Document
 from spotsigs.signatures.idf import IdfFilter
 from spotsigs.signatures.spots import SpotSignatures
-from spotsigs.text.visible import VisibleText
-
-MEMORY = 2 * 10**9
-PARTS = (VisibleText(), SpotSignatures(), IdfFilter(idf_min=0.1))
-
-
-def stories(n, seed=1):
-    """Return pages of which many are altered copies."""
-    rng = np.random.default_rng(seed)
-    words = np.array([*["the", "a", "is", "was", "has"] * 8, *(f"word{k}" for k in range(300))])
-    pages = []
-    for _ in range(n):
-        if pages and rng.random() < 0.5:
-            text = list(pages[rng.integers(len(pages))])
-            text[rng.integers(len(text))] = "changed"
-        else:
-            text = rng.choice(words, 80).tolist()
-        pages.append(text)
-    return [{"id": f"p{k}", "text": " ".join(text)} for k, text in enumerate(pages)]
-
-
-def written(path, rows):
-    path.write_text("\n".join(map(json.dumps, rows)))
-    return Jsonl(path=str(path), shard_bytes=20_000)
-
-
-def in_memory(collection, tau):
-    signatures = extract(collection, PARTS[0], PARTS[1], Serial())
-    return named(BruteForce(tau=tau)(Corpus(PARTS[2](signatures))), signatures.doc_ids)
-
-
-@pytest.mark.parametrize("engine", [Serial(), Processes(workers=2)])
-def test_on_disk_equals_in_memory(tmp_path, engine):
-    collection = written(tmp_path / "x.jsonl", stories(300))
-    for tau in (0.4, 0.9):
-        found = match_on_disk(tmp_path / "run", collection, *PARTS, tau, engine, memory=MEMORY)
-        expected = in_memory(collection, tau)
-        assert named(found.pairs.load(), found.doc_ids) == expected
-        assert len(expected) > 20
 
 
 @pytest.mark.parametrize("sets", [False, True])
@@ -86,31 +44,6 @@ def test_both_ways_give_the_same_record(tmp_path, sets):
     assert list(one.signatures.clusters) == list(other.signatures.clusters)
     assert one.signatures_of([3, 40, 5]) == other.signatures_of([3, 40, 5])
     assert {"extract", "sort_hash", "cluster"} <= one.pairs.seconds.keys() & other.pairs.seconds.keys()
-
-
-def run(folder, collection, tau=0.5, memory=MEMORY, **more):
-    return match_on_disk(folder, collection, *PARTS, tau, Serial(), memory=memory, **more)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_new_against_old_equals_the_full_run(tmp_path, seed):
-    """Documents come in three random batches: the pairs of each are those of a full run that have a new member."""
-    rows = stories(200, seed)
-    batch = np.sort(np.random.default_rng(seed).choice(3, 200, p=[0.6, 0.25, 0.15]))
-    rows = [rows[k] for k in np.random.default_rng(seed).permutation(200)]
-    parts = [[row for row, b in zip(rows, batch, strict=True) if b == k] for k in range(3)]
-    for k, part in enumerate(parts):
-        new = written(tmp_path / f"{k}.jsonl", part)
-        found = run(tmp_path / "store", new, add=True)
-        everything = in_memory(written(tmp_path / "all.jsonl", [row for part in parts[: k + 1] for row in part]), 0.5)
-        is_new = {row["id"] for row in part}
-        assert named(found.pairs.load(), found.doc_ids) == {p for p in everything if {p[0], p[1]} & is_new}
-        assert found.new_from == sum(map(len, parts[:k]))
-    whole = run(tmp_path / "store", None)
-    assert named(whole.pairs.load(), whole.doc_ids) == everything
-    again = run(tmp_path / "store", new, add=True)
-    assert again.new_from == found.new_from
-    assert again.pairs.folders == found.pairs.folders
 
 
 def test_a_store_refuses_what_does_not_belong_there(tmp_path):
@@ -150,14 +83,6 @@ def test_one_page_is_looked_up(tmp_path):
         assert values == sorted(values, reverse=True)
     with pytest.raises(InputError, match="contains no finished store"):
         query_page(tmp_path / "none", page, PARTS[0], PARTS[1], 0.3)
-
-
-def test_what_is_told_before(tmp_path):
-    told = []
-    run(tmp_path / "s", written(tmp_path / "x.jsonl", stories(50)), say=told.append)
-    assert told[0].startswith("memory: 2,000 MB, of which 375 MB for the code of this process and 1,625 MB")
-    assert told[1].startswith("layout: 50 documents")
-    assert told[2] == "join: 50 documents, each task within 1,625 MB"
 
 
 def test_finished_stages_are_not_repeated(tmp_path):

@@ -1,31 +1,39 @@
 """The join on disk: the pairs of the join in memory for all collections, budgets and thresholds, in even tasks."""
 
+import itertools
 import tracemalloc
 from collections import Counter
+from dataclasses import fields
 from itertools import count, pairwise
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive.join import self_join as naive_join
-from naive.shuffle import partition_keys, rarity, required, shared
-from stores import Elsewhere, StopsAt, save_vectors
+from naive.prefix_partitions import partition_keys, rarity, required, shared
+from stores import Elsewhere, StopsAt, copies, save_vectors, segments_of, triples
 from strategies import TAUS, borderline_collections, collections, examples, is_long, vectors
-from test_blocks import triples
-from test_store import change_versions
 
-from spotsigs.arrays.frequency_classes import rarity_classes
-from spotsigs.engines import Serial
+from spotsigs.clustering.clusters import ClusterMethod, Cohesion, cluster, cohesion
+from spotsigs.clustering.decisions import Keep, decide
+from spotsigs.clustering.parquet_tables import write_pairs
+from spotsigs.engines import Processes, Serial
 from spotsigs.errors import InputError
 from spotsigs.matching.bounds import prefixes
+from spotsigs.matching.brute_force import BruteForce
 from spotsigs.matching.prefix_join import self_join
-from spotsigs.outofcore import prefix_partition_tasks as shuffle
-from spotsigs.outofcore.prefix_partition_join import join_store
-from spotsigs.outofcore.prefix_partition_tasks import Job
-from spotsigs.records import Vectors
-from spotsigs.storage.store import writing
+from spotsigs.outofcore import prefix_partition_tasks as tasks
+from spotsigs.outofcore.prefix_partition_join import join_store, query
+from spotsigs.outofcore.prefix_partition_tasks import BlockTask, JoinJob, cut_rows
+from spotsigs.outofcore.vectorize import build_vectors, rarity_classes
+from spotsigs.records import Corpus, Signatures, Vectors
+from spotsigs.signatures.idf import IdfFilter
+from spotsigs.storage.store import open_vectors, writing
 
+SMALL = 20_000
+LARGE = 10**9
 BUDGETS = st.sampled_from([1_500, 6_000, 10**8])
 KEYS = st.sampled_from([None, 1, 3, 1024])
 """Number of random partition keys of the signatures; None for hashes of the signatures."""
@@ -78,7 +86,7 @@ def test_pairs_at_the_threshold_are_found(tmp_path_factory, drawn, memory, parti
 )
 def test_pairs_are_those_of_the_join_in_memory(tmp_path_factory, seed, tau, memory, new_from):
     """Rows so long that several shared units are required, skewed, with copies, in some forty parts."""
-    shuffle.LEAST_TOKENS = 250
+    tasks.LEAST_TOKENS = 250
     rng = np.random.default_rng(seed)
     signatures = rng.zipf(1.3, 20_000) % 3000
     documents = []
@@ -104,21 +112,21 @@ def test_rows_meet_as_often_as_the_proof_asks(tmp_path_factory, documents, tau, 
     distinct.sort(key=lambda row: sum(row.values()))
     rows = vectors(distinct)
     save_vectors(folder / "v", rows)
-    job = Job(
+    job = JoinJob(
         store=str(folder / "v"), checksum=str(folder), folder=str(folder / "p"), tau=tau, new_from=0, memory=memory
     )
-    spans = shuffle.make_plan(job, rows.indptr, rows.lengths)
+    spans = tasks.make_plan(job, rows.indptr, rows.lengths)
     if not spans:
         return
-    bins = sum((shuffle.sample((job, k)) for k in range(spans)), np.zeros(shuffle.BINS, np.int64))
-    parts = shuffle.cut_parts(job, bins)
-    tokens = sum(shuffle.shuffle((job, k)) for k in range(spans))
-    searches, results = shuffle.first_candidate_tasks(job, parts, tokens), []
+    blocks = [BlockTask(job, k) for k in range(spans)]
+    parts = tasks.cut_parts(job, sum(map(tasks.sample, blocks)))
+    tokens = sum(tasks.shuffle(block)["tokens"] for block in blocks)
+    searches, results = tasks.first_candidate_tasks(job, parts, tokens), []
     total = Counter()
     while len(results) < len(searches):
         first = len(results)
-        results += map(shuffle.find_candidates, searches[first:])
-        searches += shuffle.further_candidate_tasks(searches, results, first)
+        results += map(tasks.find_candidates, searches[first:])
+        searches += tasks.further_candidate_tasks(searches, results, first)
     for task in searches:
         left = job.result("candidates", task.number)
         for pair, n in zip(
@@ -237,19 +245,6 @@ def test_a_join_may_stop_at_any_task(tmp_path):
     assert not names & {"plan", "parts", "shuffled", "candidates", "verified"}
 
 
-def test_results_of_another_version_are_not_used(tmp_path, monkeypatch):
-    rows = csr([np.sort(np.random.default_rng(3).choice(16, 8, replace=False)) for _ in range(30)])
-    expected = triples(joined(tmp_path, rows, 0.5, 8_000).load())
-    with monkeypatch.context() as former:
-        former.setattr(shuffle, "_edges", lambda work, most: np.empty(0, np.int64))  # so that pairs are missing
-        with pytest.raises(KeyboardInterrupt):
-            join_store(tmp_path / "v", tmp_path / "q", 0.5, StopsAt(12), memory=8_000)
-    assert (tmp_path / "q" / "candidates").exists()
-    change_versions(tmp_path / "q")
-    assert triples(join_store(tmp_path / "v", tmp_path / "q", 0.5, Serial(), memory=8_000).load()) == expected
-    assert {p.name for p in (tmp_path / "q").iterdir()} == {p.name for p in (tmp_path / "p").iterdir()}
-
-
 def test_near_copies_meet_in_one_part(tmp_path, monkeypatch):
     """Each of 300 stories three times, with a tenth of it changed, and signatures of all: 40 parts."""
     monkeypatch.setattr("spotsigs.outofcore.prefix_partition_tasks.LEAST_TOKENS", 300)
@@ -309,9 +304,9 @@ def test_more_pairs_than_can_be_listed_are_refused(tmp_path, monkeypatch):
 
 def test_pairs_beyond_the_budget_pass_in_spans_of_rows(tmp_path, monkeypatch):
     """Rows of one length, each like all others, of which some are copies: no cell of pairs fits."""
-    rng, keys, most = np.random.default_rng(3), shuffle._keys, []
-    monkeypatch.setattr(shuffle, "_keys", lambda task, span: most.append((keys(task, span), span)) or most[-1][0])
-    monkeypatch.setattr(shuffle, "PIECE", 100)
+    rng, keys, most = np.random.default_rng(3), tasks._keys, []
+    monkeypatch.setattr(tasks, "_keys", lambda task, span: most.append((keys(task, span), span)) or most[-1][0])
+    monkeypatch.setattr(tasks, "PIECE", 100)
     rows = [np.sort(rng.choice(22, 20, replace=False)) for _ in range(150)]
     expected = triples(self_join(csr([*rows, *rows[:20]]), 0.7))
     pairs = joined(tmp_path, csr([*rows, *rows[:20]]), 0.7, 100_000)
@@ -319,9 +314,124 @@ def test_pairs_beyond_the_budget_pass_in_spans_of_rows(tmp_path, monkeypatch):
     assert len(pairs) > 10_000
     assert len(most) > 10
     assert all(
-        (len(met) * shuffle.BYTES_A_CANDIDATE <= 50_000 and stop > start) or stop == start + 1
+        (len(met) * tasks.BYTES_A_CANDIDATE <= 50_000 and stop > start) or stop == start + 1
         for met, (start, stop) in most
     )
     sizes = [len(np.load(folder / "i.npy")) for folder in pairs.folders]
     assert len(sizes) > 5
     assert max(sizes) <= 2**10
+
+
+@pytest.mark.parametrize("changed", ["tau", "vectors"])
+def test_pairs_of_another_join_are_refused(tmp_path, changed):
+    joined(tmp_path, copies(4), 0.5, SMALL)
+    with pytest.raises(InputError, match="contains the pairs of another join"):
+        joined(tmp_path, copies(5 if changed == "vectors" else 4), 0.6 if changed == "tau" else 0.5, SMALL)
+
+
+def signatures_of(vectors, rows):
+    part = vectors.take(np.asarray(rows, dtype=np.int64))
+    hashes = (part.ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    order = np.concatenate(
+        [
+            np.empty(0, np.int64),
+            *(a + np.argsort(hashes[a:b]) for a, b in zip(part.indptr, part.indptr[1:], strict=False)),
+        ]
+    )
+    return Signatures(tuple(part.doc_ids), (None,) * len(rows), part.indptr, hashes[order], part.counts[order])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_added_documents_are_filtered_with_the_whole(tmp_path, seed):
+    vectors = copies(seed)
+    chosen = IdfFilter(idf_min=0.3, idf_max=0.9)
+    old = segments_of([signatures_of(vectors, range(50))], tmp_path / "old")
+    new = segments_of([signatures_of(vectors, range(50, 80))], tmp_path / "new")
+    build_vectors(tmp_path / "v", old + new, chosen, memory=LARGE)
+    found = join_store(tmp_path / "v", tmp_path / "p", 0.4, Serial(), memory=SMALL, new_from=50)
+    expected = BruteForce(tau=0.4)(Corpus(chosen(signatures_of(vectors, range(80)))))
+    assert triples(found.load()) == [t for t in triples(expected) if t[1] >= 50]
+    assert len(found) > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_query_finds_what_a_join_finds(tmp_path, seed):
+    vectors = copies(seed)
+    whole = signatures_of(vectors, range(80))
+    build_vectors(tmp_path / "v", segments_of([whole], tmp_path / "s"), IdfFilter(idf_min=0.2), memory=LARGE)
+    stored = open_vectors(tmp_path / "v")
+    expected = BruteForce(tau=0.5)(Corpus(IdfFilter(idf_min=0.2)(whole)))
+    for row in range(0, 80, 7):
+        span = slice(whole.indptr[row], whole.indptr[row + 1])
+        rows, similarity = query(tmp_path / "v", whole.hashes[span], whole.counts[span], 0.5, memory=SMALL)
+        partners = {b if a == row else a: s for a, b, s in triples(expected) if row in (a, b)}
+        if stored.vectors.lengths[stored.rows == row][0]:
+            partners[row] = 1.0
+        assert dict(zip(rows.tolist(), similarity.tolist(), strict=True)) == partners
+        assert rows.tolist() == sorted(rows.tolist())
+    strange = np.arange(1, 50, dtype=np.uint64)
+    assert len(query(tmp_path / "v", strange, np.ones(49, np.int32), 0.5, memory=LARGE)[0]) == 0
+
+
+def test_unseen_signatures_of_a_page_count_against_it(tmp_path):
+    hashes = np.arange(1, 9, dtype=np.uint64)
+    batch = Signatures(("a",), (None,), np.array([0, 8]), hashes, np.ones(8, np.int32))
+    build_vectors(tmp_path / "v", segments_of([batch], tmp_path / "s"), IdfFilter(idf_min=0), memory=LARGE)
+    page = np.concatenate([hashes, np.array([100, 101], np.uint64)])
+    assert query(tmp_path / "v", page, np.ones(10, np.int32), 0.5, memory=LARGE)[1].tolist() == [0.8]
+
+
+@pytest.mark.parametrize("engine", [Serial(), Processes(workers=2)])
+def test_clusters_and_table_equal_those_in_memory(tmp_path, engine):
+    vectors = copies(3)
+    save_vectors(tmp_path / "v", vectors)
+    found = join_store(tmp_path / "v", tmp_path / "p", 0.6, engine, memory=SMALL)
+    pairs = BruteForce(tau=0.6)(Corpus(vectors))
+    for method, priority in itertools.product(ClusterMethod, (None, -vectors.lengths)):
+        ours = cluster(found.within(3000), priority=priority, clusters=method)
+        theirs = cluster(pairs, clusters=method, priority=priority)
+        for name in ("labels", "representatives", "similarity_to_representative"):
+            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+        one, other = cohesion(ours, found.within(3000).chunks()), cohesion(theirs, pairs.chunks())
+        for column in fields(Cohesion):
+            np.testing.assert_array_equal(getattr(one, column.name), getattr(other, column.name))
+        for keep in (Keep.longest, Keep.none):
+            left, right = decide(found.within(3000).chunks(), ours, keep), decide(pairs, theirs, keep)
+            for column in ("kept", "partner", "similarity"):
+                np.testing.assert_array_equal(getattr(left, column), getattr(right, column))
+            rows = np.arange(len(vectors))
+            np.testing.assert_array_equal(left.instead(rows), right.instead(rows))
+
+
+def test_the_table_of_pairs_is_the_same_file_for_any_budget(tmp_path, monkeypatch):
+    monkeypatch.setattr("spotsigs.clustering.parquet_tables.ROW_GROUP", 7)
+    vectors = copies(3)
+    save_vectors(tmp_path / "v", vectors)
+    found = join_store(tmp_path / "v", tmp_path / "p", 0.6, Serial(), memory=SMALL)
+    pairs = BruteForce(tau=0.6)(Corpus(vectors))
+    write_pairs(tmp_path / "memory.parquet", vectors.doc_ids, pairs.chunks(), pairs.overlap)
+    for budget in (2_000, 12_000, LARGE):
+        write_pairs(tmp_path / "disk.parquet", vectors.doc_ids, found.within(budget).chunks(), found.overlap)
+        assert (tmp_path / "disk.parquet").read_bytes() == (tmp_path / "memory.parquet").read_bytes()
+    table = pq.read_table(tmp_path / "disk.parquet").to_pandas()
+    assert table.equals(pairs.to_pandas(vectors.doc_ids).astype(table.dtypes.to_dict()))
+    assert pq.ParquetFile(tmp_path / "disk.parquet").num_row_groups > 1
+
+
+def test_blocks_of_rows_fit_the_budget(tmp_path):
+    save_vectors(tmp_path / "v", copies(6, n=200))
+    indptr = open_vectors(tmp_path / "v").vectors.indptr
+    edges = cut_rows(indptr, 3, 5_000, 64, 120)
+    assert edges[0] == 3
+    assert edges[-1] == 200
+    size = 64 * np.diff(indptr[edges]) + 120 * np.diff(edges)
+    assert size.max() <= 5_000
+    assert (size[:-1] + 64 * np.diff(indptr)[edges[1:-1]] + 120 > 5_000).all()
+    assert cut_rows(indptr, 0, 1, 64, 120).tolist() == list(range(201))
+
+
+def test_nothing_to_join(tmp_path):
+    save_vectors(tmp_path / "v", Vectors.from_csr([0, 0, 0], []))
+    found = join_store(tmp_path / "v", tmp_path / "p", 0.5, Serial(), memory=SMALL)
+    assert len(found.load()) == 0
+    assert len(cluster(found.within(SMALL)).sizes) == 2

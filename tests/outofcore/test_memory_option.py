@@ -1,4 +1,4 @@
-"""Runs within a memory budget, from the front door: the same files as in memory, stores to add to and to ask."""
+"""Runs of ``run.py`` within a memory budget: the files of runs in memory, additions to stores, and queries."""
 
 from __future__ import annotations
 
@@ -7,37 +7,17 @@ import json
 import shutil
 import subprocess
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
-import psutil
 import pytest
-from hydra import compose, initialize_config_dir
+from archives import warc_record
+from runs import configured, ran, same
 
-from experiments.config import GROUPS, settings
 from spotsigs.errors import InputError
-from spotsigs.runs.runner import run
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "data" / "tiny"
-
-
-def configured(*overrides):
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", list(overrides), return_hydra_config=True)
-    return settings(config, {group: str(config.hydra.runtime.choices[group]) for group in GROUPS})
-
-
-def ran(folder, *overrides):
-    told = []
-    text = run(configured(*overrides), folder, say=told.append)
-    return "\n".join([*told, text])
-
-
-def same(one, other, names=("pairs.parquet", "clusters.parquet", "clusters.csv", "kept.csv", "removed.csv")):
-    return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
 @pytest.mark.parametrize("choices", [[], ["keep=longest", "sets=true"], ["clusters=components", "keep=none"]])
@@ -71,20 +51,6 @@ def test_the_newest_is_kept_on_disk_too(tmp_path, dated):
     assert same(tmp_path / "memory", tmp_path / "disk")
     ran(tmp_path / "first", *asked, "keep=first")
     assert not same(tmp_path / "memory", tmp_path / "first", ["kept.csv"])
-
-
-ENGINES = ["processes", pytest.param("dask", marks=pytest.mark.long), pytest.param("ray", marks=pytest.mark.long)]
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_every_engine_gives_the_same_bytes(tmp_path, engine):
-    for module in {"dask": ["distributed"], "ray": ["ray"]}.get(engine, []):
-        pytest.importorskip(module)
-    ran(tmp_path / "memory", "data=tiny", "engine=serial", "tau=0.25")
-    ran(tmp_path / "disk", "data=tiny", f"engine={engine}", "workers=2", "memory=2GB", "tau=0.25")
-    ran(tmp_path / "plain", "data=tiny", f"engine={engine}", "workers=2", "tau=0.25")
-    assert same(tmp_path / "memory", tmp_path / "disk")
-    assert same(tmp_path / "memory", tmp_path / "plain")
 
 
 def split_tiny(tmp_path):
@@ -151,11 +117,16 @@ def test_mistakes_are_one_sentence(tmp_path, choices, says):
     assert not (tmp_path / "x" / "metrics.json").exists()
 
 
-@pytest.mark.parametrize("more", [[], ["memory=1GB"]])
-def test_standard_input(tmp_path, more):
-    pages = [{"id": path.name, "html": path.read_text("utf-8", "replace")} for path in sorted(TINY.rglob("*.html"))]
-    content = gzip.compress("\n".join(map(json.dumps, pages)).encode())
-    asked = ["data=jsonl", "data.path=-", "workers=2", f"hydra.run.dir={tmp_path / 'run'}", "tau=0.25", *more]
+@pytest.mark.parametrize(("data", "more"), [("jsonl", []), ("jsonl", ["memory=1GB"]), ("warc", ["memory=1GB"])])
+def test_standard_input(tmp_path, data, more):
+    pages = {path.name: path.read_bytes() for path in sorted(TINY.rglob("*.html"))}
+    if data == "warc":
+        pytest.importorskip("fastwarc")
+        content = b"".join(warc_record(f"http://x/{name}", page) for name, page in pages.items())
+    else:
+        rows = ({"id": name, "html": page.decode("utf-8", "replace")} for name, page in pages.items())
+        content = gzip.compress("\n".join(map(json.dumps, rows)).encode())
+    asked = [f"data={data}", "data.path=-", "workers=2", f"hydra.run.dir={tmp_path / 'run'}", "tau=0.25", *more]
     result = subprocess.run(
         [sys.executable, str(ROOT / "run.py"), *asked], input=content, cwd=ROOT, capture_output=True, timeout=300
     )
@@ -163,65 +134,6 @@ def test_standard_input(tmp_path, more):
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["documents"] == len(pages) > 20
     assert metrics["pairs"] > 20
-
-
-def test_a_web_archive_from_standard_input(tmp_path):
-    pytest.importorskip("fastwarc")
-    from archives import warc_record
-
-    content = b"".join(warc_record(f"http://x/{path.name}", path.read_bytes()) for path in TINY.rglob("*.html"))
-    asked = ["data=warc", "data.path=-", f"hydra.run.dir={tmp_path / 'run'}", "tau=0.25", "memory=1GB"]
-    result = subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), *asked], input=content, cwd=ROOT, capture_output=True, timeout=300
-    )
-    assert result.returncode == 0, result.stderr.decode()
-    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["pairs"] > 20
-
-
-WORKERS = {"processes": ("loky",), "dask": ("multiprocessing.spawn", "dask worker"), "ray": ("ray::",)}
-"""What names the worker processes of an engine; those of Dask change their names where setproctitle is there."""
-
-
-def workers_below(pids, engine):
-    """Return the worker processes below some others."""
-    found = []
-    for child in (child for pid in pids for child in psutil.Process(pid).children(recursive=True)):
-        with suppress(psutil.NoSuchProcess):
-            name = " ".join(child.cmdline())
-            if any(mark in name for mark in WORKERS[engine]) and "resource_tracker" not in name:
-                found.append(child)
-    return found
-
-
-@pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="finds workers as Linux names them")
-@pytest.mark.parametrize("engine", WORKERS)
-def test_a_worker_killed_from_outside_loses_nothing(tmp_path, engine):
-    """A whole run with real worker processes, one of which gets kill -9 in the middle of extraction."""
-    for module in {"dask": ["distributed"], "ray": ["ray"]}.get(engine, []):
-        pytest.importorskip(module)
-    pages = tmp_path / "pages.jsonl"
-    with pages.open("w") as file:
-        for number in range(12_000):
-            words = " ".join(f"the word{(number // 3) * 7 + k} is a part{k % 50} of" for k in range(60))
-            file.write(json.dumps({"id": f"p{number}", "text": words}) + "\n")
-    asked = ["data=jsonl", f"data.path={pages}", "+data.shard_bytes=500000", "memory=3GB", "workers=2"]
-    ran(tmp_path / "serial", *asked[:2], "+data.shard_bytes=500000", "engine=serial")
-    command = [sys.executable, str(ROOT / "run.py"), *asked, f"engine={engine}", f"hydra.run.dir={tmp_path / 'run'}"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        while len(list((tmp_path / "run").glob("store-*/segments/000000/*/store.json"))) < 4:
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.02)
-        victim = max(workers_below([process.pid], engine), key=lambda child: sum(child.cpu_times()[:2]))
-        victim.kill()
-        out, err = process.communicate(timeout=300)
-    finally:
-        process.kill()
-    assert process.returncode == 0, err
-    assert "12,000 documents" in out
-    assert same(tmp_path / "serial", tmp_path / "run")
-    assert len(pd.read_parquet(tmp_path / "run" / "pairs.parquet")) > 10_000
 
 
 def test_asking_prints_no_id_that_a_terminal_would_obey(tmp_path):
@@ -260,13 +172,6 @@ def test_every_matcher_on_disk_is_what_it_is_in_memory_or_refused(tmp_path, matc
     assert same(tmp_path / "memory", tmp_path / "disk")
     assert pd.read_parquet(tmp_path / "disk/pairs.parquet")["similarity"].min() >= (threshold or 0.3)
     assert json.loads((tmp_path / "disk/metrics.json").read_text())["tau"] == (threshold or 0.3)
-
-
-@pytest.mark.parametrize(
-    "matcher", ["brute_force", "spotsigs_noprune", "spotsigs_nopart", "cosine", "lsh", "lcs", "sketch"]
-)
-def test_a_method_that_is_not_the_join_on_disk_does_not_claim_to_be(matcher):
-    assert configured("data=tiny", f"matcher={matcher}").matcher.on_store() is None
 
 
 def test_the_label_on_disk_is_that_of_the_method_that_ran(tmp_path):

@@ -13,69 +13,14 @@ from pathlib import Path
 
 import psutil
 import pytest
-from folders import PYTHONPATH
-from stores import query_page
-from strategies import is_long
+from stores import PARTS, query_page, run, stories, written
 from test_engines import available
-from test_on_disk import PARTS, run, stories, written
 
-from spotsigs.outofcore.pipeline import stored_segments
 from spotsigs.records import Document
 from spotsigs.storage.atomic import alone
 from spotsigs.storage.store import claim
 
 ROOT = Path(__file__).parents[2]
-
-ADDING = """
-import sys, time
-from pathlib import Path
-from test_on_disk import PARTS, run
-from spotsigs.formats.jsonl import Jsonl
-from spotsigs.text.tokens import tokenize
-
-if __name__ == "__main__":
-    name, folder, rounds = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-    PARTS[1](tokenize("the kernels of a scheme are compiled"))
-    run(folder / f"warm-{name}", Jsonl(path=str(folder / "old.jsonl")))
-    print("ready", flush=True)
-    for k in range(rounds):
-        sys.stdin.readline()
-        found = run(folder / f"store-{k}", Jsonl(path=str(folder / f"{name}.jsonl")), add=True)
-        print(len(found.doc_ids), flush=True)
-"""
-
-
-def test_documents_of_two_runs_that_add_at_once_are_all_there(tmp_path):
-    rounds = 8 if is_long() else 1
-    rows = stories(24)
-    written(tmp_path / "one.jsonl", rows[:8])
-    written(tmp_path / "two.jsonl", rows[8:16])
-    old = written(tmp_path / "old.jsonl", rows[16:])
-    for k in range(rounds):
-        run(tmp_path / f"store-{k}", old)
-    environment = os.environ | {"PYTHONPATH": PYTHONPATH}
-    adding = [
-        subprocess.Popen(
-            [sys.executable, "-c", ADDING, name, str(tmp_path), str(rounds)],
-            cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )
-        for name in ("one", "two")
-    ]  # fmt: skip
-    try:
-        for process in adding:
-            assert process.stdout.readline() == "ready\n"
-        for _ in range(rounds):
-            for process in adding:
-                process.stdin.write("go\n")
-                process.stdin.flush()
-            assert sorted(int(process.stdout.readline()) for process in adding) == [16, 24]
-    finally:
-        for process in adding:
-            process.kill()
-            process.communicate()
-    for k in range(rounds):
-        ids = list(stored_segments(tmp_path / f"store-{k}").doc_ids)
-        assert sorted(ids) == sorted(row["id"] for row in rows)
 
 
 def test_who_waits_for_a_store_is_told_so(tmp_path):
@@ -277,23 +222,3 @@ def test_a_signal_to_a_worker_ends_nothing_else_or_everything(working, number, t
     assert process.poll() is not None
     _, alive = psutil.wait_procs(children, timeout=5)
     assert alive == []
-
-
-@pytest.mark.timeout(120)
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
-def test_a_pipe_closes_when_a_run_is_killed(tmp_path):
-    """``python run.py | tee log`` ends with the run: no worker keeps the pipe open."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", WORKING, "processes"], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        for line in process.stdout:
-            if line == "done 3\n":
-                break
-        process.kill()
-        began = time.monotonic()
-        process.stdout.read()  # until the last one that writes to it has ended
-        assert time.monotonic() - began < 5
-    finally:
-        process.kill()
-        process.communicate()
