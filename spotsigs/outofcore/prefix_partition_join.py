@@ -322,10 +322,10 @@ def query(
     for block in pairwise(edges):
         if length < int(lengths[block[0]]) and length / int(lengths[block[0]]) < tau:
             break
-        rows = read_block(reader, *block)
-        one, many = _compact(page, rows)
+        some = read_block(reader, *block)
+        one, many = _compact(page, some)
         pairs = join(one, many, tau, threads=1)
-        found.append((rows.documents[pairs.j], pairs.similarity))
+        found.append((some.documents[pairs.j], pairs.similarity))
     rows = np.concatenate([np.empty(0, np.int64), *(part for part, _ in found)])
     order = np.argsort(rows)
     return rows[order], np.concatenate([np.empty(0), *(part for _, part in found)])[order]

@@ -173,7 +173,8 @@ def sample(task: BlockTask) -> NDArray[np.int64]:
     some = max((stop - start) // SAMPLED, min(stop - start, 1000))
     middle = start + (stop - start - some) // 2
     _, _, bins = _tokens(task.job, read_block(task.job.vectors(), middle, middle + some), middle)
-    return np.bincount(bins, minlength=BINS) * (stop - start) // some
+    estimated: NDArray[np.int64] = np.bincount(bins, minlength=BINS) * (stop - start) // some
+    return estimated
 
 
 def _tokens(
@@ -262,8 +263,8 @@ def _share(job: JoinJob, part: int, group: tuple[int, int]) -> Share:
     """Read the rows and tokens of a part from some blocks."""
     heads, tokens = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
     for number in range(*group):
-        reader, *starts = _sent(job, number)
-        of_heads, of_tokens = (of[part : part + 2].tolist() for of in starts)
+        reader, head_starts, token_starts = _sent(job, number)
+        of_heads, of_tokens = head_starts[part : part + 2].tolist(), token_starts[part : part + 2].tolist()
         heads.append(reader.part("heads", np.uint64, 2 * of_heads[0], 2 * of_heads[1]))
         tokens.append(reader.part("tokens", np.uint64, *of_tokens))
     marks, of_rows = np.concatenate(heads), np.concatenate(tokens)

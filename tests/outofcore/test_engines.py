@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import signal
-import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -56,30 +55,14 @@ def sent():
             os.kill(os.getpid(), signal.SIGKILL)
         return number
 
-    def dies_second(task, call, parent, marker):
+    def dies_second(task, call, parent, marker, **more):
         """Kill the worker that comes to a task after another one has begun, once."""
         begun = marker.with_name("begun")
         if os.getpid() != parent and begun.exists() and not marker.exists():
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         begun.touch()
-        return call(task)
-
-    def slow(task, call, parent, marker):
-        """Let one of the workers take its time over every task."""
-        if os.getpid() != parent and not marker.exists():
-            marker.write_text(str(os.getpid()))
-        if marker.exists() and marker.read_text() == str(os.getpid()):
-            time.sleep(0.1)
-        return call(task)
-
-    def dies_at(*task, call, at, parent, marker, **more):
-        """Kill the worker that comes to a task, once, and do the task wherever it comes again."""
-        number = task[-1][0] if isinstance(task[-1], tuple) else task[-1]
-        if number == at and os.getpid() != parent and not marker.exists():
-            marker.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*task, **more)
+        return call(task, **more)
 
     def dies_never(number):
         return number
@@ -89,10 +72,10 @@ def sent():
             raise InputError("task 3 is refused")
         return number
 
-    return square, dies, dies_second, dies_at, slow, dies_never, refuses
+    return square, dies, dies_second, dies_never, refuses
 
 
-square, dies, dies_second, dies_at, slow, dies_never, refuses = sent()
+square, dies, dies_second, dies_never, refuses = sent()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -183,18 +166,13 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("step", "harm"),
-    [
-        pytest.param(step, harm, marks=[] if (step, harm) in (("tally", dies_second), ("gather", slow)) else [LONG])
-        for step in ("scatter", "tally", "number", "gather")
-        for harm in (dies_second, slow)
-    ],
+    "step", ["tally", *(pytest.param(step, marks=LONG) for step in ("scatter", "number", "gather"))]
 )
 @pytest.mark.parametrize("engine", ENGINES[1:])
-def test_vectors_are_identical_with_a_worker_killed_or_slow(engine, step, harm, undisturbed, tmp_path, monkeypatch):
+def test_vectors_are_identical_with_a_worker_killed(engine, step, undisturbed, tmp_path, monkeypatch):
     monkeypatch.setattr(vectorize, "LEAST_ENTRIES", 400)
     parts, expected = undisturbed
-    harmful = partial(harm, call=getattr(vectorize, step), parent=os.getpid(), marker=tmp_path / "died")
+    harmful = partial(dies_second, call=getattr(vectorize, step), parent=os.getpid(), marker=tmp_path / "died")
     monkeypatch.setattr(vectorize, step, harmful)
     vectorize.build_vectors(tmp_path / "p", parts, PARTS[2], memory=300_000, engine=engine)
     assert (tmp_path / "died").exists()
@@ -204,7 +182,7 @@ def test_vectors_are_identical_with_a_worker_killed_or_slow(engine, step, harm, 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_extraction_is_identical_with_a_worker_killed(engine, tmp_path, monkeypatch):
     collection = written(tmp_path / "x.jsonl", stories(300))
-    harmful = partial(dies_at, call=segments._extract_segment, at=5, parent=os.getpid(), marker=tmp_path / "died")
+    harmful = partial(dies_second, call=segments._extract_segment, parent=os.getpid(), marker=tmp_path / "died")
     monkeypatch.setattr(segments, "_extract_segment", harmful)
     for place, where in (("p", engine), ("q", Serial())):
         found = segments.extract_segments(tmp_path / place, collection, *PARTS[:2], where)

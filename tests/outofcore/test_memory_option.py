@@ -119,12 +119,12 @@ def test_mistakes_are_one_sentence(tmp_path, choices, says):
 
 @pytest.mark.parametrize(("data", "more"), [("jsonl", []), ("jsonl", ["memory=1GB"]), ("warc", ["memory=1GB"])])
 def test_standard_input(tmp_path, data, more):
-    pages = {path.name: path.read_bytes() for path in sorted(TINY.rglob("*.html"))}
+    pages = [(path.name, path.read_bytes()) for path in sorted(TINY.rglob("*.html"))]
     if data == "warc":
         pytest.importorskip("fastwarc")
-        content = b"".join(warc_record(f"http://x/{name}", page) for name, page in pages.items())
+        content = b"".join(warc_record(f"http://x/{name}", page) for name, page in pages)
     else:
-        rows = ({"id": name, "html": page.decode("utf-8", "replace")} for name, page in pages.items())
+        rows = ({"id": name, "html": page.decode("utf-8", "replace")} for name, page in pages)
         content = gzip.compress("\n".join(map(json.dumps, rows)).encode())
     asked = [f"data={data}", "data.path=-", "workers=2", f"hydra.run.dir={tmp_path / 'run'}", "tau=0.25", *more]
     result = subprocess.run(
