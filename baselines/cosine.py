@@ -74,22 +74,9 @@ class Cosine(ThreadedMatcher, ThresholdMatcher):
 class Weighted(NamedTuple):
     """TF·IDF vectors, not normalised, by row and by signature.
 
-    Attributes
-    ----------
-    indptr : ndarray of int64, shape (n + 1,)
-        Row ``r`` is ``indptr[r]:indptr[r + 1]``.
-    ids : ndarray of int32, shape (nnz,)
-        Signature ids, ascending within a row; those of all documents are dropped.
-    values : ndarray of float64, shape (nnz,)
-        Positive weights.
-    squares : ndarray of float64, shape (n,)
-        Sum of the squared weights of each row, in ascending order of the ids.
-    lists : ndarray of int64, shape (n_signatures + 1,)
-        The postings list of signature ``s`` is ``lists[s]:lists[s + 1]``.
-    postings : ndarray of int32, shape (nnz,)
-        Rows, ascending within a list.
-    posting_values : ndarray of float64, shape (nnz,)
-        Weight of the signature in each row.
+    Row ``r`` has the ``ids[indptr[r]:indptr[r + 1]]``, ascending, without signatures of all documents, their positive
+    weights in ``values``, and the sum of the squared weights in ``squares[r]``. The postings list of signature ``s``
+    has the rows ``postings[lists[s]:lists[s + 1]]``, ascending, and its weights in ``posting_values``.
     """
 
     indptr: NDArray[np.int64]
@@ -102,17 +89,7 @@ class Weighted(NamedTuple):
 
 
 def weigh(vectors: Vectors) -> Weighted:
-    """Weigh counts by inverse document frequency, and build the inverted index.
-
-    Parameters
-    ----------
-    vectors : Vectors
-        One row per document; ``N`` is the number of rows.
-
-    Returns
-    -------
-    Weighted
-    """
+    """Weigh counts by inverse document frequency, and build the inverted index."""
     frequencies = vectors.document_frequencies
     idf = inverse_document_frequencies(frequencies, len(vectors))
     kept = idf[vectors.ids] > 0
@@ -126,19 +103,7 @@ def weigh(vectors: Vectors) -> Weighted:
 
 
 def inverse_document_frequencies(frequencies: NDArray[np.int64], n: int) -> FloatArray:
-    """Return ``log(n / df)``, correctly rounded, so that it is the same on every machine; 0 where df is 0.
-
-    Parameters
-    ----------
-    frequencies : ndarray of int64
-        Document frequencies, at most ``n``.
-    n : int
-        Number of documents.
-
-    Returns
-    -------
-    ndarray of float64, of the same shape
-    """
+    """Return ``log(n / df)``, correctly rounded, so that it is the same on every machine; 0 where df is 0."""
     distinct, inverse = np.unique(frequencies, return_inverse=True)
     context = Context(prec=40)
     logs = [float(context.ln(context.divide(Decimal(n), Decimal(df)))) if df else 0.0 for df in distinct.tolist()]

@@ -41,13 +41,7 @@ def group_rows(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def pairs_within(rows: NDArray[np.int64], indptr: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return all pairs ``i < j`` of rows in the same group of `group_rows`.
-
-    Raises
-    ------
-    InputError
-        If there are more than 2**31 such pairs.
-    """
+    """Return all pairs ``i < j`` of rows in the same group of `group_rows`; refuse more than 2**31 pairs."""
     ends = np.repeat(indptr[1:], np.diff(indptr))
     partners = ends - np.arange(1, len(rows) + 1)
     _check(int(partners.sum()))
@@ -61,10 +55,7 @@ def pairs_across(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the products of the rows of each pair of groups ``(g[p], h[p])``, in either order, and the p of each pair.
 
-    Raises
-    ------
-    InputError
-        If there are more than 2**31 such pairs.
+    More than 2**31 pairs are refused.
     """
     sizes = np.diff(indptr)
     products = sizes[g] * sizes[h]

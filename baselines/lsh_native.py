@@ -160,11 +160,6 @@ def linear_functions(n: int, dimensions: int, seed: int) -> LinearFunctions:
     """Draw n random linear functions for ``D < 2**31`` dimensions (section 5.2 of the paper).
 
     ``alpha`` is in [1, D - 1] (1 if D < 2), ``beta`` in [0, D - 1]; ``prime`` is the first prime larger than D.
-
-    Raises
-    ------
-    InputError
-        If there are too many dimensions.
     """
     if dimensions >= 2**31:
         raise InputError(f"{dimensions} distinct occurrences; linear functions need fewer than 2**31")
@@ -185,10 +180,7 @@ def first_prime_above(n: int) -> int:
 def number_tokens(vectors: Vectors) -> NDArray[np.int64]:
     """Number every (signature, z-th occurrence) of the collection, which turns multisets into sets.
 
-    Returns
-    -------
-    ndarray of int64, shape (n_signatures + 1,)
-        First number of each signature; the last entry is the number of dimensions.
+    Entry ``s`` is the first number of signature ``s``, the last entry the number of dimensions.
     """
     return row_starts(_highest_counts(vectors.ids, vectors.counts, vectors.n_signatures))
 

@@ -12,7 +12,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -43,8 +42,6 @@ SMALLER = {"short 100k": "short 20k", "long 20k": "short 20k", "long 100k": "lon
 """Next smaller collection, from whose times those of a collection are forecast."""
 LIMIT_SECONDS = 180
 """Maximal seconds of a cell's process, including the preparation of its input."""
-BUDGET_MINUTES = 26
-"""Minutes after which no cell starts; the remaining cells are marked as omitted."""
 PLOTTED = ("short 100k", "short 1.17M", "long 100k")
 
 
@@ -83,14 +80,14 @@ def _is_selected(cell: Cell) -> bool:
 class Bench:
     """Benchmark run with its finished cells."""
 
-    def __init__(self, cache: Path, minutes: float) -> None:
-        self.cache, self.deadline = cache, time.monotonic() + 60 * minutes
+    def __init__(self, cache: Path) -> None:
+        self.cache = cache
         self.done: dict[Cell, dict[str, Any]] = {}
 
     def measure(self, cell: Cell) -> None:
         """Read a cell from the cache, measure it, or store the reason for its omission."""
         path = self.cache / f"{_key(cell)}.json"
-        reason = self._too_slow(cell) or ("the time was over" if time.monotonic() > self.deadline else "")
+        reason = self._too_slow(cell)
         if path.exists():
             self.done[cell] = read_json(path)
         elif reason:
@@ -235,7 +232,7 @@ def main() -> None:
     chosen = arguments.collection, arguments.tool, arguments.tau
     out = arguments.out or (ROOT / "results/runs/bench" if any(chosen) else ROOT / "results/bench")
     if not arguments.tables:
-        bench = Bench(ROOT / "results/cells/bench", BUDGET_MINUTES)
+        bench = Bench(ROOT / "results/cells/bench")
         with tqdm(plan(*chosen), unit="cell", disable=None) as bar:
             for cell in bar:
                 bar.set_description(f"{cell.collection}, {cell.tool}, tau {cell.tau}")

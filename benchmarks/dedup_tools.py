@@ -32,17 +32,7 @@ _ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """Compared program.
-
-    Attributes
-    ----------
-    run : callable
-        Function ``(input, out) -> None``.
-    settings : str
-        Short description of its settings.
-    texts : tuple of str
-        Inputs for a collection of pages: ``HTML``, or names of `TEXTS`.
-    """
+    """Compared program: a function of input and output, its settings, and the texts it reads (HTML, or of `TEXTS`)."""
 
     run: Callable[[Path, Path], None]
     settings: str

@@ -53,18 +53,9 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """Tool with its parameters in the benchmark.
+    """Tool: its function from vectors to ``run``, whether it finds every pair, its thresholds and numbers of threads.
 
-    Attributes
-    ----------
-    prepare : callable
-        Function from vectors to ``run``.
-    exact : bool
-        True if it finds every pair.
-    taus : tuple of float
-        Thresholds, descending: if one takes too long, lower ones are omitted.
-    threads : tuple of int
-        Numbers of threads; (1,) for single-threaded tools.
+    Thresholds descend: if one takes too long, lower ones are omitted.
     """
 
     prepare: Callable[[Vectors], Run]

@@ -69,13 +69,7 @@ class Synthetic(Collection):
         return [partial(_pages, self, start, min(start + self.a_shard, self.documents)) for start in edges]
 
     def page(self, number: int) -> Document:
-        """Generate a page.
-
-        Parameters
-        ----------
-        number : int
-            Number of the page, in ``range(documents)``.
-        """
+        """Generate the page of a number in ``range(documents)``."""
         position = number * STRIDE % self.documents
         story, copy = _story(self.seed, *divmod(position, BLOCK))
         site = int(np.random.default_rng([self.seed, 1, number]).integers(SITES))
@@ -116,12 +110,7 @@ def _vocabulary(seed: int) -> tuple[np.ndarray, np.ndarray]:
     while len(words) < CONTENT_WORDS:
         words.update(dict.fromkeys("".join(word) for word in rng.choice(syllables, (CONTENT_WORDS, 4)).tolist()))
     content = list(words)[:CONTENT_WORDS]
-    weight = np.concatenate(
-        [
-            0.4 * _zipf(len(FUNCTION_WORDS), 0.8),
-            0.6 * _zipf(CONTENT_WORDS, 1.0),
-        ]
-    )
+    weight = np.concatenate([0.4 * _zipf(len(FUNCTION_WORDS), 0.8), 0.6 * _zipf(CONTENT_WORDS, 1.0)])
     return np.array([*FUNCTION_WORDS, *content], dtype=object), np.cumsum(weight / weight.sum())
 
 

@@ -9,7 +9,7 @@ properties are drawn from the distributions in ``docs/wt10g_like.md``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -89,9 +89,9 @@ class Wt10gLike(VectorCollection):
     @property
     def occurrences(self) -> int:
         """Sum of all counts."""
-        mean = OCCURRENCES / DOCUMENTS if self.mean_length is None else self.mean_length
-        exact = self.documents * OCCURRENCES // DOCUMENTS
-        return exact if self.mean_length is None else round(self.documents * mean)
+        if self.mean_length is None:
+            return self.documents * OCCURRENCES // DOCUMENTS
+        return round(self.documents * self.mean_length)
 
     @property
     def signatures(self) -> int:
@@ -110,7 +110,7 @@ class Wt10gLike(VectorCollection):
         rng = np.random.Generator(np.random.PCG64(self.seed))
         sizes = self._group_sizes(rng)
         grouped = int(sizes.sum())
-        guide = _Guide.of(self._frequencies())
+        guide = _guide(self._frequencies())
         lengths = self._lengths(rng, len(sizes) + self.documents - grouped)
         n_edits = grouped - len(sizes)
         kind = rng.choice(4, size=n_edits, p=EDIT_SHARES)
@@ -122,11 +122,11 @@ class Wt10gLike(VectorCollection):
         capacity = max(self.occurrences, 2 * int(np.repeat(lengths[: len(sizes)], sizes).sum()) + MIN_SPOTS * grouped)
         tokens = np.empty(capacity, np.int32)
         starts = np.zeros(self.documents + 1, np.int64)
-        _draw_groups(sizes, lengths, rates, guide.cumulative, guide.first, guide.shift, state, tokens, starts)
+        _draw_groups(sizes, lengths, rates, guide, state, tokens, starts)
         singles = lengths[len(sizes) :]
         _adjust_total(singles, self.occurrences - int(starts[grouped]), rng)
         starts[grouped + 1 :] = starts[grouped] + np.cumsum(singles)
-        _draw_singles(grouped, guide.cumulative, guide.first, guide.shift, state, tokens, starts)
+        _draw_singles(grouped, guide, state, tokens, starts)
         _adjust_vocabulary(tokens[: starts[-1]], int(starts[grouped]), self.signatures, state)
 
         order = rng.permutation(self.documents)
@@ -175,22 +175,21 @@ class Wt10gLike(VectorCollection):
         return quantiles(a)
 
 
-@dataclass(frozen=True)
-class _Guide:
+class _Guide(NamedTuple):
     """Table for weighted draws in constant time: cumulative integer weights and a start index by leading bits."""
 
     cumulative: NDArray[np.uint64]
     first: NDArray[np.int32]
     shift: int
 
-    @classmethod
-    def of(cls, weights: NDArray[np.float64]) -> _Guide:
-        """Scale the weights to a total just below 2**48 and index the cumulative sums by their leading 18 bits."""
-        whole = np.floor(weights / weights.sum() * 2.0**47).astype(np.uint64) + np.uint64(1)
-        cumulative = np.cumsum(whole, dtype=np.uint64)
-        shift = int(cumulative[-1]).bit_length() - 18
-        slots = np.arange((int(cumulative[-1]) >> shift) + 1, dtype=np.uint64) << np.uint64(shift)
-        return cls(cumulative, np.searchsorted(cumulative, slots, side="right").astype(np.int32), shift)
+
+def _guide(weights: NDArray[np.float64]) -> _Guide:
+    """Scale the weights to a total just below 2**48 and index the cumulative sums by their leading 18 bits."""
+    whole = np.floor(weights / weights.sum() * 2.0**47).astype(np.uint64) + np.uint64(1)
+    cumulative = np.cumsum(whole, dtype=np.uint64)
+    shift = int(cumulative[-1]).bit_length() - 18
+    slots = np.arange((int(cumulative[-1]) >> shift) + 1, dtype=np.uint64) << np.uint64(shift)
+    return _Guide(cumulative, np.searchsorted(cumulative, slots, side="right").astype(np.int32), shift)
 
 
 @njit(cache=True)
@@ -215,8 +214,9 @@ def _below(state: Any, n: Any) -> Any:
 
 
 @njit(cache=True)
-def _signature(cumulative: Any, first: Any, shift: Any, state: Any) -> Any:
+def _signature(guide: Any, state: Any) -> Any:
     """Draw a signature by weight."""
+    cumulative, first, shift = guide
     total = cumulative[-1]
     while True:
         x = _next(state) >> np.uint64(16)
@@ -229,25 +229,23 @@ def _signature(cumulative: Any, first: Any, shift: Any, state: Any) -> Any:
 
 
 @njit(cache=True)
-def _draw_document(length: Any, cumulative: Any, first: Any, shift: Any, state: Any, tokens: Any, at: Any) -> Any:
+def _draw_document(length: Any, guide: Any, state: Any, tokens: Any, at: Any) -> Any:
     """Write a new document of ``length`` occurrences at ``tokens[at:]``; some repeat an earlier occurrence."""
     for k in range(length):
         if k > 0 and _uniform(state) < REPEATED:
             tokens[at + k] = tokens[at + _below(state, k)]
         else:
-            tokens[at + k] = _signature(cumulative, first, shift, state)
+            tokens[at + k] = _signature(guide, state)
     return at + length
 
 
 @njit(cache=True)
-def _draw_groups(
-    sizes: Any, lengths: Any, rates: Any, cumulative: Any, first: Any, shift: Any, state: Any, tokens: Any, starts: Any
-) -> None:
+def _draw_groups(sizes: Any, lengths: Any, rates: Any, guide: Any, state: Any, tokens: Any, starts: Any) -> None:
     """Draw each group's original and its edited members; an edit drops, replaces or inserts an occurrence."""
     row, member, at = 0, 0, 0
     for g in range(len(sizes)):
         origin = at
-        at = _draw_document(lengths[g], cumulative, first, shift, state, tokens, at)
+        at = _draw_document(lengths[g], guide, state, tokens, at)
         end = at
         row += 1
         starts[row] = at
@@ -259,23 +257,23 @@ def _draw_groups(
                 if rate > 0.0 and _uniform(state) < rate:
                     edit = _below(state, 3)
                     if edit > 0:
-                        tokens[at] = _signature(cumulative, first, shift, state)
+                        tokens[at] = _signature(guide, state)
                         at += 1
                     if edit < 2:
                         continue
                 tokens[at] = tokens[k]
                 at += 1
             if at - begin < MIN_SPOTS:
-                at = _draw_document(MIN_SPOTS - (at - begin), cumulative, first, shift, state, tokens, at)
+                at = _draw_document(MIN_SPOTS - (at - begin), guide, state, tokens, at)
             row += 1
             starts[row] = at
 
 
 @njit(cache=True)
-def _draw_singles(row: Any, cumulative: Any, first: Any, shift: Any, state: Any, tokens: Any, starts: Any) -> None:
+def _draw_singles(row: Any, guide: Any, state: Any, tokens: Any, starts: Any) -> None:
     """Draw the documents from ``row`` on, whose positions are known."""
     for r in range(row, len(starts) - 1):
-        _draw_document(starts[r + 1] - starts[r], cumulative, first, shift, state, tokens, starts[r])
+        _draw_document(starts[r + 1] - starts[r], guide, state, tokens, starts[r])
 
 
 def _adjust_total(lengths: NDArray[np.int64], total: int, rng: np.random.Generator) -> None:

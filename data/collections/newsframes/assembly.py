@@ -17,14 +17,9 @@ FEWEST = 2
 
 @dataclass(frozen=True)
 class Placed:
-    """Plan of a page: a version of a story in a template.
+    """Plan of a page: positions of a story, of one of its versions and of a template.
 
-    Attributes
-    ----------
-    id : str
-        Cluster, slash, site, hyphen, number in the cluster, ``.html``.
-    story, version, frame : int
-        Positions; that of the version is among the story's versions.
+    ``id`` consists of cluster, slash, site, hyphen, number in the cluster, ``.html``.
     """
 
     id: str
@@ -53,24 +48,10 @@ def sizes(pages: int, clusters: int, seed: int) -> list[int]:
 
 
 def plan(stories: Sequence[NewsStory], frames: Sequence[Frame], pages: int, seed: int) -> list[Placed]:
-    """Plan a collection.
+    """Plan a collection in order of ids; all stories are used.
 
     A page uses one of the least used templates, but none that its version already uses. The versions of a story
     alternate.
-
-    Parameters
-    ----------
-    stories, frames : sequence
-        Stories and templates.
-    pages : int
-        Number of pages with a story; all stories are used.
-    seed : int
-        Seed.
-
-    Returns
-    -------
-    list of Placed
-        Pages in order of their ids.
     """
     require(
         pages >= FEWEST * len(stories),
@@ -131,17 +112,6 @@ def drifted(frame: Frame, others: Sequence[Frame], drift: float, dice: Dice) -> 
     """Independently replace a fraction of a template's blocks by blocks of other pages.
 
     Half of the new blocks are from another page of the same site, if there is one, the others from any template.
-
-    Parameters
-    ----------
-    frame : Frame
-        Template of the page.
-    others : sequence of Frame
-        All templates.
-    drift : float
-        Fraction of the blocks, in [0, 1].
-    dice : Dice
-        Random stream of the page.
     """
     siblings = [other for other in others if other.site == frame.site and other.name != frame.name and other.blocks]
     strangers = [other for other in others if other.site != frame.site and other.blocks]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from html import escape
 from itertools import pairwise
@@ -23,8 +22,7 @@ NEAREST = 20
 """Number of similar blocks among which the placebo draws."""
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
     """Piece of text: markup, number of words and of antecedents."""
 
     html: str
@@ -32,21 +30,16 @@ class _Block:
     spots: int
 
 
-def spots(tokens: Sequence[str]) -> int:
-    """Return the number of antecedents of the paper's best set, each of which starts a spot signature."""
-    return sum(token in _ANTECEDENTS for token in tokens)
-
-
 @cache
 def _block(html: str) -> _Block:
     tokens = words(visible(html))
-    return _Block(html, len(tokens), spots(tokens))
+    return _Block(html, len(tokens), sum(token in _ANTECEDENTS for token in tokens))
 
 
 def density(frame: Frame) -> float:
     """Return the spots per token of a template's visible text, without its article."""
-    tokens = words(visible(frame.bare()))
-    return spots(tokens) / len(tokens) if tokens else 0.0
+    whole = _block(frame.bare())
+    return whole.spots / whole.words if whole.words else 0.0
 
 
 def with_density(
@@ -56,30 +49,13 @@ def with_density(
 
     To raise the density, paragraphs of other sites' articles replace blocks without prose; to lower it, blocks without
     prose of other templates replace the blocks with most spots. New blocks have about as many words as those they
-    replace, so the size of the template is preserved.
+    replace, so the size of the template is preserved. The density is the closest to the target that the blocks allow.
 
-    Parameters
-    ----------
-    frame : Frame
-        Template whose blocks are exchanged.
-    others : sequence of Frame
-        Source of blocks and paragraphs.
-    target : float
-        Wanted spots per token.
-    dice : Dice
-        Random stream of the template.
-    donors : sequence of Donor
-        From `donors_of`. If there are any, the same blocks are exchanged, but for blocks of other sites with about as
-        many words and spots as those they replace: a placebo that keeps the density.
-
-    Returns
-    -------
-    Frame
-        Template with the density closest to the target that its blocks allow; with `donors`, its own density.
+    With `donors`, the same blocks are exchanged, but for blocks of other sites with about as many words and spots as
+    those they replace: a placebo that keeps the density.
     """
     held = {i: _block(frame.pieces[i].html) for i in frame.blocks}
-    whole = _block(frame.bare())
-    tokens, found = whole.words, whole.spots
+    _, tokens, found = _block(frame.bare())
     strangers = [other for other in others if other.site != frame.site]
     changed: dict[int, str] = {}
     more = found < target * tokens
@@ -155,15 +131,7 @@ def _plain(frames: Sequence[Frame], size: int, dice: Dice) -> list[_Block]:
 def sharing(pages: Sequence[Frame]) -> float:
     """Return the mean fraction of template words in blocks that two successive pages of a site share.
 
-    Parameters
-    ----------
-    pages : sequence of Frame
-        Template of each page, as it is printed.
-
-    Returns
-    -------
-    float
-        0 if no site has two pages.
+    `pages` are the templates of the pages, as printed. The mean is 0 if no site has two pages.
     """
     by_site: dict[str, list[Counter[str]]] = {}
     for page in pages:

@@ -47,17 +47,10 @@ _MARK = re.compile("\u27e6(\\d+)\u27e7")
 
 @dataclass(frozen=True)
 class FramePiece:
-    """Piece of a template, in order of the page.
+    """Piece of a template: its original content, and the tags around a slot.
 
-    Attributes
-    ----------
-    kind : str
-        ``markup`` is kept; ``headline`` and ``lead`` are replaced by those of the story; ``slot`` receives its
-        paragraphs; ``block`` is text of the template that may be exchanged.
-    html : str
-        Original content, without the enclosing tags.
-    opening, closing : str
-        Tags around a slot.
+    ``markup`` is kept; ``headline`` and ``lead`` are replaced by those of the story; ``slot`` receives its paragraphs;
+    ``block`` is text of the template that may be exchanged.
     """
 
     kind: Kind
@@ -75,16 +68,8 @@ class FramePiece:
 class Frame:
     """Template of a page: the page without its article.
 
-    Attributes
-    ----------
-    site : str
-        Host without ``www.``.
-    name : str
-        Unique name of the template.
-    pieces : tuple of FramePiece
-        Pieces, which form the page in order.
-    paragraphs : tuple of str
-        Original article, without markup.
+    ``site`` is the host without ``www.``; the pieces form the page in order; ``paragraphs`` are the original article,
+    without markup.
     """
 
     site: str
@@ -110,19 +95,7 @@ class Frame:
 
 
 class AnnotatedPage(NamedTuple):
-    """Page with its manually annotated article.
-
-    Attributes
-    ----------
-    site, name : str
-        As in `Frame`.
-    html : str
-        Content of the page.
-    headline : str
-        Headline of the article.
-    text : str
-        Text of the article.
-    """
+    """Page with headline and text of its article, which was annotated by hand; site and name as in `Frame`."""
 
     site: str
     name: str
@@ -140,21 +113,11 @@ class TextBlock(NamedTuple):
 
 
 def frame(page: AnnotatedPage) -> Frame | str:
-    """Remove the article from a page.
+    """Return the template of a page, or the reason why the page has none.
 
     A block is a slot if at least `SLOT_SHARE` of its 4-grams occur in the annotated article. A page is usable as a
     template if its article is English, the slots contain about as much text as the article (`COVERED`), little of the
     article occurs elsewhere (`LEFT_OVER`), and the number of remaining words is in range (`FRAME_WORDS`).
-
-    Parameters
-    ----------
-    page : AnnotatedPage
-        Page with its article.
-
-    Returns
-    -------
-    Frame or str
-        The template, or the reason why the page has none.
     """
     article = words(page.text)
     if len(article) < 5 or sum(word in FREQUENT for word in article) < ENGLISH * len(article):

